@@ -12,6 +12,7 @@ from mcpspy.conversation.history import SessionHistory, keep
 from mcpspy.conversation.model import Message
 from mcpspy.conversation.offers import page
 from mcpspy.conversation.times import PERSONAL
+from mcpspy.conversation.wording import same
 from mcpspy.cost import context_size, tokens_text
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
@@ -155,7 +156,7 @@ class Loops(StatefulCheck):
         if message.exchange and message.exchange.continues:
             return
         called = message.name, member(message.body.value, "params", "arguments") or {}
-        if not _are_equal(called, self._latest):
+        if not same(called, self._latest):
             self._latest = called
             self._frames.clear()
         if len(self._frames) == ROW:
@@ -164,14 +165,6 @@ class Loops(StatefulCheck):
             sentence = f"{_tool(message)} is called with the same arguments as in the {ROW - 1} calls before"
             yield Fault(sentence, "/params", tuple(self._frames))
         self._frames.append(message.n)
-
-
-def _are_equal(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal, whatever the order of members."""
-    try:
-        return bool(one == other)
-    except RecursionError:  # nobody nests arguments so deeply in earnest
-        return False
 
 
 @rule(

@@ -54,12 +54,7 @@ def session_checks(plan: SessionPlan, bare: Sequence[StdioRun], through: Sequenc
     checks.append(answers(plan, [it.transcript for it in bare], [it.transcript for it in through]))
     if any(run.facts for run in through):
         checks += [_environment(bare, through), _start(bare, through)]
-    return [*checks, _ending("closing stdin", bare, through)]
-
-
-def signal_check(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Aspect:
-    """What differs when a signal comes."""
-    return _ending(name, bare, through)
+    return [*checks, ending_check("closing stdin", bare, through)]
 
 
 def echo_check(stream: Stream) -> Aspect:
@@ -249,7 +244,7 @@ def _shown(value: Any) -> str:
     return "none" if value is None else printable(str(value), 100)
 
 
-def _ending(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Aspect:
+def ending_check(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Aspect:
     """What differs in the end of runs, and in the signals that came before it."""
     found = []
     if unusual([it.server_end for it in bare], [it.server_end for it in through]):

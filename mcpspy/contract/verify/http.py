@@ -11,7 +11,6 @@ leads to the server itself, so there is no tap either, and what the server sees 
 import http.client
 import json
 import queue
-import socket
 import ssl
 import sys
 import threading
@@ -28,7 +27,7 @@ from mcpspy.contract.verify.stdio import latencies
 from mcpspy.contract.verify.tap import Headers, Tap, TappedRequest, TappedResponse
 from mcpspy.errors import McpspyError
 from mcpspy.json_values import member
-from mcpspy.replay.client.http import heads_of
+from mcpspy.replay.client.http import hang_up, heads_of, shut, target
 from mcpspy.secrets.redactor import shown
 from mcpspy.wire.jsonrpc import Error, Request, Result, parse
 from mcpspy.wire.sse import Events, parse_event
@@ -72,7 +71,7 @@ class HttpPeer:
         self.begun = time.perf_counter_ns()
         self.exchanges: list[ClientExchange] = []
         """All that passed, in the order of the requests."""
-        self._there = urlsplit(url)
+        self._url, self._there = url, urlsplit(url)
         self._headers = dict(headers)
         self._seconds = seconds
         self._session: dict[str, str] = {}
@@ -85,7 +84,7 @@ class HttpPeer:
 
     def __exit__(self, *_: object) -> None:
         for connection in self._sockets:
-            _shut(connection)  # its thread closes it, which may be reading
+            shut(connection)  # its thread closes it, which may be reading
         for thread in self._threads:
             thread.join(_AFTER)
 
@@ -129,7 +128,7 @@ class HttpPeer:
         connection = self._connection()
         self._sockets.append(connection)
         try:
-            connection.request(exchange.method, _target(self._there), exchange.sent or None, dict(headers))
+            connection.request(exchange.method, target(self._url), exchange.sent or None, dict(headers))
             response = connection.getresponse()
             exchange.status, exchange.reason = response.status, response.reason
             exchange.headers = tuple(response.getheaders())
@@ -140,7 +139,7 @@ class HttpPeer:
         except _BROKEN as error:
             exchange.trouble = f"the connection broke: {error or type(error).__name__}"
         finally:
-            _hang_up(connection)
+            hang_up(connection)
 
     def _read(
         self,
@@ -301,21 +300,3 @@ def _answered(messages: Sequence[bytes], body: object) -> bool:
 def _is_stream(headers: Headers) -> bool:
     kind = next((value for name, value in headers if name.lower() == "content-type"), "")
     return kind.partition(";")[0].strip() == "text/event-stream"
-
-
-def _target(there: object) -> str:
-    path, query = getattr(there, "path", "") or "/", getattr(there, "query", "")
-    return f"{path}?{query}" if query else path
-
-
-def _shut(connection: http.client.HTTPConnection) -> None:
-    try:
-        if connection.sock:
-            connection.sock.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass
-
-
-def _hang_up(connection: http.client.HTTPConnection) -> None:
-    _shut(connection)
-    connection.close()

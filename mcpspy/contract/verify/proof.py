@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mcpspy.contract.verify.differences import Aspect, echo_check, excerpt_of, session_checks, signal_check
+from mcpspy.contract.verify.differences import Aspect, echo_check, ending_check, excerpt_of, session_checks
 from mcpspy.contract.verify.figures import Figures, Timing, delay_checks
 from mcpspy.contract.verify.http import HttpBench, HttpRun
 from mcpspy.contract.verify.http_differences import http_checks
@@ -146,7 +146,7 @@ def _signalled(bench: StdioBench, plan: SessionPlan, name: str, number: int, adv
         return found
 
     def compare(_: SessionPlan, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> list[Aspect]:
-        return [signal_check(name, bare, through)]
+        return [ending_check(name, bare, through)]
 
     return _compared(run, compare, plan, [], advance)
 

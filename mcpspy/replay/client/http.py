@@ -126,13 +126,12 @@ class WebLink:
         if isinstance(body, Notification) and body.method == CANCELLED:
             asked = self._open.get(Id.of(member(body.params, "requestId")))
             if asked and not self._session and not self._endpoint:
-                _hang_up(asked)  # leaving the answer is how a request is cancelled in 2026-07-28
+                hang_up(asked)  # leaving the answer is how a request is cancelled in 2026-07-28
                 return
         connection = self._connection()
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         headers |= self._headers | self._session | heads_of(body)
-        target = self._endpoint or self._url
-        connection.request("POST", _target(target), line, headers)
+        connection.request("POST", target(self._endpoint or self._url), line, headers)
         if isinstance(body, Request) and body.method != "initialize":
             self._open[body.id] = connection
             self._begin(self._answer, connection, body)
@@ -191,7 +190,7 @@ class WebLink:
         """Open the stream that a session has besides; with `legacy` wait for the endpoint, and say whether it came."""
         connection = self._connection()
         connection.request(
-            "GET", _target(self._url), headers={"Accept": "text/event-stream", **self._headers, **self._session}
+            "GET", target(self._url), headers={"Accept": "text/event-stream", **self._headers, **self._session}
         )
         response = connection.getresponse()
         if response.status != 200:
@@ -306,16 +305,22 @@ def reach(url: str) -> None:
         raise UsageError(f"cannot reach {shown(url)}: {error.strerror or error}") from error
 
 
-def _target(url: str) -> str:
+def target(url: str) -> str:
+    """What a request for a URL names: its path and query."""
     there = urlsplit(url)
     return (there.path or "/") + (f"?{there.query}" if there.query else "")
 
 
-def _hang_up(connection: http.client.HTTPConnection) -> None:
+def hang_up(connection: http.client.HTTPConnection) -> None:
     """Leave: what is being read on another thread ends."""
+    shut(connection)
+    connection.close()
+
+
+def shut(connection: http.client.HTTPConnection) -> None:
+    """End what is being read; the connection itself is for another thread to close."""
     try:
         if connection.sock:
             connection.sock.shutdown(socket.SHUT_RDWR)
     except OSError:
         pass
-    connection.close()

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from mcpspy.contract.verify.differences import (
     answers,
     echo_check,
+    ending_check,
     excerpt_of,
     first_difference,
     session_checks,
-    signal_check,
     told,
 )
 from mcpspy.contract.verify.session import PlannedMessage, SessionPlan, Transcript
@@ -95,11 +95,11 @@ def test_a_server_that_was_not_started_has_no_start_to_compare():
 def test_ends_and_signals():
     bare = [run(signals=("SIGTERM",), ends=("killed by SIGTERM",) * 2)]
     through = [run(signals=("SIGTERM", "SIGTERM"), ends=("killed by SIGTERM", "exited with status 0"))]
-    assert signal_check("SIGTERM", bare, through).differences == (
+    assert ending_check("SIGTERM", bare, through).differences == (
         "the client sees that it was killed by SIGTERM bare, exited with status 0 through",
         "the server got SIGTERM bare, SIGTERM SIGTERM through",
     )
-    assert signal_check("SIGTERM", bare, [*through, *bare]).equal
+    assert ending_check("SIGTERM", bare, [*through, *bare]).equal
 
 
 def result(text, **more):
