@@ -5,7 +5,7 @@ HTTP there is more to know (`mcpspy.conversation.http_sessions`). Messages then 
 paired (`mcpspy.conversation.pairing`). Nothing here decides what is right or wrong: the rules judge what comes out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from mcpspy.capture.format import RELOAD
@@ -37,10 +37,11 @@ class Conversation:
         self.released: GateAct | None = None
         """What became of the frame that the last `release` was about."""
 
-    def feed(self, record: Record) -> Iterator[Event]:
-        """Take the next record; iterate over what it completes before feeding another."""
-        self.newest = max(self.newest, record.t)
-        return self._frame(record) if isinstance(record, Frame) else self._other(record)
+    def feed(self, record: Record) -> Iterable[Event]:
+        """Take the next record; iterate over what it completes, once, before feeding another."""
+        if record.t > self.newest:
+            self.newest = record.t
+        return self._frame(record) if type(record) is Frame else self._other(record)
 
     def _other(self, record: Record) -> Iterator[Event]:
         """What is no frame."""
@@ -117,14 +118,13 @@ class Conversation:
         """Nothing more is known of a session."""
         self._since_gap.pop(session, None)
 
-    def _frame(self, frame: Frame) -> Iterator[Message | HttpUnit | Frame]:
-        """What a frame is: messages, or what is none."""
+    def _frame(self, frame: Frame) -> Iterable[Message | HttpUnit | Frame]:
+        """What a frame is: messages, of which each is entered when the one before it has been used, or what is none."""
         channel, process = self._channels.get(frame.ch, (None, self._stdio))
         act: GateAct | None = None
         http = None if channel else self._http.channel(frame.ch)
         if channel and channel.role == "stderr":
-            yield frame
-            return
+            return (frame,)
         side = http.sender if http else channel.sender if channel else "client"
         sender = frame.sender or side
         if frame.by is not None:
@@ -136,23 +136,30 @@ class Conversation:
         found = self._http.read(frame, http) if http else frame
         if isinstance(found, HttpUnit):
             found.act, found.sender = act, sender
-            yield found
-            return
-        fallback, carrier = (http.spoken, http.answers) if http else (None, None)
-        for part, body in enumerate(_bodies(found)):
-            session = self._http.session(http, body) if http else process
-            message = Message(found.n, part, found.t, found.ch, sender, side, found, body, session, http, act=act)
-            if http and http.request is None:
+            return (found,)
+        spoken = http.spoken if http else None
+        messages = [
+            Message(found.n, part, found.t, found.ch, sender, side, found, body, process, http, spoken, act=act)
+            for part, body in enumerate(_bodies(found))
+        ]
+        return map(self._enter, messages) if len(messages) > 1 else (self._enter(messages[0]),)
+
+    def _enter(self, message: Message) -> Message:
+        """Take the next message into its session, where it may answer or cancel an earlier one."""
+        http, body = message.http, message.body
+        if http:
+            message.session = self._http.session(http, body)
+            if http.request is None:
                 http.carried.append(message)
-            pair(message, self._requests, fallback, carrier)
-            if isinstance(body, Request):
-                self._requests += 1
-                self._since_gap[session] = None
-                if message.exchange and message.t < self.newest:
-                    message.exchange.in_doubt = True
-            elif http and message.exchange is None:
-                _join_refusal(message, http)
-            yield message
+        pair(message, self._requests, http.answers if http else None)
+        if type(body) is Request:
+            self._requests += 1
+            self._since_gap[message.session] = None
+            if message.exchange and message.t < self.newest:
+                message.exchange.in_doubt = True
+        elif http and message.exchange is None:
+            _join_refusal(message, http)
+        return message
 
 
 def _join_refusal(message: Message, http: HttpChannel) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mcpspy.conversation.links import enter, follow, follow_task
-from mcpspy.conversation.model import REMEMBERED, Exchange, Message, Session
+from mcpspy.conversation.model import ENDLESS, REMEMBERED, Exchange, Message, Session
 from mcpspy.conversation.recent import FORGOTTEN, forget
 from mcpspy.conversation.rounds import INPUT_REQUIRED, begin_round, follow_round
 from mcpspy.json_values import member
@@ -27,16 +27,15 @@ _ANSWERS = (Result, Error)
 _NO_ID = Id("null", "null")  # of an error whose request could not be read
 
 
-def pair(message: Message, ordinal: int, fallback: Revision | None, carrier: int | None) -> None:
+def pair(message: Message, ordinal: int, carrier: int | None) -> None:
     """Enter the next message into its session: its revision, its exchange, and what it cancels.
 
-    `ordinal` is how many requests came before it, `fallback` the revision that the transport tells, `carrier` the
-    channel of the HTTP request that it came in answer to.
+    `ordinal` is how many requests came before it, `carrier` the channel of the HTTP request that it came in answer to.
+    Its revision is that which the transport tells, as long as no message tells one.
     """
     body = message.body
-    message.revision = fallback
     if isinstance(body, Request):
-        _begin(message, body, ordinal, fallback)
+        _begin(message, body, ordinal)
     elif isinstance(body, _ANSWERS):
         key = ("server" if message.side == "client" else "client", body.id or _NO_ID)
         exchange = _first_sent(message.session.pending.get(key, ()), message.t, carrier)
@@ -69,22 +68,24 @@ def join_refusal(message: Message, carried: Iterable[Message]) -> None:
         _join(message, exchanges[0].key, exchanges[0])
 
 
-def _begin(message: Message, body: Request, ordinal: int, fallback: Revision | None) -> None:
-    session = message.session
-    message.revision = revision = _stated(session, body) or fallback
-    exchange = Exchange(ordinal, message, body.method, subject(body.method, body.params), revision)
+def _begin(message: Message, body: Request, ordinal: int) -> None:
+    session, params = message.session, body.params
+    meta = params.get("_meta") if type(params) is dict else None
+    message.revision = revision = _stated(session, body, meta) or message.revision
+    exchange = Exchange(ordinal, message, body.method, subject(body.method, params), revision)
     message.exchange = exchange
     session.pending.setdefault((message.side, body.id), []).append(exchange)
-    enter(message, body, ordinal)
+    if meta or body.method == ENDLESS:
+        enter(message, body, ordinal)
     if session.rounds and revision in ROUNDS:
         follow_round(message, exchange)
     if body.method == "initialize":
         session.initialize, session.requested = exchange, revision
 
 
-def _stated(session: Session, body: Request) -> Revision | None:
-    """The revision that a request states, or that its session has agreed on."""
-    stated = Revision.of(member(body.params, "_meta", PROTOCOL_VERSION))
+def _stated(session: Session, body: Request, meta: Any) -> Revision | None:
+    """The revision that a request states in its `_meta`, or that its session has agreed on."""
+    stated = Revision.of(member(meta, PROTOCOL_VERSION)) if meta else None
     if stated:
         if body.method != _PROBE:  # a server that may be of the other era has not agreed to it yet
             session.stated = stated
@@ -135,7 +136,8 @@ def _join(message: Message, key: tuple[str, Id], exchange: Exchange) -> None:
     completed = session.completed
     completed.pop(key, None)  # so that the order is that of completion
     completed[key] = (exchange.request.n, message.n)
-    session.last_answered = max(session.last_answered, exchange.request.n)
+    if exchange.request.n > session.last_answered:
+        session.last_answered = exchange.request.n
     if len(completed) > REMEMBERED + FORGOTTEN:
         forget(completed)
     if not isinstance(message.body, Result):
