@@ -119,7 +119,7 @@ class Timeline:
         """What became of the frame that the last `release` was about."""
         return self._fold.released
 
-    def _rows(self, events: Iterator[Event | Finding]) -> Iterator[Row]:
+    def _rows(self, events: Iterable[Event | Finding]) -> Iterator[Row]:
         row: Row | None = None
         for event in events:
             if not isinstance(event, Finding):

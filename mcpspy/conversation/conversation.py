@@ -39,8 +39,7 @@ class Conversation:
 
     def feed(self, record: Record) -> Iterable[Event]:
         """Take the next record; iterate over what it completes, once, before feeding another."""
-        if record.t > self.newest:
-            self.newest = record.t
+        self.newest = max(self.newest, record.t)
         return self._frame(record) if type(record) is Frame else self._other(record)
 
     def _other(self, record: Record) -> Iterator[Event]:

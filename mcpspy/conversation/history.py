@@ -132,7 +132,8 @@ class SessionHistory:
     """What is to be said once a session, and was."""
     listing: ToolListing = field(default_factory=ToolListing)
     called: dict[tuple[int, int], Tool] = field(default_factory=dict)
-    """By the line number and part of a call that is not answered: the tool as it was listed then."""
+    """By the line number and part of a call that is not answered: the tool as it was listed then, if it has an
+    `outputSchema`."""
     budget: Budget = field(default_factory=Budget)
     """What judging by schemas may still cost, of all sessions of the capture."""
     clients: frozenset[str] = frozenset()

@@ -40,20 +40,20 @@ def learn(event: Judged, history: SessionHistory) -> None:
     """Add a message, or what came over HTTP without one, to what is known."""
     if event.http and not isinstance(event, ServerExit):
         _learn_http(event, event.http, history)
-    if not isinstance(event, Message):
+    if type(event) is not Message:
         return
     body = event.body
     if event.frame.omitted:
         _learn_undecoded(event, history)
-    elif isinstance(body, Request):
+    elif type(body) is Request:
         _learn_request(event, body, history)
-    elif isinstance(body, Notification):
+    elif type(body) is Notification:
         known = _NOTIFICATIONS.get(body.method)
         if known:
             known(event, history)
     elif event.exchange:
         _learn_answer(event, event.exchange, history)
-        if isinstance(body, Result):
+        if type(body) is Result:
             answer = _ANSWERS.get(event.exchange.method)
             if answer:
                 answer(event, body.result, history)
@@ -97,8 +97,8 @@ def _learn_undecoded(message: Message, history: SessionHistory) -> None:
 
 def _learn_answer(message: Message, exchange: Exchange, history: SessionHistory) -> None:
     history.answered = max(history.answered, message.t)
-    request = exchange.request
-    history.called.pop((request.n, request.part), None)
+    if history.called:
+        history.called.pop((exchange.request.n, exchange.request.part), None)
     if history.progress:
         _end_progress(message, history)
 
@@ -108,7 +108,7 @@ def _learn_request(message: Message, body: Request, history: SessionHistory) -> 
     extensions = member(meta, CLIENT_CAPABILITIES, "extensions") if meta else None
     if extensions and len(history.extensions) < REMEMBERED:
         history.extensions |= declared({"extensions": extensions})
-    token = member(meta, "progressToken")
+    token = member(meta, "progressToken") if meta else None
     if token is not None:
         key = message.side, Id.of(token)
         before = history.progress.get(key)
@@ -120,7 +120,7 @@ def _learn_request(message: Message, body: Request, history: SessionHistory) -> 
             _forget_progress(history)
     if body.method == "tools/call":
         tool = history.listing.now(member(body.params, "name"), message.t)
-        if tool:
+        if tool and "outputSchema" in tool.definition:
             keep(history.called, (message.n, message.part), tool)
     elif body.method == "initialize" and message.side == "client":
         history.initialize = history.initialize or message.n

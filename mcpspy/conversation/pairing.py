@@ -23,7 +23,6 @@ from mcpspy.wire.subject import subject
 
 _PROBE = "server/discover"
 
-_ANSWERS = (Result, Error)
 _NO_ID = Id("null", "null")  # of an error whose request could not be read
 
 
@@ -34,9 +33,9 @@ def pair(message: Message, ordinal: int, carrier: int | None) -> None:
     Its revision is that which the transport tells, as long as no message tells one.
     """
     body = message.body
-    if isinstance(body, Request):
+    if type(body) is Request:
         _begin(message, body, ordinal)
-    elif isinstance(body, _ANSWERS):
+    elif type(body) is Result or type(body) is Error:
         key = ("server" if message.side == "client" else "client", body.id or _NO_ID)
         exchange = _first_sent(message.session.pending.get(key, ()), message.t, carrier)
         if exchange:
@@ -136,11 +135,10 @@ def _join(message: Message, key: tuple[str, Id], exchange: Exchange) -> None:
     completed = session.completed
     completed.pop(key, None)  # so that the order is that of completion
     completed[key] = (exchange.request.n, message.n)
-    if exchange.request.n > session.last_answered:
-        session.last_answered = exchange.request.n
+    session.last_answered = max(session.last_answered, exchange.request.n)
     if len(completed) > REMEMBERED + FORGOTTEN:
         forget(completed)
-    if not isinstance(message.body, Result):
+    if type(message.body) is not Result:
         return
     if exchange.revision in ROUNDS and member(message.body.result, "resultType") == INPUT_REQUIRED:
         begin_round(message, exchange, message.body.result)

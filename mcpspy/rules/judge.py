@@ -28,7 +28,7 @@ from mcpspy.conversation.recent import Recent
 from mcpspy.rules import RULES, Finding, Rule
 from mcpspy.rules.follows import explained, specific
 from mcpspy.rules.gate_effects import GateEffects
-from mcpspy.rules.plain import ASPECTS
+from mcpspy.rules.plain import ASPECTS, aspects
 from mcpspy.rules.rule import Fault
 from mcpspy.spec.extensions import extension_with
 from mcpspy.spec.methods import revisions_with_method
@@ -103,7 +103,6 @@ class Judge:
         self._reported: set[str] = set()
         kind = as_revision is not None, bool(self._clients), operations is not None
         self._lists = LISTS.setdefault(kind, {})
-        self._tests = tuple(ASPECTS.values())
         self._conversation = Conversation()
         self._sessions: Recent[Session, _Session] = Recent(self._rest, self._drop)
         self._found_late: list[Finding] = []  # of sessions that went to rest
@@ -119,14 +118,23 @@ class Judge:
         """Whether a rule raised, so that something may have been missed."""
         return bool(self._reported)
 
-    def feed(self, record: Record) -> Iterator[Event | Finding]:
-        """Take the next record and yield what it completes: events, and findings about them or earlier ones."""
-        for event in self._conversation.feed(record):
+    def feed(self, record: Record) -> Iterable[Event | Finding]:
+        """Take the next record and return what it completes: events, and findings about them or earlier ones.
+
+        It is to be iterated over once, before another is fed.
+        """
+        events = self._conversation.feed(record)
+        if type(events) is tuple and type(events[0]) is Message:  # as nearly always: without a generator
+            found = self._judged(events[0])
+            return (events[0], *found) if found else events
+        return self._each(events)
+
+    def _each(self, events: Iterable[Event]) -> Iterator[Event | Finding]:
+        for event in events:
             if isinstance(event, _JUDGED):
                 found = self._judged(event)
                 yield event
-                if found:
-                    yield from found
+                yield from found
             else:
                 yield event
                 if isinstance(event, Gates):
@@ -268,15 +276,15 @@ class Judge:
 
     def _key(self, message: Message, history: SessionHistory) -> _Key:
         body = message.body
-        if isinstance(body, _CALLS):
-            method: str | None = body.method
+        if message.exchange:
+            method: str | None = message.exchange.method
         else:
-            method = message.exchange.method if message.exchange else None
+            method = body.method if isinstance(body, _CALLS) else None
         try:
-            plainly = [is_plain(message, history) for is_plain in self._tests]
+            plainly = aspects(message, history)
         except Exception as error:
             self._failed("the tests for plain messages", message, error)
-            plainly = [False] * len(self._tests)
+            plainly = (False,) * len(ASPECTS)
         return type(body), method, message.revision, *plainly
 
     def _late(self, session: _Session, t: int | None) -> Iterator[Finding]:
@@ -308,7 +316,7 @@ def _concerns(rule: Rule, key: _Key) -> bool:
     kind, method, revision, *plainly = key
     if kind not in rule.on or (rule.methods and method not in rule.methods):
         return False
-    if rule.about and plainly[tuple(ASPECTS).index(rule.about)]:
+    if rule.about and plainly[ASPECTS.index(rule.about)]:
         return False
     if revision is None:
         return set(rule.revisions) == set(Revision)  # what holds everywhere holds here

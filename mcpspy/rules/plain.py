@@ -1,11 +1,10 @@
 """Which messages are plain: those in which the rules about one aspect of a message have nothing to find.
 
 The theory. A hundred rules could look at every message, and nearly every message is beyond reproach. So each aspect
-has one quick test (`ASPECTS`), and a message that passes it is not shown to the rules about that aspect. The test may
+has one quick test (`aspects`), and a message that passes it is not shown to the rules about that aspect. The test may
 send a message the long way for nothing; it must never keep one from it that a rule would find something in.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -24,12 +23,40 @@ from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 _LARGE = 1 << 20  # bytes
 _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 _MANY_DIGITS = b"0" * 16  # as many as a long number has at least
-_CALLS = (Request, Notification)
-_RESPONSES = (Result, Error)
+
+ASPECTS: tuple[Aspect, ...] = ("bytes", "shape", "meta", "pairing", "handshake", "http", "direction")
+"""Those that have a test, in the order of `aspects`."""
 
 
-def in_bytes(message: Message, history: SessionHistory) -> bool:
-    """One object of ASCII text, not large, whole, with nothing in it that a rule looks for."""
+def aspects(message: Message, history: SessionHistory) -> tuple[bool, ...]:
+    """For each of `ASPECTS` whether a message is plain in it.
+
+    - bytes: one object of ASCII text, not large, whole, with nothing in it that a rule looks for;
+    - shape: exactly what its definition says, and no extension has more to say;
+    - meta: no `_meta`, and not `initialize`: nothing is said about revisions, progress or subscriptions;
+    - pairing: no response, or one to a request that waits for it, under its id;
+    - handshake: the session has begun in order;
+    - http: it came over something else;
+    - direction: no call, or one whose method its sender may send; of an extension's method: the long way.
+    """
+    body, exchange = message.body, message.exchange
+    pairing = direction = True
+    if type(body) is Request or type(body) is Notification:
+        method, params = body.method, body.value.get("params")
+        meta = method != "initialize" and not (type(params) is dict and "_meta" in params)
+        known = methods(message.revision).get(method) if message.revision else None
+        direction = known is not None and message.sender in known.senders
+    else:
+        meta = exchange is None or exchange.method != "initialize"
+        if type(body) is Result or type(body) is Error:
+            pairing = exchange is not None and not exchange.cancelled
+            pairing = pairing and (message.http is None or answers_by_id(message))
+    begun = history.initialized and history.agreed is not None
+    return in_bytes(message), in_shape(message, history), meta, pairing, begun, message.http is None, direction
+
+
+def in_bytes(message: Message) -> bool:
+    """Whether a message is plain in its bytes."""
     frame, body = message.frame, message.body
     raw, value = frame.raw, body.value
     if message.part:  # with the first of a batch the whole frame was looked at
@@ -59,55 +86,5 @@ def _is_ascii(value: Any) -> bool:
 
 
 def in_shape(message: Message, history: SessionHistory) -> bool:
-    """Exactly what its definition says, and no extension has more to say."""
-    return not isinstance(message.body, Invalid) and fits(message) and not is_extended(message, history)
-
-
-def in_meta(message: Message, history: SessionHistory) -> bool:
-    """No `_meta`, and not `initialize`: nothing is said about revisions, progress or subscriptions."""
-    body = message.body
-    if isinstance(body, _CALLS):
-        params = body.params
-        return body.method != "initialize" and not (isinstance(params, dict) and "_meta" in params)
-    return message.exchange is None or message.exchange.method != "initialize"
-
-
-def in_pairing(message: Message, history: SessionHistory) -> bool:
-    """No response, or one to a request that waits for it, under its id."""
-    if not isinstance(message.body, _RESPONSES):
-        return True
-    exchange = message.exchange
-    if exchange is None or exchange.cancelled:
-        return False
-    return message.http is None or answers_by_id(message)
-
-
-def in_handshake(message: Message, history: SessionHistory) -> bool:
-    """The session has begun in order."""
-    return history.initialized and history.agreed is not None
-
-
-def in_http(message: Message, history: SessionHistory) -> bool:
-    """It came over something else."""
-    return message.http is None
-
-
-def in_direction(message: Message, history: SessionHistory) -> bool:
-    """No call, or one whose method its sender may send."""
-    body = message.body
-    if not isinstance(body, _CALLS):
-        return True
-    known = methods(message.revision).get(body.method) if message.revision else None  # of an extension: the long way
-    return known is not None and message.sender in known.senders
-
-
-ASPECTS: dict[Aspect, Callable[[Message, SessionHistory], bool]] = {
-    "bytes": in_bytes,
-    "shape": in_shape,
-    "meta": in_meta,
-    "pairing": in_pairing,
-    "handshake": in_handshake,
-    "http": in_http,
-    "direction": in_direction,
-}
-"""By aspect: whether a message is plain in it."""
+    """Whether a message is plain in its shape."""
+    return type(message.body) is not Invalid and fits(message) and not is_extended(message, history)

@@ -67,11 +67,11 @@ def subject(message: Message, spoken: Dialect | None = None) -> Subject | None:
     if revision is None:
         return None
     method_of = spoken.method if spoken else methods(revision).get
-    if isinstance(body, _CALLS):
+    if type(body) is Request or type(body) is Notification:
         method = method_of(body.method)
-        kind = "request" if isinstance(body, Request) else "notification"
+        kind = "request" if type(body) is Request else "notification"
         return (method.definition, body.value, "") if method and method.kind == kind else None
-    if isinstance(body, Result) and message.exchange:
+    if type(body) is Result and message.exchange:
         method = method_of(message.exchange.method)
         if method and method.name == "tasks/result":
             method = method_of(message.exchange.underlying or "")

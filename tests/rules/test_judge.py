@@ -19,7 +19,6 @@ from mcpspy.conversation.model import Message
 from mcpspy.conversation.recent import Recent
 from mcpspy.rules import RULES, Finding
 from mcpspy.rules.judge import Judge
-from mcpspy.rules.plain import ASPECTS
 from mcpspy.rules.rule import Fault, Later, Rule, StatefulCheck
 from mcpspy.spec import peer_schemas
 from mcpspy.spec.peer_schemas import Budget, Judgement, Outcome
@@ -534,7 +533,7 @@ def test_a_bug_in_the_tests_for_plain_messages_shows_them_to_every_rule(monkeypa
         raise RecursionError("too deep")
 
     before, _ = reported(TWICE)
-    monkeypatch.setitem(ASPECTS, "meta", fails)
+    monkeypatch.setattr("mcpspy.rules.judge.aspects", fails)
     found, sentences = reported(TWICE)
     assert found == before
     assert len(sentences) == 1

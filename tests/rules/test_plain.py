@@ -9,7 +9,7 @@ from mcpspy.capture.records import Frame
 from mcpspy.conversation.history import SessionHistory
 from mcpspy.rules import RULES, Finding
 from mcpspy.rules.judge import Judge
-from mcpspy.rules.plain import ASPECTS
+from mcpspy.rules.plain import ASPECTS, aspects, in_bytes
 from tests import NIGHTLY
 from tests.each import each
 from tests.findings import CAPTURES
@@ -27,8 +27,7 @@ def judged(found):
 def asking_all(found, monkeypatch):
     """The same with every message shown to every rule, whatever it is plain in."""
     with monkeypatch.context() as context:
-        for aspect in ASPECTS:
-            context.setitem(ASPECTS, aspect, lambda *_: False)
+        context.setattr("mcpspy.rules.judge.aspects", lambda *_: (False,) * len(ASPECTS))
         context.setattr("mcpspy.rules.judge.LISTS", {})
         return judged(found)
 
@@ -72,7 +71,7 @@ def message(raw):
     ],
 )
 def test_what_peers_usually_write_is_plain(raw):
-    assert ASPECTS["bytes"](message(raw), SessionHistory())
+    assert in_bytes(message(raw))
 
 
 @pytest.mark.parametrize(
@@ -90,9 +89,10 @@ def test_what_peers_usually_write_is_plain(raw):
     ],
 )
 def test_what_a_rule_about_bytes_may_look_at_is_not_plain(raw):
-    assert not ASPECTS["bytes"](message(raw), SessionHistory())
+    assert not in_bytes(message(raw))
 
 
 def test_every_aspect_that_a_rule_names_has_its_test():
     named = {rule.about for rule in RULES.values()} - {None}
     assert named == set(ASPECTS)
+    assert len(aspects(message(b'{"jsonrpc":"2.0","id":1,"method":"ping"}'), SessionHistory())) == len(ASPECTS)

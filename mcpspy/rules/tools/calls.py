@@ -94,7 +94,7 @@ def arguments(message: Message, history: SessionHistory) -> Iterator[Fault]:
 def structured_content(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Results that the tool did not promise."""
     tool = _called(message, history)
-    if tool is None or "outputSchema" not in tool.definition:
+    if tool is None:
         return
     result = member(message.body.value, "result")
     if isinstance(result, dict) and "structuredContent" in result:
@@ -123,7 +123,7 @@ def structured_content(message: Message, history: SessionHistory) -> Iterator[Fa
 def structured_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Results without what the tool promised."""
     tool = _called(message, history)
-    if tool is None or "outputSchema" not in tool.definition:
+    if tool is None:
         return
     result = member(message.body.value, "result")
     if not isinstance(result, dict) or "structuredContent" in result or "task" in result:
@@ -134,7 +134,7 @@ def structured_missing(message: Message, history: SessionHistory) -> Iterator[Fa
 
 
 def _called(message: Message, history: SessionHistory) -> Tool | None:
-    """The tool that a result comes from, as it was when it was called."""
+    """The tool that a result comes from, as it was when it was called; None where that promised nothing of results."""
     if not history.called:
         return None
     request = message.exchange.request if message.exchange else message
