@@ -89,6 +89,7 @@ def run(options: argparse.Namespace) -> int:
     threshold: Threshold = options.fail_on
     form: str = options.format
     gc.freeze()  # what was imported stays: the collector need not look at it again and again
+    gc.set_threshold(10_000, 10, 100)  # little of what is made is garbage that only the collector finds
     if options.follow:
         return _follow(options, revision, clients, ignored, threshold)
     lock = lock_file.read(options.lock) if options.lock else None

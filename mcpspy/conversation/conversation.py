@@ -14,7 +14,7 @@ from mcpspy.conversation.gate_acts import GateAct, GateActs, is_gate
 from mcpspy.conversation.http_sessions import HttpSessions
 from mcpspy.conversation.model import Event, Exchange, HttpChannel, HttpUnit, Message, ServerExit, Session
 from mcpspy.conversation.pairing import join_refusal, pair
-from mcpspy.wire.jsonrpc import Body, Error, Request, Undecoded, parse
+from mcpspy.wire.jsonrpc import Error, Request, parse
 from mcpspy.wire.outline import outline
 
 _AT_ONCE = 50_000_000  # nanoseconds
@@ -119,29 +119,37 @@ class Conversation:
 
     def _frame(self, frame: Frame) -> Iterable[Message | HttpUnit | Frame]:
         """What a frame is: messages, of which each is entered when the one before it has been used, or what is none."""
-        channel, process = self._channels.get(frame.ch, (None, self._stdio))
-        act: GateAct | None = None
-        http = None if channel else self._http.channel(frame.ch)
-        if channel and channel.role == "stderr":
-            return (frame,)
-        side = http.sender if http else channel.sender if channel else "client"
+        http: HttpChannel | None = None
+        stream = self._channels.get(frame.ch)
+        if stream:
+            channel, process = stream
+            if channel.role == "stderr":
+                return (frame,)
+            side: str = channel.sender
+        else:
+            http, process = self._http.channel(frame.ch), self._stdio
+            side = http.sender if http else "client"
         sender = frame.sender or side
+        act: GateAct | None = None
         if frame.by is not None:
             made = "mcpspy" if http and http.opened.sender == "mcpspy" else sender
             act = self._acts.take(frame, made)
             sender = made if act else sender
         if frame.by == RELOAD and frame.sent is not None and side == "server":
             frame = replace(frame, raw=frame.sent)  # each server counts anew: the ids are those that the client knows
-        found = self._http.read(frame, http) if http else frame
-        if isinstance(found, HttpUnit):
-            found.act, found.sender = act, sender
-            return (found,)
+        if http:
+            found = self._http.read(frame, http)
+            if isinstance(found, HttpUnit):
+                found.act, found.sender = act, sender
+                return (found,)
+            frame = found
         spoken = http.spoken if http else None
-        messages = [
-            Message(found.n, part, found.t, found.ch, sender, side, found, body, process, http, spoken, act=act)
-            for part, body in enumerate(_bodies(found))
-        ]
-        return map(self._enter, messages) if len(messages) > 1 else (self._enter(messages[0]),)
+        bodies = (outline(frame.raw, frame.omitted.tail),) if frame.omitted else parse(frame.raw)
+        first = Message(frame.n, 0, frame.t, frame.ch, sender, side, frame, bodies[0], process, http, spoken, act=act)
+        if len(bodies) == 1:  # as nearly always: without a generator
+            return (self._enter(first),)
+        batch = [replace(first, part=part, body=body) for part, body in enumerate(bodies)]
+        return map(self._enter, batch)
 
     def _enter(self, message: Message) -> Message:
         """Take the next message into its session, where it may answer or cancel an earlier one."""
@@ -165,8 +173,3 @@ def _join_refusal(message: Message, http: HttpChannel) -> None:
     """Over HTTP an error with another id, or none, may refuse the request of the POST by its status."""
     if isinstance(message.body, Error) and http.failed and http.request:
         join_refusal(message, http.request.carried)
-
-
-def _bodies(frame: Frame) -> tuple[Body | Undecoded, ...]:
-    """The messages of a frame; of one that is too large to be decoded what its ends tell."""
-    return (outline(frame.raw, frame.omitted.tail),) if frame.omitted else parse(frame.raw)

@@ -57,7 +57,7 @@ def learn(event: Judged, history: SessionHistory) -> None:
             answer = _ANSWERS.get(event.exchange.method)
             if answer:
                 answer(event, body.result, history)
-            _learn_task(event, body, history)
+            _learn_task(event, body, event.exchange.method, history)
     elif isinstance(body, Invalid):
         if isinstance(body.value, dict) and "id" in body.value:
             keep(history.malformed, (event.sender, Id.of(body.value["id"])), event.n)
@@ -119,7 +119,7 @@ def _learn_request(message: Message, body: Request, history: SessionHistory) -> 
         if len(history.progress) == REMEMBERED:
             _forget_progress(history)
     if body.method == "tools/call":
-        tool = history.listing.now(member(body.params, "name"), message.t)
+        tool = history.listing.now(message.name, message.t)
         if tool and "outputSchema" in tool.definition:
             keep(history.called, (message.n, message.part), tool)
     elif body.method == "initialize" and message.side == "client":
@@ -235,10 +235,10 @@ def _learn_acknowledgement(message: Message, history: SessionHistory) -> None:
         keep(history.acknowledged, number, None)
 
 
-def _learn_task(message: Message, body: Result, history: SessionHistory) -> None:
-    if message.side == "server":
+def _learn_task(message: Message, body: Result, method: str, history: SessionHistory) -> None:
+    if history.tasks and message.side == "server":
         history.tasks.pop(body.id, None)  # of an earlier request with this id
-    if message.method != "tools/call":
+    if method != "tools/call":
         return
     if message.revision in TASKS:
         task = member(body.result, "task", "taskId")

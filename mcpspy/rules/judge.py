@@ -178,12 +178,7 @@ class Judge:
         if self._as:
             message.revision = self._as
         self._t = message.t
-        session = self._sessions.use(message.session)
-        if session is None:
-            lossy = self._gaps > 0 or self._forgetful
-            session = _Session(SessionHistory(lossy, self._gaps, budget=self._budget, clients=self._clients))
-            session.history.operations = self._operations
-            self._sessions.add(message.session, session)
+        session = self._sessions.use(message.session) or self._begin(message.session)
         history = session.history
         if self._gaps != history.gaps:
             session.lose(self._gaps)
@@ -193,15 +188,14 @@ class Judge:
             found, self._found_late = self._found_late, []
         if session.later:
             found += self._late(session, message.t)
-        late = message.t < self._conversation.newest
         looking, learning = self._rules(message, history)
+        if message.t < self._conversation.newest:
+            looking = tuple(rule for rule in looking if not rule.id.startswith(_ON_ORDER))
         if message.act:
             self._gates.note(message, message.act, history)
             looking = () if message.act.made else looking  # nobody is to blame for what we made
         faults: list[tuple[Rule, Fault]] = []
         for rule in looking:
-            if late and rule.id.startswith(_ON_ORDER):
-                continue
             try:
                 for fault in rule.ask(message, history):
                     if isinstance(fault, Fault):
@@ -225,6 +219,14 @@ class Judge:
         if history.over:
             self._sessions.finish(message.session)
         return found
+
+    def _begin(self, of: Session) -> _Session:
+        """What there is of a session whose first message comes."""
+        lossy = self._gaps > 0 or self._forgetful
+        session = _Session(SessionHistory(lossy, self._gaps, budget=self._budget, clients=self._clients))
+        session.history.operations = self._operations
+        self._sessions.add(of, session)
+        return session
 
     def _findings(
         self, rule: Rule, message: Judged, faults: Iterator[Fault], history: SessionHistory
@@ -254,8 +256,9 @@ class Judge:
             self._report(f"a bug in {what} at #{message.n} ({why}); the other rules go on")
 
     def _rules(self, message: Judged, history: SessionHistory) -> _Rules:
-        if message.frame and message.frame.omitted:  # of what was not decoded only the size is known
-            return ((RULES["framing/oversize"],) if isinstance(message, Message) else ()), ()
+        frame = message.frame
+        if frame and frame.omitted:  # of what was not decoded only the size is known
+            return ((RULES["framing/oversize"],) if type(message) is Message else ()), ()
         key = self._key(message, history) if isinstance(message, Message) else _key_of_remark(message)
         rules = self._lists.get(key)
         if rules is None:

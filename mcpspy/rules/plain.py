@@ -18,7 +18,7 @@ from mcpspy.rules.schema import fits, is_extended
 from mcpspy.rules.security import ESCAPED
 from mcpspy.secrets.tokens import in_frame
 from mcpspy.spec.methods import methods
-from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
+from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 _LARGE = 1 << 20  # bytes
 _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
@@ -52,7 +52,8 @@ def aspects(message: Message, history: SessionHistory) -> tuple[bool, ...]:
             pairing = exchange is not None and not exchange.cancelled
             pairing = pairing and (message.http is None or answers_by_id(message))
     begun = history.initialized and history.agreed is not None
-    return in_bytes(message), in_shape(message, history), meta, pairing, begun, message.http is None, direction
+    shape = fits(message) and not is_extended(message, history)
+    return in_bytes(message), shape, meta, pairing, begun, message.http is None, direction
 
 
 def in_bytes(message: Message) -> bool:
@@ -83,8 +84,3 @@ def _is_ascii(value: Any) -> bool:
         return orjson.dumps(value).isascii()
     except TypeError:
         return False
-
-
-def in_shape(message: Message, history: SessionHistory) -> bool:
-    """Whether a message is plain in its shape."""
-    return type(message.body) is not Invalid and fits(message) and not is_extended(message, history)

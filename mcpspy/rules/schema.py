@@ -7,6 +7,7 @@ deprecated, and every format right, so that none of these rules has anything to 
 
 from collections.abc import Iterator
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 from mcpspy.conversation.history import SessionHistory, becomes_round, dialect, missing_meta
@@ -87,15 +88,35 @@ def subject(message: Message, spoken: Dialect | None = None) -> Subject | None:
 
 def fits(message: Message) -> bool:
     """Whether a message is exactly what its definition says, and its envelope that of JSON-RPC."""
-    found = subject(message)
-    if found is None or message.revision is None or message.body.refused:
+    body, revision = message.body, message.revision
+    if revision is None or body.refused:
         return False
-    definition, value, pointer = found
-    if pointer:
-        envelope = message.body.value
-        whole = len(envelope) == 3 and envelope.get("jsonrpc") == "2.0" and type(envelope["id"]) in (int, str)
-        return whole and fits_exactly(message.revision, definition, value)
-    return type(value.get("id", 0)) in (int, str) and fits_exactly(message.revision, definition, value)
+    definition = None
+    if message.exchange:
+        asked, answered = _usual(message.exchange.method, revision)
+        definition = asked if type(body) is Request else answered if type(body) is Result else None
+    if definition is None:
+        found = subject(message)
+        if found is None:
+            return False
+        definition = found[0]
+    value = body.value
+    number = type(value.get("id", 0))
+    if number is not int and number is not str:
+        return False
+    if type(body) is not Result:
+        return fits_exactly(revision, definition, value)
+    return len(value) == 3 and value.get("jsonrpc") == "2.0" and fits_exactly(revision, definition, value["result"])
+
+
+@lru_cache(512)  # peers make up methods
+def _usual(name: str, revision: Revision) -> tuple[str | None, str | None]:
+    """The definitions of a request and of its result, where the method alone tells them."""
+    method = methods(revision).get(name)
+    if method is None or method.kind != "request":
+        return None, None
+    depends = name == "tasks/result" or method.as_task or method.asks_back or method.typed
+    return method.definition, None if depends else method.result
 
 
 @rule(

@@ -163,26 +163,21 @@ def _with_long_integers(raw: bytes, value: Any) -> Any:
 def _message(value: Any, refused: str | None, raw: bytes, part: int) -> Body:
     if type(value) is not dict:
         return Invalid(value, refused, f"{_type_name(value)}, not an object")
+    own = None
+    if "id" in value:
+        own = value["id"]
+        # as nearly always; `Id(…)` takes three times as long
+        own = tuple.__new__(Id, ("number", str(own))) if type(own) is int else exact_id(own, raw, part, "id")
     if "method" in value:
         method = value["method"]
         if type(method) is not str:
             return Invalid(value, refused, f"method is {_type_name(method)}, not a string")
-        if "id" in value:
-            return Request(value, refused, _own_id(value["id"], raw, part), method)
-        return Notification(value, refused, method)
+        return Notification(value, refused, method) if own is None else Request(value, refused, own, method)
     if "error" in value and (value["error"] is not None or "result" not in value):
-        return Error(value, refused, _own_id(value["id"], raw, part) if "id" in value else None)
+        return Error(value, refused, own)
     if "result" in value:
-        if "id" in value:
-            return Result(value, refused, _own_id(value["id"], raw, part))
-        return Invalid(value, refused, "a result without an id")
+        return Invalid(value, refused, "a result without an id") if own is None else Result(value, refused, own)
     return Invalid(value, refused, "neither method nor result nor error")
-
-
-def _own_id(value: Any, raw: bytes, part: int) -> Id:
-    if type(value) is int:  # as nearly always
-        return tuple.__new__(Id, ("number", str(value)))  # `Id(…)` takes three times as long
-    return exact_id(value, raw, part, "id")
 
 
 def exact_id(value: Any, raw: bytes, part: int, *path: str) -> Id:
