@@ -63,7 +63,7 @@ KNOWS_AIOHTTP = "relay.http.http1"
 WITHOUT_SCREEN = {"tui.model": ("textual", "textual_serve", "rich")}
 """Packages that compute what others show, and the libraries of a screen that they do not know."""
 POSIX = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "posix", "syslog"}
-POSIX_MODULES = {"process.child"}  # its interface for Windows is `child_windows`
+POSIX_MODULES = {"process.child", "process.pipes"}  # their interface for Windows is `child_windows`
 WRITER = "capture.writer"
 MAY_WRITE = "recording"
 LONGEST = 400  # lines of a module
@@ -441,6 +441,10 @@ def test_a_planted_file_without_tests_is_found(tmp_path):
 # "The wrap path is light." What Python itself needs to start is not counted.
 
 LIGHT = set("os sys time errno binascii _thread _signal fcntl _ctypes _json _blake2 _blake2b".split())
+BEFORE_THE_SERVER = set(
+    "_ctypes errno mcpspy mcpspy.errors mcpspy.cli mcpspy.cli.wrap mcpspy.process mcpspy.process.child".split()
+)
+"""What `wrap` imports before it starts the server: all else is imported while the server boots."""
 HEAVY = (
     "asyncio aiohttp textual re json dataclasses typing enum orjson argparse subprocess signal ctypes pathlib secrets"
     " logging threading collections functools importlib inspect contextlib select socket tempfile shutil base64 hashlib"
@@ -448,10 +452,11 @@ HEAVY = (
 
 
 def imported(home, *arguments):
-    """The modules that `mcpspy ARGUMENTS` imports, less those of a program that imports `os`."""
+    """The modules that `mcpspy ARGUMENTS` imports, in that order, less those of a program that imports `os`."""
     bare = f"import os, sys; sys.path.insert(0, {os.path.dirname(ROOT)!r}); sys.argv = ['mcpspy', *{arguments!r}]"
     full = f"{bare}\nfrom mcpspy.cli import main\nsys.exit(main())"
-    return names(home, full) - names(home, bare)
+    before = names(home, bare)
+    return [name for name in names(home, full) if name not in before]
 
 
 def names(home, program):
@@ -464,7 +469,7 @@ def names(home, program):
         env={"HOME": home, "PATH": os.defpath},
         timeout=30,
     )
-    return {line.rpartition("|")[2].strip() for line in run.stderr.splitlines() if line.startswith("import time:")}
+    return [line.rpartition("|")[2].strip() for line in run.stderr.splitlines() if line.startswith("import time:")]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other ways to end with a process")
@@ -475,6 +480,7 @@ def test_the_wrap_path_imports_only_what_is_light(tmp_path):
     assert {name for name in found if not name.startswith("mcpspy")} <= LIGHT
     assert not {name.split(".")[0] for name in found} & set(HEAVY.split())
     assert os.listdir(tmp_path / ".mcpspy" / "captures")
+    assert set(found[: found.index("mcpspy.relay")]) <= BEFORE_THE_SERVER
     ours = {name.split(".")[1] for name in found if name.startswith("mcpspy.")}
     assert ours <= {"cli", "errors", "relay", "capture", "secrets", "recording", "wire", "process"}
 

@@ -17,18 +17,18 @@ Imported on the `wrap` path: nothing heavy here.
 
 import _signal  # type: ignore[import-not-found]  # `signal` imports `enum`: 7 ms
 import errno
-import fcntl
 import os
 import sys
 import time
 from _thread import allocate_lock
 
 from mcpspy.errors import SpawnError
-from mcpspy.process.witness import MOST_DESCRIPTORS, Witness
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from mcpspy.process.witness import Witness
 
     Seen = Callable[[int, int, str, bool], None]
     _Forked = tuple[int, tuple[int, int, int], int, int | None]  # pid, our ends of its streams, its error, lifeline
@@ -38,10 +38,10 @@ _IGNORED_BY_PYTHON = tuple(
     getattr(_signal, name) for name in ("SIGPIPE", "SIGXFSZ", "SIGXFZ") if hasattr(_signal, name)
 )
 _PR_SET_PDEATHSIG = 1
+_MOST_DESCRIPTORS = min(os.sysconf("SC_OPEN_MAX"), 1 << 20)
 
 _ENDING = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT)  # end processes
 _PASSED = (_signal.SIGUSR1, _signal.SIGUSR2, _signal.SIGWINCH, _signal.SIGCONT)
-_FIONREAD = 0x4004667F if sys.platform == "darwin" else 0x541B  # ioctl(2); `termios` has it, and takes 1 ms
 _LOOK = 1.0  # seconds: where we are a part of another program, one of its threads may have taken the signal of an exit
 _SETTLING = 0.25  # seconds that a thread waits for signals to be handled, should the main thread be held up
 
@@ -92,7 +92,9 @@ class Child:
         ended by it, or was not sent it.
         """
         try:
-            self._witness = Witness()
+            from mcpspy.process.witness import Witness  # the server boots already
+
+            self._witness = Witness(_MOST_DESCRIPTORS)
         except OSError:
             pass
 
@@ -287,7 +289,7 @@ def _fork(argv: list[str], environ: dict[bytes, bytes], *, apart: bool, mask: "s
             if os.getppid() != parent:  # we were killed before the child could ask to follow
                 os._exit(1)
             os.dup2(error[1], 3, inheritable=False)
-            os.closerange(4, MOST_DESCRIPTORS)
+            os.closerange(4, _MOST_DESCRIPTORS)
             _execute([os.fsencode(word) for word in argv], environ)
         except OSError as failure:
             os.write(3, b"%d" % (failure.errno or errno.EIO))
@@ -328,14 +330,6 @@ def spawn_error(command: str, error: int, path: str) -> SpawnError:
         return SpawnError(f"cannot start {command!r}: {why}", why, SpawnError.NOT_EXECUTABLE)
     where = "" if "/" in command else f" on PATH ({path})"
     return SpawnError(f"cannot start {command!r}: not found{where}", "not found", SpawnError.NOT_FOUND)
-
-
-def waiting(fd: int) -> int:
-    """How many bytes wait to be read."""
-    try:
-        return int.from_bytes(fcntl.ioctl(fd, _FIONREAD, b"\0\0\0\0"), sys.byteorder)
-    except OSError:
-        return 0
 
 
 def die_by(number: int) -> None:
@@ -388,7 +382,7 @@ def _watchdog(pid: int, lifeline: tuple[int, int]) -> None:
     watched, _ = lifeline
     if os.fork() == 0:
         os.dup2(watched, 3, inheritable=False)
-        os.closerange(4, MOST_DESCRIPTORS)
+        os.closerange(4, _MOST_DESCRIPTORS)
         for fd in range(3):
             os.close(fd)
         for number in _ENDING:

@@ -21,7 +21,6 @@ import os
 import sys
 import time
 
-MOST_DESCRIPTORS = min(os.sysconf("SC_OPEN_MAX"), 1 << 20)
 _SECOND_LOOK = 0 if sys.platform == "linux" else 0.0005  # seconds until the witness looks again
 _PATIENCE = 200  # milliseconds to wait for an answer, which takes 10 µs unless the witness is stopped
 
@@ -31,8 +30,10 @@ class Witness:
 
     __slots__ = ("_answers", "_pid", "_questions", "_sequence")
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
         """Fork, with the signals in question blocked already, which the new process inherits. Raises OSError.
+
+        The new process closes all descriptors below `most` but its own.
 
         Other threads may run. A fork copies the locks that they hold, so the new process makes system calls only and
         imports nothing. Forking earlier, while there are no threads, delays the first byte by 1 ms.
@@ -47,7 +48,7 @@ class Witness:
         self._pid = os.fork()
         if self._pid == 0:
             try:
-                _testify(asked, told)
+                _testify(asked, told, most)
             finally:
                 os._exit(0)
         os.close(asked)
@@ -78,11 +79,11 @@ class Witness:
         os.waitpid(self._pid, 0)
 
 
-def _testify(questions: int, answers: int) -> None:
+def _testify(questions: int, answers: int, most: int) -> None:
     """Answer until nobody can ask: for `sequence, number` the answer is `sequence, 1 if it was pending`."""
     _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())  # first: some would stop or end it
     low, high = sorted((questions, answers))
-    for first, end in ((0, low), (low + 1, high), (high + 1, MOST_DESCRIPTORS)):
+    for first, end in ((0, low), (low + 1, high), (high + 1, most)):
         os.closerange(first, end)
     while question := os.read(questions, 2):
         sequence, number = question

@@ -72,7 +72,7 @@ def unread() -> int:
     """How many bytes stand in stderr that nobody has read; 0 where that cannot be told."""
     kind = os.fstat(2).st_mode
     if stat.S_ISFIFO(kind):
-        from mcpspy.process.child import waiting
+        from mcpspy.process.pipes import waiting
 
         return waiting(2)
     if stat.S_ISSOCK(kind) and sys.platform == "linux":

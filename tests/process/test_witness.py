@@ -20,7 +20,7 @@ signals = {signal.SIGTERM, signal.SIGINT, signal.SIGWINCH}
 for number in signals:
     signal.signal(number, lambda *_: None)
 signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-witness = Witness()
+witness = Witness(1024)
 print(open(f"/proc/self/task/{os.getpid()}/children").read(), flush=True)
 for line in open(0, buffering=1):
     if line == "end\\n":

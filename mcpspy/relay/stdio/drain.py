@@ -12,7 +12,8 @@ if sys.platform == "win32":
     from mcpspy.process.child_windows import WindowsChild as Child
     from mcpspy.process.child_windows import waiting
 else:
-    from mcpspy.process.child import Child, waiting
+    from mcpspy.process.child import Child
+    from mcpspy.process.pipes import waiting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

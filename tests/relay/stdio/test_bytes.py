@@ -16,7 +16,7 @@ import tty
 import pytest
 
 from mcpspy.capture.records import Close, End
-from mcpspy.process.child import waiting
+from mcpspy.process.pipes import waiting
 from tests import limits
 from tests.relay.harness import LIMIT, end_group, python, running, status, until
 
