@@ -1,8 +1,10 @@
 import os
+import subprocess
 import sys
 
 import pytest
 
+from mcpspy.clients.entries import wrapped
 from mcpspy.clients.launcher import fleeting, launcher
 from mcpspy.errors import ConfigError
 
@@ -41,6 +43,17 @@ def test_otherwise_it_is_the_interpreter_and_the_module(script, monkeypatch, cal
     words = launcher()
     assert words == [sys.executable, "-m", "mcpspy"]
     assert os.path.isabs(words[0])
+
+
+def test_these_words_start_mcpspy_from_any_directory_and_are_known_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["-c"])
+    line = [*launcher(), "wrap", "--name", "one", "--", "sh", "-c", "exit 7"]
+    behind = wrapped(line)
+    assert behind
+    assert behind.ours
+    environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    run = subprocess.run(line, cwd=tmp_path, env=environ, stdin=subprocess.DEVNULL, check=False, timeout=60)
+    assert run.returncode == 7
 
 
 def test_what_lies_in_the_cache_of_uvx_will_vanish():
