@@ -27,7 +27,6 @@ BYTES = 16 << 20
 
 _AT_ONCE = 256  # records that are let through when there are too many: one at a time takes longer
 _SLACK = SPAN // 8  # nanoseconds; the same of the time
-_OF_CHANNEL = (Frame, Open, Close)
 _time = itemgetter(0)
 
 
@@ -38,17 +37,23 @@ class Window:
         self._waiting: deque[tuple[int, Record]] = deque()  # in the order of the times
         self._bytes = 0
         self._latest = 0  # the highest time so far
+        self._newest: dict[int, int] = {}  # by channel: the time of its newest record
 
     def feed(self, record: Record) -> Iterable[Record]:
         """Take the next record; returns those before which no other is waited for."""
         waiting, t = self._waiting, record.t
-        if type(record) is Frame:
-            self._bytes += len(record.raw)
-        if t >= self._latest:  # as nearly always
+        if t < self._latest:
+            self._put(record, t)
+        else:  # as nearly always
             self._latest = t
             waiting.append((t, record))
-        else:
-            self._put(record, t)
+            if type(record) is Frame:
+                self._bytes += len(record.raw)
+                self._newest[record.ch] = t
+            elif type(record) is Open:
+                self._newest[record.ch] = t
+            elif type(record) is Close:
+                self._newest.pop(record.ch, None)
         if len(waiting) <= RECORDS and self._latest - waiting[0][0] <= SPAN and self._bytes <= BYTES:
             return ()
         return self._ready()
@@ -56,9 +61,12 @@ class Window:
     def _put(self, record: Record, t: int) -> None:
         """Put a record of an earlier time where it belongs, but not before what precedes it in its channel."""
         waiting = self._waiting
-        if isinstance(record, _OF_CHANNEL):
-            same = (at for at, it in reversed(waiting) if isinstance(it, _OF_CHANNEL) and it.ch == record.ch)
-            t = max(t, next(same, t))
+        if isinstance(record, Frame):
+            self._bytes += len(record.raw)
+        if isinstance(record, Frame | Open | Close):
+            t = self._newest[record.ch] = max(t, self._newest.get(record.ch, 0))
+            if isinstance(record, Close):
+                del self._newest[record.ch]
         elif isinstance(record, End) and waiting:
             t = max(t, waiting[-1][0])  # whatever else it says, it is the last
         if not waiting or t >= waiting[-1][0]:

@@ -284,7 +284,7 @@ class Judge:
         else:
             method = body.method if isinstance(body, _CALLS) else None
         try:
-            plainly = aspects(message, history)
+            plainly = aspects(message, method, history)
         except Exception as error:
             self._failed("the tests for plain messages", message, error)
             plainly = (False,) * len(ASPECTS)

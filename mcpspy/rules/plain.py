@@ -14,10 +14,9 @@ from mcpspy.conversation.model import Message
 from mcpspy.rules.jsonrpc.values import LONG_NUMBER
 from mcpspy.rules.pairing import answers_by_id
 from mcpspy.rules.rule import Aspect
-from mcpspy.rules.schema import fits, is_extended
+from mcpspy.rules.schema import facts, fits, is_extended
 from mcpspy.rules.security import ESCAPED
 from mcpspy.secrets.tokens import in_frame
-from mcpspy.spec.methods import methods
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 _LARGE = 1 << 20  # bytes
@@ -28,8 +27,8 @@ ASPECTS: tuple[Aspect, ...] = ("bytes", "shape", "meta", "pairing", "handshake",
 """Those that have a test, in the order of `aspects`."""
 
 
-def aspects(message: Message, history: SessionHistory) -> tuple[bool, ...]:
-    """For each of `ASPECTS` whether a message is plain in it.
+def aspects(message: Message, method: str | None, history: SessionHistory) -> tuple[bool, ...]:
+    """For each of `ASPECTS` whether a message is plain in it; `method` is its own, or that of its request.
 
     - bytes: one object of ASCII text, not large, whole, with nothing in it that a rule looks for;
     - shape: exactly what its definition says, and no extension has more to say;
@@ -39,20 +38,18 @@ def aspects(message: Message, history: SessionHistory) -> tuple[bool, ...]:
     - http: it came over something else;
     - direction: no call, or one whose method its sender may send; of an extension's method: the long way.
     """
-    body, exchange = message.body, message.exchange
-    pairing = direction = True
+    body, told = message.body, facts(method, message.revision)
+    meta, pairing, direction = method != "initialize", True, True
     if type(body) is Request or type(body) is Notification:
-        method, params = body.method, body.value.get("params")
-        meta = method != "initialize" and not (type(params) is dict and "_meta" in params)
-        known = methods(message.revision).get(method) if message.revision else None
-        direction = known is not None and message.sender in known.senders
-    else:
-        meta = exchange is None or exchange.method != "initialize"
-        if type(body) is Result or type(body) is Error:
-            pairing = exchange is not None and not exchange.cancelled
-            pairing = pairing and (message.http is None or answers_by_id(message))
+        params = body.value.get("params")
+        meta = meta and not (type(params) is dict and "_meta" in params)
+        direction = message.sender in told.senders
+    elif type(body) is Result or type(body) is Error:
+        exchange = message.exchange
+        pairing = exchange is not None and not exchange.cancelled
+        pairing = pairing and (message.http is None or answers_by_id(message))
     begun = history.initialized and history.agreed is not None
-    shape = fits(message) and not is_extended(message, history)
+    shape = fits(message, told) and not (told.extended and is_extended(message, history))
     return in_bytes(message), shape, meta, pairing, begun, message.http is None, direction
 
 

@@ -8,7 +8,7 @@ deprecated, and every format right, so that none of these rules has anything to 
 from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcpspy.conversation.history import SessionHistory, becomes_round, dialect, missing_meta
 from mcpspy.conversation.model import Message
@@ -47,8 +47,7 @@ def subjects(message: Message, history: SessionHistory) -> list[Subject]:
 
 def is_extended(message: Message, history: SessionHistory) -> bool:
     """Whether an extension that was negotiated has something to say of one of the protocol's own messages."""
-    method = message.exchange.method if message.exchange else message.method
-    return method in _EXTENDED and bool(_additions(message, dialect(message, history)))
+    return bool(_additions(message, dialect(message, history)))
 
 
 def _additions(message: Message, spoken: Dialect) -> list[Subject]:
@@ -86,15 +85,42 @@ def subject(message: Message, spoken: Dialect | None = None) -> Subject | None:
     return None
 
 
-def fits(message: Message) -> bool:
+class MethodFacts(NamedTuple):
+    """What the name of a method alone tells in a revision."""
+
+    senders: tuple[str, ...]
+    definitions: dict[type, str]
+    """By kind of message: its definition, where no more has to be known."""
+    extended: bool
+    """Extensions may have more to say."""
+
+
+_UNKNOWN = MethodFacts((), {}, extended=False)
+
+
+def facts(name: str | None, revision: Revision | None) -> MethodFacts:
+    """What a method tells; of none, and without a revision, nothing."""
+    return _facts(name, revision) if name is not None and revision else _UNKNOWN
+
+
+@lru_cache(512)  # peers make up methods
+def _facts(name: str, revision: Revision) -> MethodFacts:
+    method, extended = methods(revision).get(name), name in _EXTENDED
+    if method is None:
+        return MethodFacts((), {}, extended)
+    definitions: dict[type, str] = {Request if method.kind == "request" else Notification: method.definition}
+    depends = name == "tasks/result" or method.as_task or method.asks_back or method.typed
+    if method.result and not depends:
+        definitions[Result] = method.result
+    return MethodFacts(method.senders, definitions, extended)
+
+
+def fits(message: Message, told: MethodFacts) -> bool:
     """Whether a message is exactly what its definition says, and its envelope that of JSON-RPC."""
     body, revision = message.body, message.revision
     if revision is None or body.refused:
         return False
-    definition = None
-    if message.exchange:
-        asked, answered = _usual(message.exchange.method, revision)
-        definition = asked if type(body) is Request else answered if type(body) is Result else None
+    definition = told.definitions.get(type(body))
     if definition is None:
         found = subject(message)
         if found is None:
@@ -107,16 +133,6 @@ def fits(message: Message) -> bool:
     if type(body) is not Result:
         return fits_exactly(revision, definition, value)
     return len(value) == 3 and value.get("jsonrpc") == "2.0" and fits_exactly(revision, definition, value["result"])
-
-
-@lru_cache(512)  # peers make up methods
-def _usual(name: str, revision: Revision) -> tuple[str | None, str | None]:
-    """The definitions of a request and of its result, where the method alone tells them."""
-    method = methods(revision).get(name)
-    if method is None or method.kind != "request":
-        return None, None
-    depends = name == "tasks/result" or method.as_task or method.asks_back or method.typed
-    return method.definition, None if depends else method.result
 
 
 @rule(

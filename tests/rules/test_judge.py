@@ -529,7 +529,7 @@ def test_what_a_session_is_known_by_is_learned_although_a_rule_raises(broken):
 
 
 def test_a_bug_in_the_tests_for_plain_messages_shows_them_to_every_rule(monkeypatch):
-    def fails(message, history):
+    def fails(message, method, history):
         raise RecursionError("too deep")
 
     before, _ = reported(TWICE)

@@ -95,4 +95,4 @@ def test_what_a_rule_about_bytes_may_look_at_is_not_plain(raw):
 def test_every_aspect_that_a_rule_names_has_its_test():
     named = {rule.about for rule in RULES.values()} - {None}
     assert named == set(ASPECTS)
-    assert len(aspects(message(b'{"jsonrpc":"2.0","id":1,"method":"ping"}'), SessionHistory())) == len(ASPECTS)
+    assert len(aspects(message(b'{"jsonrpc":"2.0","id":1,"method":"ping"}'), "ping", SessionHistory())) == len(ASPECTS)
