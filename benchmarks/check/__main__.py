@@ -1,34 +1,23 @@
 """The command line: `python -m benchmarks.check`, from the root of the repository."""
 
 import argparse
-import json
 import os
-import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from time import perf_counter
 
 import orjson
 
+from benchmarks.check.runs import checked
 from benchmarks.check.sessions import KINDS
 from benchmarks.check.sessions import write as write_sessions
 from benchmarks.check.traffic import write
 from benchmarks.relay.figures import Row, Target
 from benchmarks.relay.report import machine, summary
 
+COMMAND = [sys.executable, "-m", "mcpspy"]
 FEW, MANY, ROUNDS = 100_000, 1_000_000, 5  # frames, frames, rounds
 SESSIONS, SESSION_ROUNDS = 10_000, 3
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One run of the command: how long it took, start-up included, and how much memory at most."""
-
-    seconds: float
-    megabytes: float
-    computed: float
-    """Seconds of the processor's time, which other programs on the machine hardly change."""
 
 
 def main() -> int:
@@ -47,11 +36,11 @@ def _of_frames(quick: bool) -> list[Row]:
         small, large = os.path.join(folder, "few.jsonl"), os.path.join(folder, "many.jsonl")
         write(small, few)
         write(large, many)
-        short = _checked(small, few)
+        short = checked(COMMAND, small, few)
         decoding, long = [], []
         for _ in range(rounds):
             decoding.append(_decoded(small))
-            long.append(_checked(large, many))
+            long.append(checked(COMMAND, large, many))
     return [
         Row(
             f"{many:,} frames of 200 B, end to end",
@@ -76,7 +65,7 @@ def _of_sessions(quick: bool) -> list[Row]:
         with tempfile.TemporaryDirectory() as folder:
             many, one = os.path.join(folder, "many.jsonl"), os.path.join(folder, "one.jsonl")
             frames = write_sessions(many, sessions, 1, kind), write_sessions(one, 1, sessions, kind)
-            runs = [(_checked(many, frames[0]), _checked(one, frames[1])) for _ in range(rounds)]
+            runs = [(checked(COMMAND, many, frames[0]), checked(COMMAND, one, frames[1])) for _ in range(rounds)]
         speeds = [(frames[0] / every.computed) / (frames[1] / single.computed) for every, single in runs]
         target = Target(0.8, at_least=True)
         rows.append(Row(f"{sessions:,} sessions, {kind}: frames/s over those of one session", speeds, target))
@@ -92,22 +81,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
     parser.add_argument("--json", metavar="FILE", help="write every figure there")
     return parser.parse_args()
-
-
-def _checked(path: str, frames: int) -> Run:
-    """Run `mcpspy check` on one core; this process, which only waits, is on it too."""
-    command = [sys.executable, "-m", "mcpspy", "check", path, "--format", "json"]
-    start = perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as run:
-        assert run.stdout
-        report = json.load(run.stdout)
-        _, status, usage = os.wait4(run.pid, 0)
-        run.returncode = os.waitstatus_to_exitcode(status)
-    seconds = perf_counter() - start
-    (capture,), totals = report["captures"], report["totals"]
-    if run.returncode or capture["frames"] != frames or totals["error"] or totals["warning"]:
-        sys.exit(f"the check of {frames:,} frames went wrong: {capture['frames']:,} seen, {totals} found")
-    return Run(seconds, usage.ru_maxrss * 1024 / 1e6, usage.ru_utime + usage.ru_stime)
 
 
 def _decoded(path: str) -> float:

@@ -38,6 +38,18 @@ end
 
 def single(plan: Plan) -> Result:
     """200 B there and back on one connection."""
+    p50, p99, cpu = latencies(plan)
+    rows = [
+        *over("c=1: added p50", p50, MITM, Target(0.4)),
+        *over("c=1: added p50", p50, NGINX),
+        times("c=1", p50, p99),
+        Row("c=1: CPU time of the process in µs a call", [], text=medians(cpu)),
+    ]
+    return Result(rows, {"c=1: p50, µs": p50, "c=1: p99, µs": p99, "c=1: CPU, µs": cpu})
+
+
+def latencies(plan: Plan) -> tuple[Rounds, Rounds, Rounds]:
+    """The p50 and the p99 of such calls in µs, and the CPU time of the process in µs a call."""
     p50, p99, cpu = (plan.empty() for _ in range(3))
     for _ in range(plan.scale.rounds):
         for variant in p50:
@@ -46,13 +58,7 @@ def single(plan: Plan) -> Result:
             p50[variant].append(percentile(taken, 0.5))
             p99[variant].append(percentile(taken, 0.99))
             cpu[variant].append(spent)
-    rows = [
-        *over("c=1: added p50", p50, MITM, Target(0.4)),
-        *over("c=1: added p50", p50, NGINX),
-        times("c=1", p50, p99),
-        Row("c=1: CPU time of the process in µs a call", [], text=_medians(cpu)),
-    ]
-    return Result(rows, {"c=1: p50, µs": p50, "c=1: p99, µs": p99, "c=1: CPU, µs": cpu})
+    return p50, p99, cpu
 
 
 def _one_by_one(plan: Plan, subject: Subject) -> tuple[list[int], float]:
@@ -69,6 +75,20 @@ def _one_by_one(plan: Plan, subject: Subject) -> tuple[list[int], float]:
 
 def crowd(plan: Plan) -> Result:
     """200 B there and back on sixteen connections, as fast as they are answered."""
+    rates, cpu = loads(plan)
+    rows = [
+        Row(f"c={CLIENTS}: requests/s", [], text=medians(rates)),
+        Row(f"c={CLIENTS}: CPU time of the process in µs a call", [], text=medians(cpu)),
+    ]
+    if MITM in rates:
+        target = Target(6, at_least=True)
+        quotients = ratios(rates[PROXY], rates[MITM])
+        rows.insert(0, Row(f"c={CLIENTS}: requests/s, proxy / mitmdump", quotients, target, (rates[MITM],)))
+    return Result(rows, {f"c={CLIENTS}: requests/s": rates, f"c={CLIENTS}: CPU, µs": cpu})
+
+
+def loads(plan: Plan) -> tuple[Rounds, Rounds]:
+    """Requests a second on so many connections, and the CPU time of the process in µs a call."""
     rates, cpu = plan.empty(), plan.empty()
     load = _wrk if shutil.which("wrk") else _own_load
     for _ in range(plan.scale.rounds):
@@ -79,15 +99,7 @@ def crowd(plan: Plan) -> Result:
                 spent = subject.cpu() - before
             rates[variant].append(count / seconds)
             cpu[variant].append(spent / count * 1e6)
-    rows = [
-        Row(f"c={CLIENTS}: requests/s", [], text=_medians(rates)),
-        Row(f"c={CLIENTS}: CPU time of the process in µs a call", [], text=_medians(cpu)),
-    ]
-    if MITM in rates:
-        target = Target(6, at_least=True)
-        quotients = ratios(rates[PROXY], rates[MITM])
-        rows.insert(0, Row(f"c={CLIENTS}: requests/s, proxy / mitmdump", quotients, target, (rates[MITM],)))
-    return Result(rows, {f"c={CLIENTS}: requests/s": rates, f"c={CLIENTS}: CPU, µs": cpu})
+    return rates, cpu
 
 
 def _wrk(plan: Plan, subject: Subject) -> tuple[int, float]:
@@ -178,7 +190,8 @@ def _behind(plan: Plan, subject: Subject) -> list[int]:
     return taken
 
 
-def _medians(figures: Rounds) -> str:
+def medians(figures: Rounds) -> str:
+    """The figures of every variant."""
     return ", ".join(f"{variant} {median(values):,.0f}" for variant, values in figures.items())
 
 

@@ -11,6 +11,7 @@ import subprocess
 from dataclasses import dataclass
 from random import Random
 
+from benchmarks.relay.captures import Log
 from benchmarks.relay.figures import Rounds
 from tests.peers.prepare import build, python
 
@@ -94,7 +95,7 @@ class Plan:
 
     def variants(self) -> list[str]:
         """The variants that can be run here, in the order in which they take turns."""
-        present = {NGINX: shutil.which("nginx"), MITM: os.path.exists(_mitmdump())}
+        present = {NGINX: shutil.which("nginx"), MITM: os.path.exists(mitmdump())}
         return [DIRECT, *(variant for variant, there in present.items() if there), PROXY]
 
     def empty(self) -> Rounds:
@@ -109,8 +110,12 @@ class Plan:
             return ["nginx", "-p", self.folder, "-e", "stderr", "-c", path]
         if variant == MITM:
             listen = ["--listen-host", "127.0.0.1", "--listen-port", str(port)]
-            return [_mitmdump(), "-q", "--mode", f"reverse:{url}", *listen, "-s", self._write("stream.py", ADDON)]
+            return [mitmdump(), "-q", "--mode", f"reverse:{url}", *listen, "-s", self._write("stream.py", ADDON)]
         return [self.mcpspy, "proxy", "--listen", f"127.0.0.1:{port}", "-o", self.capture, f"{url}/mcp"]
+
+    def log(self, variant: str) -> Log | None:
+        """What a variant recorded, once it has ended; None where it records nothing."""
+        return Log(self.capture) if variant == PROXY else None
 
     def _write(self, name: str, text: str) -> str:
         path = os.path.join(self.folder, name)
@@ -140,7 +145,8 @@ def install_mitmdump() -> None:
         raise OSError(outcome)
 
 
-def _mitmdump() -> str:
+def mitmdump() -> str:
+    """Where mitmdump is once that environment is there."""
     return os.path.join(os.path.dirname(python("mitm")), "mitmdump")
 
 

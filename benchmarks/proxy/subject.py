@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from benchmarks.proxy.plan import DIRECT, PROXY, Plan
-from benchmarks.relay.captures import pieces
+from benchmarks.proxy.plan import DIRECT, Plan
+from benchmarks.relay.captures import Log
 from benchmarks.relay.processes import Broken, time_limit
 from benchmarks.relay.usage import computed, resident
 
@@ -52,12 +52,14 @@ def running(plan: Plan, variant: str, seconds: float | None = None) -> Iterator[
             _await_listener(own, proxy, variant)
             subject = Subject(own, proxy.pid)
             yield subject
-            if variant == PROXY:
-                proxy.send_signal(signal.SIGTERM)
-                if proxy.wait():
-                    raise Broken(f"mcpspy ended with status {proxy.returncode}")
-                _verify(plan.capture, subject)
-                os.remove(plan.capture)
+            proxy.send_signal(signal.SIGTERM)
+            proxy.wait()
+            log = plan.log(variant)
+            if log:
+                if proxy.returncode:
+                    raise Broken(f"{variant} ended with status {proxy.returncode}")
+                _verify(log, subject)
+                os.remove(log.path)
 
 
 @contextmanager
@@ -93,11 +95,11 @@ def _await_listener(port: int, process: subprocess.Popen[str], variant: str) -> 
             return
 
 
-def _verify(path: str, subject: Subject) -> None:
-    """Count the frames of the capture: each body that passed must be there, byte by byte, and nothing else."""
+def _verify(log: Log, subject: Subject) -> None:
+    """Count the frames that were recorded: each body that passed must be there, byte by byte, and nothing else."""
     begun: dict[int, list[bytes]] = {}
     found: Counter[bytes] = Counter()
-    for ch, raw, more in pieces(path):
+    for ch, raw, more in log.pieces():
         begun.setdefault(ch, []).append(raw)
         if not more:
             found[b"".join(begun.pop(ch))] += 1

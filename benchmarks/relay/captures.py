@@ -2,12 +2,16 @@
 
 import binascii
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from benchmarks.relay.processes import Broken
 
+Piece = tuple[int, bytes, bool]
+"""Channel, bytes, and whether the frame goes on."""
 
-def pieces(path: str) -> Iterator[tuple[int, bytes, bool]]:
+
+def pieces(path: str) -> Iterator[Piece]:
     """Yield channel, bytes and whether the frame goes on, of every frame record; the capture must be whole."""
     kind = ""
     with open(path, "rb") as file:
@@ -25,11 +29,23 @@ def pieces(path: str) -> Iterator[tuple[int, bytes, bool]]:
         raise Broken("the capture has no end")
 
 
-def verify(path: str, expected: dict[int, Iterator[bytes]]) -> None:
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What a program recorded, and how that is read."""
+
+    path: str
+    read: Callable[[str], Iterator[Piece]] = pieces
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield what was recorded, in its order."""
+        return self.read(self.path)
+
+
+def verify(log: Log, expected: dict[int, Iterator[bytes]]) -> None:
     """Compare the frames of each channel, in order, with the lines that passed (each with its newline)."""
     begun: dict[int, list[bytes]] = {ch: [] for ch in expected}
     counts = dict.fromkeys(expected, 0)
-    for ch, raw, more in pieces(path):
+    for ch, raw, more in log.pieces():
         if ch not in expected:
             raise Broken(f"the capture has a frame of channel {ch}, where nothing passed")
         begun[ch].append(raw)

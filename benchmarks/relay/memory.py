@@ -3,9 +3,11 @@
 import hashlib
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from threading import Thread
+from time import perf_counter
 
-from benchmarks.relay.captures import pieces
+from benchmarks.relay.captures import Log
 from benchmarks.relay.figures import Result, Row, Target
 from benchmarks.relay.plan import WRAP, Plan
 from benchmarks.relay.processes import CHUNK, Broken, Peer, running
@@ -14,31 +16,46 @@ from benchmarks.relay.usage import resident
 
 
 def memory(plan: Plan) -> Result:
-    idle, peak = _passing(plan, WRAP, plan.scale.long_frame, 1)
+    passed = passing(plan, WRAP, plan.scale.long_frame, 1)
+    verify(Log(plan.capture), passed)
     size = plan.scale.long_frame // 1_000_000
     rows = [
-        Row(f"memory: peak while {size} MB pass each way", [peak], Target(25, unit="MB")),
-        Row("memory: idle", [], text=f"{idle:.2f} MB"),
+        Row(f"memory: peak while {size} MB pass each way", [passed.peak], Target(25, unit="MB")),
+        Row("memory: idle", [], text=f"{passed.idle:.2f} MB"),
     ]
-    return Result(rows, {"memory: MB": {"idle": [idle], "peak": [peak]}})
+    return Result(rows, {"memory: MB": {"idle": [passed.idle], "peak": [passed.peak]}})
 
 
 def peak_of(plan: Plan, variant: str, size: int, count: int) -> float:
     """Return the peak in MB of a variant while `count` lines of `size` bytes pass each way."""
-    return _passing(plan, variant, size, count)[1]
+    passed = passing(plan, variant, size, count)
+    verify(Log(plan.capture), passed)
+    return passed.peak
 
 
-def _passing(plan: Plan, variant: str, size: int, count: int) -> tuple[float, float]:
-    """Return MB of a variant around `cat`: idle, and the peak once the lines have passed."""
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What it took to pass lines each way at once."""
+
+    idle: float
+    peak: float
+    """MB, before the first of them and at most."""
+    seconds: float
+    frames: list[str]
+    """The digest of every line that passed on each channel."""
+
+
+def passing(plan: Plan, variant: str, size: int, count: int) -> Passed:
+    """Pass `count` lines of `size` bytes each way through a variant around `cat`, behind a short one."""
     first = HANDSHAKE[0][0]
     with running(plan.stages(variant, ["cat"]), plan.environ, plan.scale.seconds) as peer:
         exchange(peer, first, first)
         idle = resident(peer.pids[0], "VmRSS")
-        passed = [_both_ways(peer, size) for _ in range(count)]
+        start = perf_counter()
+        frames = [_both_ways(peer, size) for _ in range(count)]
+        seconds = perf_counter() - start
         peak = resident(peer.pids[0], "VmHWM")
-    _verify(plan, first, passed)
-    os.remove(plan.capture)
-    return idle, peak
+    return Passed(idle, peak, seconds, [hashlib.sha256(first).hexdigest(), *frames])
 
 
 def _line(size: int) -> Iterator[bytes]:
@@ -74,16 +91,16 @@ def _both_ways(peer: Peer, size: int) -> str:
     return sent.hexdigest()
 
 
-def _verify(plan: Plan, first: bytes, passed: list[str]) -> None:
-    """Prove that the capture holds, on both channels, the short line and then the long ones."""
+def verify(log: Log, passed: Passed) -> None:
+    """Prove that both channels were recorded as they passed, and remove the recording. Raises Broken."""
     frames: dict[int, list[str]] = {1: [], 2: []}
     digests = {ch: hashlib.sha256() for ch in frames}
-    for ch, raw, more in pieces(plan.capture):
+    for ch, raw, more in log.pieces():
         digests[ch].update(raw)
         if not more:
             digests[ch].update(b"\n")
             frames[ch].append(digests[ch].hexdigest())
             digests[ch] = hashlib.sha256()
-    expected = [hashlib.sha256(first).hexdigest(), *passed]
-    if frames != {1: expected, 2: expected}:
-        raise Broken("the capture does not hold the long line as it passed")
+    os.remove(log.path)
+    if frames != {1: passed.frames, 2: passed.frames}:
+        raise Broken("the long line was not recorded as it passed")

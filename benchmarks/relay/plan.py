@@ -6,6 +6,8 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
+from benchmarks.relay.captures import Log
+
 BARE, RELAY, TEE, WRAP, GATED = "bare", "C relay", "tee", "wrap", "wrap with a gate"
 GATE = """\
 [[gate]]
@@ -95,6 +97,10 @@ class Plan:
         if variant == GATED:
             wrap[2:2] = ["--gate", self.gate()]
         return [wrap]
+
+    def log(self, variant: str) -> Log | None:
+        """Return what a variant recorded, once it has ended; None where it records nothing."""
+        return Log(self.capture) if variant in (WRAP, GATED) else None
 
     def gate(self) -> str:
         """Return the path of a gate file whose gate matches nothing."""

@@ -33,15 +33,15 @@ ROOT = os.path.dirname(os.path.dirname(SOURCES))
 
 
 def startup(plan: Plan) -> Result:
-    scripts = _install(plan)
+    scripts = install(plan)
     wrap = plan.mcpspy if plan.given else os.path.join(scripts, "mcpspy")
     commands = {
         BARE: plan.server,
         CONTROL: [os.path.join(scripts, "spawn-and-wait"), *plan.server],
         WRAP: plan.wrap(wrap, plan.server),
     }
-    took = _measure(plan, commands, pin=True)
-    free = _measure(plan, commands, pin=False)
+    took = measure(plan, commands, pin=True)
+    free = measure(plan, commands, pin=False)
     quotients = ratios(added(took, WRAP, BARE), added(took, CONTROL, BARE))
     what = "start-up: added first byte, wrap / console script"
     rows = [
@@ -52,7 +52,7 @@ def startup(plan: Plan) -> Result:
     return Result(rows, {"start-up: ms": took, "start-up, free: ms": free})
 
 
-def _measure(plan: Plan, commands: dict[str, list[str]], pin: bool) -> Rounds:
+def measure(plan: Plan, commands: dict[str, list[str]], pin: bool) -> Rounds:
     """Return the median of each round, in milliseconds."""
     rounds: Rounds = {variant: [] for variant in commands}
     starts = -(-plan.scale.starts // plan.scale.rounds)
@@ -84,7 +84,7 @@ def _times(what: str, rounds: Rounds) -> Row:
     return Row(what, [], text=", ".join(f"{variant} {median(values):.1f}" for variant, values in rounds.items()))
 
 
-def _install(plan: Plan) -> str:
+def install(plan: Plan) -> str:
     """Make a fresh environment with the control, and with mcpspy from this repository; return its script directory."""
     place = os.path.join(plan.folder, "environment")
     venv.EnvBuilder(symlinks=True).create(place)

@@ -64,10 +64,11 @@ def _run(plan: Plan, variant: str, room: bytearray) -> float:
             view = memoryview(room)
             if any(view[n * SIZE : (n + 1) * SIZE] != frame(n) for n in range(count)):
                 raise Broken("the stream came changed")
-    if variant == WRAP:
+    log = plan.log(variant)
+    if log:
         sent = [*(step[0] for step in HANDSHAKE), *requests]
-        verify(plan.capture, {1: iter(sent), 2: _received(count, passes)})
-        os.remove(plan.capture)
+        verify(log, {1: iter(sent), 2: _received(count, passes)})
+        os.remove(log.path)
     return median(spent)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 
 from benchmarks.relay.captures import verify
-from benchmarks.relay.plan import WRAP, Plan
+from benchmarks.relay.plan import Plan
 from benchmarks.relay.processes import Broken, Peer, running
 from benchmarks.relay.server import PING, RESULT, WELCOME
 
@@ -95,9 +95,10 @@ def round_trips(plan: Plan, variant: str, script: Callable[[], Iterator[Step]], 
             spent = exchange(peer, request, reply)
             if counts:
                 taken.append(spent)
-    if variant == WRAP:
-        verify(plan.capture, {1: (step[0] for step in script()), 2: (step[1] for step in script() if step[1])})
-        os.remove(plan.capture)
+    log = plan.log(variant)
+    if log:
+        verify(log, {1: (step[0] for step in script()), 2: (step[1] for step in script() if step[1])})
+        os.remove(log.path)
     return taken
 
 

@@ -21,6 +21,8 @@ from benchmarks.relay.usage import resident
 
 COLUMNS, LINES = 200, 60
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*([@-~])|[\]PX^_].*?(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])", re.DOTALL)
+_QUESTIONS = {b"\x1b]11;?": b"\x1b]11;rgb:0000/0000/0000\x1b\\", b"\x1b[6n": b"\x1b[1;1R"}
+"""The colour of the background and the position of the cursor: programs wait for seconds until they are answered."""
 _KEPT = 1000  # characters of a line, or of an escape sequence, that may still go on
 
 
@@ -70,6 +72,9 @@ class Terminal:
         except OSError:
             raise Broken("the TUI ended") from None
         now = monotonic_ns()
+        for question, answer in _QUESTIONS.items():
+            if question in chunk:
+                os.write(self._fd, answer)
         text = _ESCAPE.sub(lambda match: "\n" if match[1] == "H" else "", self._rest + chunk.decode(errors="replace"))
         self._rest = text.rpartition("\n")[2][-_KEPT:]
         return now, text
