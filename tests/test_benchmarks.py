@@ -8,7 +8,11 @@ from collections import Counter
 
 import pytest
 
+from benchmarks.check.traffic import write
 from benchmarks.fleet.taken import Taken
+from benchmarks.relay.captures import pieces
+from benchmarks.rival import snoop
+from benchmarks.rival.versus import versus
 from tests import NIGHTLY
 
 
@@ -99,3 +103,40 @@ def test_the_share_benchmark_runs_and_sees_rows_and_answers(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(json.loads(figures.read_text())["rows"]) == 4
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="the servers are written in C")
+@pytest.mark.field
+def test_the_rival_benchmark_runs_without_the_others_and_says_how_to_get_them(tmp_path):
+    figures = tmp_path / "figures.json"
+    command = [sys.executable, "-m", "benchmarks.rival", "--quick", "--json", str(figures)]
+    command += ["--mcpsnoop", str(tmp_path / "none"), "--fastmcp", str(tmp_path / "none")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "mcpsnoop is not installed and left out; to get it: npm install" in done.stderr
+    rows = {row["row"]: row for row in json.loads(figures.read_text())["rows"]}
+    assert {"TUI: all read, s", "HTTP, c=1: p50, µs", "stdio, 64 KiB: p50, µs"} <= set(rows)
+    assert {row["verdict"] for row in rows.values()} <= {"INCONCLUSIVE", "info"}
+
+
+def test_a_session_has_the_same_frames_as_a_log_of_mcpsnoop(tmp_path):
+    capture, log = tmp_path / "capture.jsonl", tmp_path / "log.jsonl"
+    write(str(capture), 101)
+    snoop.convert(str(capture), str(log))
+    frames = list(pieces(str(capture)))
+    assert list(snoop.pieces(str(log))) == frames
+    assert len(frames) == 101
+
+
+@pytest.mark.parametrize(
+    ("rounds", "more", "figure"),
+    [
+        ({"bare": [1] * 5, "mcpsnoop": [3] * 5, "wrap": [2] * 5}, False, "0.50 (0.50 to 0.50): mcpspy wins"),
+        ({"mcpsnoop": [2] * 5, "mcpspy": [4] * 5}, False, "2.00 (2.00 to 2.00): mcpspy loses"),
+        ({"mcpsnoop": [2] * 5, "mcpspy": [4] * 5}, True, "2.00 (2.00 to 2.00): mcpspy wins"),
+        ({"mcpsnoop": [2] * 5, "mcpspy": [1, 1, 1, 1, 4]}, True, "0.50 (0.50 to 2.00): even"),
+        ({"mcpsnoop": [2], "mcpspy": [4]}, True, "2.00"),
+    ],
+)
+def test_a_row_says_who_is_ahead_in_every_round(rounds, more, figure):
+    assert versus("speed", "calls/s", rounds, more).rows[0].figure == figure

@@ -1,0 +1,60 @@
+"""The session logs of mcpsnoop: one made of a capture, and a small reader that proves what was recorded.
+
+One object a line: who sent (`c2s`, `s2c`, `stderr`), when, and the message as it came, in `raw`, or in `text` where it
+is not JSON, as the fragment is that is kept of a very long line.
+"""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from benchmarks.relay.captures import Piece
+
+SESSIONS = ".local/state/mcpsnoop/sessions"
+"""Where it keeps its logs, below HOME."""
+_CHANNELS = {"c2s": 1, "s2c": 2, "stderr": 3}
+_DIRECTIONS = {channel: direction for direction, channel in _CHANNELS.items()}
+_RAW = b',"raw":'
+_LATER = b',"mcp_protocol_version":', b',"conn_id":', b',"status":', b',"transport_headers":'
+"""What may follow the message of an HTTP session."""
+
+
+def convert(capture: str, path: str) -> None:
+    """Write the frames of a capture of a stdio server as mcpsnoop would have recorded them."""
+    with open(capture, encoding="utf-8") as source, open(path, "w", encoding="utf-8") as log:
+        began = datetime.fromisoformat(json.loads(next(source))["started"]).replace(tzinfo=UTC, microsecond=0)
+        head = '{"session_id":"weather-1","server_label":"weather","seq":%d,"ts":"%s.%09dZ","direction":"%s",'
+        number = 1
+        second = began.strftime("%Y-%m-%dT%H:%M:%S")
+        meta = '"transport":"stdio","raw":{"command":["weather"],"cwd":"/"}}\n'
+        log.write(head % (number, second, 0, "meta") + meta)
+        for line in source:
+            record = json.loads(line)
+            if record["kind"] != "frame":
+                continue
+            number += 1
+            whole, rest = divmod(record["t"], 1_000_000_000)
+            second = datetime.fromtimestamp(began.timestamp() + whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+            log.write(head % (number, second, rest, _DIRECTIONS[record["ch"]]))
+            log.write(f'"transport":"stdio","raw":{record["raw"]}}}\n')
+
+
+def pieces(path: str) -> Iterator[Piece]:
+    """Yield channel and bytes of every frame in a log; none goes on. The bytes are those that stand in the file."""
+    with open(path, "rb") as file:
+        for line in file:
+            record = json.loads(line)
+            if record["direction"] == "meta":
+                continue
+            if "raw" in record:
+                raw = line.partition(_RAW)[2].rstrip(b"\n").removesuffix(b"}")
+                for name in _LATER:
+                    raw = raw.partition(name)[0] if name[2:-2].decode() in record else raw
+            else:
+                raw = record["text"].encode()
+            yield _CHANNELS[record["direction"]], raw, False
+
+
+def bodies(path: str) -> Iterator[Piece]:
+    """Yield the same of an HTTP session, with the line end of each body, which mcpsnoop leaves out."""
+    return ((ch, raw + b"\n", more) for ch, raw, more in pieces(path))
