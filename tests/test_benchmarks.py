@@ -135,6 +135,7 @@ def test_a_session_has_the_same_frames_as_a_log_of_mcpsnoop(tmp_path):
         ({"mcpsnoop": [2] * 5, "mcpspy": [4] * 5}, False, "2.00 (2.00 to 2.00): mcpspy loses"),
         ({"mcpsnoop": [2] * 5, "mcpspy": [4] * 5}, True, "2.00 (2.00 to 2.00): mcpspy wins"),
         ({"mcpsnoop": [2] * 5, "mcpspy": [1, 1, 1, 1, 4]}, True, "0.50 (0.50 to 2.00): even"),
+        ({"mcpsnoop": [2, 2, 2, 2, 3], "mcpspy": [4] * 5}, True, "2.00 (1.33 to 2.00): not steady"),
         ({"mcpsnoop": [2], "mcpspy": [4]}, True, "2.00"),
     ],
 )

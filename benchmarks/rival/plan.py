@@ -21,7 +21,7 @@ OURS, SNOOP, FASTMCP, MITM = "mcpspy", "mcpsnoop", "fastmcp", proxy.MITM
 HOW = {
     SNOOP: "npm install -g mcpsnoop, then --mcpsnoop with the binary of its package for this platform",
     FASTMCP: "pip install fastmcp, in an environment of its own, then --fastmcp with its script",
-    MITM: "python tests/peers/prepare.py mitm",
+    MITM: "python tests/peers/prepare.py",
 }
 
 

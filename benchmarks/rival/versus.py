@@ -4,7 +4,7 @@ from dataclasses import replace
 from statistics import median
 
 from benchmarks.proxy.plan import DIRECT, PROXY
-from benchmarks.relay.figures import ROUNDS_TO_JUDGE, Result, Rounds, Row, Target, added, ratios
+from benchmarks.relay.figures import ROUNDS_TO_JUDGE, Result, Rounds, Row, Target, added, ratios, unsteady
 from benchmarks.relay.plan import BARE, WRAP
 from benchmarks.rival.plan import OURS
 
@@ -43,11 +43,15 @@ def _compared(rounds: Rounds, other: str, base: str | None) -> list[float]:
 
 
 def _ahead(row: Row, more: bool) -> Row:
-    """The row of quotients; with rounds enough to judge it says who is ahead, if that is so in every round."""
+    """The row of quotients; with rounds enough to judge it says who is ahead, if that is so in every round.
+
+    Where the control itself moved, all rounds may agree and be wrong: two programs share a busy core unequally.
+    """
     if len(row.values) < ROUNDS_TO_JUDGE:
         return row
     better = [quotient > 1 if more else quotient < 1 for quotient in row.values]
     word = "mcpspy wins" if all(better) else "even" if any(better) else "mcpspy loses"
+    word = "not steady" if any(map(unsteady, row.controls)) else word
     return replace(row, text=f"{row.figure}: {word}")
 
 
