@@ -28,7 +28,15 @@ def stdio(plan: Plan) -> Result:
         results.append(versus(f"stdio, {what}: added p50", "µs", p50))
         if FASTMCP in plan.others:
             results.append(versus(f"stdio, a tool called with {what}: added p50", "µs", _tools(plan, size)))
-    return joined(*results)
+    return joined(*results, _free(plan))
+
+
+def _free(plan: Plan) -> Result:
+    """The shortest without pinning, which decides nothing: a relay in Go has threads that gain from a second core."""
+    script = script_of_pings(plan.stdio, prose(SIZES["200 B"]))
+    p50, _ = measure(plan.stdio, script, pin=False, variants=plan.stdio.variants())
+    found = versus("stdio, 200 B, free-running: p50", "µs", p50)
+    return Result(found.rows[-1:], found.raw)
 
 
 def _tools(plan: Plan, size: int) -> Rounds:
