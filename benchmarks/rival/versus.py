@@ -23,7 +23,8 @@ def versus(
     rows = []
     for other in (variant for variant in rounds if variant not in {*_BASES, OURS}):
         quotients = _compared(rounds, other, base)
-        row = Row(f"{what}, {OURS} / {other}", quotients, (targets or {}).get(other), (rounds[base or other],))
+        controls = tuple(rounds[name] for name in (base, other) if name)
+        row = Row(f"{what}, {OURS} / {other}", quotients, (targets or {}).get(other), controls)
         rows.append(_ahead(row, more))
     figures = ", ".join(f"{variant} {_short(median(values))}" for variant, values in rounds.items())
     name = what.replace(": added ", ": ")
