@@ -113,7 +113,7 @@ def test_the_rival_benchmark_runs_without_the_others_and_says_how_to_get_them(tm
     command += ["--mcpsnoop", str(tmp_path / "none"), "--fastmcp", str(tmp_path / "none")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "mcpsnoop is not installed and left out; to get it: npm install" in done.stderr
+    assert "mcpsnoop is not installed and left out; to get it: npm pack" in done.stderr
     rows = {row["row"]: row for row in json.loads(figures.read_text())["rows"]}
     assert {"TUI: all read, s", "HTTP, c=1: p50, µs", "stdio, 64 KiB: p50, µs"} <= set(rows)
     assert {row["verdict"] for row in rows.values()} <= {"INCONCLUSIVE", "info"}

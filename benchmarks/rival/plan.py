@@ -19,7 +19,7 @@ from benchmarks.rival import snoop
 
 OURS, SNOOP, FASTMCP, MITM = "mcpspy", "mcpsnoop", "fastmcp", proxy.MITM
 HOW = {
-    SNOOP: "npm install -g mcpsnoop, then --mcpsnoop with the binary of its package for this platform",
+    SNOOP: "npm pack @mcpsnoop/linux-x64, tar xf, then --mcpsnoop package/bin/mcpsnoop",
     FASTMCP: "pip install fastmcp, in an environment of its own, then --fastmcp with its script",
     MITM: "python tests/peers/prepare.py",
 }
