@@ -1,9 +1,10 @@
 """Writing a capture: plain values in, one line out.
 
 The theory. A record is one line, appended with one `os.write` on an `O_APPEND` descriptor, so a SIGKILL loses at most
-the record being written. Writing happens after the bytes were forwarded, and a failure of it never reaches the traffic:
-`Writer` raises nothing. What could not be written is counted, and a `gap` record says so as soon as writing works
-again. A frame of several records is kept whole or cut, never joined across a loss.
+the record being written; the records of a channel that has begun and ended at once are one `os.write` together. Writing
+happens after the bytes were forwarded, and a failure of it never reaches the traffic: `Writer` raises nothing. What
+could not be written is counted, and a `gap` record says so as soon as writing works again. A frame of several records
+is kept whole or cut, never joined across a loss.
 
 The writer holds an exclusive `flock` on the file while it lives: that is how readers tell a live capture from one whose
 relay was killed.
@@ -59,6 +60,7 @@ class Writer:
         self._header: bytes | None = to_json(header) + b"\n"  # None once it stands in the file
         self._sound = False  # the header stands in the file and nothing has been lost since
         self._torn = False  # the file ends inside a line
+        self._stood = 0  # lines that stand in the file of those of a write that failed
         self._lost = 0
         self._why = ""
         self._said = False
@@ -109,6 +111,27 @@ class Writer:
             self._append_frame(ch, t, line, more)
         elif not self._write(line):
             self._lose()
+
+    def whole(self, ch: int, t: int, sender: str, role: str, rest: "dict[str, object]", raw: bytes) -> None:
+        """A channel that is framed as a body begins, has one frame, or none if `raw` is empty, and ends in order.
+
+        Its records are written at once. `raw` is at most a piece long; `rest` is as of `open`.
+        """
+        if t > self._due or self._size > self._full:
+            self._look(t)
+        if self._dumps is None:
+            self._load_orjson()
+        lines = [self._line({"kind": "open", "ch": ch, "t": t, "from": sender, "role": role, "framing": "body"} | rest)]
+        if raw:
+            try:
+                lines.append(self._line({"kind": "frame", "ch": ch, "t": t, "raw": raw.decode()}))
+            except UnicodeDecodeError:
+                lines.append(_base64_line(ch, t, raw, False, False, None))
+        lines.append(b'{"kind":"close","ch":%d,"t":%d,"how":"eof"}\n' % (ch, t))
+        self._stood = 0
+        if not (self._recover(t) and self._write(b"".join(lines))):
+            for _ in lines[self._stood :]:
+                self._lose()
 
     def release(self, t: int, held: int, how: str, rest: "dict[str, object] | None" = None) -> None:
         """A frame that was recorded with this number goes; `rest` as of a frame: sent, by."""
@@ -254,7 +277,9 @@ class Writer:
         if written == len(line):
             self._torn = False
             return True
-        self._torn = self._torn or written > 0
+        if written:
+            self._torn = not line.endswith(b"\n", 0, written)
+            self._stood = line.count(b"\n", 0, written)
         self._fail("the disk is full or a limit of the system on file sizes is reached")
         return False
 

@@ -17,6 +17,7 @@ from mcpspy.wire.sse import Events
 from mcpspy.wire.websocket import Messages
 
 if TYPE_CHECKING:
+    from mcpspy.recording.opening import Opening
     from mcpspy.recording.recording import Recording, Sink
 
 Fields = dict[str, Any]
@@ -59,6 +60,14 @@ class Body:
         """Record that the channel begins at `t`; `fields` may be peer, answers, head, sent, by."""
         self._recording.record(self._open, t, sender, role, fields)
 
+    def whole(self, t: int, sender: str, role: str, opening: "Opening", fields: Fields, raw: bytes) -> None:
+        """Record a channel that began at `t`, had `raw` as its body and ended in order, with one write.
+
+        `opening` has to be plain, and `raw` at most a piece long; `fields` may be peer or answers.
+        """
+        self.ended = "eof"
+        self._recording.record(self._whole, t, sender, role, opening, fields, raw)
+
     def undecided(self) -> None:
         """Announce that a frame begins that is too long for a gate to decide on; it is fed like all others."""
         self._undecided = True
@@ -98,6 +107,12 @@ class Body:
         self.coded = self._decoder is not None and not self._decoder.plain
         self._frames = _Guarded(self._recording, withheld=self._framing != "body") if self._secret else self._splitter()
         sink.open(self.number, t, sender, role, "body" if self._secret else self._framing, fields)
+
+    def _whole(
+        self, sink: "Sink", t: int, sender: str, role: str, opening: "Opening", fields: Fields, raw: bytes
+    ) -> None:
+        rest = fields | opening.recorded(self._recording.redactor)
+        sink.whole(self.number, t, sender, role, rest, self._redacted(raw) if raw else raw)
 
     def _splitter(self) -> Any:
         return Events() if self._framing == "sse" else Messages() if self._framing == "message" else Whole()

@@ -12,8 +12,8 @@ How a body is recorded is decided here, for `proxy`, `mitm` and `import` alike; 
 from typing import TYPE_CHECKING
 
 from mcpspy.recording.http_body import Body, Fields
-from mcpspy.secrets.redactor import is_form, is_oauth_endpoint
-from mcpspy.wire.http_head import Head, values
+from mcpspy.recording.opening import Opening
+from mcpspy.wire.http_head import Head
 
 if TYPE_CHECKING:
     from mcpspy.recording.recording import Recording
@@ -42,11 +42,10 @@ class HttpExchange:
         self, t: int, head: Head, peer: str | None = None, changes: Fields | None = None, *, decoded: bool = False
     ) -> Body:
         """Begin the request, whose head came at `t` from `peer`, host and port; `changes` are `sent` and `by`."""
-        self._secret = is_form(values(head, "content-type")) or is_oauth_endpoint(head["target"])
-        fields: Fields = ({"peer": peer} if peer else {}) | {"head": head} | (changes or {})
-        coding = "" if decoded else values(head, "content-encoding")
-        self.request = Body(self._recording, "body", coding, secret=self._secret)
-        self.request.open(t, "client", "request", fields)
+        opening = Opening(head, changes or {}, head["target"])
+        self._secret = opening.secret
+        self.request = Body(self._recording, "body", "" if decoded else opening.coding, secret=self._secret)
+        self.request.open(t, "client", "request", ({"peer": peer} if peer else {}) | opening.fields)
         return self.request
 
     def open_response(
@@ -54,14 +53,22 @@ class HttpExchange:
     ) -> Body:
         """Begin the response, whose head came at `t`; `sender` is mcpspy for one that was made on this side."""
         assert self.request
-        kind = values(head, "content-type").lower()
-        secret = sender == "server" and (self._secret or is_form(kind))
-        framing = "sse" if "text/event-stream" in kind else "body"
-        fields: Fields = {"answers": self.request.number, "head": head} | (changes or {})
-        coding = "" if decoded else values(head, "content-encoding")
-        self.response = Body(self._recording, framing, coding, secret=secret)
-        self.response.open(t, sender, "response", fields)
+        opening = Opening(head, changes or {})
+        secret = sender == "server" and (self._secret or opening.secret)
+        self.response = Body(self._recording, opening.framing, "" if decoded else opening.coding, secret=secret)
+        self.response.open(t, sender, "response", {"answers": self.request.number} | opening.fields)
         return self.response
+
+    def whole_request(self, t: int, opening: Opening, peer: str | None, body: bytes) -> None:
+        """Record a request that came whole at `t`; `opening` is plain, `body` at most a piece long."""
+        self.request = Body(self._recording, "body")
+        self.request.whole(t, "client", "request", opening, {"peer": peer} if peer else {}, body)
+
+    def whole_response(self, t: int, opening: Opening, body: bytes) -> None:
+        """The same for the response of the server to a request that was recorded so."""
+        assert self.request
+        self.response = Body(self._recording, "body")
+        self.response.whole(t, "server", "response", opening, {"answers": self.request.number}, body)
 
     def open_socket(self, t: int) -> dict[str, Body]:
         """Begin both directions of a WebSocket after its handshake."""

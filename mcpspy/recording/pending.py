@@ -78,6 +78,13 @@ class Pending:
         elif self._sink:
             self._sink.frame(self._numbers[ch], t, raw, more, cut, rest)
 
+    def whole(self, ch: int, t: int, sender: str, role: str, rest: dict[str, Any], raw: bytes) -> None:
+        """A channel begins and ends, with one frame or none."""
+        self.open(ch, t, sender, role, "body", rest)
+        if raw:
+            self.frame(ch, t, raw, False, False)
+        self.close(ch, t, "eof")
+
     def release(self, t: int, held: int, how: str, rest: dict[str, Any]) -> None:
         """What became of a held frame; held frames are numbered by the gate, alike here and in the capture."""
         if self._kept is not None:

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
         def frame(self, ch: int, t: int, raw: bytes, more: bool, cut: bool, rest: dict[str, Any] | None = None) -> None:
             """A frame, or with `more` a piece of one."""
 
+        def whole(self, ch: int, t: int, sender: str, role: str, rest: dict[str, Any], raw: bytes) -> None:
+            """A channel that is framed as a body begins, has at most one frame, of at most a piece, and ends."""
+
         def release(self, t: int, held: int, how: str, rest: dict[str, Any]) -> None:
             """What became of a held frame."""
 

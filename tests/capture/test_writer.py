@@ -274,6 +274,54 @@ def test_each_record_is_one_write_on_a_descriptor_that_appends(tmp_path, full):
     assert b"".join(full.writes) == (tmp_path / "a").read_bytes()
 
 
+@pytest.mark.parametrize("raw", [b'{"a":"\xc3\xa9"}', b"\xff", b""])
+def test_a_whole_channel_is_written_as_its_records_are(tmp_path, full, raw):
+    """With one write; but for the time, nothing tells it from a channel whose records came one by one."""
+    rest = {"answers": 1, "head": {"status": 200, "reason": "OK", "headers": [("a", "b")]}}
+    writer, _ = make(tmp_path / "a")
+    writer.whole(2, 7, "server", "response", rest, raw)
+    assert len(full.writes) == 2
+    finish(writer, 8)
+    writer, _ = make(tmp_path / "b")
+    writer.open(2, 7, "server", "response", "body", rest)
+    if raw:
+        writer.frame(2, 7, raw, more=False, cut=False)
+    writer.close(2, 7, "eof")
+    finish(writer, 8)
+    assert lines(tmp_path / "a")[1:] == lines(tmp_path / "b")[1:]
+
+
+@pytest.mark.parametrize("room", range(0, 160, 3))
+def test_of_a_whole_channel_what_did_not_fit_on_the_disk_is_counted(tmp_path, full, room):
+    """At any place that a write may be short."""
+    writer, said = make(tmp_path / "a")
+    full.room = room
+    writer.whole(1, 1, "client", "request", {}, b"{}")
+    full.room = None
+    writer.frame(9, 2, b"after", more=False, cut=False)
+    finish(writer, 3)
+    stood = full.writes[1].count(b"\n", 0, room)
+    assert [line for line in lines(tmp_path / "a")[1:] if line][:stood] == full.writes[1].split(b"\n")[:stood]
+    gaps = [
+        record.lost for record in read(tmp_path / "a") if isinstance(record, Gap) and record.why != "a damaged line"
+    ]
+    assert gaps == [3 - stood]
+    assert raws(tmp_path / "a")[-1] == b"after"
+    assert b"" not in lines(tmp_path / "a")[:-1]
+    assert len(said) == 1
+
+
+def test_a_whole_channel_goes_into_one_file(tmp_path):
+    """A-04, A-10: also where the capture goes on in a new file just then."""
+    writer, _ = make(tmp_path / "a.jsonl", limit=300)
+    for number in range(1, 6):
+        writer.whole(number, number, "client", "request", {}, b"x" * 200)
+    finish(writer, 6)
+    for file in tmp_path.iterdir():
+        kinds = [record["kind"] for record in map(json.loads, lines(file)[1:-1])]
+        assert "".join(kind[0] for kind in kinds).replace("ofc", "") in ("c", "e"), kinds
+
+
 def test_a_frame_stands_in_the_file_as_soon_as_it_is_written(tmp_path):
     writer, _ = make(tmp_path / "a")
     writer.frame(1, 1, b"{}", more=False, cut=False)

@@ -22,18 +22,14 @@ from mcpspy.recording.http_body import Body
 from mcpspy.recording.http_exchange import HttpExchange
 from mcpspy.relay.http.gates import oauth
 from mcpspy.relay.http.heads import (
-    CHUNKED,
     UPGRADE,
     Head,
     RawHeaders,
-    every,
-    first,
     mapped_reference,
     recorded,
-    request_head,
     response_head,
 )
-from mcpspy.relay.http.http1 import is_chunked, is_upgrade
+from mcpspy.relay.http.known_heads import judged_request, recorded_request
 from mcpspy.relay.http.local_replies import answer, reason
 from mcpspy.relay.http.request_body import RequestBody
 from mcpspy.relay.http.response import BROKEN, Response
@@ -67,17 +63,15 @@ class ForwardedRequest:
         self.relay = relay
         self.route = route
         self.request = request
-        self.headers: RawHeaders = list(request.raw_headers)
-        self._upgrade = self._asks_for_a_websocket()
         self._t = route.now()
-        self.legacy = (
-            request.method == "GET"
-            and "text/event-stream" in every(self.headers, b"accept").lower()
-            and first(self.headers, b"mcp-session-id") is None
-            and first(self.headers, b"mcp-protocol-version") is None
-        )
-        """Whether an event stream may be one of HTTP+SSE, which names an endpoint."""
         self.metadata = oauth.is_metadata(request.raw_path, route.metadata)
+        plain = self.metadata and relay.rewrite_oauth
+        self.known = route.requests.find(
+            request.raw_headers,
+            (request.method, request.raw_path, request.version, plain),
+            lambda: judged_request(request, route.address, relay.guard, plain=plain),
+        )
+        self.headers = self.known.headers
         self.recorded = HttpExchange(route.recording)
         """Its channels in the capture."""
         self._body = RequestBody(self)
@@ -85,13 +79,6 @@ class ForwardedRequest:
         """Of an event stream of HTTP+SSE: the session that its endpoint event names."""
         self.keep_alive = request.keep_alive
         """Whether the client's connection may serve another request."""
-
-    def _asks_for_a_websocket(self) -> bool:
-        """Whether it is a handshake that may become a tunnel (RFC 6455, 4.1): what has a body is none."""
-        if not is_upgrade(self.request) or self.request.method != "GET":
-            return False
-        bodiless = not is_chunked(self.request) and (first(self.headers, b"content-length") or b"0") == b"0"
-        return bodiless and every(self.headers, b"upgrade").lower() == "websocket"
 
     async def run(self) -> web.StreamResponse:
         """Relay it; its channels end with it, whatever happens."""
@@ -114,7 +101,7 @@ class ForwardedRequest:
     async def _relay_it(self) -> None:
         request = self.request
         await self._body.take()
-        refusal = self.relay.guard.refusal(self.headers)
+        refusal = self.known.refusal
         if refusal and not self.route.guarded:
             self.route.guarded = True
             self.relay.say(f"{refusal}; refused here, so whether the server refuses it does not show")
@@ -122,17 +109,11 @@ class ForwardedRequest:
             status, why = (403, refusal) if refusal else (400, "this URL takes the place of a server's: it is no proxy")
             await self._refuse(Head(b""), status, why or "")
             return
-        head = request_head(
-            request.method,
-            request.raw_path,
-            self.headers,
-            self.route.address,
-            keep=UPGRADE if self._upgrade else CHUNKED,
-            plain=self.legacy or (self.metadata and self.relay.rewrite_oauth),
-        )
-        gate = self.route.gate
-        if gate and gate.look(self._t) and not await self._body.pass_gate(head, gate):
-            return
+        head, gate = self.known.head, self.route.gate
+        if gate and gate.look(self._t):
+            head = head.copy()
+            if not await self._body.pass_gate(head, gate):
+                return
         if self.route.own and self._body.asks_json:
             way = LatestRequest(request.raw_path, self.headers, self._address())
             self.route.own.note(self.session, way)
@@ -167,7 +148,7 @@ class ForwardedRequest:
                 if not again:
                     await self._fail(head, error, upload)
                 return again
-            if message.code == 101 and self._upgrade:
+            if message.code == 101 and self.known.upgrade:
                 await self._switch(message, protocol, connection)
             else:
                 if message.should_close and upload and not upload.done():
@@ -195,16 +176,14 @@ class ForwardedRequest:
     @property
     def session(self) -> str:
         """The session id, also that of HTTP+SSE; without one, the client's address."""
-        found = first(self.headers, b"mcp-session-id")
-        if found:
-            return found.decode("latin-1")
-        return self.legacy_session or query(self.request.raw_path, *LEGACY_SESSION) or self._address() or ""
+        known = self.known.session or self.legacy_session
+        return known or query(self.request.raw_path, *LEGACY_SESSION) or self._address() or ""
 
     async def _final_response(self, protocol: ResponseHandler) -> tuple[RawResponseMessage, StreamReader]:
         """The response; informational ones before it are passed on (RFC 9110, 15.2)."""
         for _ in range(_INFORMATIONAL):
             message, payload = await protocol.read()
-            if message.code == 101 and not self._upgrade:
+            if message.code == 101 and not self.known.upgrade:
                 raise HttpProcessingError(message="Protocol changed unasked")
             if not 100 <= message.code < 200 or message.code == 101:
                 return message, payload
@@ -288,11 +267,12 @@ class ForwardedRequest:
         """Begin the channel of the request; the second of two attempts finds it open."""
         if self.recorded.request:
             return self.recorded.request
-        request = self.request
-        target = request.raw_path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        version = f"{request.version.major}.{request.version.minor}"
-        head = {"method": request.method, "target": target, "version": version, "headers": recorded(self.headers)}
+        head = recorded_request(self.request, self.headers)
         return self.recorded.open_request(self._t, head, self._address(), changes)
+
+    def record_whole(self, body: bytes) -> None:
+        """Record a request that came whole and went on as it came; its opening is plain."""
+        self.recorded.whole_request(self._t, self.known.opening, self._address(), body)
 
     def _address(self) -> str | None:
         """The client's host and port."""

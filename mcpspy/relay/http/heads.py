@@ -5,6 +5,7 @@ fields are ours to set. What must differ, because the client dials us and the se
 `sent` and `by` for the capture: the Host, an Origin or a Location that names the wrong side, the path under a route.
 """
 
+import copy
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -59,6 +60,12 @@ class Head:
     headers: RawHeaders = field(default_factory=list)
     sent: dict[str, Any] = field(default_factory=dict)
     by: list[str] = field(default_factory=list)
+    encoded: bytes | None = None
+    """The bytes on the wire, of a head that nobody changes any more."""
+
+    def copy(self) -> "Head":
+        """The same head, to be changed."""
+        return Head(self.line, list(self.headers), copy.deepcopy(self.sent) if self.sent else {}, list(self.by))
 
     def change(self, name: bytes, value: bytes, by: str) -> None:
         """Forward `value` in place of what came."""
@@ -96,7 +103,9 @@ class Head:
 
     def encode(self) -> bytes:
         """The bytes on the wire."""
-        return b"\r\n".join([self.line, *(name + b": " + value for name, value in self.headers), b"", b""])
+        return self.encoded or b"\r\n".join(
+            [self.line, *(name + b": " + value for name, value in self.headers), b"", b""]
+        )
 
     def _because(self, by: str) -> None:
         if by not in self.by:

@@ -324,6 +324,18 @@ def is_upgrade(request: web.BaseRequest) -> bool:
     return request._message.upgrade
 
 
+def arrived(body: StreamReader) -> bytes:
+    """All of a body that has ended, at once: the public methods would resume a connection that is not paused."""
+    fault = body.exception()
+    if fault is not None:
+        raise fault
+    if body is EMPTY_PAYLOAD:
+        return b""
+    came = b"".join(body._buffer)
+    body._buffer.clear()
+    return came
+
+
 def unread(body: StreamReader) -> bytes:
     """What had arrived of a body before it broke off; the public methods raise the fault instead."""
     return body._read_nowait(-1)

@@ -15,10 +15,11 @@ from aiohttp.connector import Connection
 from aiohttp.http_writer import StreamWriter
 
 from mcpspy.recording.http_body import Body
-from mcpspy.relay.http.heads import Head, every, first, is_json
-from mcpspy.relay.http.http1 import is_chunked, unread
+from mcpspy.relay.http.heads import Head, first, is_json
+from mcpspy.relay.http.http1 import arrived, is_chunked, unread
 from mcpspy.relay.http.response import chunk, record
 from mcpspy.relay.http.route import RequestContext
+from mcpspy.wire.lines import PIECE
 
 if TYPE_CHECKING:
     from mcpspy.relay.live_gate import LiveGate
@@ -48,7 +49,7 @@ class RequestBody:
     async def take(self) -> None:
         """Take the body if all of it has arrived."""
         if self._request.content.is_eof():
-            self.whole = self.begun = await self._request.content.readany()
+            self.whole = self.begun = arrived(self._request.content)
 
     async def pass_gate(self, head: Head, gate: "LiveGate") -> bool:
         """Let the gate decide on the body; False where the request goes no further."""
@@ -85,7 +86,11 @@ class RequestBody:
             return asyncio.create_task(self._upload(writer, connection, channel))
         body = chunk(self.whole, last=True) if self._chunked else self.whole
         await writer.write(head.encode() + body, drain=False)  # a server that answers without reading is heard
-        await self.record_whole(self._exchange.open_request(head.fields()))
+        known = self._exchange.known
+        if head is known.head and known.opening.plain and len(body) <= PIECE and not self._exchange.recorded.request:
+            self._exchange.record_whole(self.whole)
+        else:
+            await self.record_whole(self._exchange.open_request(head.fields()))
         return None
 
     async def record_whole(self, channel: Body) -> None:
@@ -114,7 +119,7 @@ class RequestBody:
     @property
     def asks_json(self) -> bool:
         """Whether the client asks by JSON."""
-        return self._request.method == "POST" and "json" in every(self._exchange.headers, b"content-type").lower()
+        return self._exchange.known.json
 
     async def _upload(self, writer: StreamWriter, connection: Connection, channel: Body) -> None:
         """Forward the body as it comes."""

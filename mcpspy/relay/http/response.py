@@ -19,9 +19,11 @@ from aiohttp.streams import StreamReader
 
 from mcpspy.recording.http_body import Body
 from mcpspy.relay.http.gates import oauth
-from mcpspy.relay.http.heads import CHUNKED, Head, every, first, own_origin, response_head
-from mcpspy.relay.http.http1 import unread
+from mcpspy.relay.http.heads import Head, every, first, own_origin
+from mcpspy.relay.http.http1 import arrived, unread
+from mcpspy.relay.http.known_heads import judged_response
 from mcpspy.relay.http.route import RequestContext
+from mcpspy.wire.lines import PIECE
 
 if TYPE_CHECKING:
     from mcpspy.relay.http.gated_body import HeldBody
@@ -51,13 +53,19 @@ class Response:
         self._payload = payload
         self._protocol = protocol
         self._t = exchange.route.now()
-        self._headers = list(message.raw_headers)
         self._empty = request.method == "HEAD" or message.code in (204, 304)
-        self._chunked = message.chunked and request.version >= HttpVersion11
-        length = not message.chunked and first(self._headers, b"content-length") is not None
+        self._chunked = chunked = message.chunked and request.version >= HttpVersion11
+        host, address = exchange.known.host, exchange.route.address
+        self._known = exchange.route.responses.find(
+            message.raw_headers,
+            (message.code, message.reason, host, chunked),
+            lambda: judged_response(message, host, address, chunked),
+        )
+        self._headers = self._known.headers
+        length = not message.chunked and self._known.length
         self._delimited = self._empty or self._chunked or length
         """Whether the client can tell that the body is whole."""
-        self._events = not self._empty and "text/event-stream" in every(self._headers, b"content-type").lower()
+        self._events = not self._empty and self._known.events
         self._held: HeldBody | None = None
         self._metadata: oauth.MetadataGate | None = None
         self._rewritten = False  # a gate has changed it
@@ -65,14 +73,13 @@ class Response:
     async def forward(self) -> None:
         """Forward head and body; the exchange's channel for it is ended, unless the upstream broke off."""
         exchange = self._exchange
-        head = response_head(
-            self._message.code,
-            self._message.reason,
-            self._headers,
-            exchange.headers,
-            exchange.route.address,
-            keep=CHUNKED if self._chunked else (),
-        )
+        if self._passes_whole():
+            body = arrived(self._payload)
+            passed = chunk(body, last=True) if self._chunked else body
+            await exchange.request.writer.write(self._known.head.encode() + passed)
+            exchange.recorded.whole_response(self._t, self._known.opening, body)
+            return
+        head = self._known.head.copy()
         if self._message.code == 401:
             self._challenge(head)
         else:
@@ -86,9 +93,28 @@ class Response:
         if self._metadata and not self._rewritten:
             self._diagnose(self._metadata.resource)
 
+    def _passes_whole(self) -> bool:
+        """Whether all of it has come, nobody changes anything, and it is recorded as one frame or none."""
+        exchange, payload = self._exchange, self._payload
+        gate = exchange.route.gate
+        return (
+            payload.is_eof()
+            and payload.total_bytes <= PIECE
+            and payload.exception() is None
+            and self._delimited
+            and not self._empty
+            and self._message.code != 401
+            and self._known.opening.plain
+            and not exchange.known.opening.secret
+            and exchange.keep_alive
+            and exchange.request.version >= HttpVersion11
+            and not exchange.metadata
+            and not (gate and gate.look(self._t))
+        )
+
     def _choose_gate(self, head: Head) -> None:
         exchange = self._exchange
-        legacy = exchange.legacy and self._events and first(self._headers, b"content-length") is None
+        legacy = exchange.known.legacy and self._events and first(self._headers, b"content-length") is None
         if not legacy and not (exchange.metadata and self._message.code == 200 and not self._empty):
             return
         from mcpspy.gate.gate import Gate

@@ -10,6 +10,7 @@ from mcpspy.recording.http_exchange import HttpExchange
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.heads import Address, Head, RawHeaders
 from mcpspy.relay.http.host_guard import Guard
+from mcpspy.relay.http.known_heads import KnownHeads, RequestHead, ResponseHead
 from mcpspy.relay.http.upstream import Upstream
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class HttpRoute:
     """The sessions and bodies of requests that wait for a gate."""
     streams: dict[str, AnswerStream] = field(default_factory=dict)
     """By session of HTTP+SSE: the event stream on which its requests are answered, where a gate can do that."""
+    requests: KnownHeads[RequestHead] = field(default_factory=KnownHeads)
+    responses: KnownHeads[ResponseHead] = field(default_factory=KnownHeads)
 
     def now(self) -> int:
         """Nanoseconds since the capture started."""
@@ -100,9 +103,8 @@ class RequestContext(Protocol):
     relay: RelayContext
     route: HttpRoute
     request: web.BaseRequest
+    known: RequestHead
     headers: RawHeaders
-    legacy: bool
-    """Whether an event stream may be one of HTTP+SSE, which names an endpoint."""
     metadata: bool
     """Whether it asks for OAuth metadata."""
     recorded: HttpExchange
@@ -119,6 +121,9 @@ class RequestContext(Protocol):
 
     def say_whether_we_close(self, head: Head) -> None:
         """Our own hop's Connection field (RFC 9112, 9.3)."""
+
+    def record_whole(self, body: bytes) -> None:
+        """Record a request that came whole and went on as it came; its opening is plain."""
 
     def open_request(self, changes: Fields) -> Body:
         """Begin the channel of the request, unless it is open; `changes` are `sent` and `by`."""
