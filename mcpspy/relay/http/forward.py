@@ -64,6 +64,8 @@ class ForwardedRequest:
         self.route = route
         self.request = request
         self._t = route.now()
+        peer = request.protocol.peername
+        self._peer = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else None
         self.metadata = oauth.is_metadata(request.raw_path, route.metadata)
         plain = self.metadata and relay.rewrite_oauth
         self.known = route.requests.find(
@@ -96,6 +98,7 @@ class ForwardedRequest:
             if self.recorded.request is None:  # it ended before there was a connection
                 self.open_request({}).feed(self._body.begun, now)
             self.recorded.end(now, asked if self._body.whole is None else "eof", answer)
+            del self._body  # a cycle, which would wait for the garbage collector with all that it holds
         return _Written(keep_alive=self.keep_alive)
 
     async def _relay_it(self) -> None:
@@ -115,7 +118,7 @@ class ForwardedRequest:
             if not await self._body.pass_gate(head, gate):
                 return
         if self.route.own and self._body.asks_json:
-            way = LatestRequest(request.raw_path, self.headers, self._address())
+            way = LatestRequest(request.raw_path, self.headers, self._peer)
             self.route.own.note(self.session, way)
         for attempt in range(2):
             try:
@@ -177,7 +180,7 @@ class ForwardedRequest:
     def session(self) -> str:
         """The session id, also that of HTTP+SSE; without one, the client's address."""
         known = self.known.session or self.legacy_session
-        return known or query(self.request.raw_path, *LEGACY_SESSION) or self._address() or ""
+        return known or query(self.request.raw_path, *LEGACY_SESSION) or self._peer or ""
 
     async def _final_response(self, protocol: ResponseHandler) -> tuple[RawResponseMessage, StreamReader]:
         """The response; informational ones before it are passed on (RFC 9110, 15.2)."""
@@ -268,17 +271,11 @@ class ForwardedRequest:
         if self.recorded.request:
             return self.recorded.request
         head = recorded_request(self.request, self.headers)
-        return self.recorded.open_request(self._t, head, self._address(), changes)
+        return self.recorded.open_request(self._t, head, self._peer, changes)
 
     def record_whole(self, body: bytes) -> None:
         """Record a request that came whole and went on as it came; its opening is plain."""
-        self.recorded.whole_request(self._t, self.known.opening, self._address(), body)
-
-    def _address(self) -> str | None:
-        """The client's host and port."""
-        transport = self.request.transport
-        peer = transport.get_extra_info("peername") if transport else None
-        return f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else None
+        self.recorded.whole_request(self._t, self.known.opening, self._peer, body)
 
     def open_response(self, sender: str, t: int, headers: RawHeaders, status: int, reason: str, head: Head) -> Body:
         """Begin the channel of the response; `headers` are those that came, `head` is what was sent."""

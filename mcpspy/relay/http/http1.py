@@ -230,6 +230,8 @@ class ServerConnection(ResponseHandler):
         super().__init__(loop)
         self._silent = 0  # bytes of a head, or of framing, from which the parser has made nothing yet
         self._last = b""  # of what came before, as much as a blank line may begin with
+        self.used = False
+        """Whether it was prepared for a response before."""
 
     def data_received(self, data: bytes) -> None:
         """Called with what the upstream sent."""
@@ -283,7 +285,7 @@ class ServerConnection(ResponseHandler):
 
     def expect_response(self, method: str) -> None:
         """Prepare for the response to a request: nothing decoded, no time set, its size bounded here."""
-        self._silent, self._last = 0, b""
+        self._silent, self._last, self.used = 0, b"", True
         self.set_response_params(
             skip_payload=method == "HEAD",
             read_until_eof=True,

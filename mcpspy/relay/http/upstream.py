@@ -7,7 +7,6 @@ for as long as its peers like (H-06).
 
 import os
 import ssl
-from weakref import WeakSet
 
 import aiohttp
 from aiohttp.connector import Connection
@@ -30,7 +29,6 @@ class Upstream:
         self.authority = f"{scheme}://{address.authority}"
         self._tls = _context(ca, insecure=insecure) if scheme == "https" else None
         self._connections: Connections | None = None
-        self._seen: WeakSet[ServerConnection] = WeakSet()
 
     async def connect(self) -> tuple[Connection, bool]:
         """A connection, and whether it has been used before. Raises whatever `failure` explains."""
@@ -40,12 +38,8 @@ class Upstream:
             connection = await self._connections.open(TIMEOUT)
             protocol = connection.protocol
             assert isinstance(protocol, ServerConnection)
-            reused = protocol in self._seen
-            if not reused:
-                self._seen.add(protocol)
-                return connection, False
-            if not protocol.should_close:
-                return connection, True
+            if not protocol.used or not protocol.should_close:
+                return connection, protocol.used
             connection.close()  # it sent something unasked, which would be taken for the next answer
 
     async def close(self) -> None:
