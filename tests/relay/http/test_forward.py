@@ -1,12 +1,22 @@
 """One request and its response: forwarded as they came, ended as they ended (H-03, H-04, H-05)."""
 
 import asyncio
+import contextlib
+import gc
 import hashlib
 import time
 
 import pytest
 
 from mcpspy.capture.records import Frame, Open
+from mcpspy.recording.recording import Recording
+from mcpspy.relay.http.forward import ForwardedRequest
+from mcpspy.relay.http.heads import Address
+from mcpspy.relay.http.host_guard import Guard
+from mcpspy.relay.http.listener import Relay
+from mcpspy.relay.http.response import Response
+from mcpspy.relay.http.route import HttpRoute
+from mcpspy.relay.http.upstream import Upstream
 from tests.relay.stage import scripted, stage
 
 POST = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -300,3 +310,40 @@ async def test_a_capture_that_cannot_be_written_changes_nothing(tmp_path):
             await server.send(LAST)
             assert await client.until(b"{}") == OK
     assert there.stderr.count(b"cannot write a capture") == 1
+
+
+@scripted
+async def test_what_is_left_of_an_exchange_does_not_wait_for_the_garbage_collector(tmp_path):
+    """All that an exchange holds, bodies too, goes with it: objects that refer to each other would stay for a while."""
+
+    async def accept(reader, writer):
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            while True:
+                await reader.readuntil(CALL)
+                writer.write(OK)
+        writer.close()
+
+    upstream = await asyncio.start_server(accept, "127.0.0.1", 0)
+    address = Address(f"http://127.0.0.1:{upstream.sockets[0].getsockname()[1]}/")
+    recording = Recording(print)
+    recording.begin("http", "a", output=str(tmp_path / "a.jsonl"))
+    relay = Relay([HttpRoute(address, Upstream(address), recording)], Guard("", []), print)
+    server = await asyncio.get_running_loop().create_server(relay.server(), "127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            writer.write(POST + b"Content-Length: %d\r\n\r\n" % len(CALL) + CALL)
+            await reader.readuntil(b"{}")
+        writer.write(b"GET / HTTP/1.1\r\nHost: x.example\r\n\r\n")  # refused, once all before has ended
+        await reader.readuntil(b"x.example")
+        left = [it for it in gc.get_objects() if isinstance(it, (ForwardedRequest, Response))]
+        assert len(left) <= 1
+    finally:
+        gc.enable()
+        del left
+        writer.close()
+        server.close()
+        upstream.close()
+        await relay.end()
