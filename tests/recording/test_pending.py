@@ -118,3 +118,19 @@ def test_gates_wait_for_the_sign_too():
         ("gates", 1, [{"name": "slow"}], "file"),
         ("gates", 4, [], "viewer"),
     ]
+
+
+def test_a_channel_that_came_whole_is_kept_as_its_records_are():
+    one, other = Begun(), Begun()
+    whole, apart = Pending(one, ""), Pending(other, "")
+    for pending in (whole, apart):
+        pending.open(1, 0, "client", "request", "body")
+    whole.whole(2, 1, "server", "response", {"answers": 1}, CALL)
+    whole.whole(3, 2, "client", "request", {}, b"")
+    apart.open(2, 1, "server", "response", "body", {"answers": 1})
+    apart.frame(2, 1, CALL, False, False)
+    apart.close(2, 1, "eof")
+    apart.open(3, 2, "client", "request", "body", {})
+    apart.close(3, 2, "eof")
+    assert one.recorder.calls == other.recorder.calls
+    assert len(one.recorder.calls) == 6
