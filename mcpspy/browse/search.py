@@ -8,17 +8,19 @@ and change places meanwhile (a request recorded after its response), so a search
 looks at those again that were moved or revised.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import NamedTuple, Protocol
 
 from mcpspy.capture.records import Frame, Header, Record
 from mcpspy.capture.scan import raw_of
 from mcpspy.conversation.columns import Columns
-from mcpspy.filters import KEYS, BlockFilter, Filter, Gathered
+from mcpspy.filters import KEYS, BlockFilter, Filter, Gathered, LineBlock
 from mcpspy.timeline import Row
 
 _AT_ONCE = 64  # rows at a time, and how far behind what it has looked at another row may turn up
 _BLOCK = 1024  # rows that are decided together
+_BYTES = 1 << 18  # of lines that are searched together
 _SEARCHED = 1 << 20  # bytes of a frame in pieces that are looked at
 _TEXT = frozenset({"text"})
 _FOLDED = frozenset(KEYS) - _TEXT
@@ -52,6 +54,12 @@ class Indexed(Protocol):
 
     def line(self, n: int) -> bytes:
         """The line of the row on line `n`, as it stands in the file."""
+
+    def block(self, first: int, last: int, limit: int) -> tuple[bytes, Sequence[int]] | None:
+        """Those of the lines `first` to `last` that `limit` bytes hold, and where each begins and the last one ends.
+
+        None where not even the first does, or where lines do not stand one behind the other.
+        """
 
     def record(self, n: int, limit: int = 1 << 62) -> Record:
         """The record on line `n`, of a frame in pieces about its first `limit` bytes."""
@@ -109,22 +117,25 @@ def search(capture: Searched, wanted: Filter) -> Iterator[SearchStep]:
         gone: list[int] = []
         slow = 0  # rows that had to be asked by themselves
         first = max(place - _AT_ONCE, 0)
-        lines = capture.index.rows[first : place + ahead]
-        for at, (n, decided) in enumerate(zip(lines, _decided(capture, block, lines), strict=True), first):
-            if not looked[n]:
-                found = decided
+        window = capture.index.rows[first : place + ahead]
+        todo = [at for at, n in enumerate(window, first) if not looked[n]]
+        lines = [n for n in window if not looked[n]]
+        decided = _decided(capture, block, lines)
+        done, ahead = first + len(window), _BLOCK
+        for at, n, told in zip(todo, lines, decided, strict=False):
+            found = told
+            if found is None:
+                found = verdict(capture, wanted, keys, at) if slow < _AT_ONCE else None
+                slow += 1
                 if found is None:
-                    slow += 1
-                    found = verdict(capture, wanted, keys, at)
-                if found is None:
+                    done, ahead = at, _AT_ONCE
                     break
-                looked[n] = _VERDICTS[found]
-                if found:
-                    hits.append(n)
-            place = max(place, at + 1)
-            if slow == _AT_ONCE:
-                break
-        ahead = _AT_ONCE if slow else _BLOCK
+            looked[n] = _VERDICTS[found]
+            if found:
+                hits.append(n)
+        else:
+            done = todo[len(decided)] if len(decided) < len(todo) else done
+        place = max(place, done)
         for n in capture.moved[moved : moved + _AT_ONCE]:
             at_now = capture.index.row_of(n)
             if at_now is not None and at_now < place and not looked[n]:  # it was put among those that are done with
@@ -146,15 +157,29 @@ def search(capture: Searched, wanted: Filter) -> Iterator[SearchStep]:
         yield SearchStep(place, hits, gone, (place, revised, moved) == before)
 
 
-def _decided(capture: Searched, wanted: BlockFilter, lines: Sequence[int]) -> Iterable[bool | None]:
-    """What the columns of some rows tell of them."""
+def _decided(capture: Searched, wanted: BlockFilter, rows: Sequence[int]) -> list[bool | None]:
+    """What the columns and the lines of some rows tell of them, of as many as are looked at together."""
     columns = capture.columns
+    lines = _lines(capture.index, rows) if wanted.reads_lines and rows else None
+    if lines:
+        rows = list(takewhile(lines.stop.__gt__, rows))
 
     def column(name: str) -> Gathered | None:
-        found = columns.gather(name, lines) if columns else None
+        found = columns.gather(name, rows) if columns else None
         return Gathered(*found) if found else None
 
-    return wanted.decide(len(lines), column)
+    return wanted.decide(rows, column, lines)
+
+
+def _lines(index: Indexed, rows: Sequence[int]) -> LineBlock | None:
+    """The lines of some rows, from that of the first row on."""
+    block = index.block(rows[0], max(rows), _BYTES)
+    if block is None:
+        return None
+    content, starts = block
+    stop = rows[0] + len(starts) - 1
+    apart = [n for n in rows if index.in_pieces(n) and rows[0] <= n < stop]
+    return LineBlock(rows[0], content, starts, apart, exact=index.header.transport == "stdio")
 
 
 def verdict(capture: Searched, wanted: Filter, keys: frozenset[str], place: int) -> bool | None:

@@ -10,8 +10,8 @@ A file that is deleted while it is open can be read to the end; one that is cut 
 """
 
 from array import array
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -115,6 +115,17 @@ class Index:
         if start < first or end > first + len(window):
             self._window = first, window = start, self.read(start, max(end - start, _AT_ONCE))
         return window[start - first : end - first]
+
+    def block(self, first: int, last: int, limit: int) -> tuple[bytes, Sequence[int]] | None:
+        """Those of the lines `first` to `last` that `limit` bytes hold, and where each begins and the last one ends.
+
+        None where not even the first does, or cannot be read.
+        """
+        start = self._starts[first - 1]
+        end = bisect_right(self._starts, start + limit, first, last + 1) - 1
+        content = self.read(start, self._starts[end] - start) if end >= first else b""
+        end = bisect_right(self._starts, start + len(content), first, end + 1) - 1  # a file may end before that
+        return (content[: self._starts[end] - start], self._starts[first - 1 : end + 1]) if end >= first else None
 
     def record(self, n: int, limit: int = 1 << 62) -> Record:
         """The record on line `n`, of a frame in pieces about its first `limit` bytes; a damaged line is a gap."""

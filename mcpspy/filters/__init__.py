@@ -4,8 +4,9 @@
 """
 
 from mcpspy.filters.blocks import BlockFilter, Gathered
+from mcpspy.filters.lines import LineBlock
 from mcpspy.filters.syntax import parse
 from mcpspy.filters.terms import KEYS
 from mcpspy.filters.tree import Filter
 
-__all__ = ["KEYS", "BlockFilter", "Filter", "Gathered", "parse"]
+__all__ = ["KEYS", "BlockFilter", "Filter", "Gathered", "LineBlock", "parse"]

@@ -1,13 +1,16 @@
-"""A filter asked of many rows at once, by the values that stand in columns.
+"""A filter asked of many rows at once, by the values that stand in columns and by the bytes of their lines.
 
 The theory. Many rows have few values between them. So each value of a column is asked about once, and rows of which all
-terms say the same get one verdict. All answers come from the terms themselves and from the tree; nothing here knows
-what they mean.
+terms say the same get one verdict. A text is ruled out for most rows by the bytes of all of them; where that leaves the
+verdict open, the text of the row is looked at. All answers come from the terms themselves and from the tree; nothing
+here knows what they mean.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from mcpspy.filters.lines import LineBlock
+from mcpspy.filters.texts import contains
 from mcpspy.filters.tree import Filter, Node, Term
 from mcpspy.timeline import Row
 
@@ -31,18 +34,52 @@ class BlockFilter:
         self._terms = list(dict.fromkeys(wanted.tree.terms()))
         self._answers = [_Answers(term) for term in self._terms]
         self._verdicts = _Verdicts(wanted.tree, self._terms)
+        self._texts = {place: _contain(term) for place, term in enumerate(self._terms) if term.key == "text"}
 
-    def decide(self, size: int, column: Callable[[str], Gathered | None]) -> Iterable[bool | None]:
-        """For each of `size` rows whether it is wanted; None where the columns do not tell.
+    @property
+    def reads_lines(self) -> bool:
+        """Whether lines could tell more than columns."""
+        return bool(self._texts)
+
+    def decide(
+        self, rows: Sequence[int], column: Callable[[str], Gathered | None], lines: LineBlock | None = None
+    ) -> list[bool | None]:
+        """For each of the rows on those lines whether it is wanted; None where columns and lines do not tell.
 
         `column` has the values that the rows have of a member of `Row`, if it knows them.
         """
-        found = [column(_MEMBERS.get(term.key, term.key)) for term in self._terms]
-        answers = [
-            known.of(values) if values else (None,) * size for known, values in zip(self._answers, found, strict=True)
-        ]
-        rows = zip(*answers, strict=True) if answers else [()] * size
-        return map(self._verdicts.__getitem__, rows)
+        asked = [self._ask(place, rows, column, lines) for place in range(len(self._terms))]
+        found = self._join(asked, len(rows))
+        if not lines or None not in found:
+            return found
+        texts = lines.texts(n if verdict is None else 0 for n, verdict in zip(rows, found, strict=True))
+        for place in self._texts:
+            test = self._texts[place]
+            asked[place] = [
+                test(text) if text is not None and said is None else said
+                for said, text in zip(asked[place], texts, strict=True)
+            ]
+        return self._join(asked, len(rows))
+
+    def _join(self, asked: Sequence[Sequence[bool | None]], size: int) -> list[bool | None]:
+        """What the filter says of so many rows of which its terms say that."""
+        return list(map(self._verdicts.__getitem__, zip(*asked, strict=True) if asked else [()] * size))
+
+    def _ask(
+        self, place: int, rows: Sequence[int], column: Callable[[str], Gathered | None], lines: LineBlock | None
+    ) -> Sequence[bool | None]:
+        """What a term says of the rows."""
+        term = self._terms[place]
+        if term.key == "text":
+            return lines.rule_out(term.traces, rows) if lines else (None,) * len(rows)
+        values = column(_MEMBERS.get(term.key, term.key))
+        return self._answers[place].of(values) if values else (None,) * len(rows)
+
+
+def _contain(term: Term) -> Callable[[str], bool]:
+    """Whether a frame fits a term that asks for texts."""
+    tests = [contains(value.text) for value in term.values]
+    return tests[0] if len(tests) == 1 else lambda text: any(test(text) for test in tests)
 
 
 class _Answers(dict[int | None, bool | None]):

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from fractions import Fraction
 from operator import eq, ge, gt, le, lt
 
-from mcpspy.filters.texts import WILD, glob, row_text, smart, trace, unescaped
+from mcpspy.filters.texts import WILD, contains, glob, row_text, trace
 from mcpspy.filters.tree import Test, Trace, Value
 from mcpspy.rules import FORMER, RULES, SEVERITIES, current
 from mcpspy.spec.revisions import Revision
@@ -38,14 +38,8 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {">": gt, ">=": ge, "<": l
 
 
 def _text(value: Value, _: datetime) -> Meaning:
-    case = smart(value.text)
-    wanted = case(value.text)
-
-    def test(row: Row) -> bool:
-        found = row_text(row)
-        return wanted in case(found) or ("\\" in found and wanted in case(unescaped(found)))
-
-    return test, (trace(value.text),)
+    fits = contains(value.text)
+    return (lambda row: fits(row_text(row))), (trace(value.text),)
 
 
 def _texts(get: Callable[[Row], str | None], elsewhere: tuple[Trace, ...]) -> "Reading":

@@ -49,6 +49,17 @@ def smart(text: str) -> Callable[[str], str]:
     return str if any(letter.isupper() for letter in text) else folded
 
 
+def contains(text: str) -> Callable[[str], bool]:
+    """Whether a frame holds a text: as it came, or with its escapes undone."""
+    case = smart(text)
+    wanted = case(text)
+
+    def test(found: str) -> bool:
+        return wanted in case(found) or ("\\" in found and wanted in case(unescaped(found)))
+
+    return test
+
+
 def trace(text: str) -> Trace:
     """The bytes that a line has if `text` is in its frame: what is neither escaped nor has two cases."""
     sensitive = smart(text) is str

@@ -166,12 +166,12 @@ class Filter:
 
         `line` is that of its record in the capture, where the record is the whole of it (no frame in pieces).
         """
-        searched = line.lower() if line and _WHOLE.match(line) else None
+        searched = line.lower() if line and WHOLE.match(line) else None
 
         def answer(term: Term) -> bool | None:
             if term.key in known:
                 return term.test(row)
-            if searched is None or term.possible(searched) or _ESCAPE in searched:
+            if searched is None or term.possible(searched) or ESCAPE in searched:
                 return None
             return False
 
@@ -194,7 +194,7 @@ class Filter:
         return str(self.tree)
 
 
-_WHOLE = re.compile(rb'\{"kind":"frame","ch":\d+,"t":\d+,"raw":"(?!")')
+WHOLE = re.compile(rb'\{"kind":"frame","ch":(?!0\d)\d+,"t":(?!0\d)\d+,"raw":"(?!")')
 """How our writer begins a frame that is text and not empty: only there the bytes of the row are sure to stand."""
-_ESCAPE = b"\\u"  # any letter may hide behind it
+ESCAPE = b"\\u"  # any letter may hide behind it
 _UNKNOWN = Row(0, 0, "", "")

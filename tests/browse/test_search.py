@@ -1,7 +1,9 @@
 """A search finds the rows that the filter wants, however the file comes, and needs little of most of them."""
 
 import functools
+import json
 import os
+import random
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from itertools import accumulate, islice
@@ -10,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.browse.search import search
+from mcpspy.browse.search import search, verdict
+from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.index import Index
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Open
@@ -40,7 +43,56 @@ FILTERS = [
     "size:>200b -text",
     "kind:stderr,http,event,gap,end",
     "no such text",
+    "tools/call",
+    "JSON or -ping",
+    '-"\\"id\\":" result',
+    "(text:tools,resources -kind:result) or from:mcpspy",
+    "id:1 or tool",
 ]
+SPELLINGS = (
+    json.dumps,
+    lambda value: json.dumps(value, ensure_ascii=False),
+    lambda value: json.dumps(value, ensure_ascii=False).replace("/", "\\/"),
+    lambda value: json.dumps([value, {"jsonrpc": "2.0", "method": "other"}]),
+    lambda value: json.dumps(json.dumps(value)),
+    lambda value: json.dumps(value) + "\xff",  # not UTF-8
+    lambda value: json.dumps(value)[:-9],
+    lambda _: "",
+)
+WORDS = (
+    "needle",
+    "Needle",
+    "NEEDLE",
+    "tools/call",
+    "café",
+    "CAFÉ",
+    "İ",
+    "\u212a",
+    "天気",
+    "🌍",
+    '"',
+    "\\",
+    "\n",
+    "u00e9",
+    "method",
+)
+STRANGE_LINES = (
+    b'{"kind":"frame","ch":1,"t":9,"raw":"needle',
+    b'{"kind":"frame","ch":1,"t":9,"raw":"needle"}x',
+    b'{"kind":"frame","ch":1,"t":9,"raw":"needle"}}',
+    b'{"kind":"frame","ch":01,"t":9,"raw":"needle"}',
+    b'{"kind":"frame","ch":1,"t":9,"raw":"needle","raw":"other"}',
+    b'{"kind":"frame","ch":1,"t":9,"raw":"x","sent":"needle","by":"gate needle"}',
+    b'{"kind":"frame","ch":1,"t":9,"raw":"\\u006eeedle"}',
+    b'{"kind":"frame","ch":1,"t":9,"raw":"\\\\u006eeedle"}',
+    b'{"kind": "frame","ch":1,"t":9,"raw":"needle"}',
+    b'{"kind":"frame","ch":1,"t":9,"raw":""}',
+    b'{"kind":"frame","ch":1,"t":9,"raw":null}',
+    b'{"kind":"later","ch":1,"t":9,"raw":"needle"}',
+    b'{"kind":"gap","t":9,"lost":2,"why":"needle"}',
+    b"needle",
+    b"",
+)
 
 
 class Searched:
@@ -203,12 +255,15 @@ def test_texts_are_found_before_the_fold_and_the_rest_waits_for_it(tmp_path, ope
     assert len(found(session, "needle name:needle")) == 10
 
 
-def test_a_request_that_was_recorded_after_its_response_is_found_though_rows_change_places(tmp_path, opened):
+def test_a_request_that_was_recorded_after_its_response_is_found_though_rows_change_places(
+    tmp_path, opened, monkeypatch
+):
     pairs = "".join(
         f'@{n}.002 < {{"id":{n},"result":{{"x":"needle"}}}}\n@{n}.001 > {{"id":{n},"method":"needle"}}\n'
         for n in range(1, 200)
     )
     session = opened(capture(tmp_path / "a", '> {"id":0,"method":"needle"}\n' + pairs))
+    monkeypatch.setattr("mcpspy.browse.search._BYTES", len(session.index.block(5, 68, 1 << 20)[0]))
     searching = search(session, filter_of(session, "needle"))
     hits = next(searching).hits
     assert hits[-1] == session.index.rows[63] == 68
@@ -262,6 +317,50 @@ def test_a_text_in_a_frame_in_pieces_is_found_wherever_it_stands(tmp_path, folde
     assert found(session, "needle") == wanted(path, "needle")
     assert len(found(session, "needle")) == 1
     assert len(found(session, "-needle method:x")) == 1
+
+
+def test_lines_searched_together_are_decided_as_each_by_itself(tmp_path, monkeypatch):
+    monkeypatch.setattr("mcpspy.browse.search._BYTES", 4000)
+    chance = random.Random(20261124)  # noqa: S311
+    path = tmp_path / "a"
+    writer = begin(path)
+    for ch, (sender, role) in enumerate((("client", "stdin"), ("server", "stdout"), ("server", "stderr")), 1):
+        writer.open(ch, 0, sender, role, "lines")
+    for n in range(300):
+        params = {"name": "".join(chance.choices(WORDS, k=3)), "x": chance.choice(WORDS)}
+        spoken = (
+            {"id": n, "method": chance.choice(WORDS), "params": params} if n % 2 else {"id": n - 1, "result": params}
+        )
+        raw = chance.choice(SPELLINGS)({"jsonrpc": "2.0"} | spoken).encode(
+            "latin-1" if n % 50 == 0 else "utf-8", "replace"
+        )
+        writer.frame(2 - n % 2 if n % 9 else 3, n, raw, False, False)
+    write_in_pieces(writer, 300, b'{"id":900,"method":"x","params":"needle %s Needle"}' % (b"a" * 200_000))
+    finish(writer, 301)
+    lines = path.read_bytes().split(b"\n")
+    for strange in STRANGE_LINES:
+        lines.insert(chance.randrange(5, len(lines) - 8), strange)
+    path.write_bytes(b"\n".join(lines) + b'{"kind":"frame","ch":1,"t":999,"raw":"needle"}x')
+    session = OpenCapture(str(path))
+    with closing(session):
+        while session.grow(1):
+            pass
+        for _ in range(60):
+            terms = [quoted(word) for word in chance.choices(WORDS, k=3)] + [
+                "kind:result",
+                "from:server",
+                "id:7",
+                "severity:error",
+            ]
+            chosen = [chance.choice(("", "", "-")) + term for term in chance.sample(terms, chance.randint(1, 3))]
+            text = chosen[0] + "".join(chance.choice((" ", " or ")) + term for term in chosen[1:])
+            wanted = filter_of(session, text)
+            each = [n for at, n in enumerate(session.index.rows) if verdict(session, wanted, wanted.keys, at)]
+            assert sorted(found(session, text)) == sorted(each), text
+
+
+def quoted(text):
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def test_messages_of_a_batch_are_found(tmp_path, folded):

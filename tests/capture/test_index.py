@@ -275,6 +275,27 @@ def test_the_end_of_a_body_that_could_not_be_decoded_is_a_row(opened, kept):
     assert list(index.rows) == [3, 4] == [row.n for row in rows(Capture(str(path)).records())]
 
 
+def test_lines_that_stand_together_are_read_at_once(grown, kept):
+    lines = [line(OPEN), *(line(FRAME) for _ in range(4)), line(END)]
+    index = grown(kept(*lines))
+    size = len(lines[1])
+    assert index.block(3, 6, 2 * size + 1) == (lines[1] + lines[2], index.block(3, 4, 1000)[1])
+    content, starts = index.block(3, 7, 1 << 20)
+    assert content == b"".join(lines[1:])
+    assert [at - starts[0] for at in starts[:3]] == [0, size, 2 * size]
+    assert len(starts) == 6
+    assert index.block(3, 6, size - 1) is None
+
+
+def test_of_a_file_that_is_cut_short_only_whole_lines_are_read_together(grown, kept):
+    path = kept(line(OPEN), *(line(FRAME) for _ in range(4)))
+    index = grown(path)
+    size = len(line(FRAME))
+    os.truncate(path, os.path.getsize(path) - size - 1)
+    assert index.block(3, 6, 1 << 20)[0] == line(FRAME) * 2
+    assert index.block(6, 6, 1 << 20) is None
+
+
 def test_only_rows_have_a_place(grown, kept):
     index = grown(kept(OPEN, FRAME, piece(1, "a"), piece(2, "b", more=False), END))
     assert [index.row_of(n) for n in range(1, 9)] == [None, None, 0, None, 1, 2, None, None]

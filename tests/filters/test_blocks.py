@@ -1,11 +1,13 @@
 """Many rows are decided at once by their columns, as each would be by itself."""
 
+from itertools import accumulate
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.capture.reader import Capture
-from mcpspy.filters import BlockFilter, Gathered, parse
+from mcpspy.filters import BlockFilter, Gathered, LineBlock, parse
 from mcpspy.timeline import final_rows
 from tests.conversation.test_columns import GATHERED, folded
 from tests.timelines import CAPTURES
@@ -45,7 +47,7 @@ def test_what_columns_tell_is_what_the_rows_tell(data):
     rows = [row for row in final_rows(capture.records, live=False) if row.part == 0]
     columns, _ = folded(list(capture.records()))
     lines = [row.n for row in rows]
-    found = BlockFilter(wanted).decide(len(rows), lambda name: Gathered(*columns.gather(name, lines)))
+    found = BlockFilter(wanted).decide(lines, lambda name: Gathered(*columns.gather(name, lines)))
     decided = [(said, wanted(row)) for said, row in zip(found, rows, strict=True) if said is not None]
     assert decided
     assert all(said == meant for said, meant in decided)
@@ -58,7 +60,9 @@ def test_a_value_is_asked_about_once():
         asked.append(code)
         return ("ping", "tools/list")[code]
 
-    found = BlockFilter(parse("method:ping", STARTED)).decide(5, lambda name: Gathered([0, 1, 1, 0, None], value))
+    found = BlockFilter(parse("method:ping", STARTED)).decide(
+        range(5), lambda name: Gathered([0, 1, 1, 0, None], value)
+    )
     assert list(found) == [True, False, False, True, None]
     assert asked == [0, 1]
 
@@ -76,7 +80,31 @@ def test_a_value_is_asked_about_once():
 )
 def test_what_no_column_tells_is_left_open(text, told):
     get = column(method=([0, 1], ["ping", "tools/list"]))
-    assert list(BlockFilter(parse(text, STARTED)).decide(2, get)) == told
+    assert list(BlockFilter(parse(text, STARTED)).decide((1, 2), get)) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("needle", [True, False, False]),
+        ("-needle", [False, True, True]),
+        ("method:ping needle", [True, False, False]),
+        ("method:tools/list or needle", [True, True, False]),
+        ("-(method:ping needle) hay", [False, True, True]),
+        ("text:needle,hay", [True, True, True]),
+        ("id:2 hay", [False, None, None]),
+    ],
+)
+def test_lines_tell_of_texts_and_columns_of_the_rest(text, told):
+    get = column(method=([0, 1, 0], ["ping", "tools/list"]))
+    lines = [b'{"kind":"frame","ch":1,"t":5,"raw":"%s"}\n' % raw for raw in (b"a needle", b"hay", b"\\u0068ay")]
+    block = LineBlock(1, b"".join(lines), [0, *accumulate(map(len, lines))], exact=True)
+    assert BlockFilter(parse(text, STARTED)).decide((1, 2, 3), get, block) == told
+
+
+def test_only_texts_need_lines():
+    assert BlockFilter(parse("method:x or -needle", STARTED)).reads_lines
+    assert not BlockFilter(parse("method:x", STARTED)).reads_lines
 
 
 def test_the_keys_of_columns_are_those_that_rows_have():

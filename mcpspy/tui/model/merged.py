@@ -112,6 +112,9 @@ class MergedRows:
         session, line = self.source(n)
         return session.index.line(line)
 
+    def block(self, first: int, last: int, limit: int) -> None:
+        """None: the lines of a merge stand in several files."""
+
     def record(self, n: int, limit: int = 1 << 62) -> Record:
         """The record of row number `n`, of a frame in pieces about its first `limit` bytes."""
         session, line = self.source(n)

@@ -1,0 +1,75 @@
+"""Lines are ruled out together by their bytes, and what is left open has the text of its frame."""
+
+import pytest
+
+from mcpspy.filters.lines import LineBlock
+from mcpspy.filters.texts import trace
+from tests.each import each
+
+FRAME = '{"kind":"frame","ch":1,"t":5,"raw":"%s"}'
+LINES = [
+    FRAME % "a needle",
+    FRAME % "NEEDLE and more",
+    FRAME % "hay",
+    FRAME % "n\\\\u0065edle",
+    FRAME % "\\u006eeedle",
+    FRAME % 'say \\"hay\\"',
+    '{"kind":"frame","ch":1,"t":5,"b64":"/w=="}',
+    '{"kind":"frame","ch":1,"t":5,"raw":"hay","by":"needle"}',
+    '{"kind":"frame","ch":01,"t":5,"raw":"hay"}',
+    '{"kind":"gap","t":5,"lost":1,"why":"hay"}',
+    "torn",
+]
+ALL = range(10, 10 + len(LINES))
+
+
+def block(**options):
+    """Those lines; the first is number 10, at 1000."""
+    starts = [1000]
+    for line in LINES:
+        starts.append(starts[-1] + len(line) + 1)
+    return LineBlock(10, "".join(line + "\n" for line in LINES).encode(), starts, **options)
+
+
+def left_open(traces, rows=ALL, **options):
+    """The rows that are not ruled out."""
+    told = block(**options).rule_out(traces, rows)
+    assert set(told) <= {False, None}
+    return [n for n, said in zip(rows, told, strict=True) if said is None]
+
+
+HIDING = [13, 14, 16, 18, 19, 20]
+"""Those that may hide any text."""
+
+
+@each(
+    "traces, expected",
+    [
+        ([trace("needle")], [10, 11, 17]),
+        ([trace("no such")], []),
+        ([trace("needle/more")], [11]),
+        ([trace("more"), trace("say")], [11, 15]),
+        ([trace('"')], list(ALL)),
+    ],
+)
+def test_a_line_is_left_open_where_a_trace_stands_or_may_hide(traces, expected):
+    assert left_open(traces) == sorted({*expected, *HIDING})
+
+
+def test_rows_come_in_any_order_and_what_is_apart_or_elsewhere_is_open():
+    assert left_open([trace("hay")], [21, 12, 10, 9]) == [21, 12, 9]
+    assert left_open([trace("more")], [10, 11, 12], apart=[12]) == [11, 12]
+    assert block().stop == 21
+
+
+def test_the_text_of_a_row_is_its_frame_where_that_is_all_it_has():
+    texts = ["a needle", "NEEDLE and more", "hay", "n\\u0065edle", "needle", 'say "hay"']
+    assert block(exact=True).texts(ALL) == [*texts, None, None, None, None, None]
+    assert block(exact=True, apart=[11]).texts([0, 9, 10, 11, 21]) == [None, None, "a needle", None, None]
+    assert block().texts(ALL) == [None] * len(LINES)
+
+
+@pytest.mark.parametrize("end", ["", "x"])
+def test_an_unfinished_line_tells_no_text(end):
+    line = (FRAME % "needle" + end).encode()
+    assert LineBlock(5, line, [0, len(line)], exact=True).texts([5]) == [None]
