@@ -121,7 +121,7 @@ def search(capture: Searched, wanted: Filter) -> Iterator[SearchStep]:
         todo = [at for at, n in enumerate(window, first) if not looked[n]]
         lines = [n for n in window if not looked[n]]
         decided = _decided(capture, block, lines)
-        done, ahead = first + len(window), _BLOCK
+        done, ahead = first + len(window), max(min(2 * len(decided), _BLOCK), _AT_ONCE)
         for at, n, told in zip(todo, lines, decided, strict=False):
             found = told
             if found is None:
@@ -178,7 +178,7 @@ def _lines(index: Indexed, rows: Sequence[int]) -> LineBlock | None:
         return None
     content, starts = block
     stop = rows[0] + len(starts) - 1
-    apart = [n for n in rows if index.in_pieces(n) and rows[0] <= n < stop]
+    apart = [n for n in takewhile(stop.__gt__, rows) if index.in_pieces(n) and n >= rows[0]]
     return LineBlock(rows[0], content, starts, apart, exact=index.header.transport == "stdio")
 
 
