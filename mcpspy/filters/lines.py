@@ -9,6 +9,7 @@ is as good to know where a text must be absent. A line that is left open is deci
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 from itertools import repeat
 
 import orjson
@@ -16,6 +17,7 @@ import orjson
 from mcpspy.filters.tree import ESCAPE, WHOLE, Trace
 
 _HIDDEN = re.compile(re.escape(ESCAPE))  # twice as fast as `find` for two bytes of which the second is a letter
+_CASELESS = re.compile(rb"[^a-z]{4,}")  # of a trace: there is no need to put the lines in lower case for it
 _CLOSED = b"}\n"
 
 
@@ -33,7 +35,6 @@ class LineBlock:
         """The number of the line after the last."""
         self._first, self._content, self._exact = first, content, exact
         self._starts = [start - starts[0] for start in starts]
-        self._lowered = content.lower()
         heads = map(WHOLE.match, repeat(content), self._starts[:-1])
         self._frames = [head.end() - 1 if head else 0 for head in heads]  # where frames begin, on lines that tell them
         for n in apart:
@@ -75,12 +76,22 @@ class LineBlock:
         if not trace:
             marks[:] = b"\1" * len(marks)
             return
-        lowered, starts = self._lowered, self._starts
-        run, *others = sorted(trace, key=len, reverse=True)
-        at = lowered.find(run)
+        starts = self._starts
+        anchor = max((part for run in trace for part in _CASELESS.findall(run)), key=len, default=b"")
+        sought, *others = [anchor, *trace] if anchor else sorted(trace, key=len, reverse=True)
+        searched = self._content if anchor else self._lowered
+        at = searched.find(sought)
         while at >= 0:
             line = bisect_right(starts, at) - 1
-            end = starts[line + 1]
-            if not others or all(lowered.find(other, starts[line], end) >= 0 for other in others):
+            start, end = starts[line], starts[line + 1]
+            if not others or _has_all(self._content[start:end].lower(), others):
                 marks[line] = 1
-            at = lowered.find(run, end)
+            at = searched.find(sought, end)
+
+    @cached_property
+    def _lowered(self) -> bytes:
+        return self._content.lower()
+
+
+def _has_all(line: bytes, runs: Iterable[bytes]) -> bool:
+    return all(run in line for run in runs)

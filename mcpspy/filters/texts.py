@@ -55,6 +55,8 @@ def contains(text: str) -> Callable[[str], bool]:
     wanted = case(text)
 
     def test(found: str) -> bool:
+        if wanted in found:  # as it was typed: there is no need to fold
+            return True
         return wanted in case(found) or ("\\" in found and wanted in case(unescaped(found)))
 
     return test

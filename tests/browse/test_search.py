@@ -74,6 +74,9 @@ WORDS = (
     "\\",
     "\n",
     "u00e9",
+    "eNd-2026",
+    "end-2026",
+    "2026",
     "method",
 )
 STRANGE_LINES = (

@@ -10,7 +10,7 @@ FRAME = '{"kind":"frame","ch":1,"t":5,"raw":"%s"}'
 LINES = [
     FRAME % "a needle",
     FRAME % "NEEDLE and more",
-    FRAME % "hay",
+    FRAME % "hay, x-2026-11",
     FRAME % "n\\\\u0065edle",
     FRAME % "\\u006eeedle",
     FRAME % 'say \\"hay\\"',
@@ -49,6 +49,9 @@ HIDING = [13, 14, 16, 18, 19, 20]
         ([trace("no such")], []),
         ([trace("needle/more")], [11]),
         ([trace("more"), trace("say")], [11, 15]),
+        ([trace("X-2026-11")], [12]),
+        ([trace("2026-11/hay")], [12]),
+        ([trace("2026-12")], []),
         ([trace('"')], list(ALL)),
     ],
 )
@@ -63,7 +66,7 @@ def test_rows_come_in_any_order_and_what_is_apart_or_elsewhere_is_open():
 
 
 def test_the_text_of_a_row_is_its_frame_where_that_is_all_it_has():
-    texts = ["a needle", "NEEDLE and more", "hay", "n\\u0065edle", "needle", 'say "hay"']
+    texts = ["a needle", "NEEDLE and more", "hay, x-2026-11", "n\\u0065edle", "needle", 'say "hay"']
     assert block(exact=True).texts(ALL) == [*texts, None, None, None, None, None]
     assert block(exact=True, apart=[11]).texts([0, 9, 10, 11, 21]) == [None, None, "a needle", None, None]
     assert block().texts(ALL) == [None] * len(LINES)

@@ -7,18 +7,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.filters.texts import folded, glob, smart, trace, unescaped
+from mcpspy.filters.texts import contains, folded, glob, smart, trace, unescaped
 from mcpspy.filters.tree import Value
 
 EVERY_LETTER = [chr(code) for code in range(sys.maxunicode + 1)]
 
 
 def test_folding_makes_no_letter_out_of_another_that_its_trace_would_keep():
-    """What a trace keeps of a folded text must stand in the bytes of whatever folds to it."""
+    """What a trace keeps of a folded text must stand in the bytes of whatever folds to it.
+
+    And what is folded already stays, so a text that stands in a frame as it was typed needs no folding of the frame.
+    """
     for letter in EVERY_LETTER:
         for low in folded(letter) if folded(letter) != letter else ():
             assert low.isascii() == letter.isascii(), letter
             assert low.isascii() or low.upper() != low.lower(), letter
+            assert folded(low) == low, letter
+
+
+@pytest.mark.parametrize(
+    ("text", "frame", "fits"),
+    [
+        ("wind", "a Wind", True),
+        ("Wind", "a wind", False),
+        ("Wind", "a Wind", True),
+        ("é", "caf\\u00c9", True),
+        ('say "hi"', '{"x":"say \\"hi\\""}', True),
+        ("σας", "ΣΑΣ", True),
+        ("wind", "hay", False),
+    ],
+)
+def test_a_frame_contains_a_text_as_it_came_or_with_its_escapes_undone(text, frame, fits):
+    assert contains(text)(frame) is fits
 
 
 @given(st.text())
