@@ -2,10 +2,10 @@
 
 The theory. Whoever types a filter wants the first hits at once and the rest soon, over hundreds of megabytes, and keys
 answered meanwhile. So a search is a generator that looks at a few rows a step; dropping it ends it. A row is decided by
-the cheapest that tells: with many others the columns that the fold keeps (`_decided`), then by itself its columns and
-its line, and only then its messages. What needs the fold waits for it; texts are found ahead of it. The rows may grow
-and change places meanwhile (a request recorded after its response), so a search remembers what it has looked at, and
-looks at those again that were moved or revised.
+the cheapest that tells: with many others the columns that the fold keeps and the bytes of their lines (`_decided`),
+then by itself its columns and its line, and only then its messages. What needs the fold waits for it; texts are found
+ahead of it. The rows may grow and change places meanwhile (a request recorded after its response), so a search
+remembers what it has looked at, and looks at those again that were moved or revised.
 """
 
 from collections.abc import Iterator, Sequence
