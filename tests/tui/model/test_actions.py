@@ -43,7 +43,9 @@ def test_the_document_lists_the_keys_and_commands_of_the_tables():
 
 
 def test_the_keys_that_the_readme_names_exist():
-    section = (ROOT / "README.md").read_text(encoding="utf-8").partition("## The timeline\n")[2].partition("\n## ")[0]
+    section = (
+        (ROOT / "README.md").read_text(encoding="utf-8").partition("## In the terminal\n")[2].partition("\n## ")[0]
+    )
     named = {name for name in re.findall(r"`([^`]+)`", section) if len(name) == 1 or name.startswith("ctrl+")}
     known = {key for scope in KEYS for action in scope.actions for key in (*action.keys.split(","), *keys_text(action))}
     assert named

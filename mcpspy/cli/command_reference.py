@@ -1,0 +1,104 @@
+"""The reference of all commands and their options, as Markdown: `scripts/write-rules` writes it to docs/commands.md.
+
+It comes from the parsers themselves. `argparse` words its own help differently from one Python to the next, so the
+tables are made here.
+"""
+
+import argparse
+import importlib
+from collections.abc import Iterator
+
+from mcpspy.cli.arguments import Parser
+from mcpspy.cli.commands import COMMANDS, GROUPS
+from mcpspy.cli.wrap import HELP
+
+_TITLE = """\
+# Commands
+
+Every command with all its options. The commands themselves print the same with `--help`. `scripts/write-rules` writes
+this page; do not edit it.
+
+`tui`, `show` and `check` use the newest capture if you name none, and print its name on stderr. Captures go to
+`-o FILE`, to `--capture-dir`, to `$MCPSPY_CAPTURE_DIR`, or to `~/.mcpspy/captures`.
+
+| exit code | meaning |
+|---|---|
+| 0 | success |
+| 1 | findings at or above `--fail-on`, a stale waiver, differences, or requests that a mock had no answer for |
+| 2 | wrong usage, unreadable input, or a bug of mcpspy that kept `check` from judging something |
+
+Exit code 2 comes with one line on stderr.
+
+`wrap` exits like the server: with its exit code, or by its signal. 127 means that the command was not found, 126 that
+it cannot be executed. `wrap` writes nothing to stdout. It writes to stderr only if the capture cannot be written or got
+another name, if the command cannot be started, and what `--check` and `--reload` report.
+"""
+_OWN_HELP = ("-h", "--help")
+
+
+def document() -> str:
+    """The page."""
+    parts = [_TITLE]
+    for title, group in GROUPS.items():
+        parts.append(f"## {title}\n")
+        for command in group:
+            parts.append(f"### mcpspy {command.name}\n")
+            if command.name == "wrap":  # which parses its options itself
+                parts.append(f"```text\n{HELP.strip()}\n```\n")
+            else:
+                parts += _sections(_parser(command.name))
+    return "\n".join(parts)
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    parser = Parser(prog=f"mcpspy {name}")
+    importlib.import_module(f"mcpspy.cli.{COMMANDS[name].module or name}").arguments(parser)
+    return parser
+
+
+def _sections(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """The synopsis, the description and the options of a command, then of its subcommands."""
+    actions = [action for action in parser._actions if action.help != argparse.SUPPRESS]  # noqa: SLF001
+    options = [it for it in actions if it.option_strings and it.option_strings[0] not in _OWN_HELP]
+    inner = next((it for it in actions if it.nargs == argparse.PARSER), None)
+    yield f"```text\n{_synopsis(parser, options, actions)}\n```\n"
+    if parser.description:
+        yield parser.description + "\n"
+    rows = [
+        f"| `{_cell(_placeholder(it))}` | {_cell(_words(it))} |" for it in actions if not it.option_strings and it.help
+    ]
+    rows += [f"| `{_cell(_option(it))}` | {_cell(_words(it))} |" for it in options]
+    if rows and inner is None:
+        yield "\n".join(["| option | effect |", "|---|---|", *rows]) + "\n"
+    if inner is not None and isinstance(inner.choices, dict):
+        for name, subcommand in inner.choices.items():
+            yield f"#### {parser.prog} {name}\n"
+            yield from _sections(subcommand)
+
+
+def _synopsis(parser: argparse.ArgumentParser, options: list[argparse.Action], actions: list[argparse.Action]) -> str:
+    words = [parser.prog, *(["[OPTION]..."] if options else [])]
+    words += [_placeholder(action) for action in actions if not action.option_strings]
+    if parser.get_default("server") is not None:
+        words.append("[-- COMMAND...]")
+    return " ".join(words)
+
+
+def _placeholder(action: argparse.Action) -> str:
+    """A positional argument, as `[CAPTURE]...`."""
+    name = "SUBCOMMAND" if action.nargs == argparse.PARSER else str(action.metavar or action.dest).upper()
+    form = {"?": f"[{name}]", "*": f"[{name}]...", "+": f"{name}..."}
+    return form.get(str(action.nargs), name)
+
+
+def _option(action: argparse.Action) -> str:
+    names = ", ".join(action.option_strings)
+    return names if action.nargs == 0 else f"{names} {action.metavar or action.dest.upper()}"
+
+
+def _words(action: argparse.Action) -> str:
+    return (action.help or "").replace("%(default)s", str(action.default)).replace("%%", "%")
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
