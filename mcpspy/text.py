@@ -28,13 +28,15 @@ _BLANK = frozenset("\u034f\u115f\u1160\u2800\u3164\ufe0f\uffa0")  # seen as noth
 def printable(text: str, limit: int) -> str:
     """`text` on one line of at most `limit` characters, whatever is in it."""
     clipped = text[: limit + 1]  # the text may be megabytes long
-    safe = clipped if clipped.isprintable() and _is_latin(clipped) else "".join(_shown(clipped))
+    plain = clipped.isprintable() and (clipped.isascii() or _is_latin(clipped))
+    safe = clipped if plain else "".join(_shown(clipped))
     return safe if len(safe) <= limit else safe[: max(limit - 1, 0)] + "…"
 
 
 def _is_latin(text: str) -> bool:
     """Whether all of it is Latin-1 or the mark of our clipping: a column each, and nothing that stands on a letter."""
-    return text.isascii() or len(text) == len(text.encode("latin-1", "ignore")) + text.count("…")
+    others = len(text) - len(text.encode("latin-1", "ignore"))
+    return not others or others == text.count("…")
 
 
 def _shown(text: str) -> Iterator[str]:
@@ -61,19 +63,30 @@ def _escape(character: str) -> str:
 
 def columns(text: str) -> int:
     """How many columns of a terminal a printable text takes."""
-    return len(text) if _is_latin(text) else sum(map(_width, text))
+    return len(text) if text.isascii() or _is_latin(text) else sum(map(_width, text))
 
 
 def fitted(text: str, room: int) -> str:
     """`text`, made printable, in at most `room` columns of a terminal."""
-    shown = printable(text, max(room, 0))
-    if columns(shown) <= room:
-        return shown
-    used, end = 1, 0  # the last one is for `…`
-    while used + _width(shown[end]) <= room:
-        used += _width(shown[end])
-        end += 1
-    return f"{shown[:end]}…"[: max(room, 0)]
+    return measured(text, room)[0]
+
+
+def measured(text: str, room: int) -> tuple[str, int]:
+    """`text` as `fitted` makes it, and how many columns that takes."""
+    if room <= 0:
+        return "", 0
+    start = text[:room]
+    if start.isascii() and start.isprintable():  # what most texts are; the rest finds the same in more steps
+        return (start, len(start)) if len(text) <= room else (f"{start[:-1]}…", room)
+    shown = printable(text, room)
+    taken = columns(shown)
+    if taken > room:
+        used, end = 1, 0  # the last one is for `…`
+        while used + _width(shown[end]) <= room:
+            used += _width(shown[end])
+            end += 1
+        shown, taken = f"{shown[:end]}…", used
+    return shown, taken
 
 
 def wrapped(text: str, room: int) -> Iterator[str]:
@@ -107,11 +120,13 @@ def plural(number: int, noun: str) -> str:
 
 def size_text(size: float) -> str:
     """Bytes as people read them, in powers of 1000."""
+    if size < 1000:
+        return f"{size} B" if type(size) is int else f"{size:.0f} B"
     for unit in ("B", "kB", "MB", "GB"):
         if size < 1000 or unit == "GB":
             break
         size /= 1000
-    return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+    return f"{size:.1f} {unit}"
 
 
 def age_text(seconds: float) -> str:

@@ -151,8 +151,9 @@ def judged(records: Iterable[Record], timeline: Timeline | None = None) -> Itera
         yield from timeline.feed(record)
         if isinstance(record, Release) and timeline.released:
             yield timeline.released
-        yield from timeline.late
-        timeline.late.clear()
+        if timeline.late:
+            yield from timeline.late
+            timeline.late.clear()
     timeline.end()
     yield from timeline.late
 
@@ -234,6 +235,7 @@ def _add_frame(row: Row, frame: Frame) -> None:
 
 def _message_row(message: Message) -> Row:
     body, exchange = message.body, message.exchange
+    revision = message.revision
     row = Row(
         message.n,
         message.t,
@@ -242,16 +244,14 @@ def _message_row(message: Message) -> Row:
         message.ch,
         message.part,
         message.id,
-        message.method,
-        message.name,
-        message.revision.value if message.revision else None,
-        value=body.value,
-        refused=body.refused,
-        session=message.session.name,
-        extensions=declares(message),
-        http=message.http.summary if message.http else None,
-        act=message.act,
+        exchange.method if exchange else message.method,
+        exchange.name if exchange else message.name,
+        revision.value if revision else None,
     )
+    row.value, row.refused, row.session = body.value, body.refused, message.session.name
+    row.extensions, row.act = declares(message), message.act
+    if message.http:
+        row.http = message.http.summary
     _add_frame(row, message.frame)
     if isinstance(body, Invalid):
         row.text = body.reason

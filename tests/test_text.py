@@ -1,4 +1,6 @@
+import re
 import unicodedata
+from random import Random
 
 import pytest
 from hypothesis import example, given
@@ -12,6 +14,7 @@ from mcpspy.text import (
     duration_text,
     fitted,
     length_text,
+    measured,
     plural,
     printable,
     size_text,
@@ -90,6 +93,35 @@ def test_a_long_text_is_clipped_and_says_so(length):
     shown = printable("x" * length, 80)
     assert len(shown) == min(length, 80)
     assert shown.endswith("…") == (length > 80)
+
+
+def slowly_printable(text, limit):
+    """Each character by itself, then clipped."""
+    shown = "".join(printable(character, 10) for character in text[: limit + 1])
+    return shown if len(shown) <= limit else shown[: max(limit - 1, 0)] + "…"
+
+
+def slowly_measured(text, room):
+    """Each character measured by itself."""
+    shown = slowly_printable(text, max(room, 0))
+    widths = [columns(character) for character in shown]
+    if sum(widths) > room:
+        end = max((end for end in range(len(shown)) if sum(widths[:end]) < room), default=-1)
+        shown = f"{shown[:end]}…" if room > 0 else ""
+    return shown, sum(columns(character) for character in shown)
+
+
+def test_texts_of_one_kind_of_character_are_shown_as_if_each_was_looked_at():
+    random = Random(1)  # noqa: S311 - the same texts in each run
+    odd = "\n\t\x1b\x7f\x85éµ…東京Ａ\u0301\u20dd\u200b\ud800\u2028🌡"
+    for _ in range(1500):
+        letters = 'abc ="' + random.choice(["", "é…", odd]) * random.choice([0, 1, 1, 3])
+        text = "".join(random.choices(letters, k=random.randrange(40)))
+        if not re.search("[\u0301\u20dd]{5}", text):
+            room = random.randrange(-1, 45)
+            assert printable(text, max(room, 0)) == slowly_printable(text, max(room, 0))
+            assert measured(text, room) == slowly_measured(text, room)
+            assert fitted(text, room) == measured(text, room)[0]
 
 
 # Quantities.

@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         found = judged(capture.follow() if options.follow else capture.records(), timeline)
     declarations = Declarations()
     found = _noted(marks.watch(found) if marks else found, declarations)
-    _print_lines(found, choice.wants, marks, colour=colour, flush=options.follow)
+    _print_lines(found, choice.wants if wanted else None, marks, colour=colour, flush=options.follow)
     if declarations.sides:
         print(f"extensions: {printable(', '.join(declarations.told()), 2000)}")
     if not timeline.ended and (options.follow or not live):
@@ -152,19 +152,21 @@ def _noted(found: Iterable[Streamed], declarations: Declarations) -> Iterator[St
 
 def _print_lines(
     found: Iterable[Streamed],
-    choose: Callable[[Streamed], bool],
+    choose: Callable[[Streamed], bool] | None,
     marks: GateMarks | None,
     *,
     colour: bool,
     flush: bool,
 ) -> None:
-    """Print the rows and what is found of them."""
-    width = line_width(WIDTH)
+    """Print the rows and what is found of them, or what `choose` wants of it."""
+    width, out = line_width(WIDTH), sys.stdout
 
     def put(text: str, code: str | None) -> None:
-        print(coloured(text, code if colour else None), flush=flush)
+        out.write(f"{coloured(text, code if colour else None)}\n")
+        if flush:
+            out.flush()
 
-    for row in filter(choose, found):
+    for row in filter(choose, found) if choose else found:
         if isinstance(row, Finding):
             put(finding_line(row), words.SEVERITIES[row.severity])
             continue
@@ -172,7 +174,7 @@ def _print_lines(
             put(act_line(row), words.GREY)
             continue
         names = printable(", ".join(marks.of(row)), 200) if marks else ""
-        code, extra = colour_of(row), f"  gate {names}" if names else ""
+        code, extra = colour_of(row) if colour else None, f"  gate {names}" if names else ""
         put(line(row, width, extra=extra, colours=colour and code is None), code)
         for finding in row.findings:
             put(finding_line(finding), words.SEVERITIES[finding.severity])

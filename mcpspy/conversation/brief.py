@@ -8,6 +8,7 @@ makes it `printable`.
 import json
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -19,6 +20,8 @@ _DEEPEST = 6  # levels of a nested value that are shown
 _BESIDE = 80  # characters of a string that has others beside it
 _READ = 4096  # characters of a text in which its first words are looked for
 _DIGITS = 60
+_NESTED = (dict, list)  # as a tuple: a union would be made anew for each value
+_LONG_NAME = 61  # characters of a name, of which no more than 60 are shown
 _NAME = re.compile(r"[\w.$/@-]{1,60}")
 _MEMBER = re.compile(r'(?:^|(?<= ))([\w.$/@-]{1,60}=)("(?:[^"\\]|\\.)*"?)?')
 
@@ -30,7 +33,9 @@ def clipped(text: str, room: int = LONGEST) -> str:
 
 def folded(text: str, room: int = LONGEST) -> str:
     """The words that a text begins with, on one line."""
-    found = " ".join(text[:_READ].split())
+    found = " ".join(text[: 2 * room].split())
+    if len(text) > 2 * room and len(found) <= room:  # that was mostly white space
+        found = " ".join(text[:_READ].split())
     return clipped(f"{found} …".lstrip() if len(text) > _READ and len(found) < room else found, room)
 
 
@@ -43,7 +48,9 @@ def words(value: Any, room: int = LONGEST) -> str:
 
 def members(value: dict[Any, Any], *left_out: str, room: int = LONGEST) -> str:
     """The members of an object as `city="Oslo" days=3`, in their order, without some."""
-    alone = len(value) <= 1 + sum(name in value for name in left_out)
+    alone = len(value) <= 1 + (sum(name in value for name in left_out) if left_out else 0)
+    most = room if alone else min(room, 2 * _BESIDE)
+    of_text = most if alone or most < _BESIDE else _BESIDE
     found: list[str] = []
     used = 0
     for name, inner in value.items():
@@ -51,15 +58,16 @@ def members(value: dict[Any, Any], *left_out: str, room: int = LONGEST) -> str:
             continue
         if used >= room:
             return clipped(" ".join([*found, "…"]), room)
-        shown = name if _NAME.fullmatch(name) else _quoted(name, _DIGITS)
-        found.append(f"{shown}={brief_json(inner, room if alone else min(room, _longest(inner)))}")
-        used += len(found[-1]) + 1
+        text = f"{_name(name[:_LONG_NAME])}={brief_json(inner, of_text if isinstance(inner, str) else most)}"
+        found.append(text)
+        used += len(text) + 1
     return clipped(" ".join(found), room)
 
 
 def brief_json(value: Any, room: int = LONGEST) -> str:
     """A value as JSON without white space, clipped."""
-    return clipped(_json(value, room, 0), room)
+    shown = _quoted(value, room) if type(value) is str else _json(value, room, 0)
+    return shown if len(shown) <= room else clipped(shown, room)
 
 
 def parts(text: str) -> Iterator[tuple[str, str]]:
@@ -73,19 +81,19 @@ def parts(text: str) -> Iterator[tuple[str, str]]:
     yield text[at:], ""
 
 
-def _longest(value: Any) -> int:
-    return _BESIDE if isinstance(value, str) else 2 * _BESIDE
+@lru_cache(maxsize=1000)
+def _name(text: str) -> str:
+    """The name of a member as it is shown; the same few come again and again."""
+    return text if _NAME.fullmatch(text) else _quoted(text, _DIGITS)
 
 
 def _json(value: Any, room: int, depth: int) -> str:
     """A value as JSON of not much more than `room` characters, however large it is."""
     if isinstance(value, str):
         return clipped(value, _DIGITS) if isinstance(value, Number) else _quoted(value, room)
-    if isinstance(value, dict | list):
-        return _nested(value, room, depth)
-    if isinstance(value, int) and value.bit_length() > 4 * _DIGITS:
-        return "a number of many digits"
-    return json.dumps(value)
+    if type(value) is int:
+        return str(value) if value.bit_length() <= 4 * _DIGITS else "a number of many digits"
+    return _nested(value, room, depth) if isinstance(value, _NESTED) else json.dumps(value)
 
 
 def _nested(value: dict[Any, Any] | list[Any], room: int, depth: int) -> str:
@@ -110,4 +118,4 @@ def _nested(value: dict[Any, Any] | list[Any], room: int, depth: int) -> str:
 
 
 def _quoted(text: str, room: int) -> str:
-    return encode_basestring(clipped(text, max(room - 2, 1)))
+    return encode_basestring(text if len(text) <= room - 2 else clipped(text, max(room - 2, 1)))

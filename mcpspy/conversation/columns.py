@@ -18,7 +18,7 @@ from mcpspy.conversation.history import ASKED
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message
 from mcpspy.json_values import member
 from mcpspy.spec.revisions import Revision
-from mcpspy.wire.jsonrpc import Id, Invalid, Notification, Request
+from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result, Undecoded
 
 KINDS = (
     "",
@@ -33,6 +33,7 @@ _STATUS = {status: number for number, status in enumerate(STATUSES)}
 _SENDER = {sender: number for number, sender in enumerate(_SENDERS)}
 _REVISION = {revision: number for number, revision in enumerate(_REVISIONS)}
 _BATCH = _KIND["batch"]
+_BODIES = {body: body.__name__.lower() for body in (Request, Notification, Result, Error, Invalid, Undecoded)}
 _PENDING, _UNANSWERED = bytes([_STATUS["pending"]]), bytes([_STATUS["unanswered"]])
 _NAME = 500  # characters of a method or name that are kept
 _ANY_INPUT = 1  # the response is `input_required`
@@ -337,7 +338,7 @@ def _is_number(value: Any) -> bool:
 def kind_of(event: Event) -> str:
     """request, notification, result, error, invalid, undecoded, stderr, http, event, gap, signal, gates or end."""
     if isinstance(event, Message):
-        return type(event.body).__name__.lower()
+        return _BODIES[type(event.body)]
     if isinstance(event, HttpUnit):
         return event.kind
     return "stderr" if isinstance(event, Frame) else type(event).__name__.lower()

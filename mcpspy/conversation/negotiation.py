@@ -44,7 +44,7 @@ def declares(message: Message) -> tuple[str, ...]:
             found = member(body.params, "capabilities")
         elif message.revision in STATELESS:
             found = member(body.params, "_meta", CLIENT_CAPABILITIES)
-    elif isinstance(body, Result) and message.method in HANDSHAKES:
+    elif isinstance(body, Result) and message.exchange and message.exchange.method in HANDSHAKES:
         found = member(body.result, "capabilities")
     return tuple(sorted(declared(found))) if found else ()
 

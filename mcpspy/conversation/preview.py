@@ -37,6 +37,7 @@ _TEXT = re.compile(
 _INNER = re.compile(rb'\{\s*(?:"name"\s*:\s*"[^"\\]{0,200}"\s*,\s*)?"(?:arguments|structuredContent)"\s*:\s*')
 _HEAD = 1 << 10  # bytes of a large frame before its params or result
 _OF_A_CALL = frozenset(("name", "arguments", "inputResponses", "requestState", "task"))  # what is told otherwise
+_MOSTLY_OF_A_CALL = frozenset(("name", "arguments"))
 _UNSEEN = ("_meta", "resultType")  # members that tell nothing beside the others
 
 
@@ -97,6 +98,8 @@ def _call(params: dict[str, Any]) -> str:
     """The arguments of a tool or prompt, and what else the request has of weight."""
     arguments = params.get("arguments")
     shown = members(arguments) if isinstance(arguments, dict) else "" if arguments is None else brief_json(arguments)
+    if params.keys() <= _MOSTLY_OF_A_CALL:
+        return shown
     answers = params.get("inputResponses")
     given = f"(answers {_list(answers, _answer)})" if isinstance(answers, dict) else ""
     others = _others(params, *_OF_A_CALL) if not params.keys() <= _OF_A_CALL else ""
@@ -213,8 +216,9 @@ def _called(result: dict[str, Any]) -> str:
     """The first text of a result, or its structured content where the text only repeats that as JSON."""
     content, structured = result.get("content"), result.get("structuredContent")
     text = _blocks(content, "block")
-    repeated = text.startswith(("{", "[")) or not text
-    return members(structured) if isinstance(structured, dict) and structured and repeated else text
+    if isinstance(structured, dict) and structured and (not text or text.startswith(("{", "["))):
+        return members(structured)
+    return text
 
 
 def _sampled(result: dict[str, Any]) -> str:
@@ -269,6 +273,8 @@ def _blocks(found: Any, noun: str) -> str:
     """The first text among blocks, or the first of them, and how many more there are."""
     if not isinstance(found, list):
         return "" if found is None else _block(found)
+    if len(found) == 1:
+        return _block(found[0])
     texts = (it for it in found[:_LOOKED] if isinstance(member(it, "text"), str) and member(it, "text"))
     return _counted(_block(next(texts, found[0])), len(found), noun) if found else ""
 

@@ -3,12 +3,15 @@
 Captured text goes through `printable`, so that no line holds a control character.
 """
 
+from functools import lru_cache
+
 from mcpspy.conversation.brief import parts
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.report.words import ARROWS, KINDS, MARKS, PREVIEWS, STATUSES, coloured
 from mcpspy.rules import Finding
-from mcpspy.text import columns, duration_text, fitted, printable, size_text
-from mcpspy.timeline import Row
+from mcpspy.text import columns, duration_text, fitted, measured, printable, size_text
+from mcpspy.timeline import SPOKEN, Row
+from mcpspy.wire.jsonrpc import Id
 
 WIDTH = 160
 """Columns of a line that no terminal shows: always the same, so that programs find the same text."""
@@ -16,6 +19,8 @@ _WIDE = 100  # columns from which a line has ids and sizes
 _NARROW = 72  # columns below which what a row is about needs the room that aligns the outcomes
 _LEAST = 12  # columns of what a row is about, at least
 _SHORTEST = 6  # columns of a preview, at least
+_DIGITS = 40  # characters of an id
+_NAME = 60  # characters of a name
 
 
 def line(row: Row, width: int = WIDTH, *, extra: str = "", colours: bool = False) -> str:
@@ -24,23 +29,20 @@ def line(row: Row, width: int = WIDTH, *, extra: str = "", colours: bool = False
     What it is about takes the columns that the rest leaves; `extra` stands at the end. With `colours` the names and
     strings of a preview are coloured, where the row has no colour of its own.
     """
-    start, end = f"#{row.n:<5} {row.t / 1e9:9.3f} {ARROWS[row.sender]} ", _act(row) + extra
+    start, end = f"#{row.n:<5} {row.t / 1e9:9.3f} {ARROWS[row.sender]} ", _act(row) + extra if row.act else extra
     large = f"({size_text(row.size)}, not decoded)" if row.tail else ""
-    room = max(width - len(start) - columns(end), _LEAST)
-    if row.kind in ("stderr", "http", "event", "gap", "signal", "gates", "end"):
-        text = fitted(f"{row.kind}: {row.text or ''}", room - len(large) - 1)
-        return f"{start}{text} {large}".rstrip() + end
-    if row.kind == "undecoded":
-        half = (room - len(large) - 5) // 2
-        return f"{start}{large}: {_excerpt(row.raw, half)} … {_excerpt(row.tail[-half:], half)}{end}"
-    if row.kind == "invalid":
-        reason = fitted(row.text or "", min(60, room - 11))
-        return f"{start}invalid: {reason}: {_excerpt(row.raw, room - columns(reason) - 11)}{end}"
+    room = width - len(start) - columns(end)
+    if row.kind not in SPOKEN:
+        return _other(row, start, end, max(room, _LEAST), large)
     outcome = _outcome(row, width, large)
     room = max(room - columns(outcome), _LEAST)
-    subject, told = _subject(row, room)
-    gap = " " * (room - columns(subject) - columns(told)) if outcome or end else ""
-    return f"{start}{subject}{_coloured(told) if colours else told}{gap}{outcome}".rstrip() + end
+    subject, left = _subject((row.method or "(no request seen)")[: room + 1], (row.name or "")[: _NAME + 1], room)
+    told = ""
+    if left >= _SHORTEST + 2:
+        told, taken = measured(row.preview, left - 2)
+        if told:
+            told, left = f"  {_coloured(told) if colours else told}", left - 2 - taken
+    return f"{start}{subject}{told}{' ' * left}{outcome}".rstrip() + end
 
 
 def colour_of(row: Row) -> str | None:
@@ -48,13 +50,23 @@ def colour_of(row: Row) -> str | None:
     return STATUSES.get(row.status or "") or KINDS.get(row.kind)
 
 
-def _subject(row: Row, room: int) -> tuple[str, str]:
-    """Method and name, and the preview in what they leave of `room` columns."""
-    method = row.method or "(no request seen)"
-    subject = fitted(f"{method} {printable(row.name, 60)}" if row.name else method, room)
-    left = room - columns(subject) - 2
-    told = fitted(row.preview, left) if left >= _SHORTEST else ""
-    return (f"{subject}  ", told) if told else (subject, "")
+def _other(row: Row, start: str, end: str, room: int, large: str) -> str:
+    """The line of a row that is no message, or not known to be one."""
+    if row.kind == "undecoded":
+        half = (room - len(large) - 5) // 2
+        return f"{start}{large}: {_excerpt(row.raw, half)} … {_excerpt(row.tail[-half:], half)}{end}"
+    if row.kind == "invalid":
+        reason = fitted(row.text or "", min(60, room - 11))
+        return f"{start}invalid: {reason}: {_excerpt(row.raw, room - columns(reason) - 11)}{end}"
+    text = fitted(f"{row.kind}: {row.text or ''}", room - len(large) - 1)
+    return f"{start}{text} {large}".rstrip() + end
+
+
+@lru_cache(maxsize=500)
+def _subject(method: str, name: str, room: int) -> tuple[str, int]:
+    """Method and name in `room` columns, and how many they leave; the same few come again and again."""
+    subject, taken = measured(f"{method} {printable(name, _NAME)}" if name else method, room)
+    return subject, room - taken
 
 
 def _coloured(told: str) -> str:
@@ -67,22 +79,31 @@ def _outcome(row: Row, width: int, large: str) -> str:
     What few rows have stands first, so that the rest of all rows is aligned.
     """
     answers, wide = row.kind in ("result", "error"), width >= _WIDE
-    number = "" if row.id is None else f"id {printable(str(row.id), 40)}"
     if not answers and not wide:
         return f" {large}" if large else ""
+    number = "" if row.id is None else f"id {_number(row.id)}"
     latency = "" if row.latency is None else duration_text(row.latency)
     size = large or (size_text(row.size) if answers else "")
     status = row.http["status"] if row.http and answers else None
     found = f" HTTP {status}" if status not in (None, 200) else ""
-    found += f" {number:<6}" if wide else ""
     how, latency = ((row.status or row.kind), latency) if answers else (row.revision or "", "")
-    found += f" {how} {latency}" if width < _NARROW else f" {how:<10} {latency:>9}"
-    return found + (f" {size:>9}" if wide or large else "")
+    if width < _NARROW:
+        return f"{found} {how} {latency} {size:>9}" if large else f"{found} {how} {latency}"
+    if wide:
+        found = f"{found} {number.ljust(6)}"
+    found = f"{found} {how.ljust(10)} {latency.rjust(9)}"
+    return f"{found} {size.rjust(9)}" if wide or large else found
+
+
+def _number(number: Id) -> str:
+    if number.kind == "number" and len(number.token) <= _DIGITS:
+        return number.token
+    return printable(str(number), _DIGITS)
 
 
 def _act(row: Row) -> str:
     """What a gate did to the frame."""
-    return f"  [{printable(str(row.act), 100)}]" if row.act else ""
+    return f"  [{printable(str(row.act), 100)}]"
 
 
 def finding_line(finding: Finding) -> str:

@@ -1,5 +1,7 @@
 """Values in few characters."""
 
+from random import Random
+
 import pytest
 
 from mcpspy.conversation.brief import brief_json, clipped, folded, members, parts, words
@@ -13,6 +15,17 @@ def test_a_text_is_clipped_and_folded():
     assert folded("a" + " " * 5000 + "b") == "a …"
     assert folded(" " * 5000) == "…"
     assert folded("ab " * 3000, 6) == "ab ab…"
+
+
+def test_the_words_of_a_long_text_are_those_of_a_short_one_that_begins_like_it():
+    random = Random(1)  # noqa: S311 - the same texts in each run
+    for _ in range(500):
+        blanks = random.choice([" ", " \n", " \t\u2003" * 9])
+        text = "".join(random.choices("abcdef" + blanks, k=random.choice([0, 9, 20, 60, 5000])))
+        room = random.choice([6, 20, 300])
+        found = " ".join(text[:4096].split())
+        more = len(text) > 4096 and len(found) < room
+        assert folded(text, room) == clipped(f"{found} …" if more else found, room)
 
 
 @pytest.mark.parametrize(
