@@ -20,7 +20,7 @@ from mcpspy.timeline import Row
 
 _AT_ONCE = 64  # rows at a time, and how far behind what it has looked at another row may turn up
 _BLOCK = 1024  # rows that are decided together
-_BYTES = 1 << 18  # of lines that are searched together
+MOST_BYTES = 1 << 18  # of lines that are searched together
 _SEARCHED = 1 << 20  # bytes of a frame in pieces that are looked at
 _TEXT = frozenset({"text"})
 _FOLDED = frozenset(KEYS) - _TEXT
@@ -173,7 +173,7 @@ def _decided(capture: Searched, wanted: BlockFilter, rows: Sequence[int]) -> lis
 
 def _lines(index: Indexed, rows: Sequence[int]) -> LineBlock | None:
     """The lines of some rows, from that of the first row on."""
-    block = index.block(rows[0], max(rows), _BYTES)
+    block = index.block(rows[0], max(rows), MOST_BYTES)
     if block is None:
         return None
     content, starts = block

@@ -266,7 +266,7 @@ def test_a_request_that_was_recorded_after_its_response_is_found_though_rows_cha
         for n in range(1, 200)
     )
     session = opened(capture(tmp_path / "a", '> {"id":0,"method":"needle"}\n' + pairs))
-    monkeypatch.setattr("mcpspy.browse.search._BYTES", len(session.index.block(5, 68, 1 << 20)[0]))
+    monkeypatch.setattr("mcpspy.browse.search.MOST_BYTES", len(session.index.block(5, 68, 1 << 20)[0]))
     searching = search(session, filter_of(session, "needle"))
     hits = next(searching).hits
     assert hits[-1] == session.index.rows[63] == 68
@@ -323,7 +323,7 @@ def test_a_text_in_a_frame_in_pieces_is_found_wherever_it_stands(tmp_path, folde
 
 
 def test_lines_searched_together_are_decided_as_each_by_itself(tmp_path, monkeypatch):
-    monkeypatch.setattr("mcpspy.browse.search._BYTES", 4000)
+    monkeypatch.setattr("mcpspy.browse.search.MOST_BYTES", 4000)
     chance = random.Random(20261124)  # noqa: S311
     path = tmp_path / "a"
     writer = begin(path)
