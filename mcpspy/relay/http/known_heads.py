@@ -45,6 +45,10 @@ class KnownHeads(Generic[T]):
     def __init__(self) -> None:
         self._known: dict[tuple[Any, ...], T] = {}
 
+    def __len__(self) -> int:
+        """How many heads are kept."""
+        return len(self._known)
+
     def find(self, headers: tuple[tuple[bytes, bytes], ...], line: tuple[Any, ...], work_out: Callable[[], T]) -> T:
         """What follows from `headers` and `line`, which is all else that `work_out` depends on."""
         found = self._known.get((headers, line))
