@@ -178,3 +178,5 @@ def _print_lines(
         put(line(row, width, extra=extra, colours=colour and code is None), code)
         for finding in row.findings:
             put(finding_line(finding), words.SEVERITIES[finding.severity])
+        if row.exchange and row.kind in ("result", "error") and row.http is None:
+            row.exchange.untie()  # what carried it over HTTP, others may yet be judged by
