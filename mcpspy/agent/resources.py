@@ -85,10 +85,10 @@ PROMPTS = (
     AgentPrompt(
         "why_did_my_last_call_fail",
         "Why did my last tool call fail?",
-        "The newest failed call: what went wrong, who is to blame, how to fix it.",
+        "The newest failed call: what went wrong, which side is responsible, how to fix it.",
         (_SESSION,),
         "Why did the newest tool call fail{session}? Call find_problems, read the newest failed call with "
-        "read_message, and tell what went wrong, whether the client or the server is to blame, and how to fix it. "
+        "read_message, and tell what went wrong, whether the client or the server is responsible, and how to fix it. "
         f"{_CAREFUL}",
     ),
     AgentPrompt(
@@ -105,7 +105,7 @@ PROMPTS = (
         "All findings, failures, slow calls and the cost of the tools.",
         (_SESSION,),
         "Review the MCP session{session}. Call find_problems and tool_usage, look at slow calls with read_timeline "
-        f"(latency:>1s), and list what should be fixed, the worst first, with the side to blame. {_CAREFUL}",
+        f"(latency:>1s), and list what should be fixed, the worst first, with the responsible side. {_CAREFUL}",
     ),
     AgentPrompt(
         "watch_for_errors",
@@ -113,7 +113,7 @@ PROMPTS = (
         "Waits for the next error of a live session and explains it.",
         (_SESSION,),
         "Call wait_for{session} until an error comes, each time with `after` from the answer before; then read it with "
-        f"read_message and tell what went wrong, who is to blame and how to fix it. {_CAREFUL}",
+        f"read_message and tell what went wrong, which side is responsible and how to fix it. {_CAREFUL}",
     ),
 )
 

@@ -43,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = (
         "Find what client and server did wrong, by the revision of MCP that they use. Exit status 2: a bug of mcpspy "
-        "kept something from being judged, and stderr says where; what else was found is reported all the same."
+        "kept something from being judged, and stderr says where; all other findings are reported."
     )
     parser.add_argument(
         "captures",

@@ -69,7 +69,7 @@ class ArchivedExchange:
         """Take a frame of one of the channels."""
         self.ended = max(self.ended, frame.t)
         if frame.by and (frame.dropped or frame.sent is not None):
-            self.note(f"#{frame.n} was changed, dropped or replaced by {frame.by}; it stands here as it came")
+            self.note(f"#{frame.n} was changed, dropped or replaced by {frame.by}; this file has the original")
         if _REDACTED.encode() in frame.raw or _WITHHELD.encode() in frame.raw:
             self.note("mcpspy replaced secrets when it recorded this; so sizes may differ")
         if channel.role == "ws":

@@ -69,7 +69,7 @@ def curl(header: Header, row: Row, opened: Open | None) -> str:
         raise UsageError(f"#{row.n} was sent by the {row.sender}: curl is a client")
     method = str(head.get("method", "POST"))
     if not method.isascii() or not method.isalpha():
-        raise UsageError(f"the method {printable(method, 40)} is none that a command line can ask for")
+        raise UsageError(f"the method {printable(method, 40)} cannot be written on a command line")
     words = [["curl", "--globoff", "--path-as-is", "--no-buffer", "--include"], ["--request", method]]
     words.append(["--url", _url(header, opened)])
     kept = _headers(opened, _OF_THE_WAY)

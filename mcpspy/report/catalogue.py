@@ -21,12 +21,12 @@ NOTATION = """\
 < |deep-schema 2                      the result 2 of tools/list, with a schema of 70 levels
 < |tools129 2                         the same, with so many tools
 < |description2049 2                  the same, with a tool whose description has so many characters
-@5 > 3 ping                           something that is said five seconds after the beginning
+@5 > 3 ping                           a message five seconds after the beginning
 . stdin closed                        the client closes stdin; . stdout closed: the server closes stdout
 . signal 15                           the client sends a signal
 . exit 1                              the server's process ends with a code; . killed 9: by a signal
 . unstarted text                      the server could not be started, and why
--- locked                             what stands above is in the lock, what follows is compared with it
+-- locked                             what comes before is in the lock, what follows is compared with it
 
 = 2025-06-18 http                     the handshake over Streamable HTTP, in a session
 >> 2 tools/list                       a POST of the client's request 2, with the headers that belong to it
@@ -129,7 +129,7 @@ def _section(group: str, rules: Iterable[Rule]) -> Iterator[str]:
     for rule in rules:
         yield f"### {rule.id}"
         yield ""
-        yield f"**{rule.severity}**, {_revisions(rule)}; to blame: the {rule.blame}."
+        yield f"**{rule.severity}**, {_revisions(rule)}; responsible: the {rule.blame}."
         yield f"{rule.explanation} [Specification]({rule.url(None)})"
         yield ""
         yield from (f"- {title}: {text}" for title, text in rule.advice())

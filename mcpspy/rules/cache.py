@@ -134,7 +134,7 @@ def interim_result(message: Message, history: SessionHistory) -> Iterator[Fault]
     "cache/ignored",
     "info",
     """The client asks the same again while the answer that it has is still fresh by its `ttlMs`, and nothing has
-    announced a change. It may have a reason; keeping the answer would save the request. Said once a session.""",
+    announced a change. It may have a reason; keeping the answer would save the request. Reported once a session.""",
     fix="Keep the result for `ttlMs` milliseconds, and use it in place of a new request.",
     meanwhile="Lower `ttlMs` if the result changes sooner than that.",
     blame="client",

@@ -77,7 +77,7 @@ _expected(
 )
 _expected(
     "expect/order",
-    """Tools were not called in the expected `order`; other calls may stand between. The examples expect echo, then
+    """Tools were not called in the expected `order`; other calls may come between. The examples expect echo, then
     other.""",
     "Correct the order of the calls, or the expectation.",
     "client",

@@ -330,8 +330,8 @@ def bom(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "framing/undecodable",
     "error",
-    """The body is not in the content coding that its head names: it is damaged, or ends too early. It was forwarded as
-    it came and is recorded as it came. A coding that mcpspy does not know is only mentioned.""",
+    """The body does not match its `Content-Encoding`: it is damaged, or ends too early. It was forwarded and
+    recorded unchanged. A coding that mcpspy does not know is only mentioned.""",
     fix="Send the whole body in the coding that `Content-Encoding` names, or without a coding.",
     meanwhile="Send `Accept-Encoding: identity` with your requests, to get bodies without a coding.",
     spec="https://www.rfc-editor.org/rfc/rfc9110#section-8.4",
@@ -340,7 +340,7 @@ def bom(message: Message, history: SessionHistory) -> Iterator[Fault]:
         = 2025-06-18 http
         >> 2 tools/list
         << 200 [content-encoding: gzip] | not gzip
-        <x the coded body is damaged: Error -3 while decompressing data: incorrect header check
+        <x the compressed body is damaged: Error -3 while decompressing data: incorrect header check
     """,
     passes="""
         = 2025-06-18 http

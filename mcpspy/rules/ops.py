@@ -170,8 +170,8 @@ class Loops(StatefulCheck):
 @rule(
     "ops/unused-server",
     "info",
-    """The server has tools, and no client has called one while the capture ran. Its definitions took a part of the
-    model's context all the same.""",
+    """The server has tools, and no client has called one while the capture ran. Its definitions used part of the
+    model's context anyway.""",
     fix="Remove the server from the clients that do not need it, or let them load its tools on demand.",
     meanwhile="Describe the tools so that a model knows when to call them.",
     blame="client",

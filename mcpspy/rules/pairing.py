@@ -101,7 +101,7 @@ def duplicate_response(message: Message, history: SessionHistory) -> Iterator[Fa
     "pairing/id-loose-match",
     "error",
     """The id of the response resembles one in flight and is not the same: "1" is not 1, and 1.0 may not be 1 either.
-    Some SDKs take it all the same, others wait for ever.""",
+    Some SDKs accept it anyway, others wait for ever.""",
     fix="Copy the `id` of the request with its JSON type: a number stays a number.",
     spec=_RESPONSES,
     about="pairing",

@@ -62,7 +62,7 @@ def resource_uri(message: Message, history: SessionHistory) -> Iterator[Fault]:
     "ui/flat-resource-uri",
     "info",
     """The member `_meta["ui/resourceUri"]` is deprecated and will be removed: the interface of a tool stands in
-    `_meta.ui.resourceUri`. Both may stand there for older clients. Said once a session.""",
+    `_meta.ui.resourceUri`. Servers may send both for older clients. Reported once a session.""",
     fix='Write the URI into `_meta.ui.resourceUri`; keep `_meta["ui/resourceUri"]` beside it for older clients.',
     meanwhile="Read both members.",
     blame="server",

@@ -78,14 +78,16 @@ class Decoder:
         """The body has ended: set `fault` if a coding has not."""
         for stage in self._stages:
             if self.fault is None and not stage.complete:
-                self.fault = "the coded body ends too early"
+                self.fault = "the compressed body ends too early"
 
     def _through(self, index: int, chunk: bytes) -> Iterator[bytes]:
         if index == len(self._stages):
             self._decoded += len(chunk)
             if self._decoded > FREE and self._decoded > RATIO * self._received:
                 self.bounded = True
-                self.fault = f"the coded body expands to more than {RATIO} times its size and is decoded no further"
+                self.fault = (
+                    f"the compressed body expands to more than {RATIO} times its size and is decoded no further"
+                )
             else:
                 yield chunk
             return
@@ -96,7 +98,7 @@ class Decoder:
             except StopIteration:
                 return
             except self._stages[index].damage as error:
-                self.fault = f"the coded body is damaged: {error}"
+                self.fault = f"the compressed body is damaged: {error}"
                 return
             yield from self._through(index + 1, part)
 

@@ -267,7 +267,7 @@ def test_the_end_of_a_body_that_could_not_be_decoded_is_a_row(opened, kept):
     head = {"status": 200, "reason": "OK", "headers": [["content-type", "application/json"]]}
     answer = {"kind": "open", "ch": 2, "t": 1, "from": "server", "role": "response", "framing": "body", "head": head}
     frame = {"kind": "frame", "ch": 2, "t": 2, "raw": "\u001f"}
-    closed = {"kind": "close", "ch": 2, "t": 3, "how": "eof", "reason": "the coded body ends too early"}
+    closed = {"kind": "close", "ch": 2, "t": 3, "how": "eof", "reason": "the compressed body ends too early"}
     path = kept(line(answer) + line(frame) + line(closed) + line(closed | {"ch": 9}))
     index = opened(path)
     while index.grow():

@@ -348,10 +348,10 @@ def test_a_body_that_could_not_be_decoded_says_so_at_its_end():
     http = Exchange()
     initialize(http, "one")
     answer = http.answer(http.ask(request(1, "tools/list"), mcp_session_id="one"), b"\x1f\x8b", end=False)
-    http.close(answer, reason="the coded body ends too early")
+    http.close(answer, reason="the compressed body ends too early")
     unit = [event for event in http.events() if isinstance(event, HttpUnit)][-1]
-    assert (unit.n, unit.text) == (http.records[-1].n, "not decoded: the coded body ends too early")
-    assert unit.damage == "the coded body ends too early"
+    assert (unit.n, unit.text) == (http.records[-1].n, "not decoded: the compressed body ends too early")
+    assert unit.damage == "the compressed body ends too early"
 
 
 def test_a_websocket_is_a_session_in_both_directions():

@@ -133,7 +133,7 @@ def test_what_cannot_be_decoded_stands_as_it_came_from_its_first_byte():
     body.end(2, "eof")
     (_, *frame), (_, *close) = recorder.calls[1:]
     assert frame == [1, 2, b"no gzip", False, False, None]
-    assert close[3]["reason"].startswith("the coded body is damaged")
+    assert close[3]["reason"].startswith("the compressed body is damaged")
 
 
 def test_a_coding_that_fails_later_leaves_what_was_decoded_as_a_cut_frame():

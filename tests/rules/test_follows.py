@@ -195,7 +195,10 @@ def test_an_answer_under_another_id_leaves_two_requests_unanswered_where_nothing
         ("<< 200 | {", "http/not-json"),
         ("<< 200 events\n<- | {", "http/not-json"),
         ("<< 202", "http/answer-type"),
-        ("<< 200 [content-encoding: gzip] | not gzip\n<x the coded body is damaged: Error -3", "framing/undecodable"),
+        (
+            "<< 200 [content-encoding: gzip] | not gzip\n<x the compressed body is damaged: Error -3",
+            "framing/undecodable",
+        ),
     ],
 )
 def test_over_http_the_same(answer, rule):

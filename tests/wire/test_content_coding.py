@@ -134,7 +134,7 @@ def test_a_coding_is_given_parts_however_much_comes_at_once(name, monkeypatch):
 def test_a_body_that_ends_too_early_is_a_fault_and_what_came_stands(name):
     coded = ENCODE[name](TEXT)
     text, fault = decode(name, coded[:-20])
-    assert fault == "the coded body ends too early"
+    assert fault == "the compressed body ends too early"
     assert TEXT.startswith(text)
 
 
@@ -189,7 +189,7 @@ def test_a_body_that_expands_without_end_is_stopped(name, monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert 7 << 20 <= size <= 12 << 20
-    assert decoder.fault == "the coded body expands to more than 100 times its size and is decoded no further"
+    assert decoder.fault == "the compressed body expands to more than 100 times its size and is decoded no further"
     assert list(decoder.feed(coded)) == []
     assert peak < 24 << 20
 
@@ -236,8 +236,8 @@ def decode(*chunks):
 
 text, whole, bomb, *events = [base64.b64decode(line) for line in sys.stdin.read().split()]
 assert decode(whole) == decode(*(whole[i:i + 1] for i in range(len(whole)))) == (text, None)
-assert decode(whole[:-20])[1] == "the coded body ends too early"
-assert decode(b"\xff" * 100)[1].startswith("the coded body is damaged")
+assert decode(whole[:-20])[1] == "the compressed body ends too early"
+assert decode(b"\xff" * 100)[1].startswith("the compressed body is damaged")
 flushed = content_coding.Decoder("br")
 for number, event in enumerate(events):
     assert b"".join(flushed.feed(event)) == b"data: " + b"%d" % number * 70000 + b"\n\n"
@@ -247,7 +247,7 @@ tracemalloc.start()
 size = sum(len(part) for part in stopped.feed(bomb))
 assert size <= 9 << 20, size
 assert tracemalloc.get_traced_memory()[1] < 64 << 20, tracemalloc.get_traced_memory()
-assert stopped.fault == "the coded body expands to more than 100 times its size and is decoded no further"
+assert stopped.fault == "the compressed body expands to more than 100 times its size and is decoded no further"
 print("decoded")
 """
 

@@ -61,7 +61,7 @@ def target(mode: str) -> tuple[str, int] | None:
     name = mode.partition(":")[0]
     try:
         if name not in MODES:
-            raise ValueError("there is none of that name")
+            raise ValueError("there is no mode of that name")
         spec = ProxyMode.parse(mode)
     except ValueError as error:
         modes = "regular, upstream:URL, reverse:URL (without a path), socks5, local or local:PROGRAM"

@@ -68,14 +68,14 @@ def no_tls(host: str, why: str, *, greeted: bool) -> tuple[str, str, str] | None
         left = greeted and "early" not in why  # else it left before it had one
         return ("a client hung up when it had our certificate for", host, advice) if left else None
     reason = (_REASON.findall(why) or re.split("[:.] ", why))[0]
-    return "no TLS with a client for", host, f" ({reason}): its bytes are none, or of an old version"
+    return "no TLS with a client for", host, f" ({reason}): it is not TLS, or an old version"
 
 
 def no_listening(host: str, port: int, mode: str, error: Exception) -> str:
     """Why `mitm` cannot listen on that host and port in that mode."""
     place = f"{host}:{port}"
     if isinstance(error, UnicodeError):
-        return f"cannot listen on {place}: that is no name of a host"
+        return f"cannot listen on {place}: that is not a valid host name"
     if not isinstance(error, OSError):
         return f"--mode {mode} cannot be used here: {error}"
     if error.errno == errno.EADDRINUSE:

@@ -216,7 +216,7 @@ class _Relay:
             return True
         if time.monotonic() < self._idle_until:
             return False
-        self.say(f"calls still run after {AFTER_IDLE:g} s; the server is replaced all the same")
+        self.say(f"calls still run after {AFTER_IDLE:g} s; replacing the server anyway")
         return True
 
     def _timeout(self) -> float | None:

@@ -25,7 +25,7 @@ _LARGEST = 65536  # bytes of a metadata document
     "warning",
     """The server's protected-resource metadata is that of another origin than the client has dialled, and clients must
     refuse to log in there. It is the proxy that makes it so: `--rewrite-oauth` helps if the authorization server
-    ignores the resource asked for. Said once a session.""",
+    ignores the resource asked for. Reported once a session.""",
     fix="Set the public URL of the server to the one that clients use.",
     meanwhile="Run `mcpspy proxy` with `--rewrite-oauth`, or record with `mcpspy mitm`, which keeps the URL.",
     blame="server",

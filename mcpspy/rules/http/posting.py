@@ -30,7 +30,7 @@ _STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code 
     "http/accept",
     "error",
     """A client lists both `application/json` and `text/event-stream` in the `Accept` of each POST, and the latter in
-    that of a GET. Servers refuse it otherwise (406); a wildcard is what some of them take. Said once a session.""",
+    that of a GET. Servers refuse it otherwise (406); a wildcard is what some of them take. Reported once a session.""",
     fix="""Send `Accept: application/json, text/event-stream` with each POST, and `Accept: text/event-stream` with
     each GET.""",
     meanwhile="Take a wildcard such as `*/*` for both types.",
@@ -66,7 +66,7 @@ def accept(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault
     "http/request-type",
     "warning",
     """The message is not posted as `application/json`. The specification shows it so without saying that it must be;
-    the servers of all SDKs refuse anything else (400 or 415). Said once a session.""",
+    the servers of all SDKs refuse anything else (400 or 415). Reported once a session.""",
     fix="Send `Content-Type: application/json` with each POST.",
     blame="client",
     spec=SENDING,
@@ -258,8 +258,8 @@ def version_header(event: Message | HttpUnit, history: SessionHistory) -> Iterat
 @rule(
     "http/redirect-elsewhere",
     "warning",
-    """The request is redirected to another origin than the client has dialled. The clients of the SDKs do not follow
-    it there, and what they would say there passes by mcpspy. A redirect within the origin is none of this.""",
+    """The request is redirected to another origin than the one the client connected to. The clients of the SDKs do
+    not follow it, and traffic to that origin would not pass through mcpspy. A redirect within the origin is fine.""",
     fix="Redirect within the origin, and publish the new URL.",
     meanwhile="Configure the client, and mcpspy, with the URL in `Location`.",
     blame="server",

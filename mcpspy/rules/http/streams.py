@@ -29,7 +29,8 @@ _MESSAGES = (Request, Notification, Result, Error)
     "error",
     """The answer to `initialize` has given the session an id, and the client does not repeat it: every later request
     has it in `Mcp-Session-Id`. Servers that need it refuse the request (400). Over another connection than that of
-    `initialize` it may be another client, so there it is said only of what was refused. Said once a session.""",
+    `initialize` it may be another client, so there it is reported only for refused requests. Reported once a
+    session.""",
     fix="Keep the `Mcp-Session-Id` of the answer to `initialize`, and send it with every later request.",
     meanwhile="""List `Mcp-Session-Id` in `Access-Control-Expose-Headers`: a client in a browser cannot read it
     otherwise.""",
@@ -67,7 +68,7 @@ def session_missing(event: Message | HttpUnit, history: SessionHistory) -> Itera
     "http/session-over",
     "error",
     """The session has ended: the client has deleted it, or the server has answered 404, upon which the client must
-    begin a new one by `initialize` without a session id. Said once a session.""",
+    begin a new one by `initialize` without a session id. Reported once a session.""",
     fix="Drop the session id after the status 404, and send `initialize` again.",
     meanwhile="Answer requests of a session that has ended with the status 404.",
     blame="client",
@@ -101,7 +102,7 @@ def session_over(message: Message, history: SessionHistory) -> Iterator[Fault]:
     "http/session-status",
     "error",
     """A session that has ended is answered by 404, by which the client learns that it has to begin anew; this one was
-    deleted, and is answered otherwise. Said once a session.""",
+    deleted, and is answered otherwise. Reported once a session.""",
     fix="Answer requests of a deleted session with the status 404.",
     meanwhile="Send `initialize` without a session id to begin a new session.",
     blame="server",

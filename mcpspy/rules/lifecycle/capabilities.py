@@ -53,7 +53,7 @@ _OF_NAMES = ("tools/call", "resources/read", "prompts/get")
     "lifecycle/capability-missing",
     "warning",
     """Each side uses only what was declared: a client what the server declared, a server what the client declared, and
-    each what it declared itself. Said once a session and capability.""",
+    each what it declared itself. Reported once a session and capability.""",
     fix="Use a method only if the capabilities of the side that has to declare it allow it.",
     meanwhile="""Declare the capability if you support it: `capabilities` is an option of `Server` and `Client` in
     the TypeScript SDK.""",
@@ -115,7 +115,7 @@ def _task_missing(message: Message, body: Request | Notification, history: Sessi
     "warning",
     """A side has declared a capability, and answers a method that belongs to it by -32601, as if it did not have it.
     Clients list what was declared and show the error, or drop the server. Resource templates are only mentioned: many
-    servers have resources and none. Said once a session and method.""",
+    servers have resources and none. Reported once a session and method.""",
     fix="Answer with an empty list if there is nothing to list, or do not declare the capability.",
     meanwhile="Take -32601 here for an empty list, and keep the connection.",
     spec="basic/lifecycle#capability-negotiation",

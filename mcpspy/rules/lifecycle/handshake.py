@@ -307,6 +307,6 @@ def era_mixed(message: Message, history: SessionHistory) -> Iterator[Fault]:
     if message.sender != "client" or not isinstance(message.body, Request):
         return
     if message.body.method == "initialize" and history.discovered and history.once("era-mixed"):
-        yield Fault("the server was discovered to need no handshake, and is initialized all the same", "/method")
+        yield Fault("`initialize` sent after a successful `server/discover`", "/method")
     elif history.agreed is not None and message.revision in STATELESS and history.once("era-mixed"):
         yield Fault("the session was initialized, and this request stands by itself", "/params/_meta")

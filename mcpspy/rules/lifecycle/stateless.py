@@ -149,6 +149,6 @@ def result_type_unknown(message: Message, history: SessionHistory) -> Iterator[F
         return
     if not dialect(message, history).has_result_type(found, method):
         methods = [name for it in EXTENSIONS.values() for name in it.result_types.get(found, ())]
-        why = f"is for {' and '.join(methods)} only" if methods else "is none of the protocol's own"
+        why = f"is for {' and '.join(methods)} only" if methods else "is not defined by the protocol"
         severity: Severity | None = "error" if methods else None
         yield Fault(f"the result type {excerpt(found)} {why}", "/result/resultType", severity=severity)

@@ -103,7 +103,7 @@ def schema_not_object(message: Message, history: SessionHistory) -> Iterator[Fau
 @rule(
     "tools/schema-invalid",
     "error",
-    """The schema is none: its own dialect refuses it, or it refers to what it does not hold. Clients that compile it
+    """The schema is invalid in its own dialect, or it has a reference that it does not define. Clients that compile it
     refuse the tool, or the whole list. Before 2025-11-25 a schema without `$schema` may be of any dialect. A reference
     to an absolute URI is permitted, and a warning: clients must not fetch it, and should refuse what needs it.""",
     fix="Correct the schema at the place that the finding names, and test it with a validator of its dialect.",

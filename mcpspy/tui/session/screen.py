@@ -340,7 +340,7 @@ class SessionScreen(Screen[None]):
     async def _view_source(self, view: str) -> None:
         """Show a view of the session that the selected frame is of, on a screen of its own."""
         if not self._rows.count():
-            self._say("nothing was said so far")
+            self._say("no messages so far")
             return
         try:
             session = OpenCapture(self.session.of(self._rows.place())[0].path)

@@ -66,7 +66,7 @@ def serve(targets: list[str], host: str, port: int) -> int:
     address = ip_address(listener.getsockname()[0].partition("%")[0])
     if address.is_unspecified:
         listener.close()
-        raise UsageError(f"--web needs an address that a browser can name, such as 127.0.0.1:{port}; {host} is none")
+        raise UsageError(f"--web needs an address that a browser can name, such as 127.0.0.1:{port}; {host} is not one")
     asyncio.run(_serve(targets, host, listener, said(host, str(address))))
     return 0
 
@@ -75,7 +75,7 @@ def said(host: str, address: str) -> list[str]:
     """What whoever starts a server on that host has to know, which is at that address."""
     lines = ["the link works once, in one browser; Ctrl-C ends it"]
     if not is_loopback(address):
-        lines.append(f"listening on {host}: this is plain HTTP, so whoever is on the way to the browser can read along")
+        lines.append(f"listening on {host}: this is plain HTTP, so others on the network can read the traffic")
     return lines
 
 

@@ -84,7 +84,7 @@ async def test_what_cannot_be_decoded_is_recorded_as_it_came_and_the_close_says_
         await server.send(answer)
         assert await client.until(b"{}") == answer
     assert there.frames(2) == [b"{}"]
-    assert there.records(Close)[1].reason.startswith("the coded body is damaged")
+    assert there.records(Close)[1].reason.startswith("the compressed body is damaged")
 
 
 @pytest.mark.parametrize("version", [b"1.0", b"1.1"])

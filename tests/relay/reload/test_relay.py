@@ -331,7 +331,7 @@ def test_with_idle_the_wait_has_an_end(folder):
         session.await_message(method="notifications/message")
         session.edit("VERSION = 1", "VERSION = 2")
         assert "call again" in session.await_message(id=hanging)["error"]["message"]
-        session.hear("calls still run after 0.1 s; the server is replaced all the same")
+        session.hear("calls still run after 0.1 s; replacing the server anyway")
         session.finish()
 
 

@@ -217,7 +217,7 @@ def test_a_body_that_broke_off_is_no_fault_of_its_json():
 @pytest.mark.parametrize(
     ("why", "severity"),
     [
-        ("the coded body ends too early", "error"),
+        ("the compressed body ends too early", "error"),
         ("the content coding 'x' is not known", "info"),
         ("the package for the content coding 'zstd' is not installed", "info"),
     ],

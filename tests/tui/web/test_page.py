@@ -73,7 +73,7 @@ def test_the_cookie_is_not_the_token():
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "0"])  # noqa: S104 (they are refused)
 def test_an_address_that_no_browser_can_name_is_refused(host):
-    with pytest.raises(UsageError, match=r"--web needs an address that a browser can name.*is none"):
+    with pytest.raises(UsageError, match=r"--web needs an address that a browser can name.*is not one"):
         web.serve([], host, 0)
 
 
@@ -85,7 +85,7 @@ def test_on_this_machine_alone_nobody_is_warned_of(host, address):
 @pytest.mark.parametrize(("host", "address"), [("box.example", "192.0.2.7"), ("fd00::7", "fd00::7")])
 def test_beyond_this_machine_those_on_the_way_are_warned_of(host, address):
     _, warning = web.said(host, address)
-    expected = f"listening on {host}: this is plain HTTP, so whoever is on the way to the browser can read along"
+    expected = f"listening on {host}: this is plain HTTP, so others on the network can read the traffic"
     assert warning == expected
 
 

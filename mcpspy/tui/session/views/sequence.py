@@ -71,7 +71,7 @@ class SequenceRows(CatchingUp):
 
     def nothing(self) -> str:
         """That nobody has said anything."""
-        return "nothing was said" if self._session.complete else "nothing was said so far"
+        return "no messages" if self._session.complete else "no messages so far"
 
     def done(self) -> int:
         """How many rows have their lanes."""

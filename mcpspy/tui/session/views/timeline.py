@@ -70,7 +70,7 @@ class TimelineRows(Following):
     def nothing(self) -> str:
         """Why no row is there."""
         if not self.selection.wanted:
-            return "nothing was said so far"
+            return "no messages so far"
         return "no row is as the filter wants it" if self.selection.progress == 1 else "searching"
 
     def place(self) -> int:
