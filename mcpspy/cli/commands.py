@@ -89,7 +89,7 @@ See what an MCP client and an MCP server send to each other.
 _FOOT = """\
 Options:
   -h, --help  show this help; 'mcpspy COMMAND --help' describes a command
-  --version   show the version
+  --version   show the version; '--version --verbose' has all for a bug report
 """
 
 
@@ -113,7 +113,7 @@ def run(arguments: Sequence[str]) -> int:
         print(overview(), end="")
         return 0
     if name == "--version":
-        print(f"mcpspy {__version__}")
+        print(_installation() if rest == ["--verbose"] else f"mcpspy {__version__}")
         return 0
     if name.startswith("-"):
         near = get_close_matches(name, ("--help", "--version"), n=1)
@@ -124,6 +124,12 @@ def run(arguments: Sequence[str]) -> int:
         hint = f"did you mean {near[0]!r}?" if near else f"the commands are {', '.join(COMMANDS)}"
         raise UsageError(f"there is no command {name!r}; {hint}")
     return _run(name, importlib.import_module(f"mcpspy.cli.{COMMANDS[name].module or name}"), rest)
+
+
+def _installation() -> str:
+    from mcpspy.cli.versions import report  # only here, so that '--version' stays quick
+
+    return report()
 
 
 def _run(name: str, module: "ModuleType", arguments: Sequence[str]) -> int:

@@ -12,7 +12,7 @@ import orjson
 from mcpspy.capture.listing import Listed, Refused, captures, omitted
 from mcpspy.capture.location import directory, iso_time
 from mcpspy.capture.runs import client_process, runs
-from mcpspy.cli.output import line_width
+from mcpspy.cli.output import line_width, path_text
 from mcpspy.conversation.counts import Counts, count
 from mcpspy.conversation.turns import RunTurn, turns
 from mcpspy.errors import CaptureError
@@ -146,9 +146,7 @@ def _line(listed: Listed, counts: Counts | None) -> str:
     when = "live" if listed.live else age_text(time.time() - listed.started)
     said = f"{plural(counts.frames, 'frame')}, {plural(counts.exchanges, 'exchange')}" if counts else "not counted"
     wrong = f", {plural(counts.errors, 'error')}" if counts and counts.errors else ""
-    path, home = printable(listed.capture.path, 4096), os.path.expanduser("~") + os.sep
-    path = f"~{os.sep}{path.removeprefix(home)}" if path.startswith(home) else path
-    room = line_width(WIDTH) - _MARGIN
+    path, room = path_text(listed.capture.path), line_width(WIDTH) - _MARGIN
     about = "".join(f"\n           {fitted(told, room)}" for told in (_about(counts) if counts else ()) if told)
     what = f"{printable(header.name, 24):<24}  {printable(header.transport, 5):<5}"
     return f"{when:>9}  {what}  {size_text(listed.size):>9}  {said}{wrong}{about}\n           {path}"

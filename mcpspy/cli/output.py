@@ -1,4 +1,4 @@
-"""What commands say beside their results, and whether their results have colours."""
+"""What commands print beside their results, whether results have colours, and how paths are shown."""
 
 import os
 import shutil
@@ -20,3 +20,11 @@ def has_colours() -> bool:
 def line_width(elsewhere: int) -> int:
     """The columns of the terminal that stdout is; where it is none, as many as `elsewhere`."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else elsewhere
+
+
+def path_text(path: str) -> str:
+    """A path as people read it: safe on a terminal, and with `~` for the home directory, which names the user."""
+    home = os.path.expanduser("~")
+    if path == home or path.startswith(home + os.sep):
+        path = "~" + path[len(home) :]
+    return printable(path, 4096)

@@ -1,0 +1,114 @@
+"""`mcpspy --version --verbose`: what a bug report needs to know of the installation.
+
+Names of variables and versions only: no value of a variable but those that describe the terminal, and `~` for the home
+directory. Nothing is imported to learn its version, so a broken dependency cannot keep the report from being printed.
+"""
+
+import os
+import platform
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
+
+import mcpspy
+from mcpspy.capture.location import directory
+from mcpspy.cli.output import path_text
+from mcpspy.text import printable
+
+_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)[^;]*(?:;\s*(?P<marker>.*))?")
+_EXTRA = re.compile(r"""extra\s*==\s*['"]([\w.-]+)['"]""")
+_AROUND = ("NO_COLOR", "TMUX", "STY", "SSH_CONNECTION", "WT_SESSION")
+"""Variables that matter by being set; their values may name hosts."""
+_INDENT = "  "
+
+
+def report() -> str:
+    """All of it, as aligned lines of plain text."""
+    try:
+        required = metadata.requires("mcpspy") or []
+    except metadata.PackageNotFoundError:  # run from its source
+        required = []
+    dependencies, extras = parse(required)
+    rows = {
+        "mcpspy": f"{mcpspy.__version__}, {path_text(os.path.dirname(mcpspy.__file__))}",
+        "Python": f"{platform.python_implementation()} {platform.python_version()}, {path_text(sys.executable or '?')}",
+        "platform": printable(platform.platform(), 200),
+        "captures": _captures(),
+        "terminal": _terminal(),
+        "dependencies": "" if required else "unknown: mcpspy is not installed as a package",
+        **{_INDENT + name: of_dependency(name, marker) for name, marker in dependencies.items()},
+        "extras": "" if required else "unknown",
+        **{_INDENT + name: of_extra(name, packages) for name, packages in extras.items()},
+    }
+    width = max(map(len, rows))
+    return "\n".join(f"{name:<{width}}  {value}".rstrip() for name, value in rows.items())
+
+
+def parse(required: Sequence[str]) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """The dependencies, each with its marker or "", and the packages of each extra, of a `Requires-Dist` list.
+
+    The extra `dev` is left out: it is for people who change mcpspy.
+    """
+    dependencies: dict[str, str] = {}
+    extras: dict[str, list[str]] = {}
+    for line in required:
+        found = _REQUIREMENT.match(line)
+        if not found:
+            continue
+        name, marker = found["name"], found["marker"] or ""
+        if named := _EXTRA.search(marker):
+            packages = extras.setdefault(named[1], [])
+            if name not in packages:  # it may stand there once for each Python
+                packages.append(name)
+        else:
+            dependencies[name] = marker
+    extras.pop("dev", None)
+    return dict(sorted(dependencies.items())), dict(sorted(extras.items()))
+
+
+def of_dependency(name: str, marker: str) -> str:
+    """The installed version of a package, or that it is missing and when it is needed."""
+    return _version(name) or (f"not installed; needed if {marker}" if marker else "not installed")
+
+
+def of_extra(name: str, packages: Sequence[str]) -> str:
+    """The packages of an extra with their versions, or that it is not installed."""
+    versions = {package: _version(package) for package in packages}
+    if not any(versions.values()):
+        return f"not installed (mcpspy[{name}])"
+    return ", ".join(f"{package} {version or 'missing'}" for package, version in versions.items())
+
+
+def _version(package: str) -> str:
+    try:
+        return printable(metadata.version(package) or "unknown version", 40)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _captures() -> str:
+    """The capture directory, where it is named, and whether there is one."""
+    folder = directory(None, os.environ)
+    origin = ", from MCPSPY_CAPTURE_DIR" if os.environ.get("MCPSPY_CAPTURE_DIR") else ""
+    state = "" if os.path.isdir(folder) else ", does not exist yet"
+    return f"{path_text(folder)}{origin}{state}"
+
+
+def _terminal() -> str:
+    return ", ".join(_terminal_facts(os.environ)) or "unknown"
+
+
+def _terminal_facts(environ: Mapping[str, str]) -> Iterator[str]:
+    """What decides how the TUI is drawn: the kind and size of the terminal, its encoding, and what it runs in."""
+    if not sys.stdout.isatty():
+        yield "none (stdout is not a terminal)"
+    else:
+        size = shutil.get_terminal_size()
+        yield f"{size.columns}x{size.lines}"
+    for name in ("TERM", "COLORTERM", "TERM_PROGRAM"):
+        if value := environ.get(name):
+            yield f"{name}={printable(value, 60)}"
+    yield from (f"{name} is set" for name in _AROUND if name in environ)
+    yield printable(sys.stdout.encoding or "no encoding", 40)
