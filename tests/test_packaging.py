@@ -1,0 +1,106 @@
+"""The sdist and the wheel: what is in them, and that each of them installs and runs."""
+
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from hatchling.builders.sdist import SdistBuilder
+from hatchling.builders.wheel import WheelBuilder
+
+from mcpspy import __version__
+
+ROOT = Path(__file__).parent.parent
+MODULES = {path.relative_to(ROOT).as_posix() for path in (ROOT / "mcpspy").rglob("*.py")}
+BESIDE_CODE = {
+    "mcpspy/cli/completions": {".bash", ".fish", ".zsh", ".json"},
+    "mcpspy/sharing/page": {".js", ".css", ".html"},
+    "mcpspy/tui": {".tcss"},
+}
+"""Folders whose files are read by the code beside them, and their kinds."""
+LARGEST = 2_000_000  # bytes of either file
+LIMIT = 300  # seconds
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The paths of the sdist and of the wheel, which is built from the unpacked sdist, as an installer does it."""
+    folder = tmp_path_factory.mktemp("dist")
+    (sdist,) = SdistBuilder(str(ROOT)).build(directory=str(folder))
+    with tarfile.open(sdist) as tar:
+        tar.extractall(folder, filter="data")
+    (wheel,) = WheelBuilder(str(folder / f"mcpspy-{__version__}")).build(directory=str(folder))
+    return Path(sdist), Path(wheel)
+
+
+def data(names):
+    """The files that are no modules."""
+    return {name for name in names if name.startswith("mcpspy/") and not name.endswith(".py")}
+
+
+def test_the_wheel_has_the_package_and_nothing_else(built):
+    with zipfile.ZipFile(built[1]) as wheel:
+        names = set(wheel.namelist())
+        metadata = wheel.read(f"mcpspy-{__version__}.dist-info/METADATA").decode()
+    info = {name for name in names if name.startswith(f"mcpspy-{__version__}.dist-info/")}
+    assert {name.partition("/")[2] for name in info} == {
+        "METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE",
+    }  # fmt: skip
+    assert names - info - data(names) == MODULES
+    assert {os.path.dirname(name) for name in data(names)} == set(BESIDE_CODE)
+    assert not {it for it in data(names) if os.path.splitext(it)[1] not in BESIDE_CODE[os.path.dirname(it)]}
+    assert data(names) == {
+        path.relative_to(ROOT).as_posix()
+        for folder, kinds in BESIDE_CODE.items()
+        for path in (ROOT / folder).iterdir()
+        if path.suffix in kinds
+    }
+    assert "\nLicense-Expression: Apache-2.0\n" in metadata
+    assert built[1].stat().st_size < LARGEST
+
+
+def test_the_sdist_has_what_builds_and_explains_the_package(built):
+    with tarfile.open(built[0]) as sdist:
+        names = {name.partition("/")[2] for name in sdist.getnames()}
+    outside = {name for name in names if not name.startswith(("mcpspy/", "docs/"))}
+    assert outside == {
+        ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "PKG-INFO", "README.md", "SECURITY.md",
+        "pyproject.toml",
+    }  # fmt: skip
+    assert {name for name in names if name.endswith(".py")} == MODULES
+    assert not {name for name in names if name.endswith((".jsonl", ".pyc"))}
+    assert built[0].stat().st_size < LARGEST
+
+
+@pytest.mark.field
+@pytest.mark.timeout(3 * LIMIT)
+@pytest.mark.parametrize("kind", ["sdist", "wheel"])
+def test_each_installs_into_a_fresh_environment_and_runs(built, tmp_path, kind):
+    """It needs PyPI."""
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True, timeout=LIMIT)
+    python = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin") / "python"
+    home = {"HOME": str(tmp_path), "MCPSPY_CAPTURE_DIR": str(tmp_path / "captures")}
+
+    def run(*command):
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=LIMIT, check=False, cwd=tmp_path, env=os.environ | home
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run(python, "-m", "pip", "install", "-q", built[kind == "wheel"])
+    assert "No broken requirements found." in run(python, "-m", "pip", "check")
+    script = python.parent / "mcpspy"
+    assert run(script, "--version") == run(python, "-m", "mcpspy", "--version") == f"mcpspy {__version__}\n"
+    assert "not installed (mcpspy[sql])" in run(script, "--version", "--verbose")
+    assert "tools/call get_forecast" in run(script, "demo")
+    (capture,) = (tmp_path / "captures").iterdir()
+    assert "tools/arguments" in run(script, "check", "--fail-on", "never", capture)
+    run(script, "share", "--yes", capture, "-o", tmp_path / "page.html")
+    assert (tmp_path / "page.html").stat().st_size > 100_000
+    assert "complete" in run(script, "completion", "bash")
+    for name in ("sharing/page/page.html", "tui/app.tcss"):
+        assert list((tmp_path / "venv").rglob(f"mcpspy/{name}"))
