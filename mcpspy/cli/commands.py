@@ -8,7 +8,6 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from mcpspy import __version__
@@ -115,15 +114,20 @@ def run(arguments: Sequence[str]) -> int:
     if name == "--version":
         print(_installation() if rest == ["--verbose"] else f"mcpspy {__version__}")
         return 0
-    if name.startswith("-"):
-        near = get_close_matches(name, ("--help", "--version"), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "see 'mcpspy --help'"
-        raise UsageError(f"there is no option {name!r}; {hint}")
     if name not in COMMANDS:
-        near = get_close_matches(name, COMMANDS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"the commands are {', '.join(COMMANDS)}"
-        raise UsageError(f"there is no command {name!r}; {hint}")
+        raise UsageError(_unknown(name))
     return _run(name, importlib.import_module(f"mcpspy.cli.{COMMANDS[name].module or name}"), rest)
+
+
+def _unknown(name: str) -> str:
+    """What is wrong with a first word that is neither a command nor an option of all commands."""
+    from difflib import get_close_matches  # only a mistake needs it
+
+    kind, known, otherwise = "command", tuple(COMMANDS), f"the commands are {', '.join(COMMANDS)}"
+    if name.startswith("-"):
+        kind, known, otherwise = "option", ("--help", "--version"), "see 'mcpspy --help'"
+    near = get_close_matches(name, known, n=1)
+    return f"there is no {kind} {name!r}; {f'did you mean {near[0]!r}?' if near else otherwise}"
 
 
 def _installation() -> str:

@@ -52,7 +52,7 @@ def test_the_help_of_all_commands_imports_none_of_them():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
     loaded = set(done.stdout.splitlines()[-1].split())
     assert not {f"mcpspy.cli.{command.module or command.name}" for command in COMMANDS.values()} & loaded
-    assert not {"argparse", "mcpspy.rules", "textual", "rich"} & loaded
+    assert not {"argparse", "difflib", "mcpspy.rules", "textual", "rich"} & loaded
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["ls", "--help"], ["show", "-h"], ["prune", "--help"]])
