@@ -4,7 +4,7 @@ import pytest
 
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import Message
-from mcpspy.rules.schema import fits, subject
+from mcpspy.rules.schema import facts, fits, subject
 from tests.rules.examples import findings, records, told
 
 
@@ -12,6 +12,12 @@ def last(text):
     conversation = Conversation()
     events = [event for record in records(text) for event in conversation.feed(record)]
     return [event for event in events if isinstance(event, Message)][-1]
+
+
+def exact(text):
+    """Whether the last message is exactly what its definition says."""
+    message = last(text)
+    return fits(message, facts(message.method, message.revision))
 
 
 @pytest.mark.parametrize(
@@ -42,12 +48,12 @@ def test_a_message_is_judged_by_the_definition_of_its_own_method(text, definitio
 )
 def test_what_nobody_can_judge_has_no_definition(text):
     assert subject(last(text)) is None
-    assert not fits(last(text))
+    assert not exact(text)
 
 
 def test_an_ordinary_message_fits_exactly():
     for text in ("> 2 tools/list", '> 2 tools/call {"name":"a","arguments":{"x":[1]}}', "> 2 ping"):
-        assert fits(last(f"= 2025-06-18\n{text}"))
+        assert exact(f"= 2025-06-18\n{text}")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +145,7 @@ TASK = """
 
 def test_the_result_of_a_task_is_judged_as_that_of_its_request():
     assert subject(last(TASK + '< 3 = {"content":[]}'))[0] == "CallToolResult"
-    assert fits(last(TASK + '< 3 = {"content":[]}'))
+    assert exact(TASK + '< 3 = {"content":[]}')
     assert told(TASK + '< 3 = {"contents":[]}', "schema/") == ["#7 schema/invalid"]
     assert told(TASK + '< 3 ! {"code":-32603,"message":"no"}', "schema/") == []
 

@@ -65,7 +65,7 @@ def test_a_bug_is_told_without_what_it_quotes(said, heard):
         ("OpenSSL Error([('SSL', '', 'ssl/tls alert bad certificate')])", True, "a client refused our certificate for"),
         ("OpenSSL Error([('SSL', '', 'tlsv1 alert unknown ca')])", True, "certificate for h (unknown ca): it does not"),
         ("OpenSSL Error([('SSL', '', 'wrong version number')])", True, "no TLS with a client for h (wrong version num"),
-        ("Cannot parse ClientHello: 68696464656e", False, "no TLS with a client for h (Cannot parse ClientHello): its"),
+        ("Cannot parse ClientHello: 68696464656e", False, "no TLS with a client for h (Cannot parse ClientHello): it "),
     ],
 )
 def test_why_no_tls_came_about_with_a_client(said, heard, why, greeted, sentence):
