@@ -48,24 +48,17 @@ with open(state, "w") as file:
 class Job:
     """A workspace with a server, a capture of it and its lock, and the steps of the Action in it."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, recorded):
         self.folder = folder
         self.state = folder / "github.json"
         self.state.write_text(json.dumps({"calls": [], "refuses": False, "comments": []}))
         self.server = folder / "workspace" / "weather_server.py"
-        (folder / "workspace" / "tests" / "captures").mkdir(parents=True)
+        shutil.copytree(recorded, folder / "workspace")
         shutil.copy(scripts.SERVER[-1], self.server)
-        session = str(folder / "workspace" / "tests" / "captures" / "weather.jsonl")
-        capture(session, SESSION)
-        self.mcpspy("lock", session, "-o", folder / "workspace" / "mcp.lock.json")
         (folder / "bin").mkdir()
         (folder / "bin" / "gh").write_text(GH.format(python=sys.executable, state=str(self.state)))
         (folder / "bin" / "gh").chmod(0o755)
         self.log = ""
-
-    def mcpspy(self, *arguments):
-        command = [sys.executable, "-m", "mcpspy", *arguments]
-        subprocess.run(command, check=True, capture_output=True, timeout=LIMIT)
 
     @property
     def kept(self):
@@ -141,9 +134,21 @@ def holds(condition, inputs, github):
     return bool(eval(words, {"__builtins__": {}}))  # noqa: S307 (the text is ours)
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A workspace with a capture and its lock; `Job` has a copy."""
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "tests" / "captures").mkdir(parents=True)
+    session = str(folder / "tests" / "captures" / "weather.jsonl")
+    capture(session, SESSION)
+    command = [sys.executable, "-m", "mcpspy", "lock", session, "-o", str(folder / "mcp.lock.json")]
+    subprocess.run(command, check=True, capture_output=True, timeout=LIMIT)
+    return folder
+
+
 @pytest.fixture
-def job(tmp_path):
-    return Job(tmp_path)
+def job(tmp_path, recorded):
+    return Job(tmp_path, recorded)
 
 
 ALL = [
@@ -271,12 +276,19 @@ def test_a_command_may_be_any_of_bash(job, command):
     assert job.run(command=command.format(f"'{sys.executable}'"), check="false")["Verdict"] == 0, job.log
 
 
+LOCK = {"check": "false", "replay": "false"}
+"""Only the server is compared with its lock."""
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"command": "bash -c 'exit 3'"}, "lock: mcpspy ended with status 2: mcpspy: the server exited with code 3"),
-        ({"waivers": "none.toml"}, "check: mcpspy ended with status 2: mcpspy: cannot read none.toml"),
-        ({"url": "weather"}, "lock: mcpspy ended with status 2: mcpspy: 'weather' is no URL of a server"),
+        (
+            {"command": "bash -c 'exit 3'", **LOCK},
+            "lock: mcpspy ended with status 2: mcpspy: the server exited with code 3",
+        ),
+        ({"waivers": "none.toml", "command": ""}, "check: mcpspy ended with status 2: mcpspy: cannot read none.toml"),
+        ({"url": "weather", **LOCK}, "lock: mcpspy ended with status 2: mcpspy: 'weather' is no URL of a server"),
         ({"captures": "none.jsonl", "command": ""}, "mcpspy: cannot read none.jsonl: no such file"),
     ],
 )
