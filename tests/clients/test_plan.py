@@ -17,6 +17,7 @@ from mcpspy.clients.routes import Route
 from mcpspy.clients.table import BY_ID
 from mcpspy.clients.tree import edited, plain, quote
 from mcpspy.errors import ConfigError
+from tests import NIGHTLY
 from tests.clients.configurations import FIXTURES, LAUNCHER, Jsonc, Toml, Yaml, fixture, generated, place
 
 HERE = Machine("/home/me", "linux", {}, "/home/me/app")
@@ -85,7 +86,7 @@ def named(value, found):
 @pytest.mark.parametrize(
     ("writer", "client"), [(Jsonc, "cursor"), (Toml, "codex"), (Yaml, "continue")], ids=["json", "toml", "yaml"]
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=500 if NIGHTLY else 40)
 @given(data=st.data())
 def test_in_any_text_nothing_outside_the_entry_changes(writer, client, data):
     """CF-01."""

@@ -5,12 +5,13 @@ import random
 
 from mcpspy.errors import CaptureError
 from mcpspy.timeline import final_rows
+from tests import NIGHTLY
 from tests.importers.files import AT, PING, PONG, brought, dumps, entry, fixture, flow, har
 from tests.importers.test_claude import NEWER, OLDER
 from tests.importers.test_inspector import ANSWER, fetch, message
 from tests.importers.test_mcpsnoop import META, envelope
 
-CASES = 1500
+CASES = 5000 if NIGHTLY else 500
 SOCKET = {"messages": [[1, True, PING, AT + 1.0, False, False]], "close_code": 1000, "close_reason": "bye"}
 SAID = [{"type": "send", "time": AT, "opcode": 1, "data": "x"}]
 FILES = [

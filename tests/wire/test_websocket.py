@@ -3,11 +3,12 @@
 import os
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mcpspy.wire.lines import PIECE
 from mcpspy.wire.websocket import BINARY, Messages, encode, parse_head
+from tests import NIGHTLY
 from tests.wire.counted import copied_by
 from tests.wire.splitting import bytes_of, decoded_by
 
@@ -120,7 +121,8 @@ def test_many_messages_in_a_chunk_are_not_copied_again_for_each():
     st.lists(st.integers(1, 5000), min_size=1),
     st.binary(min_size=4, max_size=4) | st.just(b""),
 )
-@settings(max_examples=30)
+@example([(b"a", None), (66000, "binary"), (b"", "ping")], [1, 3, 4999], b"mask")
+@settings(max_examples=100 if NIGHTLY else 12)
 def test_chunk_boundaries_cannot_matter(frames, sizes, mask):
     stream = b"".join(frame(bytes(payload), op, mask=mask) for payload, op in frames)
     chunks, start = [], 0

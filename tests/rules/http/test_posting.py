@@ -8,6 +8,7 @@ from mcpspy.capture.records import Frame, Open
 from mcpspy.rules import RULES, Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.spec.revisions import Revision
+from tests import NIGHTLY
 from tests.conversation.http import JSON, SSE, Exchange, request, result
 from tests.rules.examples import findings, records, told
 from tests.transcript import OPENS
@@ -292,7 +293,7 @@ def test_heads_of_any_kind_raise_nothing(seed):
     chance = random.Random(seed)  # noqa: S311 (seeded, so that a failure can be had again)
     texts = [text for rule in RULES.values() for text in (rule.fails, rule.passes) if ">>" in text]
     sessions = [records(text) for text in texts]
-    for _ in range(500):
+    for _ in range(500 if NIGHTLY else 200):
         found = list(chance.choice(sessions))
         heads = [place for place, record in enumerate(found) if isinstance(record, Open) and record.head]
         for place in chance.sample(heads, min(2, len(heads))):
