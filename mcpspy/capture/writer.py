@@ -128,8 +128,9 @@ class Writer:
             except UnicodeDecodeError:
                 lines.append(_base64_line(ch, t, raw, False, False, None))
         lines.append(b'{"kind":"close","ch":%d,"t":%d,"how":"eof"}\n' % (ch, t))
-        self._stood = 0
-        if not (self._recover(t) and self._write(b"".join(lines))):
+        recovered = self._recover(t)
+        self._stood = 0  # a gap or a header that did not fit either has nothing of these lines
+        if not (recovered and self._write(b"".join(lines))):
             for _ in lines[self._stood :]:
                 self._lose()
 

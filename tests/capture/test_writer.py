@@ -311,6 +311,21 @@ def test_of_a_whole_channel_what_did_not_fit_on_the_disk_is_counted(tmp_path, fu
     assert len(said) == 1
 
 
+@pytest.mark.parametrize("room", [0, 1, 2, 40])
+def test_a_whole_channel_behind_a_gap_that_did_not_fit_is_counted_in_full(tmp_path, full, room):
+    """What was written of the gap, or of a header with the open channels, is no record of the channel."""
+    writer, _ = make(tmp_path / "a")
+    for torn in (20, room):
+        full.room = torn
+        writer.whole(1, 1, "client", "request", {}, b"{}")
+    full.room = None
+    finish(writer, 2)
+    assert (
+        sum(record.lost for record in read(tmp_path / "a") if isinstance(record, Gap) and "damaged" not in record.why)
+        == 6
+    )
+
+
 def test_a_whole_channel_goes_into_one_file(tmp_path):
     """A-04, A-10: also where the capture goes on in a new file just then."""
     writer, _ = make(tmp_path / "a.jsonl", limit=300)
