@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gc
 import hashlib
+import json
 import time
 
 import pytest
@@ -17,6 +18,7 @@ from mcpspy.relay.http.listener import Relay
 from mcpspy.relay.http.response import Response
 from mcpspy.relay.http.route import HttpRoute
 from mcpspy.relay.http.upstream import Upstream
+from mcpspy.wire.lines import PIECE
 from tests.relay.stage import scripted, stage
 
 POST = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -310,6 +312,24 @@ async def test_a_capture_that_cannot_be_written_changes_nothing(tmp_path):
             await server.send(LAST)
             assert await client.until(b"{}") == OK
     assert there.stderr.count(b"cannot write a capture") == 1
+
+
+@scripted
+async def test_a_body_that_came_whole_is_one_record_up_to_the_size_of_a_piece(tmp_path):
+    async with stage(tmp_path) as there:
+        client, server = await there.client(), None
+        for size in (PIECE, PIECE + 1):
+            length, body = b"Content-Length: %d\r\n\r\n" % size, b"x" * size
+            await client.send(POST + length + body)
+            server = server or await there.server()
+            assert (await server.head()).endswith(length)
+            assert await server.read(size) == body
+            await server.send(b"HTTP/1.1 200 OK\r\n" + length + body)
+            assert (await client.head()).endswith(length)
+            assert await client.read(size) == body
+    lines = [json.loads(line) for line in there.path.read_bytes().splitlines()]
+    pieces = [(len(line["raw"]), "more" in line) for line in lines if line.get("kind") == "frame"]
+    assert pieces == 2 * [(PIECE, False)] + 2 * [(PIECE, True), (1, False)]
 
 
 @scripted
