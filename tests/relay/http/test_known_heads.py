@@ -164,3 +164,41 @@ async def test_all_that_was_forwarded_is_in_the_capture_of_a_proxy_that_is_kille
         for message in set(messages):
             assert kept.count(message) >= messages.count(message) - 1
         assert len(kept) >= len(messages) - 1
+
+
+@scripted
+async def test_a_head_that_is_known_is_judged_anew_where_its_path_has_become_that_of_metadata(tmp_path):
+    """O-02: a challenge names the path, and from then on no content coding may be asked for there."""
+    ask = b"GET %b HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n"
+    answers = {
+        b"/meta": b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+        b"/mcp": b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer resource_metadata="
+        b'"http://127.0.0.1:%d/meta"\r\nContent-Length: 0\r\n\r\n',
+    }
+    async with stage(tmp_path, "--rewrite-oauth") as there:
+        client, server, codings = await there.client(), None, []
+        for target in (b"/meta", b"/meta", b"/mcp", b"/meta"):
+            await client.send(ask % target)
+            server = server or await there.server()
+            codings.append((await server.head()).partition(b"Accept-Encoding: ")[2])
+            await server.send(answers[target].replace(b"%d", b"%d" % there.upstream))
+            await client.head()
+    assert codings == [coding + b"\r\n\r\n" for coding in (b"gzip", b"gzip", b"gzip", b"identity")]
+
+
+@scripted
+async def test_what_answers_a_request_with_secrets_is_withheld_each_time(tmp_path):
+    """A-08: also where the head of the response, and an answer to another request, are known already."""
+    answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%b"
+    async with stage(tmp_path) as there:
+        client, server = await there.client(), None
+        for n, target in enumerate((b"/mcp", b"/token", b"/mcp", b"/token")):
+            request = posted(b"", n)[0].replace(b"/mcp", target)
+            await client.send(request)
+            server = server or await there.server()
+            await server.read(len(request.replace(b"localhost", b"127.0.0.1:%d" % there.upstream)))
+            body = b"public" if target == b"/mcp" else b"s3cret"
+            await server.send(answer % (6, body))
+            assert await client.read(len(answer % (6, body))) == answer % (6, body)
+    bodies = [there.frames(opened.ch) for opened in there.opens() if opened.answers]
+    assert bodies == 2 * [[b"public"], ["«withheld: 6 bytes»".encode()]]
