@@ -7,7 +7,7 @@ deprecated, and every format right, so that none of these rules has anything to 
 
 from collections.abc import Iterator
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
 from mcpspy.conversation.history import SessionHistory, becomes_round, dialect, missing_meta
@@ -99,12 +99,17 @@ _UNKNOWN = MethodFacts((), {}, extended=False)
 
 
 def facts(name: str | None, revision: Revision | None) -> MethodFacts:
-    """What a method tells; of none, and without a revision, nothing."""
-    return _facts(name, revision) if name is not None and revision else _UNKNOWN
+    """What a method tells; of none, of one that is made up, and without a revision, nothing."""
+    return _facts(revision).get(name, _UNKNOWN) if name is not None and revision else _UNKNOWN
 
 
-@lru_cache(512)  # peers make up methods
-def _facts(name: str, revision: Revision) -> MethodFacts:
+@cache
+def _facts(revision: Revision) -> dict[str, MethodFacts]:
+    """By method: what it tells, of all that a revision or an extension knows."""
+    return {name: _facts_of(name, revision) for name in methods(revision).keys() | _EXTENDED}
+
+
+def _facts_of(name: str, revision: Revision) -> MethodFacts:
     method, extended = methods(revision).get(name), name in _EXTENDED
     if method is None:
         return MethodFacts((), {}, extended)

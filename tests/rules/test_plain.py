@@ -1,6 +1,7 @@
 """The quick way past plain messages keeps nothing from a rule that would find something."""
 
 import random
+from sys import getrefcount
 
 import pytest
 
@@ -10,6 +11,8 @@ from mcpspy.conversation.history import SessionHistory
 from mcpspy.rules import RULES, Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.rules.plain import ASPECTS, aspects, in_bytes
+from mcpspy.rules.schema import facts
+from mcpspy.spec.revisions import Revision
 from tests import NIGHTLY
 from tests.each import each
 from tests.findings import CAPTURES
@@ -96,3 +99,11 @@ def test_every_aspect_that_a_rule_names_has_its_test():
     named = {rule.about for rule in RULES.values()} - {None}
     assert named == set(ASPECTS)
     assert len(aspects(message(b'{"jsonrpc":"2.0","id":1,"method":"ping"}'), "ping", SessionHistory())) == len(ASPECTS)
+
+
+def test_a_method_that_a_peer_made_up_is_not_kept():
+    """A session may have any number of them, each as long as a frame."""
+    method = "".join(["x"] * 1000)
+    before = getrefcount(method)
+    assert facts(method, Revision.R2025_06_18) == facts(None, Revision.R2025_06_18)
+    assert getrefcount(method) == before
