@@ -37,6 +37,10 @@ _FAILED = 2
 """The exit status where a bug of ours kept something from being judged, whatever else was found."""
 SMALL = 1 << 18
 """Bytes that one process has checked before others have started."""
+_OFTEN = gc.get_threshold()
+_SELDOM = (10_000, 10, 100)
+"""When the garbage collector looks for cycles of objects: in captures of HTTP, where each exchange is one and keeps its
+frames in memory, whatever their size, and in those of stdio, where few are."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +93,6 @@ def run(options: argparse.Namespace) -> int:
     threshold: Threshold = options.fail_on
     form: str = options.format
     gc.freeze()  # what was imported stays: the collector need not look at it again and again
-    gc.set_threshold(10_000, 10, 100)  # little of what is made is garbage that only the collector finds
     if options.follow:
         return _follow(options, revision, clients, ignored, threshold)
     lock = lock_file.read(options.lock) if options.lock else None
@@ -130,6 +133,7 @@ def _check(
     lock: Lock | None,
     form: str,
 ) -> Checked:
+    gc.set_threshold(*(_SELDOM if Capture(path).header.transport == "stdio" else _OFTEN))
     show = FORMATS[form].shows_frames
     return check(path, revision, clients=clients, expected=expected, lock=lock, show=show, read=advance)
 

@@ -1,5 +1,6 @@
 """`mcpspy check`: exit status, formats, and one line for every mistake."""
 
+import gc
 import json
 import os
 import subprocess
@@ -420,6 +421,18 @@ def test_clients_are_named_in_several_processes_too(tmp_path, check, monkeypatch
     _, out, _ = check(tmp_path, "--client", "openai-api", "--format", "json")
     found = [[finding["rule"] for finding in capture["findings"]] for capture in json.loads(out)["captures"]]
     assert found == [["compat/tool-name"]] * 3
+
+
+@pytest.mark.parametrize(("transport", "seldom"), [("stdio", True), ("http", False)])
+def test_garbage_is_seldom_collected_only_where_exchanges_are_none(tmp_path, check, monkeypatch, transport, seldom):
+    """Over HTTP an exchange is a cycle of objects: thousands of them would be kept, with frames of megabytes."""
+    often, told = (700, 10, 10), []
+    monkeypatch.setattr("mcpspy.cli.check._OFTEN", often)
+    monkeypatch.setattr(gc, "set_threshold", lambda *threshold: told.append(threshold))
+    writer = begin(tmp_path / "a", transport=transport)
+    finish(writer, 1)
+    check(tmp_path / "a", fine(tmp_path / "b"), "--fail-on", "never")
+    assert [threshold > often for threshold in told] == [seldom, True]
 
 
 def test_a_finding_links_to_the_source_of_the_limit(tmp_path, check):
