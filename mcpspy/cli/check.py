@@ -37,8 +37,8 @@ _FAILED = 2
 """The exit status where a bug of ours kept something from being judged, whatever else was found."""
 SMALL = 1 << 18
 """Bytes that one process has checked before others have started."""
-_OFTEN = gc.get_threshold()
-_SELDOM = (10_000, 10, 100)
+GC_OFTEN = gc.get_threshold()
+GC_SELDOM = (10_000, 10, 100)
 """When the garbage collector looks for cycles of objects: in captures of HTTP, where each exchange is one and keeps its
 frames in memory, whatever their size, and in those of stdio, where few are."""
 
@@ -133,7 +133,7 @@ def _check(
     lock: Lock | None,
     form: str,
 ) -> Checked:
-    gc.set_threshold(*(_SELDOM if Capture(path).header.transport == "stdio" else _OFTEN))
+    gc.set_threshold(*(GC_SELDOM if Capture(path).header.transport == "stdio" else GC_OFTEN))
     show = FORMATS[form].shows_frames
     return check(path, revision, clients=clients, expected=expected, lock=lock, show=show, read=advance)
 

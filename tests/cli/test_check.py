@@ -427,7 +427,7 @@ def test_clients_are_named_in_several_processes_too(tmp_path, check, monkeypatch
 def test_garbage_is_seldom_collected_only_where_exchanges_are_none(tmp_path, check, monkeypatch, transport, seldom):
     """Over HTTP an exchange is a cycle of objects: thousands of them would be kept, with frames of megabytes."""
     often, told = (700, 10, 10), []
-    monkeypatch.setattr("mcpspy.cli.check._OFTEN", often)
+    monkeypatch.setattr("mcpspy.cli.check.GC_OFTEN", often)
     monkeypatch.setattr(gc, "set_threshold", lambda *threshold: told.append(threshold))
     writer = begin(tmp_path / "a", transport=transport)
     finish(writer, 1)
