@@ -5,11 +5,10 @@ tables are made here.
 """
 
 import argparse
-import importlib
 from collections.abc import Iterator
 
-from mcpspy.cli.arguments import Parser
-from mcpspy.cli.commands import COMMANDS, GROUPS
+from mcpspy.cli.commands import GROUPS
+from mcpspy.cli.completion_table import declared_actions, help_of, parser_of
 from mcpspy.cli.wrap import HELP
 
 _TITLE = """\
@@ -46,28 +45,22 @@ def document() -> str:
             if command.name == "wrap":  # which parses its options itself
                 parts.append(f"```text\n{HELP.strip()}\n```\n")
             else:
-                parts += _sections(_parser(command.name))
+                parts += _sections(parser_of(command.name))
     return "\n".join(parts)
-
-
-def _parser(name: str) -> argparse.ArgumentParser:
-    parser = Parser(prog=f"mcpspy {name}")
-    importlib.import_module(f"mcpspy.cli.{COMMANDS[name].module or name}").arguments(parser)
-    return parser
 
 
 def _sections(parser: argparse.ArgumentParser) -> Iterator[str]:
     """The synopsis, the description and the options of a command, then of its subcommands."""
-    actions = [action for action in parser._actions if action.help != argparse.SUPPRESS]  # noqa: SLF001
+    actions = list(declared_actions(parser))
     options = [it for it in actions if it.option_strings and it.option_strings[0] not in _OWN_HELP]
     inner = next((it for it in actions if it.nargs == argparse.PARSER), None)
     yield f"```text\n{_synopsis(parser, options, actions)}\n```\n"
     if parser.description:
         yield parser.description + "\n"
     rows = [
-        f"| `{_cell(_placeholder(it))}` | {_cell(_words(it))} |" for it in actions if not it.option_strings and it.help
+        f"| `{_cell(_placeholder(it))}` | {_cell(help_of(it))} |" for it in actions if not it.option_strings and it.help
     ]
-    rows += [f"| `{_cell(_option(it))}` | {_cell(_words(it))} |" for it in options]
+    rows += [f"| `{_cell(_option(it))}` | {_cell(help_of(it))} |" for it in options]
     if rows and inner is None:
         yield "\n".join(["| option | effect |", "|---|---|", *rows]) + "\n"
     if inner is not None and isinstance(inner.choices, dict):
@@ -94,10 +87,6 @@ def _placeholder(action: argparse.Action) -> str:
 def _option(action: argparse.Action) -> str:
     names = ", ".join(action.option_strings)
     return names if action.nargs == 0 else f"{names} {action.metavar or action.dest.upper()}"
-
-
-def _words(action: argparse.Action) -> str:
-    return (action.help or "").replace("%(default)s", str(action.default)).replace("%%", "%")
 
 
 def _cell(text: str) -> str:

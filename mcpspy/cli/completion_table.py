@@ -63,9 +63,14 @@ def _terms() -> dict[str, str]:
 def _declared(name: str) -> dict[str, Any]:
     if name == "wrap":  # which parses its options itself
         return _from_help(HELP)
+    return _node(parser_of(name))
+
+
+def parser_of(name: str) -> Parser:
+    """The parser of a command, with all that the command declares; `wrap` has none."""
     parser = Parser(prog=f"mcpspy {name}")
     importlib.import_module(f"mcpspy.cli.{COMMANDS[name].module or name}").arguments(parser)
-    return _node(parser)
+    return parser
 
 
 def _from_help(text: str) -> dict[str, Any]:
@@ -83,7 +88,7 @@ def _from_help(text: str) -> dict[str, Any]:
 
 def _node(parser: argparse.ArgumentParser) -> dict[str, Any]:
     node: dict[str, Any] = {"options": {}, "help": {}, "positionals": [], "many": False}
-    for action in _actions(parser):
+    for action in declared_actions(parser):
         if isinstance(action.choices, dict) and action.nargs == argparse.PARSER:
             node["commands"] = {
                 name: _node(inner) | {"text": _short(inner.description or "")} for name, inner in action.choices.items()
@@ -91,7 +96,7 @@ def _node(parser: argparse.ArgumentParser) -> dict[str, Any]:
         elif action.option_strings:
             for option in action.option_strings:
                 node["options"][option] = None if action.nargs in (0, "?") else _value(action)
-                node["help"][option] = _text(action)
+                node["help"][option] = _short(help_of(action))
         else:
             node["positionals"].append(_value(action))
             node["many"] = action.nargs in ("*", "+")
@@ -100,7 +105,8 @@ def _node(parser: argparse.ArgumentParser) -> dict[str, Any]:
     return node
 
 
-def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+def declared_actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """What a parser takes, without what its help leaves out."""
     yield from (action for action in parser._actions if action.help != argparse.SUPPRESS)  # noqa: SLF001
 
 
@@ -111,8 +117,9 @@ def _value(action: argparse.Action) -> str | Mapping[str, str]:
     return _PLACEHOLDERS.get(str(action.metavar), {})
 
 
-def _text(action: argparse.Action) -> str:
-    return _short((action.help or "").replace("%(default)s", str(action.default)))
+def help_of(action: argparse.Action) -> str:
+    """The help of an option or argument."""
+    return (action.help or "").replace("%(default)s", str(action.default)).replace("%%", "%")
 
 
 def _short(text: str) -> str:
