@@ -27,13 +27,16 @@ def main(folder: str, argv: list[str]) -> None:
     facts = _facts(environ)
     with open(os.path.join(folder, "facts"), "w", encoding="utf-8") as file:
         json.dump(facts, file)
+    held, mask = _hold_signals()
     pipes = [os.pipe() for _ in range(3)]
     server = os.fork()
     if server == 0:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         _become(argv, environ, (pipes[0][0], pipes[1][1], pipes[2][1]))
     for end in (pipes[0][0], pipes[1][1], pipes[2][1]):
         os.close(end)
-    _forward_signals(server, os.path.join(folder, "signals"))
+    signals = (held, server, os.path.join(folder, "signals"))
+    threading.Thread(target=_forward_signals, args=signals, daemon=True).start()
     ways = ((0, pipes[0][1], "stdin"), (pipes[1][0], 1, "stdout"), (pipes[2][0], 2, "stderr"))
     pumps = [
         threading.Thread(target=_pump, args=(source, target, os.path.join(folder, name)), daemon=True)
@@ -129,21 +132,30 @@ def _become(argv: list[str], environ: dict[bytes, bytes], streams: tuple[int, in
         os._exit(_NOT_FOUND)
 
 
-def _forward_signals(server: int, path: str) -> None:
+def _hold_signals() -> tuple[set[signal.Signals], set[int]]:
+    """Block the signals that are forwarded, in all threads to come; returns them, and the mask as it was before.
+
+    They are waited for by a thread of their own. A handler would run in the main thread only, and not while that thread
+    waits for the server to end: a signal that came just before this wait would go unnoticed until the server ends.
+    """
+    numbers = {getattr(signal, name) for name in _NOTED}
+    held = {number for number in numbers if signal.getsignal(number) != signal.SIG_IGN}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+    for number in held:  # what is ignored by default may be dropped, even while it is blocked (POSIX, 2.4.1)
+        signal.signal(number, lambda *_: None)
+    return held, before
+
+
+def _forward_signals(held: set[signal.Signals], server: int, path: str) -> None:
     """Write down each signal that comes, and send it to the server."""
     noted = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-
-    def note(number: int, _: object) -> None:
+    while True:
+        number = signal.sigwait(held)
         os.write(noted, f"{_name(number)}\n".encode())
         try:
             os.kill(server, number)
         except OSError:  # it has ended
             pass
-
-    for name in _NOTED:
-        number = getattr(signal, name)
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, note)
 
 
 def _pump(source: int, target: int, path: str) -> None:
@@ -169,7 +181,7 @@ def _die_by(number: int) -> None:
     if number not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
-    os.kill(os.getpid(), number)
+    signal.raise_signal(number)  # to this thread: another one waits for signals of the process
 
 
 if __name__ == "__main__":

@@ -47,6 +47,24 @@ def test_a_signal_is_written_down_and_reaches_the_server(started):
     assert (folder / "end").read_text() == str(-signal.SIGTERM)
 
 
+def test_no_signal_is_lost_however_soon_it_follows_the_last(started):
+    """Each is sent while the probe is still busy with the one before."""
+    program = """if True:
+        import signal
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+        for _ in range(300):
+            print('ready', flush=True)
+            signal.sigwait([signal.SIGUSR1])
+    """
+    process, folder = started(program)
+    with process:
+        for _ in range(300):
+            assert process.stdout.readline() == b"ready\n"
+            process.send_signal(signal.SIGUSR1)
+        assert process.wait() == 0
+    assert (folder / "signals").read_text() == "SIGUSR1\n" * 300
+
+
 def test_the_start_is_written_down(started):
     process, folder = started(
         "import os; print(os.environ.get('GREETING'), os.environ.get('LC_CTYPE'))", env={"GREETING": "é"}
