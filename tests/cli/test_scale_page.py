@@ -1,41 +1,22 @@
-"""The commands of docs/scale.md: each is one that mcpspy has, and all of them run, one after the other."""
+"""The commands of docs/scale.md run, one after the other. That mcpspy has them: tests/test_documented_commands.py."""
 
-import importlib
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
-from mcpspy.cli.arguments import Parser
-from mcpspy.cli.wrap import HELP
 from tests.cli.test_replay import SESSION
 from tests.replay import scripts
 from tests.telemetry.collector import Collector
 
 PAGE = (Path(__file__).parents[2] / "docs" / "scale.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"(?ms)^```sh\n(.*?)^```", PAGE)
-COMMANDS = [shlex.split(line) for line in re.findall(r"\bmcpspy (.+)", "\n".join(BLOCKS))]
 ASKED = "".join(line.partition("> ")[2] + "\n" for line in SESSION.splitlines() if "> {" in line)
 LIMIT = 60  # seconds
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_each_command_is_one_that_there_is(command):
-    name, *arguments = command
-    if name == "wrap":  # it parses its options itself
-        options = [it for it in arguments[: arguments.index("--")] if it.startswith("-")]
-        assert options
-        assert all(f"{option} " in HELP for option in options)
-        return
-    parser = Parser(prog=name)
-    importlib.import_module(f"mcpspy.cli.{name}").arguments(parser)
-    parser.parse(arguments, Namespace(command=name))
 
 
 @pytest.mark.field
