@@ -30,7 +30,7 @@ from tests.transcript import capture
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^( *)```(?:(sh|bash)|console)\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
-COMMAND = re.compile(r"""(?:^|[\s(]|venv/bin/|-m )mcpspy(?![^\s)"])(.*)""")
+COMMAND = re.compile(r"""(?:^|[\s(]|venv/bin/)mcpspy(?![^\s)"])(.*)""")
 END = re.compile(r"""\s+(?:#|\||&&|\|\|)\s|\)"$""")
 LIMIT = 60  # seconds
 
@@ -232,6 +232,12 @@ def test_each_command_runs(command, place, mcpspy, monkeypatch):
     assert (status == 2) == (command in MISTAKES), (out, err)
     assert status in (0, 1, 2)
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("page", ["gate.md", "how-to/faults.md"])
+def test_the_first_gate_file_of_a_page_compiles(page, place, mcpspy):
+    (place / "faults.toml").write_text(toml(page, "[[gate]]"), encoding="utf-8")
+    assert mcpspy(words("show session.jsonl --gate faults.toml"))[0] == 0
 
 
 @pytest.mark.field
