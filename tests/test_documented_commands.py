@@ -98,6 +98,8 @@ APART = (
     "wrap -o tests/captures/weather.jsonl -- python -m weather_server",
     "wrap -o tests/captures/weather.jsonl -- python server.py",
 )
+NEVER_HERE = {"", "demo", "mcp", "mitm", "mock", "otel", "proxy", "run", "tui", "verify", "wrap"}
+"""Commands that serve until they are stopped, take over the process, or need peers: one of the tables must have them."""
 MISTAKES = {"show session.jsonl --filter 'metod:tools/call'"}
 """Commands that end with exit status 2, as their page shows."""
 MADE = {
@@ -240,6 +242,7 @@ def test_each_command_runs(command, place, mcpspy, monkeypatch):
     monkeypatch.setattr(drive, "GRACE", 0.2)
     monkeypatch.setattr(stdio, "PATIENCE", 0.5)
     arguments = words(command)
+    assert not {*arguments[:1], command} & NEVER_HERE, "put it into NOT_RUN, with the reason, or into APART"
     for file in set(arguments) & set(MADE) - {after for word, after in pairwise(arguments) if word == "-o"}:
         assert mcpspy(MADE[file])[0] == 0
     status, out, err = mcpspy(arguments)
