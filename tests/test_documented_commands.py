@@ -99,7 +99,7 @@ APART = (
     "wrap -o tests/captures/weather.jsonl -- python server.py",
 )
 NEVER_HERE = {"", "demo", "mcp", "mitm", "mock", "otel", "proxy", "run", "tui", "verify", "wrap"}
-"""Commands that serve until they are stopped, take over the process, or need peers: one of the tables must have them."""
+"""Commands that serve until they are stopped, take over the process, or need peers: a table must have them."""
 MISTAKES = {"show session.jsonl --filter 'metod:tools/call'"}
 """Commands that end with exit status 2, as their page shows."""
 MADE = {
