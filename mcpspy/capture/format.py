@@ -3,12 +3,13 @@
 Imported on the `wrap` path: nothing heavy here, and nothing of the package.
 """
 
+import sys
 import time
 
 try:
     import fcntl
-except ImportError:  # Windows: captures are never seen as live there
-    fcntl = None  # type: ignore[assignment]
+except ImportError:  # Windows
+    pass
 
 FORMAT = 1
 """The format number that this version writes; it has nothing to do with the version of the program."""
@@ -34,7 +35,7 @@ OWN_ID = "mcpspy-"
 
 def take(fd: int) -> bool:
     """Take the lock that marks a live capture; False if somebody holds it. Without locks every file is free."""
-    if fcntl is None:
+    if sys.platform == "win32":
         return True
     for _ in range(3):  # a viewer that looks whether the file is live holds a shared lock for a moment
         try:
@@ -49,7 +50,7 @@ def take(fd: int) -> bool:
 
 def is_live(fd: int, without_locks: bool = False) -> bool:
     """Whether somebody holds the lock on this file; `without_locks` is the answer where there are none."""
-    if fcntl is None:
+    if sys.platform == "win32":
         return without_locks
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)

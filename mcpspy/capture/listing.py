@@ -3,8 +3,9 @@
 import math
 import os
 import re
+import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,8 +17,8 @@ from mcpspy.text import plural
 
 try:
     import fcntl
-except ImportError:  # Windows: a file that is open there cannot be deleted anyway
-    fcntl = None  # type: ignore[assignment]
+except ImportError:  # Windows
+    pass
 
 
 HEADERS = 2000
@@ -149,17 +150,24 @@ def delete(listed: Listed) -> bool:
 
 def _delete(path: str) -> bool:
     try:
-        fd = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        return False
-    try:
-        if fcntl:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.unlink(path)
+        with _unused(path):
+            os.unlink(path)
     except (BlockingIOError, FileNotFoundError):
         return False
     except OSError as error:
         raise CaptureError(f"cannot delete {path}: {error.strerror}") from error
+    return True
+
+
+@contextmanager
+def _unused(path: str) -> Iterator[None]:
+    """Nobody else has a file locked. Raises BlockingIOError if somebody has."""
+    if sys.platform == "win32":  # which deletes no file that is open, be it by us
+        yield
+        return
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
     finally:
         os.close(fd)
-    return True

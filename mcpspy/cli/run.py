@@ -7,14 +7,16 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 
 from mcpspy.cli.output import say
 from mcpspy.errors import SpawnError, UsageError
+from mcpspy.process.command_line import command_line
 from mcpspy.process.ports import listening_place, to_dial
 from mcpspy.relay.mitm.authority import default, through
 from mcpspy.secrets.redactor import shown
 
-if os.name == "nt":
+if sys.platform == "win32":
     from mcpspy.process.child_windows import environment
 else:
     from mcpspy.process.child import environment
@@ -110,8 +112,9 @@ def heeds_proxies(major: int, minor: int) -> bool:
 
 def _become(argv: list[str], environ: dict[str, str]) -> int:
     try:
-        if os.name == "nt":  # exec would leave the terminal to two processes
-            return subprocess.call(argv, env=environ)
+        if sys.platform == "win32":  # exec would leave the terminal to two processes
+            program = shutil.which(argv[0], path=environ.get("PATH")) or argv[0]
+            return subprocess.call(command_line(argv, environ, program), env=environ)
         for name in ("SIGPIPE", "SIGXFSZ"):  # which Python ignores, and exec would pass on
             signal.signal(getattr(signal, name), signal.SIG_DFL)
         os.execvpe(argv[0], argv, environ)

@@ -168,7 +168,7 @@ def _signals_heeded() -> Iterator[None]:
         raise KeyboardInterrupt
 
     numbers = [getattr(signal, name) for name in _ENDING]
-    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # by nohup
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # by nohup
         numbers.remove(signal.SIGHUP)
     before = {number: signal.signal(number, interrupt) for number in numbers}
     try:

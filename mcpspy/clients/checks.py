@@ -102,7 +102,7 @@ def of_server(server: Server, machine: Machine, *, named: bool) -> Iterator[Chec
 def _held_back(server: Server, named: bool) -> list[Check]:
     """Why nothing of what the configuration says is run, which somebody else may have written."""
     client, start = server.found.client.name, f"to start it: mcpspy doctor {in_shell(server.name)}"
-    if os.name == "posix" and os.stat(server.found.path).st_uid != os.geteuid():
+    if sys.platform != "win32" and os.stat(server.found.path).st_uid != os.geteuid():
         return [Check(NOTE, "the configuration belongs to another user, so it was not started")]
     if server.disabled and not named:
         return [Check(NOTE, f"it is disabled in {client}, so it was not started", start)]

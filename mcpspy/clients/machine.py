@@ -49,7 +49,7 @@ def repository(folder: str) -> tuple[str, str]:
             return "", ""
         folder = above
     try:
-        if os.name == "posix" and os.stat(git).st_uid != os.geteuid():
+        if sys.platform != "win32" and os.stat(git).st_uid != os.geteuid():
             return "", ""
         return folder, folder if os.path.isdir(git) else _main(git, folder)
     except (OSError, ValueError):

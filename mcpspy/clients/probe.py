@@ -11,9 +11,11 @@ import json
 import os
 import queue
 import re
+import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections import deque
@@ -22,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from mcpspy import __version__
+from mcpspy.process.command_line import command_line
 from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS
 
 PATIENCE = 10.0
@@ -103,8 +106,8 @@ def _talk(
     before = {number: signal.signal(number, interrupt) for number in _INTERRUPTS}
     try:
         process = subprocess.Popen(
-            words, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(environ), cwd=cwd,
-            start_new_session=os.name == "posix",
+            _command(words, environ), stdin=pipe, stdout=pipe, stderr=pipe, env=dict(environ), cwd=cwd,
+            start_new_session=sys.platform != "win32",
         )  # fmt: skip
         assert process.stdout
         assert process.stderr
@@ -129,6 +132,13 @@ def _talk(
         raise KeyboardInterrupt
     answer.stderr = [line.decode(errors="replace") for line in list(said) if line]
     return answer
+
+
+def _command(words: Sequence[str], environ: Mapping[str, str]) -> str | Sequence[str]:
+    """What `Popen` takes; Windows runs scripts, such as npx, by `cmd.exe`."""
+    if sys.platform != "win32":
+        return words
+    return command_line(words, environ, shutil.which(words[0], path=environ.get("PATH")) or words[0])
 
 
 def _converse(
@@ -230,7 +240,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _signal(process: subprocess.Popen[bytes], name: str) -> None:
     try:
-        if os.name == "posix":
+        if sys.platform != "win32":
             os.killpg(process.pid, getattr(signal, name))
         else:
             process.kill()

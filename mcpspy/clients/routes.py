@@ -12,6 +12,7 @@ import ipaddress
 import json
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -25,7 +26,7 @@ from mcpspy.errors import ConfigError
 try:
     import fcntl
 except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+    pass
 
 PORT = 6278
 
@@ -231,15 +232,15 @@ def _alone() -> Iterator[None]:
     folder = home()
     try:
         make_directory(folder)
-        fd = os.open(folder, os.O_RDONLY) if fcntl else -1
+        fd = os.open(folder, os.O_RDONLY) if sys.platform != "win32" else -1
     except OSError as error:
         raise ConfigError(f"cannot write {_path()}: {error.strerror}") from error
     try:
-        if fcntl:
+        if sys.platform != "win32":
             fcntl.flock(fd, fcntl.LOCK_EX)
         yield
     finally:
-        if fcntl:
+        if sys.platform != "win32":
             os.close(fd)
 
 

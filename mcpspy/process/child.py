@@ -24,6 +24,9 @@ from _thread import allocate_lock
 
 from mcpspy.errors import SpawnError
 
+if sys.platform == "win32":
+    raise ImportError("mcpspy.process.child needs POSIX; child_windows is its counterpart for Windows")
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import IO
 
 from mcpspy.errors import SpawnError
+from mcpspy.process.command_line import command_line
 
 if sys.platform != "win32":  # for the type checker: what follows exists there only
     raise ImportError("child_windows is for Windows")
@@ -25,6 +26,8 @@ _JOB_EXTENDED_LIMITS = 9  # JobObjectExtendedLimitInformation
 _KILL_ON_JOB_CLOSE = 0x2000
 _EXTENDED_SIZE = 144 if sys.maxsize > 2**32 else 112  # of JOBOBJECT_EXTENDED_LIMIT_INFORMATION
 _LIMIT_FLAGS_OFFSET = 16  # of LimitFlags in it, on both
+
+_LOOK = 0.2  # seconds
 
 _kernel = ctypes.WinDLL("kernel32", use_last_error=True)
 _kernel.CreateJobObjectW.restype = ctypes.c_void_p
@@ -56,7 +59,9 @@ class WindowsChild:
         """Wait until the child has exited; returns its exit code. `interrupted` is called at Ctrl-C."""
         while self._process:
             try:
-                return self._process.wait()
+                return self._process.wait(_LOOK)
+            except subprocess.TimeoutExpired:  # Python's own signal handlers run between two waits only
+                pass
             except KeyboardInterrupt:  # the console has sent it to the child as well
                 if interrupted:
                     interrupted(signal.SIGINT)
@@ -99,21 +104,25 @@ def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) 
         return WindowsChild(
             None, SpawnError(f"cannot start {argv[0]!r}: not found{where}", "not found", SpawnError.NOT_FOUND)
         )
-    command: str | list[str] = [program, *argv[1:]]
-    if program.lower().endswith((".cmd", ".bat")):
-        command = f'{variables.get("COMSPEC", "cmd.exe")} /d /s /c "{_cmd_line([program, *argv[1:]])}"'
     pipe = subprocess.PIPE
     try:
+        command = command_line(argv, variables, program)
         flags = subprocess.CREATE_NEW_PROCESS_GROUP if apart else 0
         process = subprocess.Popen(
             command, stdin=pipe, stdout=pipe, stderr=pipe, env=variables, bufsize=0, creationflags=flags
+        )
+    except ValueError as error:
+        return WindowsChild(
+            None, SpawnError(f"cannot start {argv[0]!r}: {error}", str(error), SpawnError.NOT_EXECUTABLE)
         )
     except OSError as error:
         status = SpawnError.NOT_FOUND if error.errno == errno.ENOENT else SpawnError.NOT_EXECUTABLE
         return WindowsChild(
             None, SpawnError(f"cannot start {argv[0]!r}: {error.strerror}", str(error.strerror), status)
         )
-    _job = _kill_with_us(int(process._handle))  # noqa: SLF001 (there is no other way to it)
+    _job = _kill_with_us(int(getattr(process, "_handle")))  # noqa: B009 (private, and known on Windows only)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # `wrap` has come so far: now the server decides
+        signal.signal(signal.SIGINT, lambda *_: None)
     return WindowsChild(process, None)
 
 
@@ -129,8 +138,9 @@ def die_by(number: int) -> None:
     """Do nothing: no process here dies by a signal."""
 
 
-def _take(stream: IO[bytes]) -> int:
+def _take(stream: IO[bytes] | None) -> int:
     """Our own descriptor for a stream that `Popen` made: it must not be closed with the object."""
+    assert stream
     fd = os.dup(stream.fileno())
     stream.close()
     return fd
@@ -145,13 +155,3 @@ def _kill_with_us(process: int) -> int | None:
     _kernel.SetInformationJobObject(ctypes.c_void_p(job), _JOB_EXTENDED_LIMITS, limits, _EXTENDED_SIZE)
     _kernel.AssignProcessToJobObject(ctypes.c_void_p(job), ctypes.c_void_p(process))
     return job
-
-
-def _cmd_line(argv: list[str]) -> str:
-    """A command line for `cmd /c`: quoted for the program, then every character that cmd would act on escaped.
-
-    cmd reads `%` and `!` even inside quotes, and ends a quoted part at any `"`, so quoting alone is not enough
-    (CVE-2024-27980).
-    """
-    line = subprocess.list2cmdline(argv)
-    return "".join("^" + character if character in '()%!^"<>&|' else character for character in line)

@@ -21,6 +21,9 @@ import os
 import sys
 import time
 
+if sys.platform == "win32":
+    raise ImportError("mcpspy.process.witness needs POSIX: it tells signals apart")
+
 _SECOND_LOOK = 0 if sys.platform == "linux" else 0.0005  # seconds until the witness looks again
 _PATIENCE = 200  # milliseconds to wait for an answer, which takes 10 µs unless the witness is stopped
 

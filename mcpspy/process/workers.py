@@ -122,7 +122,7 @@ def _workers(work: Work[Any], number: int) -> Iterator[list[_Worker]]:
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
     """Keep Ctrl-C waiting while workers are started: each is to ignore it from its first moment on."""
-    if not hasattr(signal, "pthread_sigmask"):
+    if sys.platform == "win32":
         yield
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 try:
     import fcntl
-except ImportError:  # Windows: there is no companion there
-    fcntl = None  # type: ignore[assignment]
+except ImportError:  # Windows
+    pass
 
 _POLL = 0.02  # seconds between two looks at the capture, or at stderr
 _UNREAD = 4096  # bytes in the pipe from which on the client is not keeping up

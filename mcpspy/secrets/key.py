@@ -30,7 +30,7 @@ def _make(path: str) -> None:
     """Put a whole key at `path` at once: several servers may start in the same moment."""
     make_directory(os.path.dirname(path))
     draft = f"{path}-{os.getpid()}-{os.urandom(4).hex()}"
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
     try:
         os.write(fd, os.urandom(32))
     finally:

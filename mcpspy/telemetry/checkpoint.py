@@ -10,6 +10,7 @@ One small file for each capture and endpoint, written anew after each batch, in 
 """
 
 import os
+import sys
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from mcpspy.errors import UsageError
 try:
     import fcntl
 except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+    pass
 
 
 Place = tuple[int, int]
@@ -88,7 +89,7 @@ class Claims:
 
     def take(self, path: str) -> bool:
         """Take the capture with the checkpoint at `path`; False if another process has it."""
-        if fcntl is None:
+        if sys.platform == "win32":
             return True
         try:
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte(path))
@@ -100,7 +101,7 @@ class Claims:
 
     def release(self, path: str) -> None:
         """Other processes may send the capture."""
-        if fcntl is not None:
+        if sys.platform != "win32":
             with suppress(OSError):
                 fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _byte(path))
 

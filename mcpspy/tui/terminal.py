@@ -18,6 +18,9 @@ from textual.drivers.linux_driver import LinuxDriver
 
 from mcpspy.tui.textual_internals import end_application, key_parser, write_to
 
+if sys.platform == "win32":
+    raise ImportError("mcpspy.tui.terminal needs POSIX; textual has a driver for Windows")
+
 _ESCAPE = 0.1  # seconds until an escape that nothing follows is a key
 _READ = 4096  # bytes
 

@@ -18,6 +18,9 @@ from typing import Self
 
 from mcpspy.process.child import spawn_error
 
+if sys.platform == "win32":
+    raise ImportError("mcpspy.contract.verify.launch needs POSIX: `mcpspy verify` does not run on Windows")
+
 ROOM = 64 << 20
 """Bytes that a process may write to a stream in one run."""
 _LINE = 64  # bytes that a line takes besides

@@ -15,6 +15,9 @@ import stat
 import sys
 import threading
 
+if sys.platform == "win32":
+    raise ImportError("mcpspy.contract.verify.probe needs POSIX: `mcpspy verify` does not run on Windows")
+
 _IGNORED_BY_PYTHON = [getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name)]
 _NOTED = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT")
 _DRAIN = 0.25  # seconds to read what the server left in its pipes, should somebody else hold them

@@ -11,6 +11,7 @@ ended as a whole. POSIX only.
 
 import _signal  # type: ignore[import-not-found]  # as `process.child`
 import os
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -28,6 +29,9 @@ from mcpspy.relay.reload.session import HOLDING, IDLING, REST, RUNNING, ReloadSe
 from mcpspy.relay.reload.streams import LineSource
 from mcpspy.relay.stdio.companion import Companion
 from mcpspy.relay.stdio.drain import drain
+
+if sys.platform == "win32":
+    raise ImportError("mcpspy.relay.reload.relay needs POSIX: `wrap --reload` does not run on Windows")
 
 AFTER_IDLE = 30.0
 """Seconds that `--reload-after idle` waits for running calls."""

@@ -12,6 +12,9 @@ import os
 import sys
 from _thread import allocate_lock, start_new_thread
 
+if sys.platform == "win32":
+    raise ImportError("mcpspy.relay.stdio.companion needs POSIX: `wrap --check` does not run on Windows")
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +63,10 @@ class Companion:
         if self._awake:
             self._spawned.acquire(timeout=_MOMENT)
         if self._pid is not None and not self._ended.acquire(timeout=max(seconds, 0)):
-            os.kill(self._pid, _signal.SIGKILL)  # not reaped, so the pid is still its own
+            try:
+                os.kill(self._pid, _signal.SIGKILL)  # not reaped, so the pid is still its own (but see `_await`)
+            except ProcessLookupError:
+                return
             self._ended.acquire(timeout=_MOMENT)
 
     def _live(self) -> None:
@@ -69,10 +75,18 @@ class Companion:
         try:
             self._pid = _spawn(self._path)
             self._spawned.release()
-            os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
+            _await(self._pid)
             self._ended.release()
         except Exception as error:  # whatever it is, it concerns the check alone
             self._say(f"cannot check what passes ({type(error).__name__}: {error}); traffic goes on")
+
+
+def _await(pid: int) -> None:
+    """Wait until a process has ended, and leave its pid its own where the system can: macOS since Python 3.13."""
+    if hasattr(os, "waitid"):
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    else:
+        os.waitpid(pid, 0)
 
 
 def _spawn(path: str) -> int:

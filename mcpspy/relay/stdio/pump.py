@@ -18,6 +18,7 @@ Imported on the `wrap` path: nothing heavy here.
 """
 
 import os
+import sys
 import time
 from _thread import allocate_lock
 
@@ -229,6 +230,7 @@ def wait_for(fd: int, what: str) -> None:
     """Wait until a descriptor that others made non-blocking is ready."""
     import select
 
-    poll = select.poll()
-    poll.register(fd, select.POLLIN if what == "read" else select.POLLOUT)
-    poll.poll()
+    if sys.platform != "win32":  # where no pipe is ever non-blocking
+        poll = select.poll()
+        poll.register(fd, select.POLLIN if what == "read" else select.POLLOUT)
+        poll.poll()

@@ -116,7 +116,12 @@ def run(
         return gating.status
     if code < 0:
         die_by(-code)
-    return code if code >= 0 else 128 - code
+    return exit_argument(code) if code >= 0 else 128 - code
+
+
+def exit_argument(status: int) -> int:
+    """What `os._exit` takes for an exit status: Windows has statuses above 2^31, such as 0xC000013A after Ctrl-C."""
+    return status - (1 << 32) if status >= 1 << 31 else status
 
 
 class _Gating:
@@ -172,7 +177,10 @@ def _watch(recording: "Recording", gating: _Gating) -> "Watch | None":
 
 
 def _companion(recording: "Recording") -> "Companion | None":
-    """Who checks what is recorded; nobody where nothing is recorded, or no thread can be had."""
+    """Who checks what is recorded; nobody where nothing is recorded, on Windows, or if no thread can be had."""
+    if sys.platform == "win32":
+        say_aside("--check does not run on Windows; traffic goes on: run 'mcpspy check' on the capture")
+        return None
     from mcpspy.relay.stdio.companion import Companion
 
     try:

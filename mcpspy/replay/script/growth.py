@@ -10,6 +10,7 @@ that, so none loses what another has added, and what one left that was killed wh
 import glob
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -24,7 +25,7 @@ from mcpspy.wire.jsonrpc import Request
 try:
     import fcntl
 except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+    pass
 
 
 def beside(capture: str) -> str:
@@ -63,7 +64,9 @@ def take_in(capture: str, say: Callable[[str], None]) -> int:
 
 def _discard_unfinished(target: str) -> None:
     """Remove new files that somebody was killed over, with the lock held; without locks they may be in use."""
-    for path in glob.glob(f"{glob.escape(target)}.{'[0-9a-f]' * 8}.new*") if fcntl else ():
+    if sys.platform == "win32":
+        return
+    for path in glob.glob(f"{glob.escape(target)}.{'[0-9a-f]' * 8}.new*"):
         with suppress(OSError):
             os.unlink(path)
 
@@ -116,7 +119,7 @@ def _add(target: str, added: list[str]) -> None:
 @contextmanager
 def _alone(folder: str) -> Iterator[None]:
     """Hold the lock of a directory; where the system has none, nothing."""
-    if fcntl is None:
+    if sys.platform == "win32":
         yield
         return
     try:

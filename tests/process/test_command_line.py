@@ -1,0 +1,43 @@
+"""Commands as Windows starts them; the lines are those that `cmd.exe` documents, and nobody has run them."""
+
+import pytest
+
+from mcpspy.process.command_line import command_line
+
+NPX = r"C:\Program Files\nodejs\npx.CMD"
+HEAD = r'cmd.exe /d /s /c "C:\Program^ Files\nodejs\npx.CMD'
+
+
+def test_a_program_is_started_with_its_words():
+    argv = ["python", "-c", 'print("a b")']
+    assert command_line(argv, {}, r"C:\python.exe") == [r"C:\python.exe", "-c", 'print("a b")']
+
+
+@pytest.mark.parametrize(
+    ("word", "line"),
+    [
+        ("-y", '^"-y^"'),
+        ("", '^"^"'),
+        ("a b", '^"a^ b^"'),
+        ("a&calc", '^"a^&calc^"'),
+        ("%PATH%", '^"^%PATH^%^"'),
+        ('{"a":1}', '^"{^"^"a^"^":1}^"'),
+        ("x\\", '^"x\\\\^"'),
+        ('\\"', '^"\\\\^"^"^"'),
+        ("C:\\a", '^"C:\\a^"'),
+    ],
+)
+def test_a_script_is_run_by_cmd_and_every_character_that_it_reads_is_escaped(word, line):
+    assert command_line(["npx", word], {}, NPX) == f'{HEAD} {line}"'
+
+
+def test_the_environment_names_the_shell():
+    line = command_line(["a"], {"COMSPEC": r"C:\Windows\system32\cmd.exe"}, "a.bat")
+    assert line == r'C:\Windows\system32\cmd.exe /d /s /c "a.bat"'
+
+
+@pytest.mark.parametrize("word", ["a\nb", "a\r"])
+def test_a_line_break_cannot_be_passed_to_a_script(word):
+    with pytest.raises(ValueError, match="line break"):
+        command_line(["npx", word], {}, NPX)
+    assert command_line(["x", word], {}, "x.exe") == ["x.exe", word]
