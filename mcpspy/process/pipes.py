@@ -6,11 +6,12 @@ of its own.
 Imported on the `wrap` path: nothing heavy here.
 """
 
-import fcntl
 import sys
 
 if sys.platform == "win32":
     raise ImportError("mcpspy.process.pipes needs POSIX; child_windows has the same function for Windows")
+
+import fcntl
 
 _FIONREAD = 0x4004667F if sys.platform == "darwin" else 0x541B  # ioctl(2); `termios` has it, and takes 1 ms
 

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Self
 
-from mcpspy.process.child import spawn_error
-
 if sys.platform == "win32":
     raise ImportError("mcpspy.contract.verify.launch needs POSIX: `mcpspy verify` does not run on Windows")
+
+from mcpspy.process.child import spawn_error
 
 ROOM = 64 << 20
 """Bytes that a process may write to a stream in one run."""

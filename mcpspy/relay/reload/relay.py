@@ -18,6 +18,9 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Event, Thread
 
+if sys.platform == "win32":
+    raise ImportError("mcpspy.relay.reload.relay needs POSIX: `wrap --reload` does not run on Windows")
+
 from mcpspy.capture.format import RELOAD
 from mcpspy.errors import SpawnError
 from mcpspy.process.child import Child, die_by, spawn
@@ -29,9 +32,6 @@ from mcpspy.relay.reload.session import HOLDING, IDLING, REST, RUNNING, ReloadSe
 from mcpspy.relay.reload.streams import LineSource
 from mcpspy.relay.stdio.companion import Companion
 from mcpspy.relay.stdio.drain import drain
-
-if sys.platform == "win32":
-    raise ImportError("mcpspy.relay.reload.relay needs POSIX: `wrap --reload` does not run on Windows")
 
 AFTER_IDLE = 30.0
 """Seconds that `--reload-after idle` waits for running calls."""
