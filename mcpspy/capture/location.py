@@ -15,7 +15,7 @@ SUFFIX = ".jsonl"
 # Words that start or fetch a server but do not say which one it is.
 _LAUNCHERS = frozenset(
     "npx npm pnpm pnpx yarn bunx bun deno node tsx ts-node uvx uv pipx poetry pdm hatch rye conda mamba python"
-    " python3 py cmd cmd.exe powershell pwsh docker podman sh bash zsh env sudo nice timeout mise exec run dlx x tool"
+    " python3 py cmd powershell pwsh docker podman sh bash zsh env sudo nice timeout mise exec run dlx x tool"
     " start".split()
 )
 # Options of those launchers whose next word is their value.
@@ -64,7 +64,8 @@ def server_name(argv: "Sequence[str]", redacted: "Sequence[str]") -> str:
             skip = word in _VALUED
         elif word == clean and "://" not in word and "=" not in word:
             base = os.path.basename(word.rstrip("/\\").replace("\\", "/"))
-            if base and base.lower() not in _LAUNCHERS and not (index == 0 and base.startswith("python")):
+            plain = base.lower().removesuffix(".exe").removesuffix(".cmd")  # as Windows has them
+            if base and plain not in _LAUNCHERS and not (index == 0 and base.startswith("python")):
                 return printable_name(base)
     return printable_name(os.path.basename(redacted[0])) if redacted else "server"
 

@@ -1,13 +1,26 @@
-"""How Windows starts a command: what is found on PATH, and quoted for who reads it. Pure functions, for any platform.
+"""Commands as text: the words of one, and how Windows starts one. Pure functions, for any platform.
 
 `npx`, `uvx` and others are scripts there (`npx.cmd`). Only `cmd.exe` runs those, and it reads `%`, `!`, `&` and others
 even where the program's own rules would quote them (CVE-2024-27980).
 """
 
+import shlex
 from collections.abc import Mapping, Sequence
 
 _SCRIPTS = (".cmd", ".bat")
 _READ_BY_CMD = frozenset("()[]%!^\"`<>&|;,= *?'\t")
+
+
+def words_of(text: str, platform: str) -> list[str]:
+    """The words of a command that a person has written; `platform` is as `sys.platform`. Raises ValueError.
+
+    On Windows a backslash separates folders, and only double quotes keep words together.
+    """
+    if platform != "win32":
+        return shlex.split(text)
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=False)
+    lexer.whitespace_split, lexer.commenters, lexer.escape, lexer.quotes = True, "", "", '"'
+    return list(lexer)
 
 
 def command_line(argv: Sequence[str], environ: Mapping[str, str], program: str) -> str | list[str]:

@@ -45,6 +45,8 @@ def name(*argv):
         ("npx --token hunter2 real-server", "real-server"),
         ("npx sk-abcdef123 real-server", "real-server"),
         ("C:\\tools\\weather.exe", "weather.exe"),
+        ("C:\\nodejs\\npx.CMD -y @scope/server", "server"),
+        ("C:\\Python\\python.exe C:\\srv\\server.py", "server.py"),
         ("/srv/weather/", "weather"),
         ("npx", "npx"),
         ("python", "python"),

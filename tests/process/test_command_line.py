@@ -2,10 +2,31 @@
 
 import pytest
 
-from mcpspy.process.command_line import command_line
+from mcpspy.process.command_line import command_line, words_of
 
 NPX = r"C:\Program Files\nodejs\npx.CMD"
 HEAD = r'cmd.exe /d /s /c "C:\Program^ Files\nodejs\npx.CMD'
+
+
+@pytest.mark.parametrize(
+    ("text", "posix", "windows"),
+    [
+        ("code -w", ["code", "-w"], ["code", "-w"]),
+        ("", [], []),
+        (r'"C:\Program Files\a.exe" -w', [r"C:\Program Files\a.exe", "-w"], [r"C:\Program Files\a.exe", "-w"]),
+        (r"C:\bin\vi.exe", ["C:binvi.exe"], [r"C:\bin\vi.exe"]),
+        ("it's", None, ["it's"]),
+        ('a "b', None, None),
+        ("a # b", ["a", "#", "b"], ["a", "#", "b"]),
+    ],
+)
+def test_the_words_of_a_command_are_those_of_the_platform(text, posix, windows):
+    for platform, words in (("linux", posix), ("darwin", posix), ("win32", windows)):
+        if words is None:
+            with pytest.raises(ValueError, match="No closing quotation"):
+                words_of(text, platform)
+        else:
+            assert words_of(text, platform) == words
 
 
 def test_a_program_is_started_with_its_words():

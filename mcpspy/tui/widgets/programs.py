@@ -1,10 +1,10 @@
 """Programs of the person's own that a text is opened in."""
 
 import os
-import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, suppress
@@ -13,6 +13,7 @@ from typing import Protocol
 from textual.app import SuspendNotSupported
 
 from mcpspy.errors import UsageError
+from mcpspy.process.command_line import words_of
 from mcpspy.text import printable
 
 
@@ -42,7 +43,7 @@ def pager_command(environ: Mapping[str, str]) -> list[str]:
 def _command(environ: Mapping[str, str], name: str) -> list[str]:
     """The words of a variable of the environment; none where it is empty. Raises UsageError."""
     try:
-        return shlex.split(environ.get(name) or "")
+        return words_of(environ.get(name) or "", sys.platform)
     except ValueError as error:
         shown = printable(environ[name], 60)
         raise UsageError(f"${name} is malformed: {str(error).lower()} in {shown}") from None
