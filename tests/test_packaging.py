@@ -98,6 +98,7 @@ def test_each_installs_into_a_fresh_environment_and_runs(built, tmp_path, kind):
     script = python.parent / "mcpspy"
     assert run(script, "--version") == run(python, "-m", "mcpspy", "--version") == f"mcpspy {__version__}\n"
     assert "not installed (mcpspy[sql])" in run(script, "--version", "--verbose")
+    assert run(python, "-m", "mcpspy", "--help").startswith("usage: mcpspy")
     assert "tools/call get_forecast" in run(script, "demo")
     (capture,) = (tmp_path / "captures").iterdir()
     assert "tools/arguments" in run(script, "check", "--fail-on", "never", capture)

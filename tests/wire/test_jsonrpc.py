@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcpspy.json_values import Number
-from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result, parse
+from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result, _is_deeper, parse
 
 BIG = 12345678901234567890123  # 23 digits: no double holds it
 
@@ -181,7 +181,7 @@ def test_a_batch_gives_its_messages_in_order():
         (b'{"id":1,"method":"\\ud800"}', "a lone surrogate, NaN, an infinity"),
         (b'{"id":1,"method":"x","params":NaN}', "a lone surrogate, NaN, an infinity"),
         (b'{"id":1,"method":"x","params":-Infinity}', "a lone surrogate, NaN, an infinity"),
-        (b'{"id":1,"method":"x","params":' + b"9" * 5000 + b"}", "a number or nesting beyond the usual limits"),
+        (b'{"id":1,"method":"x","params":' + b"9" * 5000 + b"}", "a number beyond the usual limits"),
     ],
 )
 def test_what_only_lenient_peers_take_is_decoded_and_says_so(raw, refused):
@@ -215,6 +215,22 @@ def test_nesting_of_any_depth_never_raises(frame, depth):
     assert parse(raw)
     assert parse(raw[:-1])  # unbalanced
     assert parse(raw.replace(b"[", b'{"a":').replace(b"]", b"}"))
+
+
+@pytest.mark.parametrize("depth", [1025, 1200, 5000, 100_000])
+@pytest.mark.parametrize(("opening", "closing"), ["[]", ('{"a":[', "]}")])
+def test_nesting_beyond_the_usual_limit_is_refused_whatever_python_could_decode(opening, closing, depth):
+    """Python 3.11 decodes 994 levels, 3.13 ten times as many."""
+    params = opening * depth + closing * depth
+    body = one(f'{{"id":1,"method":"x","params":[NaN,{params}]}}'.encode())
+    assert body.reason == "nested too deeply to decode"
+
+
+@pytest.mark.parametrize(("levels", "deeper"), [(3, False), (2, True), (0, True)])
+def test_a_level_is_an_array_or_an_object(levels, deeper):
+    for value in ({"a": [1, {}]}, [[], [{"a": 1}, [[]]][:1]]):
+        assert _is_deeper(value, levels) == deeper
+    assert not _is_deeper("text", 0)
 
 
 def test_an_integer_of_10_000_digits_keeps_them():
