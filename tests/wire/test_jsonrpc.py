@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcpspy.json_values import Number
-from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result, _is_deeper, parse
+from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result, parse
 
 BIG = 12345678901234567890123  # 23 digits: no double holds it
 
@@ -224,13 +224,6 @@ def test_nesting_beyond_the_usual_limit_is_refused_whatever_python_could_decode(
     params = opening * depth + closing * depth
     body = one(f'{{"id":1,"method":"x","params":[NaN,{params}]}}'.encode())
     assert body.reason == "nested too deeply to decode"
-
-
-@pytest.mark.parametrize(("levels", "deeper"), [(3, False), (2, True), (0, True)])
-def test_a_level_is_an_array_or_an_object(levels, deeper):
-    for value in ({"a": [1, {}]}, [[], [{"a": 1}, [[]]][:1]]):
-        assert _is_deeper(value, levels) == deeper
-    assert not _is_deeper("text", 0)
 
 
 def test_an_integer_of_10_000_digits_keeps_them():
