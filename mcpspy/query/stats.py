@@ -40,7 +40,7 @@ class ServerUse:
     errors: int = 0
     """Requests of its clients that were answered by an error or a tool's error."""
     found: int = 0
-    """How often something was found in its sessions, whoever is to blame."""
+    """How often something was found in its sessions, on either side."""
     latencies: Latencies = field(default_factory=Latencies)
     """Those of all these requests."""
     times: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WAITED, 0))

@@ -1,9 +1,9 @@
 """One channel of HTTP: a body, an event stream, or one direction of a WebSocket, with its content coding undone.
 
-Where a coding cannot be undone, the bytes from there on are recorded as they came, and the close says why. A body that
-may hold secrets is recorded as one frame without them, or withheld. Whatever was exchanged where, a body of at most
-64 KiB that is a form, or JSON that is not a message of JSON-RPC, is searched for secrets (A-08): logins are not only at
-the usual paths.
+If a body cannot be decoded, the bytes from there on are recorded as received, and the close record has the reason. A
+body that may hold secrets is recorded as one frame without them, or redacted as a whole. For every path, a body of at
+most 64 KiB that is a form, or JSON that is not a message of JSON-RPC, is searched for secrets (A-08): logins are not
+only at the usual paths.
 """
 
 from typing import TYPE_CHECKING, Any

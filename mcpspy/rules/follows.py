@@ -2,8 +2,8 @@
 
 `FOLLOWS`: a general rule, and those that say the same of the same part of a message, only better; then the general one
 is left out. `FOLLOWS_FROM_LOCK`: the same for what a lock shows, which the judge does not know. `UNFIT` and
-`LOST_ANSWER` explain why a request has no answer: it was faulty itself, and then whoever does not answer it is not to
-blame; or its answer was, and then that has a finding already.
+`LOST_ANSWER` explain why a request has no answer: either the request is faulty, and then the peer that does not answer
+it is not at fault; or its answer is faulty, and then the answer has a finding already.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -128,7 +128,7 @@ def _follows(rule: Rule, fault: Fault, causes: Mapping[tuple[str, int], _Places]
 
 
 def explained(finding: Finding, message: Judged) -> Iterator[int]:
-    """The line numbers of the requests of which a finding about a message explains that they have no answer."""
+    """The line numbers of the requests whose missing answer is explained by a finding about a message."""
     if finding.rule in UNFIT:
         yield finding.frame
     if finding.rule in LOST_ANSWER:

@@ -70,7 +70,7 @@ class ContentLength(StatefulCheck):
             yield Fault("messages are framed by Content-Length headers; expected one message a line")
 
     def frames(self, message: Message) -> bool:
-        """Whether the message came on a channel with that framing, and is a part of it: nothing else is said of it."""
+        """Whether the message came on a channel with that framing, and is a part of it: it gets no other finding."""
         raw = message.frame.raw[-_HEADER:]
         return message.ch in self._channels and (message.frame.cut or _FRAMED.search(raw) is not None)
 
@@ -140,7 +140,7 @@ class MultilineJson(StatefulCheck):
         yield Fault(f"one message is spread over {len(spread.lines)} lines", at=first, related=related)
 
     def holding(self, message: Message) -> Spread | None:
-        """The lines of which a message is the latest."""
+        """The lines whose latest message is this one."""
         spread = self._spreads.get(message.ch)
         return spread if spread and spread.lines[-1] is message else None
 

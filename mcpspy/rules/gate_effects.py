@@ -1,17 +1,17 @@
 """No finding blames a peer for what a gate did.
 
-The theory. A peer answers for the bytes that it sent, and for nothing that it had to do because of what it received. So
-a finding is left out if a frame of its evidence, which the blamed peer received and did not send, was changed, dropped,
-repeated, held or made by a gate; or if the frame that it is about is one of ours. What a rule knows of a session and
-does not name as evidence (what was agreed on, what was listed) is looked for in what the peer received of that kind. A
-frame that only went later, or twice, explains what depends on times and on the order of messages, and nothing else; a
-request that was edited and is still for the same method and name explains what its answer says in no other way.
+A peer answers for the bytes that it sent, and for nothing that it had to do because of what it received. So a finding
+is left out if a frame of its evidence, which the blamed peer received and did not send, was changed, dropped, repeated,
+held or made by a gate; or if the frame that it is about is one of ours. What a rule knows of a session and does not
+name as evidence (what was agreed on, what was listed) is looked for in what the peer received of that kind. A frame
+that only went later, or twice, explains what depends on times and on the order of messages, and nothing else; a request
+that was edited and is still for the same method and name explains what its answer says in no other way.
 
-A reload repeats what the peers have said, so of what it did only single frames explain anything, and to the client the
-handshake of the next server, of which it was told nothing.
+A reload repeats what the peers have said, so only single frames of a reload explain anything, and for the client the
+handshake of the next server, which the client does not see.
 
 Where it is not certain, nobody is blamed. A fault of the bytes themselves is never explained. Only acts are kept, and
-only the last of them: of a capture in which no gate acted nothing is looked at here.
+only the last of them: in a capture in which no gate acted, nothing is examined here.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from mcpspy.wire.sse import parse_event
 from mcpspy.wire.subject import subject
 
 ACTS = 1 << 16
-"""Frames of which it is remembered what a gate did."""
+"""The number of frames for which the act of a gate is remembered."""
 _NAMES = 4096  # gates whose actions are remembered
 _EDITED = 256  # of the last acts, those that are looked through for an id that a gate has made
 

@@ -193,7 +193,7 @@ class Judge:
             looking = tuple(rule for rule in looking if not rule.id.startswith(_ON_ORDER))
         if message.act:
             self._gates.note(message, message.act, history)
-            looking = () if message.act.made else looking  # nobody is to blame for what we made
+            looking = () if message.act.made else looking  # no peer is responsible for frames that we made
         faults: list[tuple[Rule, Fault]] = []
         for rule in looking:
             try:

@@ -1,4 +1,4 @@
-"""Rules about listings that come in pages, each of which gives the cursor of the next."""
+"""Rules about listings in pages; each page has the cursor of the next."""
 
 from collections.abc import Iterator
 from typing import ClassVar

@@ -170,7 +170,7 @@ def _unpaired(message: Message, history: SessionHistory) -> bool:
     if message.exchange is not None or _id(message).kind in ("null", "absent"):
         return False
     if (other(message.sender), _id(message)) in history.malformed:
-        return False  # what has that id is no message, and was answered all the same
+        return False  # the frame with that id is not a valid message, and still got an answer
     place = message.http
     if place is None or place.request is None:
         return not history.lossy

@@ -32,7 +32,7 @@ def aspects(message: Message, method: str | None, history: SessionHistory) -> tu
 
     - bytes: one object of ASCII text, not large, whole, with nothing in it that a rule looks for;
     - shape: exactly what its definition says, and no extension has more to say;
-    - meta: no `_meta`, and not `initialize`: nothing is said about revisions, progress or subscriptions;
+    - meta: no `_meta`, and not `initialize`: it has nothing about revisions, progress or subscriptions;
     - pairing: no response, or one to a request that waits for it, under its id;
     - handshake: the session has begun in order;
     - http: it came over something else;

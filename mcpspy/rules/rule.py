@@ -21,7 +21,7 @@ Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 Blame = Literal["client", "server", "sender", "responder"]
-"""Who is to blame for what a rule finds: one side, or whoever sent the message, or whoever did not answer it."""
+"""The side responsible for a finding: a fixed side, the sender of the message, or the peer that did not answer it."""
 _OTHER = {"client": "server", "server": "client", "sender": "receiver", "responder": "requester"}
 
 Aspect = Literal["bytes", "shape", "meta", "pairing", "handshake", "http", "direction"]
@@ -124,7 +124,7 @@ class Fault:
     pointer: str = ""
     related: tuple[int, ...] = ()
     blame: str | None = None
-    """Who is to blame, where that is not the sender."""
+    """The responsible side, if it is not the sender."""
     at: Judged | None = None
     """The message that is wrong, where it is an earlier one."""
     severity: Severity | None = None
@@ -177,7 +177,7 @@ class Rule:
     explanation: str
     """Two or three sentences: what is wrong, and what comes of it."""
     fix: str
-    """One or two sentences: what the side that is to blame changes."""
+    """One or two sentences: what the responsible side has to change."""
     meanwhile: str
     """The same for the other side: what it can do until then; empty if there is nothing useful."""
     blame: Blame
@@ -242,7 +242,7 @@ class Rule:
         return re.split(r"(?<=\.)\s", self.explanation, maxsplit=1)[0]
 
     def advice(self, blame: str | None = None) -> list[tuple[str, str]]:
-        """How to fix it: what the side to blame does, then the other; `blame` is that of a finding."""
+        """How to fix it: what the responsible side does, then the other; `blame` is that of a finding."""
         blame = blame or self.blame
         told = [(f"fix ({blame})", self.fix)]
         return [*told, (f"meanwhile ({_OTHER[blame]})", self.meanwhile)] if self.meanwhile else told

@@ -31,7 +31,7 @@ _UP_TO_META = ("", "/params", "/params/_meta")
 _MESSAGES = (Request, Notification, Result, Error)
 _EXTENSIBLE = (Request, Notification, Result)
 _EXTENDED = frozenset(method for extension in EXTENSIONS.values() for method, _ in extension.additions)
-"""The protocol's own methods of which extensions have more to say."""
+"""The protocol's own methods for which extensions define more."""
 
 
 Subject = tuple[str, Any, str]

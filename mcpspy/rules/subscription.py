@@ -94,7 +94,7 @@ def _listen(message: Message, history: SessionHistory) -> Listen | None:
 def unrequested(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Notifications that nobody asked for there; which resource it is about is not looked at: it may be a part of one.
 
-    Where the request is not recorded yet nothing is said.
+    There is no finding while the request is not recorded yet.
     """
     if not isinstance(message.body, Notification):
         return

@@ -33,8 +33,8 @@ def oauth_body(raw: bytes, mark: Mark) -> bytes | None:
 def login_body(raw: bytes, mark: Mark) -> bytes | None:
     """A whole body from anywhere else without its secrets; `raw` itself if it has none. Its size decides nothing here.
 
-    It may have secrets if it is a form, or JSON, an object or an array of objects, in none of which is the member
-    `jsonrpc`. None if it is too deeply nested to tell: then only its size may be recorded.
+    It may have secrets if it is a form, or if it is a JSON object or array of objects without a member `jsonrpc`. None
+    if it is too deeply nested to tell: then only its size may be recorded.
     """
     text = _text(raw)
     if _is_form(text):
@@ -58,7 +58,7 @@ def login_body(raw: bytes, mark: Mark) -> bytes | None:
 
 
 def _text(raw: bytes) -> str:
-    """The body as text; empty where it is none."""
+    """The body as text; empty if it is not text."""
     try:
         return raw.decode("utf-8-sig")
     except ValueError:

@@ -120,7 +120,7 @@ class Redactor:
         return clean
 
     def _headers(self, headers: "list[Any]", left: int) -> "list[Any]":
-        """Fields of a head, of which `left` characters are searched."""
+        """Fields of a head; at most `left` characters of them are searched."""
         if left >= len(headers) * (_LONGEST_REMEMBERED + _FIELD):  # all of them, if all are remembered
             fields: list[Any] = list(map(self._fields.get, map(tuple, headers)))
             if None not in fields:

@@ -53,9 +53,9 @@ def redacted_url(text: str, mark: Mark) -> str:
 
 
 def redacted_fields(text: str, mark: Mark, *, oauth: bool = True, encoded: bool = True) -> str:
-    """A text in which the secret values of queries are replaced (WHATWG URL, 5.1), each other character as it was.
+    """A text in which the secret values of queries are replaced (WHATWG URL, 5.1); all else is unchanged.
 
-    In what may be part of `oauth` a `code` is secret too. A query may stand in a URL that is a value of another query,
+    In text that may belong to OAuth (`oauth`) a `code` is secret too. A value of a query may be a URL with a query,
     also percent-encoded: then that value is replaced.
     """
     if "=" not in text and "%" not in text:

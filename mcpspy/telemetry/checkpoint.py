@@ -115,7 +115,7 @@ def _byte(path: str) -> int:
 
 
 def load(path: str) -> Checkpoint:
-    """The checkpoint in a file; that of a capture of which nothing was taken where there is none, or a damaged one."""
+    """The checkpoint in a file; if the file is missing or damaged, the one of a capture not exported yet."""
     try:
         with open(path, "rb") as file:
             fields: Any = orjson.loads(file.read())

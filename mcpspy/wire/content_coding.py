@@ -2,8 +2,8 @@
 
 Copies are decoded, after the bytes were forwarded. A peer's coding is not trusted: decoding stops at the first fault,
 at a coding that is not known or whose package is missing, and at a body that expands without end. `fault` then says
-why; what was decoded so far stands, and the rest is for the caller to keep as it came. No bytes of a peer raise; what
-does raise is a bug of ours or of a package, and is not reported as a damaged body (A-12).
+why; what was decoded so far is valid, and the caller keeps the rest unchanged. No bytes of a peer raise; what does
+raise is a bug of ours or of a package, and is not reported as a damaged body (A-12).
 
 Decoded bytes come out as soon as the peer has flushed them, in parts of at most `PIECE`, each made when it is asked
 for, so that a small chunk which decodes to gigabytes takes little memory.

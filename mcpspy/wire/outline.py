@@ -64,7 +64,7 @@ def last_members(text: str) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """A decoded JSON text; None where it is none."""
+    """A decoded JSON text; None if it is not JSON."""
     try:
         return _DECODER.decode(text)
     except (ValueError, RecursionError):

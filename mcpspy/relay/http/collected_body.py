@@ -39,14 +39,14 @@ def announces_too_much(headers: RawHeaders) -> bool:
 
 
 def keeps_body(verdict: "Verdict") -> bool:
-    """Whether a body goes on as it came, if nobody says otherwise meanwhile: it is let pass, or only delayed."""
+    """Whether a body is forwarded unchanged (passed, or only delayed), unless that is overridden meanwhile."""
     if isinstance(verdict, Hold):
         return verdict.how == "delayed" and isinstance(verdict.then, Pass)
     return isinstance(verdict, Pass)
 
 
 class CollectedBody:
-    """A whole body as it came, `raw`, and without its content coding, `plain`."""
+    """A whole body as received, `raw`, and without its content coding, `plain`."""
 
     def __init__(self, raw: bytes, encoding: str) -> None:
         """`encoding` is the value of Content-Encoding."""
@@ -68,7 +68,7 @@ class CollectedBody:
         return gate.decide(self.plain, facts, t) if self.plain else PASS
 
     def forwarded(self, frames: Iterable[bytes]) -> bytes:
-        """The body with these frames in it, coded; as it came if that makes no difference."""
+        """The body with these frames in it, encoded; the received bytes if nothing changes."""
         plain = b"".join(frames)
         return self.raw if plain == self.plain else coded(plain, self._encoding)
 

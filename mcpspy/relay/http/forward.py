@@ -1,9 +1,9 @@
 """One HTTP request: forwarded to its upstream, answered by a `Response`, and recorded.
 
-Heads go on as they came but for what `heads` has to change; of a body every chunk goes on as soon as it is read, and
-only then does the tap have it. Nothing waits for anything else: an answer may come before the request's body has ended,
-informational responses pass when they come, and streams have no time limit. When one side is gone the other learns it
-at once (H-05): a client that leaves is how a call is cancelled in 2026-07-28.
+Heads are forwarded unchanged except for what `heads` has to change. Each chunk of a body is forwarded as soon as it is
+read, and only then passed to the tap. Nothing waits for anything else: an answer may come before the request's body has
+ended, informational responses pass when they come, and streams have no time limit. When one side is gone the other
+learns it at once (H-05): a client that leaves is how a call is cancelled in 2026-07-28.
 
 Heads are written here and in `response`, so that aiohttp adds nothing to them.
 """
@@ -274,7 +274,7 @@ class ForwardedRequest:
         return self.recorded.open_request(self._t, head, self._peer, changes)
 
     def record_whole(self, body: bytes) -> None:
-        """Record a request that came whole and went on as it came; its opening is plain."""
+        """Record a request that was received whole and forwarded unchanged; its opening is plain."""
         self.recorded.whole_request(self._t, self.known.opening, self._peer, body)
 
     def open_response(self, sender: str, t: int, headers: RawHeaders, status: int, reason: str, head: Head) -> Body:

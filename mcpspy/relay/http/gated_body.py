@@ -3,7 +3,7 @@
 The rules. What no verdict changes is forwarded with exactly the bytes that came: `EventBlocks` loses none. An event or
 a body that is too long, and an event without its blank line, pass undecided. `FirstEvent` and `HeldDocument` are for
 the two bodies that the proxy itself has to change; their verdicts need no wait. If something in here fails, the body
-passes as it came, and the user is told.
+passes unchanged, and the user gets a notice.
 
 Nothing here reads, writes or waits. What is to be recorded comes out of `recorded`, for after the forward.
 """
@@ -131,9 +131,9 @@ class HeldBody(Protocol):
 class FirstEvent:
     """An event stream up to its first event with data, the only one that is decided on.
 
-    Comments, which keep a stream alive, pass as they end. If that event needs no change, its bytes go out as they came,
-    and so does all that follows. A coded stream is held from the first byte; if the event is changed, the rest is
-    encoded again in the same coding, flushed after each chunk.
+    Comments, which keep a stream alive, pass as they end. If that event needs no change, its bytes are forwarded
+    unchanged, and so is all that follows. A compressed stream is held from the first byte; if the event is changed, the
+    rest is encoded again in the same coding, flushed after each chunk.
     """
 
     def __init__(self, gate: Gate, encoding: str, say: Callable[[str], None]) -> None:

@@ -212,7 +212,7 @@ class GatedChannel:
         return going
 
     def _impossible(self, verdict: "Verdict") -> bool:
-        """Whether a verdict cannot be carried out here, of which the user is told."""
+        """Whether a verdict cannot be carried out here; if so, the user gets a notice."""
         if isinstance(verdict, Reply) and self._reply is None:
             self._say(f"{verdict.by} cannot answer a server over HTTP; such frames pass unchanged")
         elif isinstance(verdict, Refuse) and self._refuse is None:

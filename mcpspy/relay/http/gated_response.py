@@ -5,7 +5,7 @@ event stream is decoded, and encoded again with a flush after each write, whatev
 bytes go, it is not known what will be changed. What is held keeps the stream open when the upstream has ended; if it
 has broken off, all goes at once. A body that changes goes in chunks; to a client of HTTP/1.0, which knows none, it goes
 without a length, and the connection ends with it. A body that cannot be decided on passes as it comes: one that is too
-long or broken off, or has a content coding that is unknown, of which the user is told once.
+long or broken off, or has an unknown content coding. The user gets one notice about it.
 
 A gate that comes into force begins with the next response. An event stream that is open already goes over to it
 between two events, unless it has a content coding or a length: the client could not read the rest of it. One of
@@ -238,7 +238,7 @@ class GatedResponse(Response):
             exchange.say_whether_we_close(head)
 
     async def _go_on(self, head: Head, body: bytes, t: int, *, ended: bool, broken: bool, undecided: bool) -> bool:
-        """Forward a body as it came, from its beginning, which has come already."""
+        """Forward a body unchanged, from its beginning, which has been received already."""
         write = self._exchange.request.writer.write
         await write(head.encode() + (chunk(body, last=ended) if self._chunked else body))
         self._open(head)

@@ -145,7 +145,7 @@ class _GatedDirection:
         return self._gated
 
     async def _pass_on(self, chunk: bytes, t: int) -> None:
-        """Forward bytes as they came: no gate is in force."""
+        """Forward bytes unchanged: no gate is in force."""
         try:
             await self._write(chunk)
         finally:

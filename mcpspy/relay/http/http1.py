@@ -203,7 +203,7 @@ class ClientConnection(web.RequestHandler):
         return self._waiter is not None and not self._waiter.done()
 
     def _waits(self) -> bool:
-        """Whether the client, which sends no more, waits for an answer; a stream to listen on is none."""
+        """Whether the client, which sends no more, waits for an answer; a stream to listen on does not count."""
         if self.transport is None:
             return False
         request = self._current_request

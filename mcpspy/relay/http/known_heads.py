@@ -140,7 +140,7 @@ def recorded_request(request: web.BaseRequest, headers: RawHeaders) -> dict[str,
 
 
 def judged_response(message: RawResponseMessage, host: bytes | None, address: Address, chunked: bool) -> ResponseHead:
-    """A response to a client that named us by `host`; with `chunked` its body goes in chunks, as it came."""
+    """A response to a client that named us by `host`; with `chunked` its body is sent in chunks, as received."""
     headers = list(message.raw_headers)
     named = [(b"host", host)] if host is not None else []
     head = response_head(message.code, message.reason, headers, named, address, keep=CHUNKED if chunked else ())
@@ -156,7 +156,7 @@ def judged_response(message: RawResponseMessage, host: bytes | None, address: Ad
 
 
 def _asks_for_a_websocket(request: web.BaseRequest, headers: RawHeaders) -> bool:
-    """Whether it is a handshake that may become a tunnel (RFC 6455, 4.1): what has a body is none."""
+    """Whether it is a handshake that may become a tunnel (RFC 6455, 4.1): a request with a body may not."""
     if not is_upgrade(request) or request.method != "GET":
         return False
     bodiless = not is_chunked(request) and (first(headers, b"content-length") or b"0") == b"0"

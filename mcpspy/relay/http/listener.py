@@ -59,7 +59,7 @@ class Relay:
         """The protocol factory to listen with."""
         silent = logging.getLogger("mcpspy.relay")
         silent.addHandler(logging.NullHandler())
-        silent.propagate = False  # what peers do wrong is in the capture, and what we do wrong is said in a sentence
+        silent.propagate = False  # faults of peers are in the capture, and faults of ours are reported in one sentence
         return Http1Server(self.handle, auto_decompress=False, logger=silent)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:

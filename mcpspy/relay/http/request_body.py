@@ -132,7 +132,7 @@ class RequestBody:
                 last = content.at_eof()
                 try:
                     await writer.write(chunk(came, last=last) if self._chunked else came)
-                except ConnectionError:  # the upstream takes no more; it may have answered all the same
+                except ConnectionError:  # the upstream takes no more; it may still have answered
                     await record(channel, came, t)
                     channel.end(now(), "abort")
                     return

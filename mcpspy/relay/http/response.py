@@ -32,7 +32,7 @@ BROKEN = (aiohttp.ClientError, HttpProcessingError, OSError)
 """What is raised of an upstream that cannot be reached, or breaks off."""
 
 _PIECE = 65536  # bytes recorded at once; then other exchanges have their turn
-_CODED_PIECE = 16384  # the same of a coded body, where they stand for more
+_CODED_PIECE = 16384  # the same for a compressed body, which decodes to more bytes
 _LOCATIONS = 64  # of OAuth metadata that are remembered
 _NO_LINGER = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # closing sends RST
 

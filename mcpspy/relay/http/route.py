@@ -123,7 +123,7 @@ class RequestContext(Protocol):
         """Our own hop's Connection field (RFC 9112, 9.3)."""
 
     def record_whole(self, body: bytes) -> None:
-        """Record a request that came whole and went on as it came; its opening is plain."""
+        """Record a request that was received whole and forwarded unchanged; its opening is plain."""
 
     def open_request(self, changes: Fields) -> Body:
         """Begin the channel of the request, unless it is open; `changes` are `sent` and `by`."""

@@ -1,4 +1,4 @@
-"""A WebSocket after its handshake: two byte streams that pass each other, fragments and masks as they came.
+"""A WebSocket after its handshake: two byte streams, one per direction, with fragments and masks unchanged.
 
 Each direction reads what aiohttp's connection receives, writes it on, and lets the tap have it. Closing is the peers'
 business: their close frames pass like all others, and when one of them ends the connection, so does ours to the other.

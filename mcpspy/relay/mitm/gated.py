@@ -1,7 +1,7 @@
 """What the gate of `mitm` does with one flow: bodies of JSON, and whatever else of it passes the gate.
 
-The rules. A request with a body of JSON is collected and decided on before it is forwarded; so is a response of JSON.
-A body that is too long passes undecided; so does one whose content coding cannot be undone, of which the user is told.
+The rules. A request with a body of JSON is collected and decided on before it is forwarded; so is a response of JSON. A
+body that is too long passes undecided; so does one whose content coding cannot be decoded, and the user gets a notice.
 A request that is dropped or answered never reaches the server: the client gets status 202, or the answer with status
 200; for one that is refused, the status that the gate names and a JSON-RPC error. A body keeps its content coding, and
 its length is corrected. A cancellation drops a request of its session that is held in another flow, and is dropped

@@ -1,11 +1,11 @@
 """The messages of a WebSocket of `mitm` on their way through the gate.
 
 mitmproxy handles both directions of a WebSocket one event after the other, so no message may wait where mitmproxy asks
-about it. A message that goes at once, unchanged and with nothing before it, passes as it came. Any other is taken out;
-what is to be sent in its place stands in `out`, which the layer of mitmproxy sends in its order: at once, or when
-`wake` has asked it to. While more is held of one peer than `FrameOrder` allows, nothing more is read from it: the read
-waits for `room`, outside of mitmproxy's events, so that the other direction goes on. To release the oldest message
-instead would break delays, and take messages out of a person's hands, whenever a peer sends much.
+about it. A message that goes at once, unchanged and with nothing before it, passes unchanged. Any other is taken out;
+what is to be sent in its place is in `out`, which the layer of mitmproxy sends in its order: at once, or when `wake`
+has asked it to. While more is held of one peer than `FrameOrder` allows, nothing more is read from it: the read waits
+for `room`, outside of mitmproxy's events, so that the other direction goes on. To release the oldest message instead
+would break delays, and take messages out of a person's hands, whenever a peer sends much.
 
 Nothing here imports mitmproxy.
 """
@@ -45,7 +45,7 @@ class GatedSocket:
         self._gated_channels = {sender: self._gated_channel(sender, say) for sender in self._facts}
 
     async def message(self, opcode: int, payload: bytes, *, from_client: bool) -> bool:
-        """Take a message that has come; True if it goes on as it came, and is not to be taken out."""
+        """Take a received message; True if it is forwarded unchanged, and is not to be taken out."""
         sender = "client" if from_client else "server"
         piece = Piece(_packed(opcode, payload), payload, op=_OPS[opcode])
         t = self._turns.flow.origin.now()

@@ -20,7 +20,7 @@ BACKLOG = 16 << 20
 
 
 class Turns:
-    """What is still to be recorded of a flow, in order, once it has been forwarded; a coded body in many turns.
+    """What is still to be recorded of a flow, in order, once it has been forwarded; a compressed body takes many turns.
 
     `later` has a function called in a later turn of the event loop.
     """

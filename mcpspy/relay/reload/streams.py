@@ -80,7 +80,7 @@ class LineSink:
         self._lock = Lock()
 
     def forward(self, line: bytes, t: int, *, whole: bool = True) -> bool:
-        """Write a line as it came at `t`, and record it; False if nobody takes it."""
+        """Write a line unchanged, and record it as received at `t`; False if nobody takes it."""
         data = line + b"\n" if whole else line
         with self._lock:
             written = self._write(data)

@@ -1,13 +1,13 @@
-"""A capture as a client: what its client said, said again to a real server.
+"""A capture as a client: send the messages of its client again, to a real server.
 
-The theory. The messages of the capture are gone through in their order. What the client said goes out; what the server
-said is waited for, because what follows may have followed from it. So a request goes out when all has come that came
-before it in the capture, and what was concurrent is so again. Nothing is waited for longer than it may take. The
-server's requests are answered as in the capture whenever they come. What is said is what was recorded, byte for byte,
-but for the values that the server has issued (`mcpspy.replay.script.issued_values`) and the ids of its requests.
+The driver handles the messages of the capture in order. It sends the client's messages, and waits for the server's,
+because a later message may depend on them. So a request is sent when everything before it in the capture has been
+received, and concurrent requests stay concurrent. Each wait has a time-out. The server's requests are answered as in
+the capture whenever they are received. Messages are sent as recorded, byte for byte, except for the values that the
+server has issued (`mcpspy.replay.script.issued_values`) and the ids of its requests.
 
-A server that dies, hangs or talks nonsense is an outcome: the driver notes why answers are missing, and goes on if that
-makes sense. What the two have said is compared later, from the new capture.
+A server that dies, hangs or sends malformed messages is an outcome: the driver notes why answers are missing, and
+continues if that makes sense. The messages are compared later, from the new capture.
 """
 
 import queue

@@ -1,11 +1,11 @@
 """A server over HTTP that we talk to as its client, with `mcpspy proxy` between the two, which records.
 
-The theory. To the driver this is a link like any other: lines go out, lines come in. Each line is a POST; what answers
-it, a body or an event stream, is read by a thread of its own, and so is the stream that a session has besides. Requests
-are begun in the order in which they are said; a notification or an answer is through before the next line goes out. The
-session id and the revision that `initialize` has settled go into the heads of what follows; a request that states its
-revision itself has that, its method and its name there (2026-07-28). A server that takes no POST is tried as HTTP+SSE
-(2024-11-05). The wire itself is the proxy's to record, so the new capture is one like all others.
+To the driver this is a link like any other: lines go out, lines come in. Each line is a POST; what answers it, a body
+or an event stream, is read by a thread of its own, and so is the stream that a session has besides. Requests begin in
+the order of their lines; a notification or an answer is complete before the next line is sent. The session id and the
+revision from `initialize` are in the heads of later requests; a request that states its revision itself has that, its
+method and its name there (2026-07-28). A server that takes no POST is tried as HTTP+SSE (2024-11-05). The wire itself
+is the proxy's to record, so the new capture is one like all others.
 """
 
 import http.client

@@ -198,7 +198,7 @@ def _notifications(old: Turn, new: Turn, rules: Rules) -> list[Difference]:
 
 
 def _said(message: Message) -> Any:
-    """A message without its envelope, or the text that is none. Of an answer to nothing the id is what matters."""
+    """A message without its envelope, or the text that is not a message. An answer without a request keeps its id."""
     value = message.body.value
     if not isinstance(value, dict):
         return message.frame.raw.decode(errors="replace")
@@ -212,7 +212,7 @@ def _requests(old: list[Message], new: list[Message], rules: Rules) -> list[Comp
 
 
 def _unasked_pair(old: Message | None, new: Message | None, rules: Rules) -> Compared:
-    """Compare two messages of the server that are no answers, of which one may be lacking."""
+    """Compare two messages of the server that are not answers; one of them may be missing."""
     message = old or new
     assert message
     method = _method(message)

@@ -1,11 +1,11 @@
 """What differs between two JSON values, by JSON Pointer (RFC 6901).
 
-The theory. Two values are walked side by side. Numbers are equal by value (1 is 1.0, but not true); a text that holds a
-JSON object or array is compared as that, and the pointer goes on inside it; in a listing (tools, resources, templates,
+Two values are walked side by side. Numbers are equal by value (1 equals 1.0, but not true); a text that holds a JSON
+object or array is compared as that, and the pointer goes on inside it; in a listing (tools, resources, templates,
 prompts) the members go by their names, which stand in the pointer instead of a place. The items of other arrays are
 aligned (`mcpspy.replay.compare.align`); a pointer names the place in the recorded array, or, of an item that only the
 observed one has, the place there. So one item more at the top is one difference and not twenty. With `shape` only the
-structure counts: which members, of which types, and which kinds of items an array has, not how many.
+structure counts: the names and types of members, and the kinds of items in an array, not their number.
 
 Items are aligned by what all of them hold, again at each level of nested arrays. Hostile values would make that take
 for ever, so it has a bound (`Effort`); beyond it items are told apart by their type and length alone.

@@ -1,13 +1,14 @@
 """A mock over HTTP: Streamable HTTP of both eras, and the HTTP+SSE of 2024-11-05.
 
-The theory. A `Mock` says lines, each of which belongs to a request or to none; here they get their streams. An answer
+A `Mock` returns lines. Each line belongs to a request, or to no request; this module assigns the streams. An answer
 that comes alone is a JSON body; if anything comes before it, the POST is answered by events. What belongs to no request
 goes to the stream that the client has opened by GET, and waits for it. Each `initialize` begins a session with a mock
 of its own; requests that state their revision themselves (2026-07-28) share one, unless their ids show that they are of
-two clients. A GET without a session is a client of HTTP+SSE: its endpoint is told, and all that the mock says goes to
-that stream. What a stream had not said when it broke is said on the next one that the session opens by GET.
+two clients. A GET without a session is a client of HTTP+SSE: the stream begins with its endpoint, and all lines of the
+mock are sent on it. Lines that a stream had not sent when it broke are sent on the next one that the session opens by
+GET.
 
-The heads are our own, and so are the events: of those that were recorded the data alone is said again.
+The heads are our own, and so are the events: only the data of recorded events is sent again.
 """
 
 import asyncio
@@ -72,7 +73,7 @@ class _Session:
         self.streams: dict[Id, _Stream] = {}
         self.aside = _Stream()
         self.legacy = False
-        """All that is said goes aside."""
+        """All lines go to the stream beside the requests."""
         self._timer: asyncio.TimerHandle | None = None
         mock.begin(time.monotonic_ns())
 

@@ -194,7 +194,7 @@ class Mock:
         self._put(now, None, OutgoingFrame(error_line(request.id, code, str(miss)), request.id, answer=True))
 
     def _invalid(self, raw: bytes, body: Invalid, now: int) -> None:
-        """What was said to such a frame; to one that was not recorded, what JSON-RPC has for it."""
+        """The recorded response to such a frame; for a frame that was not recorded, the error of JSON-RPC for it."""
         turn = self._nonsense.get(raw)
         if turn:
             self._play(turn, turn.said, None, now)
@@ -212,7 +212,7 @@ class Mock:
             self._play(turns[0], turns[0].said, None, now)
 
     def _cancel(self, target: Id, now: int) -> None:
-        """The client wants no answer: nothing more is said, unless the server answered all the same."""
+        """The client wants no answer: send nothing more, unless the recorded server answered anyway."""
         playing = self._playing.get(target)
         if playing is None:
             return

@@ -1,6 +1,6 @@
 """The records of a capture with the client's frames as the server received them from a gate.
 
-A script has the client's frames as they came, without what a gate did. Here they are what was forwarded instead: the
+A script has the client's frames as received, without the acts of a gate. Here they are what was forwarded instead: the
 changed ones as they were sent, the dropped ones left out, those that a gate sent in the client's place among them, and
 the held ones at the time at which they went. What a viewer asked of its own is left out, and so is what `wrap --reload`
 told a server that took the place of another: the ids stay those that the client knows.

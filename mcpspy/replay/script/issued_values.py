@@ -18,7 +18,7 @@ from mcpspy.wire.subject import subject
 
 _META = ("params", "_meta")
 _RELATED = ("_meta", "io.modelcontextprotocol/related-task", "taskId")  # 2025-11-25, tasks
-_TASK = (("result", "task"), ("result",), ("result", "tasks", "*"), ("params",))  # where a task may stand
+_TASK = (("result", "task"), ("result",), ("result", "tasks", "*"), ("params",))  # the places of a task
 
 _ISSUED: dict[str, tuple[Path, ...]] = {
     "cursor": (("result", "nextCursor"),),

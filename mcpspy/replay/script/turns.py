@@ -1,10 +1,10 @@
-"""A capture as a script: what the client said, and what the server said because of it.
+"""A capture as a script: the client's messages, and the server's messages that each of them causes.
 
-The theory. A capture tells when things were said, not why; a script adds the causes. A server's message belongs to the
-turn of the client's message that brought it about. Some name it: an answer its request, progress its token; over HTTP a
-stream answers one request. Of the rest, what came while requests were unanswered belongs to the newest of them, and
-what came when nothing was asked, to the last thing that the client had said. `subscriptions/listen` is never over, so
-it does not count as unanswered: what it brings is caused by what the client does besides.
+A capture records when messages were sent, not why; a script adds the causes. A server's message belongs to the turn of
+the client's message that brought it about. Some name it: an answer its request, progress its token; over HTTP a stream
+answers one request. Of the rest, what came while requests were unanswered belongs to the newest of them, and what came
+while no request was open, to the client's last message. `subscriptions/listen` is never over, so it does not count as
+unanswered: what it brings is caused by what the client does besides.
 
 What a gate or a viewer made is no peer's and not in a script, nor is what answered that. So a request that a gate
 dropped, or answered itself, has no answer here.
@@ -52,7 +52,7 @@ class Turn:
     said: list[ScriptLine] = field(default_factory=list)
     """In order, the answer among them."""
     linked: list[Message] = field(default_factory=list)
-    """The notifications that name it, whichever turn they were said in."""
+    """The notifications that name it, in any turn."""
     heard: list[Message] = field(default_factory=list)
     """What the client said to it since the last line."""
 
@@ -111,7 +111,7 @@ class Script:
 
     header: Header | None
     messages: list[Message] = field(default_factory=list)
-    """All that was said, in order."""
+    """All messages, in order."""
     turns: list[Turn] = field(default_factory=list)
     """In the order in which the client said what they begin with."""
     opening: list[ScriptLine] = field(default_factory=list)

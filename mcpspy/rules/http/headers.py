@@ -3,7 +3,7 @@
 `MCP-Protocol-Version`, `Mcp-Method` and `Mcp-Name` are those of every server; `Mcp-Param-*` carry the arguments that a
 tool's `inputSchema` marks by `x-mcp-header`, and are judged by the listing that this client was given last. A value
 that no header can have stands there in base64 between `=?base64?` and `?=`. Headers whose names look like a secret's
-are not recorded as they came, and not judged.
+are redacted in the capture, and not judged.
 """
 
 import binascii

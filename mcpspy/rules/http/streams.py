@@ -4,7 +4,7 @@ A session (2025-03-26 to 2025-11-25) has the id that the answer to `initialize` 
 server no longer knows it. A stream that broke is resumed by GET and the id of the last event received; what is sent
 again on it is no second message (see `mcpspy.conversation.http_sessions`).
 
-Requests of one client may cross an answer on its way, so nothing is said of what was sent within a second of it.
+A request may cross an answer on its way, so a request sent within a second of the answer gets no finding.
 """
 
 from collections.abc import Iterator

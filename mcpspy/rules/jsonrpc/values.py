@@ -85,7 +85,7 @@ def not_a_number(message: Message, history: SessionHistory) -> Iterator[Fault]:
 
 
 def _constants(message: Message) -> list[str]:
-    """What stands in a frame as a number and is none, as it is written."""
+    """A token in a frame that is in the place of a number and is not a valid JSON number, as it is written."""
     raw, found = message.frame.raw, list[str]()
     if not message.body.refused or not (b"NaN" in raw or b"Infinity" in raw):
         return found

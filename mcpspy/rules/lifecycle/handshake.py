@@ -1,7 +1,7 @@
 """Rules about the course of a session: who may say what, when, and under which revision.
 
 Handshake era: `initialize`, its answer, `notifications/initialized`, then everything that was declared
-(`mcpspy.rules.lifecycle.capabilities`). What is said without a session: `mcpspy.rules.lifecycle.stateless`.
+(`mcpspy.rules.lifecycle.capabilities`). For messages without a session see `mcpspy.rules.lifecycle.stateless`.
 """
 
 from collections.abc import Iterator

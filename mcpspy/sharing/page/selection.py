@@ -48,12 +48,12 @@ def wanted_lines(records: Callable[[], Iterable[Record]], wanted: Filter, *, liv
 
 
 def selected(lines: Callable[[], Iterable[bytes]], rows: set[int]) -> Iterator[bytes]:
-    """The lines of a capture, each with its newline, of which only the frames of these rows are kept.
+    """The lines of a capture, each with its newline; only the frames of these rows are kept.
 
     `lines` is called twice.
     """
     stays = _Plan(lines(), rows).stays()
-    open_frames: set[int] = set()  # the channels of frames that stay, of which pieces are still to come
+    open_frames: set[int] = set()  # the channels of kept frames that have more pieces
     newest = 0  # the time of the record before
     run: list[dict[str, Any]] = []  # the lines that are left out here
     for number, line in enumerate(lines(), 1):
@@ -90,7 +90,7 @@ def shown_filter(wanted: Filter, copy: str) -> str:
 
 
 def _replaced(run: list[dict[str, Any]], *, gap: bool) -> Iterator[bytes]:
-    """What stands for a run of lines; a gap, if one may stand here, counts its frames."""
+    """The replacement of a run of lines; a gap, if one is allowed here, counts its frames."""
     lost = sum(fields.get("kind") == "frame" and not fields.get("more") for fields in run)
     for place, fields in enumerate(run):
         yield _gap(fields["t"], lost, LEFT_OUT) if place == 0 and lost and gap else _SKIPPED

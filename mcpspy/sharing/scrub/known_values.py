@@ -16,7 +16,7 @@ from mcpspy.sharing.scrub.looks import is_distinctive, is_word
 
 _FEW = 100  # forms for which one search each is faster
 _GRAM = 6  # characters of the shortest value that is searched for
-_ANCHOR = 3  # characters of the shortest part of a value that tells where it may stand
+_ANCHOR = 3  # characters of the shortest part of a value that is searched for to find the value
 _PERCENT = re.compile("%[0-9A-F]{2}")
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 _NAMES = frozenset(
@@ -69,7 +69,7 @@ class KnownValues:
         return self._whole.get(text)
 
     def may_stand_in(self, line: str) -> bool:
-        """Whether a value, or a user name, may stand in a line of a capture, in any encoding; never a false no."""
+        """Whether a line of a capture may contain a value, or a user name, in any encoding; never wrongly False."""
         if self._foreign and ("\\u" in line or "%" in line):
             return True
         if self._wholes and not self._wholes.isdisjoint(part.rstrip("\\") for part in line.split('"')):

@@ -28,7 +28,7 @@ _MONOTONE = re.compile(r"(.{1,4}?)\1*+.{0,3}", re.DOTALL)
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether a value under a secret name is none: a variable, an example, what has been redacted before."""
+    """Whether a value under a secret name is not a secret: a variable, an example, or redacted already."""
     return (
         not value.strip()
         or LABEL.fullmatch(value) is not None

@@ -37,7 +37,7 @@ _LISTED_DEPTH = 4
 _VAGUE = frozenset("key keys tokens signature".split())
 """Names that are more often something else: the value must look random."""
 _SHORT = frozenset("token auth pass pat".split())
-"""Names of which a short word is something else: `{"token": "the"}`."""
+"""Names whose value is not a secret if it is a short word: `{"token": "the"}`."""
 _CREDENTIALS = re.compile(rf"(?i)(?:{'|'.join(SCHEMES)})\s+")
 _DIGITS = re.compile(r"(?:pass(?:word|wd|code|phrase)|pwd|pin|otp|secret|(?:api|access|auth)(?:key|token))\d*$")
 """Names under which numbers are secrets, in lower case without punctuation."""
@@ -62,7 +62,7 @@ class MessageScrub:
         return "#".join([*self._above, self._levels.pointer])
 
     def json(self, text: str, *, envelope: bool = True) -> str | None:
-        """A JSON text without it, None if the text is none; `envelope` says that it may be a message."""
+        """A JSON text without it, None if the text is not JSON; `envelope` says that it may be a message."""
         self._envelope = envelope
         return changed(text, self)
 

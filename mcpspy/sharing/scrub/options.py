@@ -10,7 +10,7 @@ _POINTER = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
 
 @dataclass(frozen=True, slots=True)
 class ScrubOptions:
-    """What is replaced beside secrets, and what is not. Raises UsageError for a pointer that is none."""
+    """What is replaced beside secrets, and what is not. Raises UsageError for a pointer that is not valid."""
 
     only_secrets: bool = False
     """No e-mail addresses, home directories and user names."""

@@ -164,7 +164,7 @@ class _Pass:
             or self._known.may_stand_in(text)
             or (self._leftovers is not None and may_have_leftovers(line))
             or in_frame(line) is not None
-            or "\\\\u00" in text  # an ASCII character may stand there escaped
+            or "\\\\u00" in text  # it may contain an escaped ASCII character
             or 'pin\\"' in text  # the name of a number
             or "\\u001b[" in text  # a colour before a word
         )

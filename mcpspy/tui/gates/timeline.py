@@ -230,7 +230,7 @@ class GatedTimeline(TimelineView):
         return rows[0].raw.decode(errors="replace") if rows else ""
 
     def _request(self, session: OpenCapture, there: int | None) -> Row | None:
-        """The request of a row; None of a batch, and of what is none."""
+        """The request of a row; None if the row is a batch or is not a request."""
         rows = session.messages(there) if there is not None else []
         return rows[0] if len(rows) == 1 and rows[0].kind == "request" else None
 

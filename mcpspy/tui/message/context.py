@@ -50,7 +50,7 @@ class Around:
         return self.session.index.frame_size(n) if self.session else None
 
     def pieces(self, n: int) -> Iterator[bytes]:
-        """All bytes of the frame on line `n` of the session, as they came, piece by piece."""
+        """All bytes of the frame on line `n` of the session, exactly as received, piece by piece."""
         return self.session.index.pieces(n) if self.session else iter(())
 
 

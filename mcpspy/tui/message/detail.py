@@ -1,7 +1,7 @@
-"""The selected message, and the one that it answers or that answers it: two panes, of which often one is seen.
+"""The selected message, and the one that it answers or that answers it: two panes, though often only one is visible.
 
 Alone, the message stands in the first pane. As a pair the request stands in the first and the response in the second:
-beside each other where there is room, else one below the other. How a message is shown (as a tree, as it came, in
+beside each other where there is room, else one below the other. How a message is shown (as a tree, as received, in
 hexadecimal) and what is folded in it belongs to this widget and outlives the message.
 """
 
@@ -105,7 +105,7 @@ class Detail(Container):
         self.on_pane_moved()
 
     def action_form(self) -> None:
-        """Show the message as a tree, as it came, or in hexadecimal."""
+        """Show the message as a tree, as received, or in hexadecimal."""
         self._form = (self._form + 1) % len(FORMS)
         for place in (0, 1):
             self._make(place, again=False)

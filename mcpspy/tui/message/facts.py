@@ -1,4 +1,4 @@
-"""What a pane says about a message before the message itself: a list of lines, some of which open others.
+"""What a pane shows about a message above the message itself: a list of lines. Some lines open other lines.
 
 What it is and how it went, what was found, the arguments beside the tool's schema, the HTTP heads. Every captured text
 goes through `printable`.
@@ -166,7 +166,7 @@ def _argument(argument: Argument, names: int, types: int) -> list[Piece]:
 
 
 def _head(opened: Open | None, which: str) -> Iterator[SummaryLine]:
-    """An HTTP head as it came, each line that was forwarded otherwise with what stands in its place."""
+    """An HTTP head as received; a line that was changed is followed by the forwarded one."""
     if opened is None or opened.head is None:
         return
     head, sent = opened.head, opened.sent or {}

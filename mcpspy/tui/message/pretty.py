@@ -1,9 +1,9 @@
-"""A message as lines of marked text: JSON a member a line, or the frame's text as it came.
+"""A message as lines of marked text: JSON with one member per line, or the frame's text as received.
 
 The rules. JSON is cut token by token as it was written, not decoded and encoded again: 1.10 stays 1.10, a doubled key
-stays doubled, and what is no JSON is shown as it is. Captured text is hostile: every piece that comes out of here has
-been through `printable`. Where lines begin is told lazily, and what stands in one when it is drawn: nobody looks at the
-60,000th at once.
+stays doubled, and text that is not JSON is shown unchanged. Captured text is hostile: every piece that comes out of
+here has been through `printable`. Where lines begin is told lazily, and what stands in one when it is drawn: nobody
+looks at the 60,000th at once.
 """
 
 import re

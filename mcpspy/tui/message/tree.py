@@ -45,7 +45,7 @@ class Folds:
         self._said[path] = folded
 
     def say_all(self, levels: int) -> None:
-        """Unfold as many levels, whatever was said before."""
+        """Unfold this many levels, and forget what was folded or unfolded one by one."""
         self.levels = levels
         self._said.clear()
 

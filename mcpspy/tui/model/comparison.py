@@ -1,8 +1,8 @@
-"""Two values beside each other as an outline, of which what is equal is folded.
+"""Two values side by side as an outline; equal parts are folded.
 
-The theory. A pairing is two values that correspond. Its parts are those of `mcpspy.replay.compare.values.step`, so
-what differs here is what `mcpspy diff` reports, and nothing else. What is equal is made only when somebody unfolds it.
-A text of several lines that has changed has its lines as parts: they are for reading, and the text is one difference.
+A pairing is two values that correspond. Its parts are those of `mcpspy.replay.compare.values.step`, so what differs
+here is what `mcpspy diff` reports, and nothing else. What is equal is made only when somebody unfolds it. A text of
+several lines that has changed has its lines as parts: they are for reading, and the text is one difference.
 """
 
 from collections.abc import Iterable

@@ -32,7 +32,7 @@ _NEVER = 1 << 63
 
 
 class _Waiting(NamedTuple):
-    """A row that is not in its place yet: when, in nanoseconds since the merge began, of which session, and where."""
+    """A row without a place yet: its time in nanoseconds since the merge began, its session, and its index there."""
 
     t: int
     which: int

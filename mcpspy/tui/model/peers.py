@@ -1,7 +1,7 @@
-"""All that client and server said of themselves, as a list of facts; each knows the frame that tells it.
+"""What client and server declare about themselves, as a list of facts; each fact knows its frame.
 
-The theory. A peer may say anything: members that nobody knows are shown as they came, as JSON. What is bounded is how
-many there are and how long each is; nothing is printable yet, the view sees to that.
+A peer may send anything: unknown members are shown unchanged, as JSON. What is bounded is how many there are and how
+long each is; nothing is printable yet, the view sees to that.
 """
 
 from collections.abc import Iterator

@@ -14,7 +14,7 @@ from collections.abc import Iterator  # noqa: TC003
 from mcpspy.browse.search import Searched, SearchStep, search, verdict
 from mcpspy.filters import Filter
 
-_NEAR = 32  # rows that one may stand from where its line number says
+_NEAR = 32  # how many rows a row may be away from the place that its line number suggests
 
 
 class Selection:

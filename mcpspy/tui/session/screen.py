@@ -142,7 +142,7 @@ class SessionScreen(Screen[None]):
             self._views[name].grown()
         self._tell()
 
-    # What is said.
+    # Notices.
 
     def _tell(self) -> None:
         """Say how the session is and how far everything has come."""
@@ -174,7 +174,7 @@ class SessionScreen(Screen[None]):
         self.query_one(Prompt).count(count if self._filter else "")
 
     def _moved(self) -> None:
-        """Somebody has gone elsewhere: what was said is read."""
+        """The cursor has moved: clear the notice, as it has been read."""
         if not self._rows.follow:
             self._said = ""
         self._tell_place()

@@ -1,4 +1,4 @@
-"""What is said above and below a session: how it is, which views there are, and where in it one is."""
+"""The lines above and below a session: its state, its views, and the place of the cursor in it."""
 
 from typing import ClassVar
 
@@ -73,7 +73,7 @@ class Status(Widget):
             self.refresh()
 
     def _tabs(self) -> list[str]:
-        """The views, by their keys alone where what is said needs the room."""
+        """The views; only their keys if the notice needs the room."""
         beside = cell_len(printable(self._said or self._text, self.size.width)) + len(self._holds())
         return tabs(self.size.width, self._shown, max(beside, _LEAST))
 

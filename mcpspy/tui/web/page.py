@@ -1,9 +1,9 @@
 """The application in a browser: one page, served through textual-serve to whoever has the link.
 
-The theory. The server knows nothing of captures: each page that is open has a process of its own (`browser`) and talks
-with it over a WebSocket. Whoever gets through sees all that was captured, so a gate stands before every request, that
-for the WebSocket included. The Host must be the one in the link, or a web page that gives our address another name
-(DNS rebinding) could read what we serve; the Origin, which browsers send along, must be ours; and the link lets in one
+The server knows nothing of captures: each page that is open has a process of its own (`browser`) and talks with it over
+a WebSocket. Whoever gets through sees all that was captured, so a gate stands before every request, that for the
+WebSocket included. The Host must be the one in the link, or a web page that gives our address another name (DNS
+rebinding) could read what we serve; the Origin, which browsers send along, must be ours; and the link admits one
 browser, once, which gets a cookie instead. Programs that look at links before people do (mail, chat) only GET: that
 shows a page which asks again, with POST, and the token is spent then. A page may fetch nothing from anywhere else. No
 process outlives its page, and what a page says is bounded before a process hears of it.

@@ -1,4 +1,4 @@
-"""Lines with a cursor, and a list of rows, of which only those on the screen are ever made (textual's Line API).
+"""Lines with a cursor, and a list of rows; only the visible rows are made (textual's Line API).
 
 It knows nothing of what the rows are: a subclass says how many there are and what stands in each.
 """

@@ -1,4 +1,4 @@
-"""The timeline of a session: a row for each frame, of which a filter may leave some, and the message of one of them."""
+"""The timeline of a session: a row for each frame that the filter matches, and the message of one row."""
 
 import time
 from datetime import datetime

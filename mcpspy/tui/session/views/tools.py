@@ -182,7 +182,7 @@ class ToolsRows(RowsOrNotice):
             yield f"{text:>{room}}", colour
 
     def on_rows_chosen(self) -> None:
-        """Show why a tool is refused, else its newest listing, else its first call; or where something was said."""
+        """Show why a tool is refused, else its newest listing, else its first call; or a notice's place."""
         at = self._at(self.cursor)
         refused = [finding.frame for finding in self.refused]
         n = at.n if isinstance(at, Announcement) else (*refused, at.listed or at.called)[0]
