@@ -37,7 +37,7 @@ def failures(expected: dict[str, Any], captures: Iterable[str]) -> list[str]:
 
 
 def _expectations(expected: dict[str, Any]) -> Expectations:
-    """What the arguments of `expect` stand for."""
+    """The meaning of the arguments of `expect`."""
     given = dict(expected)
     if "tool" in given:
         return expectations({"tool": [{"name": given.pop("tool"), **given}]}, _WHERE)

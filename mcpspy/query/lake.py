@@ -94,7 +94,7 @@ def _outdated(parts: Parts, folder: str) -> Iterator[str]:
 
 
 def _columns(table: str) -> str:
-    """What is written of a table: not what stands in the path, and JSON as text."""
+    """What is written of a table: no columns that are in the path, and JSON as text."""
     columns = (column for column in TABLES[table].columns if column.name not in ("day", "server"))
     texts = (f'CAST("{it.name}" AS VARCHAR) AS "{it.name}"' if it.type == "JSON" else f'"{it.name}"' for it in columns)
     return ", ".join(texts)

@@ -1,8 +1,8 @@
 """What servers, their tools and their clients did, over any number of captures.
 
-The theory. Each capture is read once. A server is known by the name in the header of its captures, a tool by its server
-and its name, a client by the name and version that it gives itself. Memory grows with the number of those, and not with
-the number of messages: latencies are counted (`mcpspy.overview.Latencies`), and of sessions the latest are remembered.
+Each capture is read once. A server is known by the name in the header of its captures, a tool by its server and its
+name, a client by the name and version that it gives itself. Memory grows with the number of those, and not with the
+number of messages: latencies are counted (`mcpspy.overview.Latencies`), and of sessions the latest are remembered.
 
 A client has given up a request if it has cancelled it, or has closed the connection before the answer: that is what a
 time-out of a client looks like, and how long it had waited is the time-out that it has.
@@ -24,9 +24,9 @@ from mcpspy.rules.judge import Judge
 from mcpspy.wire.jsonrpc import Request
 
 CLIENTS = 1000
-"""Clients that are told apart."""
+"""Clients that are distinguished."""
 OTHER_CLIENTS = "other clients"
-_KINDS = 200  # revisions, and capabilities, of one client that are told apart
+_KINDS = 200  # revisions, and capabilities, of one client that are distinguished
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 SCHEMA = 1
-"""The version of all tables; it stands in the metadata of each Parquet file."""
+"""The version of all tables; it is in the metadata of each Parquet file."""
 
 
 class Column(NamedTuple):

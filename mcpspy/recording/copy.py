@@ -1,7 +1,7 @@
 """Copies of captures: what was recorded before becomes a new capture, line by line, changed or not.
 
-A copy has the numbers of its original: each line of it stands for the line of the same number. So addresses such as
-`#17` stay valid, and whoever changes a capture writes another record in place of one, never more or fewer.
+A copy has the numbers of its original: each line of it corresponds to the line of the same number. So addresses such as
+`#17` stay valid, and code that changes a capture writes another record in place of one, never more or fewer.
 """
 
 from collections.abc import Iterable

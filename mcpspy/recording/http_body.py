@@ -141,7 +141,7 @@ class Body:
         if self.ended:
             return
         if self._secret and self._framing != "body":
-            self._frames.feed(raw)  # its size is told at the end
+            self._frames.feed(raw)  # its size is recorded at the end
             return
         gated = dict(gated) if gated else {}
         self.dropped = self.dropped or gated.get("sent", raw) is None

@@ -1,8 +1,8 @@
 """A capture, checked: what the rules found in it, and how much of it there was to look at.
 
-The theory. Records stream through the judge. Only the findings are kept, each with two short texts for a report that
-shows frames, so the memory does not depend on the length of the capture. In a capture that is still being written,
-nothing is called missing.
+Records stream through the judge. Only the findings are kept, each with two short texts for a report that shows frames,
+so the memory does not depend on the length of the capture. In a capture that is still being written, nothing is called
+missing.
 """
 
 from collections.abc import Callable, Collection, Iterable

@@ -1,9 +1,9 @@
 """The companion of a relay (`wrap --check`): it follows the capture and says each error on stderr as it happens.
 
-The theory. The relay does not decode (see docs/architecture.md), so somebody else does: this process, at the lowest
-priority, from the file like any viewer. It shares nothing with the relay but stderr, and must not take that from the
-server: a line is written only while the client keeps up with reading. Clients wait for every holder of stderr, so the
-companion never outlives its relay, and makes sure of that before it imports what takes time.
+The relay does not decode (see docs/architecture.md), so somebody else does: this process, at the lowest priority, from
+the file like any viewer. It shares nothing with the relay but stderr, and must not take that from the server: a line is
+written only while the client keeps up with reading. Clients wait for every holder of stderr, so the companion never
+outlives its relay, and makes sure of that before it imports what takes time.
 """
 
 import os

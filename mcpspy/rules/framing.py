@@ -1,4 +1,4 @@
-"""Rules about frames: what stands between two newlines, before anybody asks what it means.
+"""Rules about frames: the bytes between two newlines, whatever they mean.
 
 The transports allow nothing but messages, one a line. What real clients do with anything else was measured: most pass
 it over, some wait for ever, some die (the explanations say which).

@@ -1,9 +1,9 @@
 """Texts of a listing that hold instructions to a model: the patterns of tool poisoning, as the field knows them.
 
-The theory. A client gives a model the descriptions of all tools, and the user sees few of them. A server can put orders
-there: to ignore other instructions, to keep something from the user, to read a file with keys and pass it on. Honest
-descriptions give orders too ("call list_tables first", "IMPORTANT: dates are in UTC"), so a pattern must be about what
-no honest tool needs. What is hidden from people is read as well: Unicode tags, characters without width, base64.
+A client gives a model the descriptions of all tools, and the user sees few of them. A server can put orders there: to
+ignore other instructions, to keep something from the user, to read a file with keys and pass it on. Honest descriptions
+give orders too ("call list_tables first", "IMPORTANT: dates are in UTC"), so a pattern must be about what no honest
+tool needs. What is hidden from people is read as well: Unicode tags, characters without width, base64.
 
 The phrases are English, and those that attacks are known by: an order in other words is not found.
 

@@ -1,9 +1,9 @@
 """The fold from records to messages and findings: the conversation, with every rule asked.
 
-The theory. Which rules look at a message (or at a remark: what came over HTTP without one) depends on its kind, method
-and revision, and on the aspects in which it is plain (`mcpspy.rules.plain`), so each such combination has its own short
-list. What only the next second can tell (`Later`) is looked for then. What is known of a
-session is kept in full for the sessions that were used last (`mcpspy.conversation.recent`).
+Which rules look at a message (or at a remark: what came over HTTP without one) depends on its kind, method and
+revision, and on the aspects in which it is plain (`mcpspy.rules.plain`), so each such combination has its own short
+list. What only the next second can tell (`Later`) is looked for then. What is known of a session is kept in full for
+the sessions that were used last (`mcpspy.conversation.recent`).
 
 A finding names an earlier frame as often as the present one; it comes out after the event that led to it.
 

@@ -1,8 +1,8 @@
 """Which messages are plain: those in which the rules about one aspect of a message have nothing to find.
 
-The theory. A hundred rules could look at every message, and nearly every message is beyond reproach. So each aspect
-has one quick test (`aspects`), and a message that passes it is not shown to the rules about that aspect. The test may
-send a message the long way for nothing; it must never keep one from it that a rule would find something in.
+A hundred rules could look at every message, and nearly every message is beyond reproach. So each aspect has one quick
+test (`aspects`), and a message that passes it is not shown to the rules about that aspect. The test may send a message
+the long way for nothing; it must never keep one from it that a rule would find something in.
 """
 
 from typing import Any

@@ -97,7 +97,7 @@ def _is_letter(character: str) -> bool:
 
 
 def _joins(text: str, place: int) -> bool:
-    """Whether a joiner stands between emoji, or after a letter of a script that uses them."""
+    """Whether a joiner is between emoji, or after a letter of a script that uses them."""
     before = text[place - 1] if place else ""
     if before == _VARIATION or "\U0001f3fb" <= before <= "\U0001f3ff":  # after a variation or a tone of skin
         return True

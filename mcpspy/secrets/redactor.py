@@ -1,8 +1,8 @@
 """Secrets out of what is written to a capture: command lines, URLs, HTTP heads, forms, OAuth bodies, logins.
 
 A secret becomes `«redacted:8hex»`, eight hex digits of a hash keyed with the user's key, so that equal secrets look
-equal and nobody can guess back. What counts as a secret stands in `mcpspy.secrets.patterns`; session ids stay, since
-pairing and replay need them, and they authenticate nobody.
+equal and nobody can guess back. What counts as a secret is defined in `mcpspy.secrets.patterns`; session ids stay,
+since pairing and replay need them, and they authenticate nobody.
 
 Imported on the `wrap` path: `re` (9 ms) is imported only when a word could hold a secret.
 """
@@ -61,7 +61,7 @@ def is_form(media_type: str) -> bool:
 
 
 def withheld(size: int) -> bytes:
-    """What stands in for `size` bytes that are not recorded."""
+    """The replacement of `size` bytes that are not recorded."""
     return f"«withheld: {size} bytes»".encode()
 
 
@@ -73,7 +73,7 @@ class Redactor:
         self._fields: dict[tuple[str, str], tuple[str, str]] = {}
 
     def mark(self, secret: str) -> str:
-        """What stands in for `secret`."""
+        """The replacement of `secret`."""
         from _blake2 import blake2b  # `hashlib` takes 3 ms
 
         if self._key is None:
@@ -216,7 +216,7 @@ class Withheld(Redactor):
     """Replaces secrets in what is printed: it makes no key, for nothing is compared later."""
 
     def mark(self, secret: str) -> str:  # noqa: ARG002 (as its base has it)
-        """What stands in for any secret."""
+        """The replacement of any secret."""
         return "«withheld»"
 
 

@@ -14,9 +14,9 @@ from mcpspy.secrets.patterns import SCHEMES, is_oauth_secret, is_secret_name
 from mcpspy.secrets.tokens import replaced
 
 Mark = Callable[[str], str]
-"""Gives what stands in for a secret."""
+"""Returns the replacement of a secret."""
 Prose = Callable[[str, str], str]
-"""Gives what stands in for a value that may be a secret, from the name before it and the value."""
+"""Returns the replacement of a value that may be a secret, from the name before it and the value."""
 
 
 def redacted_text(text: str, mark: Mark, prose: Prose | None = None) -> str:

@@ -1,6 +1,6 @@
 """One capture as telemetry: its records in, spans, log entries and measures out, as far as it has come.
 
-What comes out depends on the records alone, so whoever starts again from the beginning gets the same spans.
+What comes out depends on the records alone, so a second run from the beginning gives the same spans.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -1,10 +1,10 @@
 """What a collector has taken of a capture, so that nothing is sent twice after a restart (T-04).
 
-The theory. Whoever starts again reads a capture from its beginning, and gets the same spans with the same ids. Which of
-them were taken is known by the line number of the request. Spans come out when they end, so below a bound all were
-taken but those of requests that are still open, and above it they are known one by one. So a request that stays open
-for days costs one entry. Log entries have no ids and come out in one order: how many were taken is enough. A capture
-that has ended and is unchanged since need not be read again.
+Whoever starts again reads a capture from its beginning, and gets the same spans with the same ids. Which of them were
+taken is known by the line number of the request. Spans come out when they end, so below a bound all were taken but
+those of requests that are still open, and above it they are known one by one. So a request that stays open for days
+costs one entry. Log entries have no ids and come out in one order: how many were taken is enough. A capture that has
+ended and is unchanged since need not be read again.
 
 One small file for each capture and endpoint, written anew after each batch, in a directory of the user's.
 """

@@ -72,7 +72,7 @@ class FollowedTelemetry:
         return True
 
     def resource(self) -> dict[str, Value]:
-        """The attributes of whoever the telemetry is about."""
+        """The attributes of the peer that the telemetry is about."""
         return resource_attributes(self.header, self._telemetry.client)
 
     def take(self, most: int) -> Batch:

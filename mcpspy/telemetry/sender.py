@@ -1,7 +1,7 @@
 """Sending telemetry by OTLP over HTTP, with the exporters of the OpenTelemetry SDK (extra `otel`).
 
 The exporters read the standard `OTEL_*` variables themselves. Spans are made with ids of ours, which the SDK would
-choose at random. A batch is acknowledged as a whole or not at all; whoever calls keeps what was not acknowledged.
+choose at random. A batch is acknowledged as a whole or not at all; the caller keeps what was not acknowledged.
 """
 
 import logging

@@ -160,7 +160,7 @@ class SessionRows(Rows):
         ]
 
     def _mark(self, row: ListedRow) -> str:
-        """Whether all that a row stands for is marked, or some of it."""
+        """Whether all captures of a row are marked, or some of them."""
         marked = sum(capture.path in self.marked for capture in row.captures)
         return "*" if marked == len(row.captures) else "+" if marked else " "
 

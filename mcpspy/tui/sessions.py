@@ -129,7 +129,7 @@ class SessionsScreen(Screen[None]):
         prompt.focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What begins a line may also stand in one."""
+        """The key that opens a prompt may also be typed in one."""
         typing = action == "prompt" and isinstance(self.focused, Input)
         return False if typing else super().check_action(action, parameters)
 

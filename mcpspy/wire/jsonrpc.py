@@ -1,10 +1,10 @@
 """JSON-RPC 2.0 messages out of the bytes of a frame (https://www.jsonrpc.org/specification).
 
-The rules. A message's kind is told by which keys are there, never by whether their values are true: `{}` is the usual
-result, `tools/list` has no params. An id keeps its type and, being a number, its own digits: 1, 1.0, "1" and 1e0 are
-four ids. Integers of any length keep their digits (R-05). Nothing raises. What is not a message is `Invalid`, with the
-reason. What only a strict parser refuses (a lone surrogate, NaN, a byte order mark) is decoded as most peers do, and
-`refused` says why.
+The rules. The keys of a message decide its kind, never by whether their values are true: `{}` is the usual result,
+`tools/list` has no params. An id keeps its type and, being a number, its own digits: 1, 1.0, "1" and 1e0 are four ids.
+Integers of any length keep their digits (R-05). Nothing raises. What is not a message is `Invalid`, with the reason.
+What only a strict parser refuses (a lone surrogate, NaN, a byte order mark) is decoded as most peers do, and `refused`
+says why.
 """
 
 import json
@@ -35,7 +35,7 @@ class Id(NamedTuple):
 
     @classmethod
     def of(cls, value: Any) -> "Id":
-        """The id that a decoded JSON value stands for."""
+        """The id that a decoded JSON value represents."""
         if type(value) is str:
             return cls("string", value)
         if type(value) is int or type(value) is float or type(value) is Number:

@@ -1,8 +1,8 @@
 """What the first and last bytes show of a message that is too large to decode.
 
-The theory. Peers write the members of a message in any order, but `jsonrpc`, `id` and `method` are short, and what is
-large comes first or last. So the members are read from the front up to the first that does not end there, and the
-short ones from the back. What neither end shows stays unknown.
+Peers write the members of a message in any order, but `jsonrpc`, `id` and `method` are short, and what is large comes
+first or last. So the members are read from the front up to the first that does not end there, and the short ones from
+the back. What neither end shows stays unknown.
 """
 
 import json

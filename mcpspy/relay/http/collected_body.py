@@ -4,7 +4,7 @@ The rules. Decoding stops as soon as the body is too long to decide on; it passe
 coding cannot be undone, or not be applied again. Several frames in the place of one stand in the same body, one after
 the other, coded once. A body that no verdict changes is forwarded with exactly the bytes that came.
 
-Nothing here knows a library of HTTP: whoever relays the body opens its channel and writes what comes out.
+Nothing here knows a library of HTTP: the relay of the body opens its channel and writes the output.
 """
 
 from collections.abc import Awaitable, Callable, Iterable

@@ -89,7 +89,7 @@ class EventBlocks:
         self._size = self._gone = 0
 
     def _skip(self, pieces: list[Piece]) -> None:
-        """Let the line ends pass that stand between two events."""
+        """Pass the line ends between two events."""
         blank = 0
         while blank < len(self._pending) and self._pending[blank] in b"\r\n":
             blank += 1

@@ -98,7 +98,7 @@ class Head:
         self._because(by)
 
     def fields(self) -> dict[str, Any]:
-        """`sent` and `by` as the capture has them; several reasons stand in one word, divided by commas."""
+        """`sent` and `by` as the capture has them; several reasons are joined by commas."""
         return {"sent": self.sent, "by": ",".join(self.by)} if self.by else {}
 
     def encode(self) -> bytes:

@@ -6,7 +6,7 @@ over. They differ from aiohttp's own classes in four points.
 - What a peer sends is bounded as a whole, not for each field: heads, and the framing between the bytes of a body, which
   are chunk extensions and trailers (A-01). Heads that clients have begun have a bound together, and a time limit;
   connections between two requests, and streams, have none (H-06).
-- A body whose framing breaks ends there: whoever waits for more of it would wait for ever.
+- A body whose framing breaks ends there: a reader that waits for more of it would wait for ever.
 - A fault of framing in a response takes nothing with it that came before: neither the head nor the body so far.
 - A client that closes only the half that it sends on still gets its answer (A-11), if it is on this machine, where
   `half_close` can tell that its socket is still held. Any other client that ends what it sends has left, and so has one
@@ -276,7 +276,7 @@ class ServerConnection(ResponseHandler):
         super().data_received(data)
         fault, payload = self.exception(), self._payload
         if fault is not None and payload is not None and not payload.is_eof() and payload.exception() is None:
-            payload.set_exception(fault)  # whoever waits for more of the body would wait for ever
+            payload.set_exception(fault)  # a reader that waits for more of the body would wait for ever
 
     def _give_up(self, fault: HttpProcessingError) -> None:
         if self.transport is not None:

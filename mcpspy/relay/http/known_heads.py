@@ -4,7 +4,7 @@ Most heads come again with the next call. One is known by all of its bytes, so a
 letter is another one. A peer whose heads are all different costs their work, not memory: at most `HEADS` are kept, of
 `LARGEST` bytes each, and when there are more all are forgotten.
 
-What is kept is shared by all messages with that head: whoever changes a `Head` of it changes a copy.
+What is kept is shared by all messages with that head: code that changes a `Head` of it changes a copy.
 """
 
 from collections.abc import Callable

@@ -71,7 +71,7 @@ class Relay:
             route = self.route_of(request.raw_path)
             if route is None:
                 refusal = self.guard.refusal(list(request.raw_headers))
-                if refusal:  # whoever may not use the port need not know what stands here
+                if refusal:  # a client that may not use the port need not know what is here
                     return web.Response(status=403, text=f"mcpspy: {refusal}\n")
                 there = ", ".join(f"{route.address.prefix}/" for route in self.routes)
                 return web.Response(status=404, text=f"mcpspy: no route stands at this path; there is {there}\n")

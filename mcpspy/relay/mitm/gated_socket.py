@@ -28,7 +28,7 @@ Message = tuple[bool, int, bytes]
 
 
 class GatedSocket:
-    """Both directions; `wake` has mitmproxy send what stands in `out`."""
+    """Both directions; `wake` makes mitmproxy send what is in `out`."""
 
     def __init__(self, gate: LiveGate, turns: Turns, say: Callable[[str], None], wake: Callable[[], None]) -> None:
         self.out: list[Message] = []

@@ -1,10 +1,10 @@
 """What a client and its server have open between them, and what of it the next server takes over.
 
-The theory. A frame passes as it is, but for ids. The client's ids stay as they are: a request that the old server left
-open is answered by us, so no id is in use twice. A server counts its own requests from the start again, so a request
-whose id was one of an earlier server's gets an id of ours, and the client's response gets the server's id back; where
-earlier servers had too many ids to keep, every request does. What an earlier server still waited for is cancelled, and
-a late response to it goes nowhere.
+A frame passes as it is, but for ids. The client's ids stay as they are: a request that the old server left open is
+answered by us, so no id is in use twice. A server counts its own requests from the start again, so a request whose id
+was one of an earlier server's gets an id of ours, and the client's response gets the server's id back; where earlier
+servers had too many ids to keep, every request does. What an earlier server still waited for is cancelled, and a late
+response to it goes nowhere.
 
 Pure: lines in, verdicts out. Nothing here knows of processes, threads or times; the session has a lock.
 """

@@ -10,7 +10,7 @@ written half a line. Three rules keep every byte in its place:
   between, before the write; it hands over that chunk, and reads no more itself. So whoever has set `gated`, and then
   sees that `reading` is false, knows that the pump writes nothing more itself.
 - Then `lock` is for all who write: who holds it writes to the sink, and records what was written before the lock is
-  given back. So what others write stands between two lines, on the wire as in the capture.
+  given back. So what others write is between two lines, on the wire as in the capture.
 - `inside` says whether what was written ends within a line. Then nobody else writes. What is left of a line that has
   begun passes without a decision.
 

@@ -1,10 +1,10 @@
 """A server that we talk to as its client: started, spoken to line by line, recorded as a relay would.
 
-The theory. The main thread starts the server and waits for its end, as `mcpspy.process.child` wants it. One thread
-writes, so that a server which does not read stops nobody but that; two read. What passes is recorded afterwards, with
-the time at which it was read or was about to be written. A server that dies, stops talking or talks without end is an
-`Ended` among the lines that it said; one that does not end by itself is made to, with all that it started. A signal to
-us is one more reason to end it.
+The main thread starts the server and waits for its end, as `mcpspy.process.child` wants it. One thread writes, so that
+a server which does not read stops nobody but that; two read. What passes is recorded afterwards, with the time at which
+it was read or was about to be written. A server that dies, stops talking or talks without end is an `Ended` among the
+lines that it said; one that does not end by itself is made to, with all that it started. A signal to us is one more
+reason to end it.
 """
 
 import os

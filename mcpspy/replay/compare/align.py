@@ -1,8 +1,8 @@
 """Which items of two arrays correspond, so that one item more at the top is one difference and not all of them (R-15).
 
-The theory. Where every item has a name, a URI or an id of its own, items correspond that share it, wherever they stand.
-In other arrays the order counts: equal items that stand in the same order are kept, as in an edit script. What stands
-between two kept items has changed: there, items of one structure correspond first, and then the first with the first.
+Where every item has a name, a URI or an id of its own, items correspond that share it, wherever they stand. In other
+arrays the order counts: equal items that stand in the same order are kept, as in an edit script. What stands between
+two kept items has changed: there, items of one structure correspond first, and then the first with the first.
 
 Pure, in n log n. Two arrays the other way round give the same pairs the other way round.
 """

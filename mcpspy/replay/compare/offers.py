@@ -1,9 +1,9 @@
 """What a server offers in a session, and what changed of it: capabilities, tools, resources, templates, prompts.
 
-The theory. A change breaks a client if what suited before need not suit now. The arguments of a tool are the client's
-words, so its input schema must not become narrower; its output is the server's, so the output schema must not become
-wider. A removed property breaks in both. Keywords that combine schemas are not reasoned about: changed, they count as
-breaking. Descriptions, titles, defaults and examples bind nobody; but a text that becomes an instruction to a model
+A change breaks a client if what suited before need not suit now. The arguments of a tool are the client's words, so its
+input schema must not become narrower; its output is the server's, so the output schema must not become wider. A removed
+property breaks in both. Keywords that combine schemas are not reasoned about: changed, they count as breaking.
+Descriptions, titles, defaults and examples bind nobody; but a text that becomes an instruction to a model
 (`mcpspy.rules.instructions`) is never compatible.
 
 Pure, and it follows no `$ref`.

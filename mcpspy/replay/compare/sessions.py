@@ -1,11 +1,10 @@
 """Two sessions side by side: what became of each exchange, and of what the server said unasked.
 
-The theory. Exchanges come in pairs; who makes the pairs is the caller: a replay knows what it sent, two captures are
-paired by what was asked (`pair`). Of a pair the answers are compared, and the notifications that name the request
-(progress, a subscription's), in their order. What names no request is a matter of timing, so it is compared over the
-whole session: requests of the server by their params, notifications by how many there are of each method. Log messages
-are compared only if that is asked for. An answer to a request that was cancelled came in time by chance: it is not
-compared.
+Exchanges come in pairs; who makes the pairs is the caller: a replay knows what it sent, two captures are paired by what
+was asked (`pair`). Of a pair the answers are compared, and the notifications that name the request (progress, a
+subscription's), in their order. What names no request is a matter of timing, so it is compared over the whole session:
+requests of the server by their params, notifications by how many there are of each method. Log messages are compared
+only if that is asked for. An answer to a request that was cancelled came in time by chance: it is not compared.
 
 Pure. Everything differs or not under `Rules`.
 """

@@ -1,7 +1,7 @@
 """Which recorded turn answers a request, as a table of strategies: `STRATEGIES`.
 
-The theory. The first strategy is always in use: it takes the turn whose request is the same. Each other strategy is an
-option of `mcpspy mock`, and is used where those before it have found nothing.
+The first strategy is always in use: it takes the turn whose request is the same. Each other strategy is an option of
+`mcpspy mock`, and is used where those before it have found nothing.
 
 Two requests are the same if method and params are equal, but for what a client says of itself and of the moment:
 progress token, name and capabilities, trace context. Params that are missing are params that are empty. Requests that

@@ -1,9 +1,9 @@
 """A capture that answers single requests, so that some of a server is recorded and the rest is live.
 
-The theory. A gate takes a request from the stream and needs one message back, at once. So of a recorded turn only the
-response is used: what else the server said meanwhile (progress, notifications, its own requests) is left out, and a
-request that has no response in the capture cannot be answered from it. Which recording answers is decided as `mock`
-does it; a request that was not recorded goes on to the live server, unless the nearest recording may answer.
+A gate takes a request from the stream and needs one message back, at once. So of a recorded turn only the response is
+used: what else the server said meanwhile (progress, notifications, its own requests) is left out, and a request that
+has no response in the capture cannot be answered from it. Which recording answers is decided as `mock` does it; a
+request that was not recorded goes on to the live server, unless the nearest recording may answer.
 """
 
 from collections.abc import Callable

@@ -1,10 +1,10 @@
 """What a capture lacks, asked of the real server: lines of a client and of that server in, lines to both out.
 
-The theory. The real server meets a client that says little: the handshake, which is the client's own of today, then the
-requests that the capture cannot answer. They go out byte for byte, under the ids that they have, for the client's ids
-are its own and no two are alike. Of what the server says only its own requests get other ids, since those of the
-capture's server may be the same. The handshake's answer is for us; all else is the client's: answers, progress, log
-messages, changes of lists.
+The real server meets a client that says little: the handshake, which is the client's own of today, then the requests
+that the capture cannot answer. They go out byte for byte, under the ids that they have, for the client's ids are its
+own and no two are alike. Of what the server says only its own requests get other ids, since those of the capture's
+server may be the same. The handshake's answer is for us; all else is the client's: answers, progress, log messages,
+changes of lists.
 
 Nothing here knows processes or clocks. `begin` starts the server at the first request that needs it; `said` and `ended`
 are called with what comes of it.

@@ -1,10 +1,10 @@
 """A capture as a server: lines of a client in, recorded lines out.
 
-The theory. A request that was recorded plays its turn: all that the server said to it then, in that order. A line that
-had waited for the client (for its answer to a question of the server, for a cancellation) waits for it again. What goes
-out is what was recorded, byte for byte, but for what belongs to the client of today: the ids of its requests, its
-progress tokens, its subscriptions. The values that a server issues (cursors, tasks, states) are the recorded ones, so
-what the client gives back is what was recorded too.
+A request that was recorded plays its turn: all that the server said to it then, in that order. A line that had waited
+for the client (for its answer to a question of the server, for a cancellation) waits for it again. What goes out is
+what was recorded, byte for byte, but for what belongs to the client of today: the ids of its requests, its progress
+tokens, its subscriptions. The values that a server issues (cursors, tasks, states) are the recorded ones, so what the
+client gives back is what was recorded too.
 
 `Mock` knows no streams and no clock: times come in, in nanoseconds, and say when a line is due. `serve` gives it both.
 """

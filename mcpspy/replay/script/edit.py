@@ -1,8 +1,8 @@
 """A recorded message with a few of its values replaced, and every other byte as it was recorded.
 
-The theory. A mock answers under the ids of the client that it has, and a client sends back the cursors of the server
-that it talks to; all else is to be what was recorded, down to the spaces, the order of members and the digits of a
-number. So the text is edited, not decoded and written anew. Of members with one name the last counts, as for parsers.
+A mock answers under the ids of the client that it has, and a client sends back the cursors of the server that it talks
+to; all else is to be what was recorded, down to the spaces, the order of members and the digits of a number. So the
+text is edited, not decoded and written anew. Of members with one name the last counts, as for parsers.
 """
 
 import json

@@ -1,10 +1,10 @@
 """A capture that grows: sessions recorded beside it, in files of their own, that become a part of it.
 
-The theory. A capture that has ended is never written to: whatever kills us, it is whole. A session that is to be added
-is recorded as `NAME.missing-RANDOM.jsonl` beside `NAME.jsonl`. When it is over, a new file with all of the old capture
-and that session takes the place of the capture at once, and the file beside it goes. What somebody was killed before is
-done by the next one: the files beside a capture are all taken in. A lock on the directory lets one process at a time do
-that, so none loses what another has added, and what one left that was killed while it wrote is nobody's.
+A capture that has ended is never written to: whatever kills us, it is whole. A session that is to be added is recorded
+as `NAME.missing-RANDOM.jsonl` beside `NAME.jsonl`. When it is over, a new file with all of the old capture and that
+session takes the place of the capture at once, and the file beside it goes. What somebody was killed before is done by
+the next one: the files beside a capture are all taken in. A lock on the directory lets one process at a time do that,
+so none loses what another has added, and what one left that was killed while it wrote is nobody's.
 """
 
 import glob

@@ -1,9 +1,9 @@
 """Where in messages stand the values that one side issues and the other gives back, and what else is new each time.
 
-The theory. A cursor, a `requestState`, the id of a task: one side makes it up, the other returns it, and nobody may
-look into it. In another session it is another one, so it is put in place of the recorded one where it goes back, and
-never compared: only whether it is there. Where such values stand is known from the specification; it is the one table
-here, and nothing is guessed from what values look like.
+A cursor, a `requestState`, the id of a task: one side makes it up, the other returns it, and nobody may look into it.
+In another session it is another one, so it is put in place of the recorded one where it goes back, and never compared:
+only whether it is there. Where such values stand is known from the specification; it is the one table here, and nothing
+is guessed from what values look like.
 """
 
 import json
@@ -65,7 +65,7 @@ Scope = tuple[str, str | None, str | None]
 
 
 class Values:
-    """What was issued in a recorded session, and what stands for it in another one."""
+    """The values issued in a recorded session, and the corresponding values of another one."""
 
     def __init__(self) -> None:
         self._now: dict[tuple[Scope, str], Any] = {}
@@ -82,7 +82,7 @@ class Values:
                 self._now[_scope("input", method, params), canonical(name)] = other
 
     def changes(self, method: str, params: Any, message: Any) -> dict[Path, Any]:
-        """What has to stand in a recorded message of the client instead, by its path."""
+        """The values to put into a recorded message of the client, by path."""
         changes: dict[Path, Any] = {}
         for kind, paths in _RETURNED.items():
             scope = _scope(kind, method, params)
@@ -108,12 +108,12 @@ def renamed(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
 
 
 def matches(path: Path, pattern: Path) -> bool:
-    """Whether `path` is one of those that a pattern stands for; `*` in it is any one step."""
+    """Whether `path` matches a pattern; `*` in it is any one step."""
     return len(path) == len(pattern) and begins(path, pattern)
 
 
 def begins(path: Path, pattern: Path) -> bool:
-    """Whether `path` is one that a pattern stands for, or lies below one."""
+    """Whether `path` matches a pattern, or is below a path that does."""
     return len(path) >= len(pattern) and all(
         known in ("*", str(step)) for step, known in zip(path, pattern, strict=False)
     )
@@ -140,7 +140,7 @@ def _first(value: Any, path: Path) -> Any:
 
 
 def _values(value: Any, path: Path) -> Iterator[Any]:
-    """The values at the places that `path` stands for."""
+    """The values at the places that match `path`."""
     if not path:
         yield value
     elif path[0] == "*":

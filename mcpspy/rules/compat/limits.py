@@ -1,8 +1,8 @@
 """What the rules of this group share: which tools are judged by which limits, and how a broken limit is told.
 
-The theory. The rows of `mcpspy.spec.client_limits` decide. A tool is judged when it is listed first, and again when its
-definition changes. All clients that refuse a tool for the same reason make one finding; it is as severe as the worst of
-what they do: an error where one tool makes all of them unavailable, a warning where the tool is left out.
+The rows of `mcpspy.spec.client_limits` decide. A tool is judged when it is listed first, and again when its definition
+changes. All clients that refuse a tool for the same reason make one finding; it is as severe as the worst of what they
+do: an error where one tool makes all of them unavailable, a warning where the tool is left out.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +40,7 @@ class Breach:
     broken: Sequence[Limit]
     """The limits that refuse it; with none of them it is no breach."""
     path: Path
-    """Where it stands in the tool."""
+    """Its place in the tool."""
     advice: str
 
 

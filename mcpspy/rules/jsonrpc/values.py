@@ -85,7 +85,7 @@ def not_a_number(message: Message, history: SessionHistory) -> Iterator[Fault]:
 
 
 def _constants(message: Message) -> list[str]:
-    """A token in a frame that is in the place of a number and is not a valid JSON number, as it is written."""
+    """The tokens `NaN` and `Infinity` of a frame, which are not valid JSON numbers, as they are written."""
     raw, found = message.frame.raw, list[str]()
     if not message.body.refused or not (b"NaN" in raw or b"Infinity" in raw):
         return found

@@ -1,8 +1,8 @@
 """What is left of a capture under `--filter`: the frames of the rows that fit, and what is needed to read them.
 
-The theory. Lines keep their numbers, so a line that is left out becomes another record. The first of a run becomes a
-`gap`: across it a reader calls nothing unanswered or unasked. The others become records of a kind that no reader knows.
-A gap also ends the frames that are open, so none is written between the pieces of a frame that stays.
+Lines keep their numbers, so a line that is left out becomes another record. The first of a run becomes a `gap`: across
+it a reader calls nothing unanswered or unasked. The others become records of a kind that no reader knows. A gap also
+ends the frames that are open, so none is written between the pieces of a frame that stays.
 
 What stays besides the frames that fit: the other half of their exchanges, the handshake (without it nobody knows the
 revision), the channels of all those, and what is no channel's: gaps, signals, gates and the end. The bytes of all other

@@ -1,9 +1,9 @@
 """The lines of a capture without what is to be replaced, each in the place of the line of the same number.
 
-The theory. Most lines hold nothing suspicious: a few searches through their characters tell, and they go through as
-they are. Of a frame in pieces all lines wait until the last has come, and with them what stands between. A frame that
-is larger than readers decode goes through as spaces, piece by piece, so that readers see one of the same size. A
-damaged line becomes another one that no reader can parse, for it may hold anything.
+Most lines hold nothing suspicious: a few searches through their characters tell, and they go through as they are. Of a
+frame in pieces all lines wait until the last has come, and with them what stands between. A frame that is larger than
+readers decode goes through as spaces, piece by piece, so that readers see one of the same size. A damaged line becomes
+another one that no reader can parse, for it may hold anything.
 """
 
 from base64 import b64decode

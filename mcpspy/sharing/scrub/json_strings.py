@@ -1,9 +1,9 @@
 """JSON texts in which strings are replaced: every other character stays where it is.
 
-The theory. A message that is parsed and written again loses digits, duplicate names, spaces and the order of members.
-So a scanner goes through the text once and calls back for each string, name of a member and number, with the place
-where it stands. What it gives back takes the place of the characters between the quotes. A text that is not JSON is no
-fault: `changed` returns None, and whoever called treats it as plain text.
+A message that is parsed and written again loses digits, duplicate names, spaces and the order of members. So a scanner
+goes through the text once and calls back for each string, name of a member and number, with the place where it stands.
+What it gives back takes the place of the characters between the quotes. A text that is not JSON is no fault: `changed`
+returns None, and the caller treats it as plain text.
 """
 
 import json
@@ -74,13 +74,13 @@ class StringVisitor(Protocol):
         """An object or array begins; `level` gets what is known of it."""
 
     def string(self, text: str, levels: Levels) -> str:
-        """What stands in for a string."""
+        """The replacement of a string."""
 
     def key(self, text: str, levels: Levels) -> str:
-        """What stands in for the name of a member."""
+        """The replacement of the name of a member."""
 
     def number(self, digits: str, levels: Levels) -> str:
-        """What stands in for a number."""
+        """The replacement of a number."""
 
 
 def is_json(text: str) -> bool:
@@ -187,5 +187,5 @@ def _escaped(new: str, old: str) -> str:
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _BYTES = re.compile("[\udc80-\udcff]")
-"""What stands for the bytes of a text that is not UTF-8."""
+"""The replacement of the bytes of a text that is not UTF-8."""
 _BUT_BYTES = re.compile("[\ud800-\udc7f\udd00-\udfff]")

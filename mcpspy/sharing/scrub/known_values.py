@@ -1,9 +1,9 @@
-"""The values that are replaced, each with its label, and where they stand in a text.
+"""The values that are replaced, each with its label, and their places in a text.
 
-The theory. Equal values have equal labels, numbered in the order in which they first appear. A value that stood under a
-secret name once is a secret everywhere: a long or random one wherever its characters stand, also percent-encoded or
-escaped for JSON; a shorter one as a whole word; any other only as a whole string. A search for each value takes longer
-with each value. So from some number on the places in a text are compared with the beginnings of all of them at once.
+Equal values have equal labels, numbered in the order in which they first appear. A value that stood under a secret name
+once is a secret everywhere: a long or random one wherever its characters stand, also percent-encoded or escaped for
+JSON; a shorter one as a whole word; any other only as a whole string. A search for each value takes longer with each
+value. So from some number on the places in a text are compared with the beginnings of all of them at once.
 """
 
 import json
@@ -50,7 +50,7 @@ class KnownValues:
         self._users: dict[str, re.Pattern[str]] = {}
 
     def label(self, category: Category, value: str) -> str:
-        """What stands in for a value; it is known from now on."""
+        """The replacement of a value; it is known from now on."""
         key = (category.stem, value)
         found = self._labels.get(key)
         if found is None:

@@ -93,14 +93,14 @@ class MessageScrub:
             level.secret = parent.above != "properties" and name.lower() not in (_VAGUE | _SHORT) and _is_name(name)
 
     def key(self, text: str, levels: Levels) -> str:
-        """What stands in for the name of a member."""
+        """The replacement of the name of a member."""
         if len(text) < _LONGEST_NAME and _is_plain_name(text):
             return text
         self._levels = levels
         return text if self._kept(levels) else self._texts.key(text)
 
     def string(self, text: str, levels: Levels) -> str:
-        """What stands in for a string."""
+        """The replacement of a string."""
         level = levels.open[-1]
         step, before = level.step, level.previous
         if level.closing == "]" or step in ("name", "key"):
@@ -127,7 +127,7 @@ class MessageScrub:
         return self._inner(text)
 
     def number(self, digits: str, levels: Levels) -> str:
-        """What stands in for a number: one with as many digits, for a schema may bound it."""
+        """The replacement of a number: one with as many digits, for a schema may bound it."""
         level = levels.open[-1]
         name = level.step if isinstance(level.step, str) else level.above
         if not digits.isdecimal() or len(digits) < _SHORTEST_NUMBER or level.schema or not isinstance(name, str):

@@ -1,8 +1,8 @@
 """One scrub of one capture, in two passes.
 
-The theory. A secret that is named in one place stands in others without a name. So the first pass reads the capture to
-learn all values, and throws away what it writes; the second does the same again, and knows every value from the first
-line on. Both are the same code, and both stream: only the values are kept.
+A secret that has a name in one place is in other places without a name. So the first pass reads the capture to learn
+all values, and throws away what it writes; the second does the same again, and knows every value from the first line
+on. Both are the same code, and both stream: only the values are kept.
 """
 
 from collections.abc import Callable, Iterator

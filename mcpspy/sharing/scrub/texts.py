@@ -30,7 +30,7 @@ _EMAIL = re.compile(  # also behind an escape in a URL or in JSON
     r"\w[\w.+-]{0,63}(?P<at>@|%40)(?!redacted\.invalid|v?\d+\.\d|\dx\.)"
     r"(?:[^\W_](?:[^\W_]|-){0,62}\.){1,8}(?:[^\W\d_]{2,24}|xn--[a-z0-9-]{2,59})(?![\w@-]|\.\w)"
 )
-_LONGEST_USER = 200  # characters of what stands between `//` and the host of a URL
+_LONGEST_USER = 200  # characters between `//` and the host of a URL
 _IN_NAME = r"""[^\\/\s"'`<>|:;,?*&=#%()\[\]{}$]"""
 _HOME = re.compile(
     r"(?P<before>(?<![\w.])(?:/(?:var|usr|export|nfs|mnt|cygdrive)(?:/[a-z])?|/[a-z])?(?:/|%2[Ff])(?:home|Users)(?:/|%2[Ff])"
@@ -76,7 +76,7 @@ class _Heads(Redactor):
         self._wrapped = wrapped
 
     def mark(self, secret: str) -> str:
-        """What stands in for a secret."""
+        """The replacement of a secret."""
         return self._wrapped(secret)
 
 
@@ -199,7 +199,7 @@ class Texts:
         return f"«redacted:\ufdd0{self.secret(value)}»"
 
     def _prose(self, name: str, value: str) -> str:
-        """What stands for the words behind a name in a text: the first may be a secret."""
+        """The replacement of the words behind a name in a text: the first may be a secret."""
         word = re.match(r"[\"'`]?([^\s\"'`,;]+)", value)
         secret = word[1].rstrip(".)]}") if word else ""
         line = value.partition("\n")[0].strip("\"'` \r")
@@ -283,7 +283,7 @@ def _parts(value: str) -> Iterator[str]:
 
 
 def _gap(colours: re.Match[str]) -> str:
-    """What stands in for colours: a space between words."""
+    """The replacement of colours: a space between words."""
     text, end = colours.string, colours.end()
     before, after = text[max(colours.start() - 1, 0) : colours.start()], text[end : end + 1]
     return " " if before.isalnum() and after.isalnum() else ""

@@ -48,7 +48,7 @@ class ComparedRows(RowsOrNotice):
         return self._made, place
 
     def cells(self, place: int, width: int) -> list[Cell]:  # noqa: ARG002 (they are made for it)
-        """What stands in a row."""
+        """The content of a row."""
         return self._rows[place].cells
 
     def on_resize(self) -> None:
@@ -64,7 +64,7 @@ class ComparedRows(RowsOrNotice):
         return bool(onward)
 
     def action_fold(self, folded: bool) -> None:
-        """Fold or unfold what the line opens; where there is nothing to fold, go to what it stands in."""
+        """Fold or unfold what the line opens; where there is nothing to fold, go to the value that contains it."""
         at = self._line_at_cursor()
         line = self._lines[at] if at is not None else None
         if line and line.folded is not None and line.folded != folded:

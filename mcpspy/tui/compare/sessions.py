@@ -66,7 +66,7 @@ class ChangeRows(RowsOrNotice):
         return place
 
     def cells(self, place: int, width: int) -> list[Cell]:
-        """What changed, and where it stands in each capture."""
+        """What changed, and its place in each capture."""
         entry = self.entries[place]
         where = [f"#{n}" if n else "" for n in entry.lines]
         style = _STYLES[entry.sign]
@@ -116,7 +116,7 @@ class SessionsCompared(Screen[None]):
     @work(thread=True)
     def _read(self) -> None:
         worker = get_current_worker()
-        done = [0, 0]  # bytes, and the part of the whole that was told
+        done = [0, 0]  # bytes, and the part of the whole that was shown
 
         def advance(read: int) -> None:
             if worker.is_cancelled:
@@ -179,7 +179,7 @@ class SessionsCompared(Screen[None]):
                 self.app.bell()
 
     def action_frame(self, side: int) -> None:
-        """Show where the selected change stands in one of the captures."""
+        """Show the place of the selected change in one of the captures."""
         rows = self._changes
         if rows.entries:
             self._open(rows.entries[rows.cursor], side)
@@ -193,7 +193,7 @@ class SessionsCompared(Screen[None]):
 
 
 def _size(path: str) -> int:
-    """The bytes of a file; none of one that is gone, which whoever reads it says."""
+    """The size of a file in bytes; 0 if it is gone, which its reader reports."""
     try:
         return os.path.getsize(path)
     except OSError:

@@ -35,7 +35,7 @@ def _seen(letter: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """JSON text on one line: a string of JSON holds no newline, so those that are there stand between tokens."""
+    """JSON text on one line: a string of JSON holds no newline, so each newline is between tokens."""
     return "".join(line.strip(" \t\r") for line in text.split("\n"))
 
 

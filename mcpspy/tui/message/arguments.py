@@ -14,8 +14,8 @@ from mcpspy.spec.peer_schemas import Budget, Foreign, Outcome
 
 Mark = Literal["fits", "wrong", "missing", "undeclared", "absent", "unknown"]
 
-_MOST = 200  # arguments that are told of
-_CHOICES = 6  # values of an enumeration, and alternatives, that are told of
+_MOST = 200  # arguments that are shown
+_CHOICES = 6  # values of an enumeration, and alternatives, that are shown
 _NAME = 40  # characters of a type's name
 _LEVELS = 4  # of arrays of arrays
 _RANGES = (("", "minimum", "maximum"), (" characters", "minLength", "maxLength"), (" items", "minItems", "maxItems"))

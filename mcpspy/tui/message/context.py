@@ -37,7 +37,7 @@ class Around:
     model: OpenCapture | Merged | None = field(default=None, repr=False)
     """What it was selected in: that, or a merge."""
     place: int = 0
-    """Where the row stands in the model."""
+    """The index of the row in the model."""
 
     def partner(self) -> tuple[list[Row], "Around"] | None:
         """The response to a request, or the request that a response answers, with what belongs to that."""

@@ -216,7 +216,7 @@ class Detail(Container):
         self.app.notify(printable(text, 300), severity="warning" if failed else "information", markup=False)
 
     def _arrange(self) -> None:
-        """Say which message stands in which pane."""
+        """Decide which message is in which pane."""
         selected = self._selected
         if selected is None:
             return

@@ -1,8 +1,8 @@
 """What a pane says of one message, row by row of the screen: what is known of it, then the message.
 
-The theory. A line that is wider than the pane takes several rows; what is folded takes none. Which line stands in which
-row is two integers a row, made as far as somebody looks; what stands in it is made when it is drawn. Folding makes the
-rows anew from that line on. It knows no screen: a width comes in, pieces of marked text come out.
+A line that is wider than the pane takes several rows; what is folded takes none. Two integers per row say which line is
+in it, and are computed as far as they are needed; its text is made when it is drawn. Folding makes the rows anew from
+that line on. It knows no screen: a width comes in, pieces of marked text come out.
 """
 
 from array import array
@@ -49,7 +49,7 @@ class Text:
         return len(self._lines)
 
     def pieces(self, line: int) -> list[Piece]:
-        """What stands in a line."""
+        """The text of a line."""
         return text_pieces(self._lines[line])
 
 
@@ -107,7 +107,7 @@ class Document:
         return True
 
     def line(self, row: int) -> int:
-        """The line that stands in a row: those about the message come first."""
+        """The line in a row: the lines about the message come first."""
         return self._lines[row]
 
     def row(self, line: int) -> int:
@@ -116,7 +116,7 @@ class Document:
         return bisect_left(self._lines, self._lines[found - 1]) if found else 0
 
     def pieces(self, row: int) -> tuple[list[Piece], tuple[int, int]]:
-        """What stands in the line of a row, and from which column to which the row shows it; 0 and 0 for all of it."""
+        """The text of a row's line, and the first and last column that the row shows; 0 and 0 for all of it."""
         pieces, cuts = self._made_line(self._lines[row])
         part = self._parts[row]
         return pieces, (cuts[part], cuts[part + 1]) if part + 1 < len(cuts) > 2 else (0, 0)

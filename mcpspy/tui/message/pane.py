@@ -27,7 +27,7 @@ class Pane(CursorLines):
     BINDINGS: ClassVar[list[BindingType]] = bindings("message pane")
 
     class Moved(Message):
-        """The cursor stands in another row, or that says something else."""
+        """The cursor is in another row, or the text of its row has changed."""
 
     class Resized(Message):
         """The pane is as wide as it will be, and what it shows has to be wrapped again."""
@@ -103,7 +103,7 @@ class Pane(CursorLines):
         self.post_message(self.Moved())
 
     def action_fold(self) -> None:
-        """Fold what the row opens; where it opens nothing, or is folded, go to what it stands in."""
+        """Fold what the row opens; where it opens nothing, or is folded, go to the value that contains it."""
         if self.document and self.count():
             if self.document.is_folded(self.cursor) is False:
                 self._fold(folded=True)
@@ -150,7 +150,7 @@ class Pane(CursorLines):
             self._folded(self.document.row(line))
 
     def _folded(self, row: int) -> None:
-        """Other rows are there: the cursor stands in `row`."""
+        """The rows have changed: the cursor is in `row`."""
         set_height(self, self.count())
         self.move_to(row)
         self.refresh()

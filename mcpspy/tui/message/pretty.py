@@ -2,8 +2,8 @@
 
 The rules. JSON is cut token by token as it was written, not decoded and encoded again: 1.10 stays 1.10, a doubled key
 stays doubled, and text that is not JSON is shown unchanged. Captured text is hostile: every piece that comes out of
-here has been through `printable`. Where lines begin is told lazily, and what stands in one when it is drawn: nobody
-looks at the 60,000th at once.
+here has been through `printable`. The beginnings of lines are computed lazily, and the text of a line when it is drawn:
+nobody looks at the 60,000th at once.
 """
 
 import re
@@ -23,12 +23,12 @@ _NUMBER = re.compile(r"-?\d")
 
 
 class Span(NamedTuple):
-    """One line of JSON: from where to where it stands in the text."""
+    """One line of JSON: its beginning and end in the text."""
 
     start: int
     end: int
     depth: int
-    """How many objects and arrays it stands in; below 0 after more ends than beginnings."""
+    """How many objects and arrays contain it; below 0 after more ends than beginnings."""
     opens: bool
     """Its last token opens an object or array, whose members follow."""
     closes: bool
@@ -60,13 +60,13 @@ def spans(text: str) -> Iterator[Span]:
 
 
 def json_pieces(text: str) -> list[Piece]:
-    """What stands in one line of JSON."""
+    """The marked text of one line of JSON."""
     words = [match[0] for match in _TOKEN.finditer(text) if not match[0].isspace()]
     return [_piece(word, following) for word, following in zip_longest(words, words[1:])]
 
 
 def text_pieces(line: str) -> list[Piece]:
-    """What stands in one line of any text."""
+    """The marked text of one line of any text."""
     return [(_clip(line), "plain")]
 
 

@@ -1,9 +1,9 @@
 """The JSON of a message as lines that fold, each with its place in the message.
 
-The theory. A line is where it stands in the text, how deep, and in which line its object or array was opened: a few
-integers, in columns, made as far as somebody looks. Its path and its JSON Pointer are told when they are asked for, by
-going up. What is folded belongs to the messages of one method, not to one of them: who has folded `_meta` once wants to
-see it folded in the next call too.
+A line is where it stands in the text, how deep, and in which line its object or array was opened: a few integers, in
+columns, made as far as somebody looks. Its path and its JSON Pointer are told when they are asked for, by going up.
+What is folded belongs to the messages of one method, not to one of them: who has folded `_meta` once wants to see it
+folded in the next call too.
 """
 
 import json
@@ -61,7 +61,7 @@ class Tree:
         self._spans = spans(text)
         self._starts, self._ends = array("I"), array("I")
         self._heads = array("i")  # the line in which its value begins: its own, or of a closing line the opening one
-        self._parents = array("i")  # the line that opens what it stands in
+        self._parents = array("i")  # the line that opens its object or array
         self._places = array("I")  # among the members of that
         self._members: dict[int, int] = {}  # how many a line that opens has, so far
         self._open: list[int] = []
@@ -103,7 +103,7 @@ class Tree:
         return self._heads[line]
 
     def parent(self, line: int) -> int | None:
-        """The line that opens what the value on a line stands in."""
+        """The line that opens the object or array around the value on a line."""
         parent = self._parents[self._heads[line]]
         return None if parent == _NO_LINE else parent
 
@@ -126,7 +126,7 @@ class Tree:
         return self.text[name.end() if name else self._starts[head] : end].strip().removesuffix(",")
 
     def width(self, line: int) -> int | None:
-        """The columns that a line takes, at most, where that is told without making its pieces."""
+        """The columns that a line takes at most, if that is known without making its pieces."""
         start, end = self._starts[line], self._ends[line]
         if end - start > 200:  # it will be wrapped
             return None
@@ -135,7 +135,7 @@ class Tree:
         return _indent(self.depths[line]) + len(text) + text.count(":") if told else None
 
     def pieces(self, line: int, *, folded: bool) -> list[Piece]:
-        """What stands in a line; of a folded one also what is not seen."""
+        """The text of a line; for a folded line also the hidden text."""
         indent = " " * _indent(self.depths[line])
         opens = self.opens(line)
         if opens and indent:

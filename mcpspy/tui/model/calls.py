@@ -1,8 +1,8 @@
 """The requests of a session, or of several, each as one row with what answered it.
 
-The theory. The columns of a session have the lines of each request and its response by ordinal, so a call is a number
-until it is drawn; then the two rows of the timeline tell all of it. In a merge the calls stand in the order of the
-merge: `grow` takes over those whose rows have come to their places there, and what has a place keeps it.
+The columns of a session have the lines of each request and its response by ordinal, so a call is a number until it is
+drawn; then the two rows of the timeline tell all of it. In a merge the calls stand in the order of the merge: `grow`
+takes over those whose rows have come to their places there, and what has a place keeps it.
 """
 
 import time

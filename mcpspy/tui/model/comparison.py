@@ -177,7 +177,7 @@ class ComparedLine(NamedTuple):
     folded: bool | None
     """None: it opens nothing."""
     run: tuple[Pairing, ...] = ()
-    """Parts that stand beside each other and are equal: the line stands for all of them."""
+    """Adjacent parts that are equal: one line represents all of them."""
 
 
 class ComparisonOutline:

@@ -46,7 +46,7 @@ SHARE = "share"
 def requested(
     argument: str, session: OpenCapture | Merged, selected: OpenCapture | Merged, filtered: str
 ) -> ExportRequest:
-    """The export that `FORMAT [FILE]` stands for; without a file it gets a name that is free in this directory.
+    """The export that `FORMAT [FILE]` means; without a file it gets a name that is free in this directory.
 
     Of several sessions a format that holds one gets the `selected` one. Raises UsageError.
     """

@@ -1,10 +1,10 @@
 """Which exchanges are open at each row, and who is waited for before it: what a sequence diagram draws.
 
-The theory. A request opens a bracket on the side of who has to answer, and its answer closes it; a request of the
-server while it answers one of the client's lies inside that. While a bracket is open, somebody is waited for, and the
-innermost of them counts: a person whom an elicitation or a sampling request has to be put to, else the client, else the
-server. From 2026-07-28 on a server asks by a result that wants input; what it asks for is waited for until the client
-comes back with it.
+A request opens a bracket on the side of who has to answer, and its answer closes it; a request of the server while it
+answers one of the client's lies inside that. While a bracket is open, somebody is waited for, and the innermost of them
+counts: a person whom an elicitation or a sampling request has to be put to, else the client, else the server. From
+2026-07-28 on a server asks by a result that wants input; what it asks for is waited for until the client comes back
+with it.
 
 The rows are gone through in their order, a few at a time, as far as the fold has come: up to there their order is
 final. What is kept of one are three bytes, so that any of them can be drawn at once.
@@ -35,7 +35,7 @@ _CARRIED = ("request", "http")
 
 
 class Folded(Protocol):
-    """What is asked of a capture that is open."""
+    """What this module needs from an open capture."""
 
     index: Index
 

@@ -1,10 +1,10 @@
 """Several captures as one, by the clock: what a client said to all of its servers.
 
-The theory. Each session stays what it is; this knows only which of their rows comes when. A row has its number in the
-merge, from 1, and never gets another: rows are only ever added at the end, so what a person looks at stays where it is.
-For that a row waits until no session can have an earlier one. The sessions are read in step, the one that is furthest
-behind first, and while they are live a row waits a moment for what the relays of the others have yet to write. Within
-a session the order is its own, and a clock that seems to go back there is taken to stand still.
+Each session stays what it is; this knows only which of their rows comes when. A row has its number in the merge, from
+1, and never gets another: rows are only ever added at the end, so what a person looks at stays where it is. For that a
+row waits until no session can have an earlier one. The sessions are read in step, the one that is furthest behind
+first, and while they are live a row waits a moment for what the relays of the others have yet to write. Within a
+session the order is its own, and a clock that seems to go back there is taken to stand still.
 """
 
 import time
@@ -57,7 +57,7 @@ class _Part:
     numbers: "array[int]" = field(default_factory=lambda: array("I"))
     """By line number of the session: the number in the merge, or 0."""
     revised: int = 0
-    """How many of the session's revised rows are told of."""
+    """How many of the session's revised rows have been reported."""
 
     def number(self, line: int) -> int:
         """The number of a line of the session in the merge; 0 before its row is there."""
@@ -108,12 +108,12 @@ class MergedRows:
         return session.index.in_pieces(line)
 
     def line(self, n: int) -> bytes:
-        """The line of row number `n`, as it stands in its file."""
+        """The line of row number `n`, as it is in its file."""
         session, line = self.source(n)
         return session.index.line(line)
 
     def block(self, first: int, last: int, limit: int) -> None:
-        """None: the lines of a merge stand in several files."""
+        """None: the lines of a merge are in several files."""
 
     def record(self, n: int, limit: int = 1 << 62) -> Record:
         """The record of row number `n`, of a frame in pieces about its first `limit` bytes."""

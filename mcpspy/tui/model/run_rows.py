@@ -79,7 +79,7 @@ class ListedRow(NamedTuple):
 
     @property
     def captures(self) -> list[ListedCapture]:
-        """The captures that it stands for."""
+        """The captures that it represents."""
         return [self.capture] if self.capture else self.run.captures
 
 
@@ -89,7 +89,7 @@ class RunRows:
     def __init__(self) -> None:
         self.rows: list[ListedRow] = []
         self.captures: list[ListedCapture] = []
-        """The captures that the rows stand for, those of a run together."""
+        """The captures that the rows represent, those of a run together."""
         self._runs: list[ListedRun] = []
         self._unfolded: set[str] = set()  # the path of the first capture of each
 

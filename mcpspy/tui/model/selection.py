@@ -1,9 +1,9 @@
 """The rows of a session that are shown: all of them, or those that a filter wants, without a screen.
 
-The theory. A filter is answered while its search still runs, and while the session grows. So a selection is a list that
-grows, by far the most at its end, and now and then loses a row. It is in the order of the session at any time, and the
-row that a person looks at is in it from the beginning, if it is wanted: what is found before that then comes above it.
-Rows are known by the line numbers of their frames, which never change; where a row stands does.
+A filter is answered while its search still runs, and while the session grows. So a selection is a list that grows, by
+far the most at its end, and now and then loses a row. It is in the order of the session at any time, and the row that a
+person looks at is in it from the beginning, if it is wanted: what is found before that then comes above it. Rows are
+known by the line numbers of their frames, which never change; where a row stands does.
 """
 
 import time

@@ -25,7 +25,7 @@ class ChangeEntry(NamedTuple):
     """Safe for a screen."""
     differences: tuple[Difference, ...] = ()
     lines: tuple[int | None, int | None] = (None, None)
-    """Where it stands in each capture."""
+    """Its place in each capture."""
     values: tuple[Any, Any] = (ABSENT, ABSENT)
     """What each has there, as a whole."""
 

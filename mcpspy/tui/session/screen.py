@@ -249,7 +249,7 @@ class SessionScreen(Screen[None]):
         return wanted is not None
 
     def _parse(self, text: str) -> Filter | None:
-        """The filter that a text stands for; None where it is wrong, which the prompt then tells."""
+        """The filter that a text means; None if the text is not valid, which the prompt then shows."""
         prompt = self.query_one(Prompt)
         try:
             wanted = parse(text, self.session.header.started)
@@ -393,7 +393,7 @@ class SessionScreen(Screen[None]):
             self.dismiss()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What begins a line may also stand in one; without a line there is none to be done."""
+        """The key that opens a prompt may also be typed in one; without a prompt, Enter does nothing."""
         typing = isinstance(self.focused, Input)
         wrong = (action == "prompt" and typing) or (action == "enter" and not typing)
         return False if wrong else super().check_action(action, parameters)

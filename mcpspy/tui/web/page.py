@@ -1,7 +1,7 @@
-"""The application in a browser: one page, served through textual-serve to whoever has the link.
+"""The application in a browser: one page, served through textual-serve to anyone who has the link.
 
 The server knows nothing of captures: each page that is open has a process of its own (`browser`) and talks with it over
-a WebSocket. Whoever gets through sees all that was captured, so a gate stands before every request, that for the
+a WebSocket. A client that gets through sees everything that was captured, so every request is checked, the one for the
 WebSocket included. The Host must be the one in the link, or a web page that gives our address another name (DNS
 rebinding) could read what we serve; the Origin, which browsers send along, must be ours; and the link admits one
 browser, once, which gets a cookie instead. Programs that look at links before people do (mail, chat) only GET: that
@@ -72,7 +72,7 @@ def serve(targets: list[str], host: str, port: int) -> int:
 
 
 def said(host: str, address: str) -> list[str]:
-    """What whoever starts a server on that host has to know, which is at that address."""
+    """What a person who starts a server on that host, at that address, has to know."""
     lines = ["the link works once, in one browser; Ctrl-C ends it"]
     if not is_loopback(address):
         lines.append(f"listening on {host}: this is plain HTTP, so others on the network can read the traffic")

@@ -54,7 +54,7 @@ class TextLine(Input):
 
 
 class Prompt(Vertical):
-    """The line, below it what is wrong with what stands in it, and beside it how far that has come."""
+    """The line, below it what is wrong with its text, and beside it the progress."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("prompt")
 
@@ -65,7 +65,7 @@ class Prompt(Vertical):
         self._wrong = ("", 0)  # what is wrong with the line, and with which character
 
     class Typed(Message):
-        """Something else stands in the line."""
+        """The text of the line has changed."""
 
     class Entered(Message):
         """The line is to be done; a screen whose other keys follow at once may bind the key itself, and `settle`."""
@@ -87,11 +87,11 @@ class Prompt(Vertical):
 
     @property
     def text(self) -> str:
-        """What stands in the line."""
+        """The text of the line."""
         return self.query_one(Input).value
 
     def show(self, kind: str, text: str = "") -> None:
-        """Let something of that kind stand in the line."""
+        """Show the line for text of this kind, with `text` in it."""
         self.kind = kind
         self.display = True
         self.query_one("#kind", Static).update(KINDS[kind])
@@ -107,7 +107,7 @@ class Prompt(Vertical):
         return self
 
     def remember(self) -> None:
-        """Keep what stands in the line for those who type later."""
+        """Keep the text of the line in the history."""
         self._histories[self.kind].add(self.text)
 
     def count(self, text: str) -> None:

@@ -1,6 +1,6 @@
 """Lines with a cursor, and a list of rows; only the visible rows are made (textual's Line API).
 
-It knows nothing of what the rows are: a subclass says how many there are and what stands in each.
+It knows nothing of what the rows are: a subclass defines their number and their content.
 """
 
 import time
@@ -140,7 +140,7 @@ class Rows(CursorLines):
         """The selected row was chosen."""
 
     def cells(self, place: int, width: int) -> list[Cell]:
-        """What stands in the row at `place`, in a view of that width."""
+        """The content of the row at `place`, in a view of that width."""
         raise NotImplementedError
 
     def face(self, place: int) -> Hashable:  # noqa: ARG002 (a subclass looks at it)

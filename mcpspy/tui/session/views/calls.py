@@ -91,7 +91,7 @@ class CallsRows(CatchingUp):
         return CallFace(call, axis, live and call.response is None and call.request.status == "pending")
 
     def cells(self, place: int, width: int) -> list[Cell]:
-        """What stands in a row."""
+        """The content of a row."""
         return call_cells(self.face(place), width)
 
     def on_rows_chosen(self) -> None:
@@ -100,7 +100,7 @@ class CallsRows(CatchingUp):
 
 
 class CallsView(View):
-    """The calls, and above them what stands in which column."""
+    """The calls, and above them the titles of the columns."""
 
     def __init__(self, session: OpenCapture | Merged) -> None:
         super().__init__()

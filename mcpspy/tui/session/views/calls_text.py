@@ -1,4 +1,4 @@
-"""How the row of a call looks: a pure function from the call to the texts that stand in it."""
+"""How the row of a call looks: a pure function from the call to the texts in its row."""
 
 import math
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""How a row of the timeline looks: a pure function from what is known of it to the texts that stand in it."""
+"""How a row of the timeline looks: a pure function from what is known of it to the texts in it."""
 
 import math
 from typing import NamedTuple
@@ -21,7 +21,7 @@ _COLOURS = {"invalid": "timeline--invalid", "gap": "timeline--gap", "end": "time
             "gates": "timeline--gap"}  # fmt: skip
 _BAR = 10  # columns of the bar: half a decade each, from 100 µs to 10 s
 _SHORTEST = 100_000  # nanoseconds of a latency that has no bar
-_NUMBER = 9  # columns of an id, and of what stands between method and name
+_NUMBER = 9  # columns of an id, and of the text between method and name
 _ROOMY = 60  # columns of what a row is about, from which there is an id beside words that are cut
 _WORD = 6  # columns of a preview, at least
 _TURN = " ── "  # before a turn

@@ -116,7 +116,7 @@ class SequenceRows(CatchingUp):
 
 
 def _field(line: TimelineRow, columns: int) -> list[Cell]:
-    """What stands between the lanes."""
+    """The text between the lanes."""
     if line.sender == "mcpspy":
         subject = " ".join(filter(None, (line.method, line.name or line.text, line.act)))
         text = fit(printable(subject, columns), columns)

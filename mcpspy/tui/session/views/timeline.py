@@ -127,7 +127,7 @@ class TimelineRows(Following):
         return Face(line, since, waiting, line.n in self.marked, self._tie(place), held)
 
     def cells(self, place: int, width: int) -> list[Cell]:
-        """What stands in a row."""
+        """The content of a row."""
         return cells(self.face(place), width)
 
     def mark(self, place: int) -> str:

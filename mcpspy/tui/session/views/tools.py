@@ -162,7 +162,7 @@ class ToolsRows(RowsOrNotice):
         return limit_mark(self._session.refusals.tools.get(tool.name, ())) if self._session.clients else ("", "")
 
     def _figures(self, tool: ToolUse, columns: dict[str, int]) -> Iterator[Cell]:
-        """What stands in each column; the latencies are those of the calls that were answered."""
+        """The text of each column; the latencies are those of the calls that were answered."""
         current = self._session.announced.is_current(tool)
         latencies = list(map(duration_text, tool.latencies.quantiles(0.5, 0.95, 1))) or [""] * 3
         figures = [
