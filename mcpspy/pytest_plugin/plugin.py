@@ -72,7 +72,7 @@ def _mode(config: pytest.Config) -> str:
 def mcp_mock(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., list[str]]]:
     """A function from a capture, and the command of the server that it is made of, to the command of a stdio server.
 
-    The test fails at its end if the server was asked what is not in the capture.
+    The test fails at its end if the server got a request that is not in the capture.
     """
     sessions: list[tuple[Path, Path, bool]] = []
 
@@ -97,7 +97,7 @@ def mcp_mock(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callabl
 def mcp_mock_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., str]]:
     """A function from a capture, and the URL of the server that it is made of, to the URL of a server over HTTP.
 
-    The test fails at its end if the server was asked what is not in the capture.
+    The test fails at its end if the server got a request that is not in the capture.
     """
     servers: list[tuple[Path, Path, bool, subprocess.Popen[str]]] = []
 
@@ -163,7 +163,7 @@ def _has_more(path: Path, session: Path) -> bool:
 
 
 def _judge(session: Path) -> None:
-    """Fail if the mock says that it was asked what is not in its capture."""
+    """Fail if the mock reports a request that is not in its capture."""
     records = list(Capture(str(session)).records())
     code = next((record.code for record in records if isinstance(record, End)), 0)
     said = [record.raw.decode(errors="replace") for record in records if isinstance(record, Frame)]

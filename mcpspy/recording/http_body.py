@@ -1,4 +1,4 @@
-"""One channel of HTTP: a body, an event stream, or one direction of a WebSocket, with its content coding undone.
+"""One channel of HTTP: a body, an event stream, or one direction of a WebSocket, decoded.
 
 If a body cannot be decoded, the bytes from there on are recorded as received, and the close record has the reason. A
 body that may hold secrets is recorded as one frame without them, or redacted as a whole. For every path, a body of at

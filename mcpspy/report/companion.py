@@ -69,7 +69,7 @@ def say(line: str, relay: int) -> None:
 
 
 def unread() -> int:
-    """How many bytes stand in stderr that nobody has read; 0 where that cannot be told."""
+    """How many unread bytes stderr has; 0 if that is unknown."""
     kind = os.fstat(2).st_mode
     if stat.S_ISFIFO(kind):
         from mcpspy.process.pipes import waiting

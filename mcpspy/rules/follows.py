@@ -57,7 +57,7 @@ UNFIT = frozenset(
         "schema/invalid",
     }
 )
-"""The rules that a request breaks which peers drop or refuse, or whose answer cannot be told from another's."""
+"""Rules whose violation makes peers drop or refuse a request, or makes its answer ambiguous."""
 LOST_ANSWER = frozenset(
     {
         "framing/multiline-json",

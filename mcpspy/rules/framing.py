@@ -28,7 +28,7 @@ class Spread:
     """Lines that may be one message spread over several."""
 
     lines: list[Message]
-    """Of one that is told the closing line alone."""
+    """Of a reported one, only the closing line."""
     depth: int
     """Brackets that are still open, those inside strings counted too."""
     size: int

@@ -21,7 +21,7 @@ from mcpspy.wire.jsonrpc import Error, Request, Result
 
 ROW = 3
 """Identical calls in a row that are a loop."""
-_ASKED = 64  # times at which a person was asked that are remembered
+_ASKED = 64  # remembered times at which a person was asked
 _CALL = ("tools/call",)
 _LISTED = """
         = 2025-06-18

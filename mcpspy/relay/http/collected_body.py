@@ -1,4 +1,4 @@
-"""One decision on a body that was collected: JSON of at most 1 MiB, with its content coding undone.
+"""One decision on a collected body: JSON of at most 1 MiB, decoded.
 
 The rules. Decoding stops as soon as the body is too long to decide on; it passes undecided then. So does a body whose
 coding cannot be undone, or not be applied again. Several frames in the place of one stand in the same body, one after
@@ -56,7 +56,7 @@ class CollectedBody:
         self.undecided = len(raw) > LIMIT
         """Whether it is too long to decide on."""
         self.damaged = not decodable(encoding)
-        """Whether the content coding cannot be undone."""
+        """Whether the body cannot be decoded."""
         self._encoding = encoding
         if not self.damaged and not self.undecided:
             self._decode()

@@ -22,7 +22,7 @@ HELD = 65536
 
 
 class Piece(NamedTuple):
-    """Some of a body with its content coding undone, or of one direction of a WebSocket."""
+    """A decoded part of a body, or a part of one direction of a WebSocket."""
 
     passes: bytes
     """What is forwarded if nothing is changed."""
@@ -143,7 +143,7 @@ class FirstEvent:
         self._say = say
         self._decoder = Decoder(encoding)
         self._blocks = EventBlocks(HELD)
-        self._received = b""  # of a coded stream, while it is held
+        self._received = b""  # of a compressed stream, while it is held
         self._pieces: list[Piece] = []  # the same, decoded
         self._encoder: Encoder | None = None
         self._entries: list[BodyRecord] = []

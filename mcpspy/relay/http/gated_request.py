@@ -7,7 +7,7 @@ stand in the same body, one after the other. A cancellation in another request o
 held, and is dropped itself; one that is held in a batch goes on.
 
 A client that waits for leave to send its body (`Expect: 100-continue`) gets it here, and the upstream is asked when the
-body is known. A body with a content coding that is unknown passes undecided, and the user is told once.
+body is known. A body with an unknown content coding passes undecided, and the user gets one notice.
 """
 
 from collections.abc import Callable

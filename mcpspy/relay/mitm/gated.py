@@ -1,12 +1,12 @@
 """What the gate of `mitm` does with one flow: bodies of JSON, and whatever else of it passes the gate.
 
 The rules. A request with a body of JSON is collected and decided on before it is forwarded; so is a response of JSON. A
-body that is too long passes undecided; so does one whose content coding cannot be decoded, and the user gets a notice.
-A request that is dropped or answered never reaches the server: the client gets status 202, or the answer with status
-200; for one that is refused, the status that the gate names and a JSON-RPC error. A body keeps its content coding, and
-its length is corrected. A cancellation drops a request of its session that is held in another flow, and is dropped
-itself. While no gate is in force nothing is collected; one that comes into force begins with the next head, or the next
-message of a WebSocket.
+body that is too long passes undecided; so does one that cannot be decoded, and the user gets a notice. A request that
+is dropped or answered never reaches the server: the client gets status 202, or the answer with status 200; for one that
+is refused, the status that the gate names and a JSON-RPC error. A body keeps its content coding, and its length is
+corrected. A cancellation drops a request of its session that is held in another flow, and is dropped itself. While no
+gate is in force nothing is collected; one that comes into force begins with the next head, or the next message of a
+WebSocket.
 
 Nothing here imports mitmproxy: its flows and messages are used by their attributes alone.
 """
@@ -273,7 +273,7 @@ class GatedFlow:
 
 
 def _undecidable(sender: str) -> str:
-    """What the user is told of a content coding."""
+    """The notice for the user about a content coding that cannot be decoded."""
     what = "request" if sender == "client" else "response"
     return f"a {what} has a content coding that cannot be undone; such {what}s pass undecided"
 

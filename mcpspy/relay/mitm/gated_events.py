@@ -1,7 +1,7 @@
 """An event stream of `mitm` on its way through the gate: only verdicts that need no wait.
 
 mitmproxy asks for what goes on of a chunk when it comes, and never later. So a frame that a gate would hold passes at
-once as the verdict says for afterwards, and the user is told. An event that is too long passes undecided. A coded
+once as the verdict says for afterwards, and the user gets a notice. An event that is too long passes undecided. A coded
 stream is decoded part by part, for a small chunk may decode to megabytes, and encoded again with a flush after each
 part. Events behind one that ends the stream are not forwarded, and recorded as dropped by the same gate.
 """
@@ -34,7 +34,7 @@ class GatedEvents:
         self._blocks = EventBlocks(LIMIT)
         self._closed_by: Drop | None = None  # for what has come behind the event that ended the stream
         self.closed = False
-        """Whether a verdict has ended the stream, or a content coding that cannot be undone any more."""
+        """Whether a verdict has ended the stream, or a body that can no longer be decoded."""
         turns.add(lambda flow, _: flow.response.decoded() if flow.response else None)
 
     def __call__(self, chunk: bytes) -> list[bytes]:

@@ -1,6 +1,6 @@
 """The port of a reverse mode takes the place of a server, so it checks Host and Origin in the server's place (A-06).
 
-mitmproxy is told to leave the client's Host alone. A request that passes gets the Host of its server here, as mitmproxy
+mitmproxy is configured to keep the client's Host. A request that passes gets the Host of its server here, as mitmproxy
 would have set it; one that does not pass is answered with 403.
 """
 

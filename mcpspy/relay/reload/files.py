@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable, Iterator
 from threading import Barrier, BrokenBarrierError, Thread
 
-_STEP = 50  # milliseconds without a change after which the changes are told,
+_STEP = 50  # milliseconds without a change after which the changes are reported,
 _LONGEST = 1600  # or in all
-_LOOK = 200  # milliseconds after which we are told that the watch is there
+_LOOK = 200  # milliseconds after which the watch reports that it exists
 _OF_VIM = "4913"  # a file by which Vim finds out whether it may write to the directory
 
 _Place = tuple[str, int, int]

@@ -1,9 +1,9 @@
-"""What a new server is told that the client told the old one, and what the client must hear about the new one.
+"""The client's messages that a new server gets again, and the notifications that the client gets about the new server.
 
 The handshake is the client's own `initialize`, or its `server/discover` (2026-07-28, which has no handshake: then it
 shows that the server is up). `logging/setLevel` and `resources/subscribe` are repeated too. The new server's answer is
-compared with what the client was told: a client that was promised `list_changed` gets it, and what it cannot be told is
-for the user.
+compared with the one that the client has: a client to which `list_changed` was declared gets that notification, and
+other differences are notices for the user.
 
 Pure: frames in, frames and sentences out.
 """
@@ -27,7 +27,7 @@ _SUBSCRIBED = 1000  # resources whose subscription is repeated
 
 
 class Repeats:
-    """What one client has told its server, as far as it is told again."""
+    """The messages of one client to its server that are sent again to the next server."""
 
     def __init__(self) -> None:
         self.handshake: bytes | None = None

@@ -61,7 +61,7 @@ class GatedLines:
         self._replies: list[tuple[bytes, str]] = []  # for the sink, once no line is being forwarded
         self._owed = 0  # bytes of these, but for what viewers send
         self._counting = allocate_lock()  # guards both, and is never held for long
-        self._released: list[tuple[int, str, bytes | None]] = []  # what `release` was told
+        self._released: list[tuple[int, str, bytes | None]] = []  # the arguments of `release`
         self._how = ""  # why nothing more is forwarded
         self._hurry = self._running = self._done = False
         self._wake, self._room = allocate_lock(), allocate_lock()  # taken, until there is something to look at

@@ -58,7 +58,7 @@ _NEWLINE = 10
 class Pump:
     """One direction: from `source` to `sink`, the tap last.
 
-    It forwards at once; recording begins when `begin` has told it the channel.
+    It forwards at once; recording begins when `begin` has set the channel.
     """
 
     __slots__ = (
@@ -97,7 +97,7 @@ class Pump:
         self.look: Callable[[int], None] = _nothing  # whether a gate comes into force
         self._channel: Channel | None = None
         self._first: Callable[[], None] | None = None
-        self._settle = settle  # called before the end is told: what the client did before must come first
+        self._settle = settle  # called before the end is reported: what the client did before must come first
         self._begun = allocate_lock()
         self._begun.acquire()
 
@@ -145,7 +145,7 @@ class Pump:
         return time.monotonic_ns() - self.started
 
     def passed(self) -> None:
-        """Something has passed: whoever waits for the first frame is told."""
+        """Something has passed: wake the code that waits for the first frame."""
         if self._first:
             self._first()
             self._first = None

@@ -31,7 +31,7 @@ Outcome = Literal["same", "changed", "error-changed", "missing", "extra", "skipp
 OUTCOMES: tuple[Outcome, ...] = ("same", "changed", "error-changed", "missing", "extra", "skipped")
 FINE = frozenset(("same", "skipped"))
 """The outcomes that are no difference."""
-_EACH = 20  # messages of one method that are told one by one: a flood is one difference, not a hundred thousand
+_EACH = 20  # messages of one method that are reported one by one: a flood is one difference
 
 
 @dataclass(frozen=True, slots=True)

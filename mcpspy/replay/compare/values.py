@@ -8,7 +8,7 @@ observed one has, the place there. So one item more at the top is one difference
 structure counts: the names and types of members, and the kinds of items in an array, not their number.
 
 Items are aligned by what all of them hold, again at each level of nested arrays. Hostile values would make that take
-for ever, so it has a bound (`Effort`); beyond it items are told apart by their type and length alone.
+for ever, so it has a bound (`Effort`); beyond it items are distinguished by their type and length alone.
 
 Pure: a value against itself never differs, and what differs one way differs the other way.
 """

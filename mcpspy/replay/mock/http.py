@@ -206,7 +206,7 @@ class WebMock:
         return session
 
     async def _legacy(self, request: web.BaseRequest) -> web.StreamResponse:
-        """The stream of a client of HTTP+SSE, which is told where to POST."""
+        """The stream of a client of HTTP+SSE; its first event names the endpoint for POST."""
         session = self._begin()
         session.legacy = True
         endpoint = f"{request.path}?session_id={session.name}"

@@ -1,4 +1,4 @@
-"""What the rules of this group share: which tools are judged by which limits, and how a broken limit is told.
+"""What the rules of this group share: which tools are judged by which limits, and how a violated limit is reported.
 
 The rows of `mcpspy.spec.client_limits` decide. A tool is judged when it is listed first, and again when its definition
 changes. All clients that refuse a tool for the same reason make one finding; it is as severe as the worst of what they

@@ -1,8 +1,8 @@
 """Rules about OAuth through a proxy (RFC 9728; O-01): what a client will refuse, and why.
 
 A server's protected-resource metadata names the URL that tokens are for, and clients insist that it is the one they
-dialled. Between a client and a reverse proxy it is not. `mcpspy.relay.http.gates.oauth` tells
-the user as it happens, and has the rewriting; here it is told of a capture.
+dialled. Between a client and a reverse proxy it is not. `mcpspy.relay.http.gates.oauth` tells the user as it happens,
+and has the rewriting; here it is a finding about a capture.
 """
 
 from collections.abc import Iterator

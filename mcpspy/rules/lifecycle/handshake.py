@@ -13,7 +13,7 @@ from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.spec.revisions import BATCHES, HANDSHAKE, NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS, Revision
 from mcpspy.wire.jsonrpc import Notification, Request, Result
 
-_MOST_EARLY = 100  # requests before their time that are told of
+_MOST_EARLY = 100  # early requests that are remembered
 _KNOWN = ", ".join(revision.value for revision in Revision)
 
 
@@ -43,7 +43,7 @@ _KNOWN = ", ".join(revision.value for revision in Revision)
     on=(Request, Result, Notification),
 )
 class BeforeInitialize(StatefulCheck):
-    """Requests whose time had not come; told when it has come, because they may only be recorded too early."""
+    """Requests that came too early; reported only later, because they may only be recorded too early."""
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)

@@ -28,7 +28,7 @@ _DAMAGES = 20  # places that are listed
 
 @dataclass(slots=True)
 class Contents:
-    """The session of one capture; `about` is what the page is told beside what the capture says."""
+    """The session of one capture; `about` is what the page gets in addition to the capture."""
 
     capture: Capture
     live: bool

@@ -47,7 +47,7 @@ class Shared(NamedTuple):
     lines: Callable[[], Iterator[bytes]]
     """Its lines as they are shared, each with its newline, or in larger pieces; called as often as they are needed."""
     about: dict[str, Any]
-    """What the page is told beside what the capture says: `scrubbed`, `raw`, `replaced`."""
+    """What the page gets in addition to the capture: `scrubbed`, `raw`, `replaced`."""
     wanted: Filter | None = None
     """Which rows are shared; None for all."""
 

@@ -1,6 +1,6 @@
 """What `scrub --check` finds in captures, for people and for programs; never the values themselves.
 
-A place is told as `check` tells one: the line of the capture and a JSON Pointer into the message. What repeats comes
+A place has the form that `check` uses: the line of the capture and a JSON Pointer into the message. What repeats comes
 once for each kind and place, the items of an array being one place, with the number of times.
 """
 

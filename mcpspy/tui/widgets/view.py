@@ -74,7 +74,7 @@ class Following(RowsOrNotice):
 
     def watch_cursor(self, before: int, now: int) -> None:
         """Follow no longer when the cursor leaves the end."""
-        if before != now < self.count() - 1:  # it is also told of the place that it has in the beginning
+        if before != now < self.count() - 1:  # it also gets an event for its first place
             self.follow = False
         super().watch_cursor(before, now)
 

@@ -19,7 +19,7 @@ _SMALL, _SIZES = 100, 6  # bytes that have no bar; columns of the bar, a decade 
 _LATENCY = 9  # columns
 _PROGRESS = 8  # columns of the bar of progress
 _FELT, _ROOMY = 1_000_000_000, 48
-"""Nanoseconds from which a question to a person is told beside any result; columns from which a shorter one is, too."""
+"""Nanoseconds from which a question to a person is shown beside any result; columns from which a shorter one is too."""
 _LEAST = 8  # columns of arguments or a result that are worth showing
 
 

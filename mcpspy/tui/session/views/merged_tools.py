@@ -64,7 +64,7 @@ class MergedToolsView(RowsOrNotice):
         super().grown()
 
     def _find(self) -> None:
-        """Find the tools, and which of them are there twice, where a session has told of any."""
+        """Find the tools, and the duplicates among them, if a session has listed any."""
         seen = [_told(session) for session in self._merged.sessions]
         if seen == self._seen:
             return

@@ -73,7 +73,7 @@ class PeersView(RowsOrNotice):
         return self._lines[place]
 
     def cells(self, place: int, width: int) -> list[Cell]:  # noqa: ARG002 (lines are broken already)
-        """A title, or a part of what is told."""
+        """A title, or a part of the facts."""
         fact, line = self._lines[place]
         if fact.heading:
             return [(fact.title, f"view--{fact.title}" if fact.title in ("client", "server") else "view--heading"),

@@ -148,7 +148,7 @@ def _columns(line: TimelineRow) -> int:
 def _act(line: TimelineRow, room: int) -> list[Cell]:
     """The turn that begins, and what a gate did, in the columns that the subject leaves, or in half of them.
 
-    A turn is told in full where that leaves a part of the subject.
+    A turn is shown in full if that leaves room for a part of the subject.
     """
     if not line.act and not line.turn:
         return []
