@@ -44,9 +44,9 @@ NOTATION = """\
 log messages as well, `{META can roots …}` declares that capability of the client, and `{META with ID …}` an
 extension.
 """
-"""How the examples are to be read."""
+"""How to read the examples."""
 
-_NARROW = 20  # columns into which nothing is wrapped
+_NARROW = 20  # columns: text is not wrapped into fewer
 _HOW_TO_READ = (
     "In the examples > is the client and < the server; a number is the id of a request, = its result, ! its error. "
     ">> is an HTTP request, << its answer, <- an event of a stream; '= REVISION' stands for a handshake. "
@@ -68,7 +68,7 @@ def overview(width: int = 0) -> str:
 
 
 def explanation(rule: Rule, width: int = 0) -> str:
-    """All that is known of one rule; prose is wrapped at a width in columns, if one is given."""
+    """The full description of one rule; prose is wrapped at a width in columns, if one is given."""
     return "\n".join(
         [
             f"{rule.id}: {rule.severity}",

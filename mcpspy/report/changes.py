@@ -15,7 +15,7 @@ from mcpspy.report.differences.exchange_text import headline, totals, value_line
 from mcpspy.report.words import CHANGES, DIFFERENT
 from mcpspy.text import duration_text, plural, printable
 
-_NOTABLE = 2.0  # times as long, or as short, that a latency has become
+_NOTABLE = 2.0  # the factor by which a latency must rise or fall to be reported
 _LEAST = 5_000_000  # nanoseconds; below that a latency is noise
 
 
@@ -46,7 +46,7 @@ class Changes:
 
     @property
     def differs(self) -> bool:
-        """Whether anything but the time it took is different."""
+        """Whether anything except latencies is different."""
         return bool(self.told or self.changes) or any(it.outcome not in FINE for it in self.compared)
 
 
@@ -108,7 +108,7 @@ def as_text(report: Changes) -> str:
 
 
 def change_title(change: Change) -> str:
-    """What became of a tool, resource, template or prompt, on one line."""
+    """The change of a tool, resource, template or prompt, on one line."""
     what = f"{change.kind.removesuffix('s')} {printable(change.name, 100)}"
     return f"{what}: {change.change}{', breaking' if change.breaking else ', compatible'}"
 
@@ -122,7 +122,7 @@ def _change_lines(change: Change) -> Iterator[str]:
 
 
 def latency_text(latency: Latency) -> str:
-    """What a latency was, and what it has become."""
+    """A latency before and after."""
     what = printable(latency.method, 60) + (f" {printable(latency.name, 60)}" if latency.name else "")
     recorded, observed = (duration_text(round(it)) for it in (latency.recorded, latency.observed))
     return f"{what}: {recorded} became {observed}"

@@ -1,8 +1,8 @@
-"""A capture, checked: what the rules found in it, and how much of it there was to look at.
+"""A checked capture: the findings of the rules, and how much was checked.
 
 Records stream through the judge. Only the findings are kept, each with two short texts for a report that shows frames,
-so the memory does not depend on the length of the capture. In a capture that is still being written, nothing is called
-missing.
+so the memory does not depend on the length of the capture. A capture that is still being written gets no findings about
+missing frames.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -27,12 +27,12 @@ from mcpspy.spec.revisions import Revision
 Threshold = Literal["error", "warning", "info", "never"]
 THRESHOLDS: tuple[Threshold, ...] = (*SEVERITIES, "never")
 NOTHING = Expectations()
-"""What a session is held to where nobody expects anything."""
+"""The expectations of a session if the user has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One capture and what was found in it."""
+    """One capture and its findings."""
 
     path: str
     """As the user gave it, or below the directory that the user gave."""
@@ -41,16 +41,16 @@ class Checked:
     revisions: tuple[str, ...]
     """Those that messages were judged by, in the order of publication."""
     findings: tuple[Finding, ...]
-    """In the order of the frames that they are about."""
+    """In the order of their frames."""
     waived: int = 0
-    """How many more there are that somebody has accepted."""
+    """The number of findings that waivers have accepted."""
     shown: tuple[ShownFrame, ...] = ()
-    """What a report shows of the frame of each finding, in the same order; empty if nobody wants to show it."""
+    """What a report shows of the frame of each finding, in the same order; empty without `show`."""
 
     met: tuple[Met, ...] = ()
-    """What came of each expectation that is about the server of the capture."""
+    """The outcome of each expectation about the server of the capture."""
     failed: bool = False
-    """Whether a bug in a rule kept something from being judged; what the others found is there."""
+    """Whether a rule failed because of a bug; the findings of the other rules are kept."""
 
     def only(self, wanted: Callable[[Finding], bool]) -> "Checked":
         """The same with fewer findings."""
@@ -58,7 +58,7 @@ class Checked:
         return replace(self, findings=tuple(compress(self.findings, kept)), shown=tuple(compress(self.shown, kept)))
 
     def without(self, rules: Iterable[str]) -> "Checked":
-        """The same, less what some rules found."""
+        """The same without the findings of some rules."""
         left_out = frozenset(rules)
         return self.only(lambda finding: finding.rule not in left_out)
 

@@ -1,9 +1,9 @@
-"""The companion of a relay (`wrap --check`): it follows the capture and says each error on stderr as it happens.
+"""The companion of a relay (`wrap --check`): it follows the capture and writes each error to stderr as it happens.
 
-The relay does not decode (see docs/architecture.md), so somebody else does: this process, at the lowest priority, from
-the file like any viewer. It shares nothing with the relay but stderr, and must not take that from the server: a line is
-written only while the client keeps up with reading. Clients wait for every holder of stderr, so the companion never
-outlives its relay, and makes sure of that before it imports what takes time.
+The relay does not decode (see docs/architecture.md), so this process does, at the lowest priority, from the file like
+any viewer. It shares nothing with the relay but stderr, and must not take that from the server: a line is written only
+while the client keeps up with reading. Clients wait for every holder of stderr, so the companion never outlives its
+relay, and makes sure of that before it imports what takes time.
 """
 
 import os
@@ -39,9 +39,9 @@ def main() -> None:
     try:
         for finding in _errors(path):
             say(f"mcpspy: #{finding.frame} {sentence(finding)} [{finding.rule}]\n", relay)
-    except (CaptureError, OSError):  # the capture is gone, or stderr: there is nobody to tell
+    except (CaptureError, OSError):  # the capture or stderr is gone: there is no reader for a message
         os._exit(1)
-    except Exception as error:  # a fault of our own concerns the check alone
+    except Exception as error:  # a bug in the check must not disturb anything else
         what = printable(f"{type(error).__name__}: {error}", 200)
         say(f"mcpspy: the check has ended ({what}); traffic goes on\n", relay)
         os._exit(1)

@@ -1,8 +1,8 @@
 """JUnit reports: what CI systems show as tests that passed, failed or were left out.
 
-There is no standard, only what Ant once wrote and everybody reads: suites of cases, each with at most one element that
-says how it went. Texts go through `printable`, which leaves one line without controls, and XML gets none of the few
-characters that it forbids besides.
+There is no standard, only the format of Ant, which all CI systems read: suites of cases, each with at most one element
+for its outcome. Texts go through `printable`, which leaves one line without controls, and the other characters that XML
+forbids are replaced.
 """
 
 import re
@@ -23,12 +23,12 @@ class Case:
 
     name: str
     how: Literal["failure", "skipped", "system-out"] | None = None
-    """The element that says how it went; None: it passed, and nothing is to be said."""
+    """The element for the outcome; None if it passed and needs no message."""
     message: str = ""
     kind: str = ""
     """Of a failure: its type."""
     lines: Sequence[str] = ()
-    """What else there is to say."""
+    """Further details."""
 
 
 def document(name: str, suites: Iterable[tuple[str, Iterable[Case]]]) -> str:

@@ -16,18 +16,18 @@ from mcpspy.wire.jsonrpc import Id
 WIDTH = 160
 """Columns of a line that no terminal shows: always the same, so that programs find the same text."""
 _WIDE = 100  # columns from which a line has ids and sizes
-_NARROW = 72  # columns below which what a row is about needs the room that aligns the outcomes
-_LEAST = 12  # columns of what a row is about, at least
+_NARROW = 72  # columns below which outcomes are not aligned, as the subject needs the room
+_LEAST = 12  # columns of the subject of a row, at least
 _SHORTEST = 6  # columns of a preview, at least
 _DIGITS = 40  # characters of an id
 _NAME = 60  # characters of a name
 
 
 def line(row: Row, width: int = WIDTH, *, extra: str = "", colours: bool = False) -> str:
-    """A row as one line of at most `width` columns: number, seconds, direction, what it is about, how it went.
+    """A row as one line of at most `width` columns: number, seconds, direction, subject, outcome.
 
-    What it is about takes the columns that the rest leaves; `extra` stands at the end. With `colours` the names and
-    strings of a preview are coloured, where the row has no colour of its own.
+    The subject gets the remaining columns; `extra` is at the end. With `colours` the names and strings of a preview are
+    coloured, where the row has no colour of its own.
     """
     start, end = f"#{row.n:<5} {row.t / 1e9:9.3f} {ARROWS[row.sender]} ", _act(row) + extra if row.act else extra
     large = f"({size_text(row.size)}, not decoded)" if row.tail else ""
@@ -51,7 +51,7 @@ def colour_of(row: Row) -> str | None:
 
 
 def _other(row: Row, start: str, end: str, room: int, large: str) -> str:
-    """The line of a row that is no message, or not known to be one."""
+    """The line of a row that is not a message, or not known to be one."""
     if row.kind == "undecoded":
         half = (room - len(large) - 5) // 2
         return f"{start}{large}: {_excerpt(row.raw, half)} … {_excerpt(row.tail[-half:], half)}{end}"
@@ -74,9 +74,9 @@ def _coloured(told: str) -> str:
 
 
 def _outcome(row: Row, width: int, large: str) -> str:
-    """Of a response how it went, of other messages the revision; the id and sizes where there is room.
+    """For a response the outcome, for other messages the revision; the id and sizes where there is room.
 
-    What few rows have stands first, so that the rest of all rows is aligned.
+    Values that few rows have come first, so that the rest is aligned in all rows.
     """
     answers, wide = row.kind in ("result", "error"), width >= _WIDE
     if not answers and not wide:
@@ -114,7 +114,7 @@ def finding_line(finding: Finding) -> str:
 
 
 def act_line(act: GateAct) -> str:
-    """What became of a frame that a gate held, as one line below a later row."""
+    """The outcome of a frame that a gate held, as one line below a later row."""
     return f"         #{act.n} {printable(str(act), 200)}"
 
 

@@ -2,8 +2,8 @@
 
 Findings are of one kind if one peer broke one rule at one place of messages with the same method, about the same tool,
 prompt or resource; the items of an array are one place. So a server that leaves a member out of every result of a tool
-makes one finding and not thousands, and two tools with the same fault make two. What the sentences say does not count:
-peers choose the words that are quoted there. Two findings of a rule at exactly one place of one message are two faults.
+makes one finding and not thousands, and two tools with the same fault make two. The sentences of findings do not count:
+they quote words that peers choose. Two findings of a rule at exactly one place of one message are two faults.
 """
 
 import re

@@ -1,6 +1,6 @@
 """What a report for people shows of the frame that a finding is about: the frame on one line, and the faulty value.
 
-It is taken while the capture is checked, when the message is at hand, and is two short texts. So the report needs no
+These two short texts are made while the capture is checked, when the message is available. So the report needs no
 second look at the file, and the memory it takes is that of the findings.
 """
 
@@ -51,7 +51,7 @@ def shown_event(finding: Finding, event: Event) -> ShownFrame:
 
 
 def of_frame(n: int, what: str) -> ShownFrame:
-    """What a report shows where there is no event at hand."""
+    """What a report shows if the event is not available."""
     return ShownFrame(f"#{n:<5} {what}", "")
 
 

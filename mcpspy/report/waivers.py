@@ -51,7 +51,7 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True)
 class Waived:
-    """What waivers leave of the captures that were checked."""
+    """The checked captures without the waived findings."""
 
     captures: tuple[Checked, ...]
     stale: tuple[Waiver, ...]
@@ -109,7 +109,7 @@ def no_rule(name: str, rules: Collection[str] = RULES) -> str:
 
 
 def apply(waivers: Sequence[Waiver], captures: Sequence[Checked], today: date) -> Waived:
-    """Take what is waived out of what was found, `today` deciding what has expired."""
+    """Remove the waived findings; `today` decides which waivers have expired."""
     expired = tuple(waiver for waiver in waivers if waiver.expires and waiver.expires < today)
     valid = [waiver for waiver in waivers if waiver not in expired]
     used: set[Waiver] = set()

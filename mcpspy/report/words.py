@@ -11,7 +11,7 @@ MARKS = {"error": "✗", "warning": "!", "info": "·"}
 DIFFERENT = "✗"
 """Before an exchange that differs from the recorded one."""
 CHANGES = {"added": "+", "removed": "-", "changed": "~"}
-"""By what became of a tool, prompt or resource."""
+"""By the change of a tool, prompt or resource."""
 
 GREY = "90"
 SEVERITIES = {"error": "31", "warning": "33", "info": GREY}
@@ -27,5 +27,5 @@ PREVIEWS = {"name": GREY, "string": "32"}
 
 
 def coloured(text: str, code: str | None) -> str:
-    """A line in a colour; without a `code` as it is."""
+    """A line in a colour; unchanged without a `code`."""
     return f"\x1b[{code}m{text}\x1b[0m" if code else text

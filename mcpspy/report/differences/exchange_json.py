@@ -12,19 +12,19 @@ _LEVELS = 200  # of JSON that Python cannot write as it is
 
 
 def exchange_fields(it: Compared) -> dict[str, Any]:
-    """What became of an exchange, as programs read it."""
+    """The outcome of an exchange, for programs."""
     fields = {"request": it.request, "method": it.method, "name": it.name, "outcome": it.outcome}
     return fields | {"differences": [difference_fields(one) for one in it.differences], "reason": it.reason}
 
 
 def difference_fields(difference: Difference) -> dict[str, Any]:
-    """A difference as programs read it: where there is no value there is no member."""
+    """A difference, for programs: a missing value has no member."""
     sides = {"recorded": difference.recorded, "observed": difference.observed}
     return {"pointer": difference.pointer} | {name: value for name, value in sides.items() if value is not ABSENT}
 
 
 def to_json(value: Any) -> str:
-    """Compact JSON of values that peers sent: a lone surrogate or a long number is one too."""
+    """Compact JSON of values that peers sent, which may hold lone surrogates and long numbers."""
     try:
         return orjson.dumps(value).decode()
     except TypeError:
@@ -36,7 +36,7 @@ def to_json(value: Any) -> str:
 
 
 def _cut(value: Any, levels: int) -> Any:
-    """A value with a sentence in place of what is nested more deeply than that."""
+    """A value in which deeper nesting than this is replaced by a sentence."""
     if not isinstance(value, dict | list):
         return value
     if not levels:

@@ -11,16 +11,16 @@ from mcpspy.replay.compare.values import Difference, excerpt
 from mcpspy.text import printable
 
 _WIDTH = 160  # characters of a value
-_CONTEXT = 30  # characters of what two values have in common before the place where they part
+_CONTEXT = 30  # characters of the common beginning of two values that are shown before the difference
 
 
 def headline(it: Compared) -> str:
-    """What became of an exchange, and the recorded line that it began on, on one line."""
+    """The outcome of an exchange, and the recorded line that it began on, as one line."""
     return f"#{it.request} {outcome_text(it)}" if it.request else outcome_text(it)
 
 
 def outcome_text(it: Compared) -> str:
-    """What became of an exchange, on one line."""
+    """The outcome of an exchange, on one line."""
     why = f" ({printable(it.reason, 200)})" if it.reason else ""
     return f"{subject(it)}: {it.outcome}{why}"
 
@@ -35,7 +35,7 @@ def subject(it: Compared) -> str:
 
 
 def value_lines(difference: Difference) -> list[str]:
-    """The two values of a difference, from a little before they part."""
+    """The two values of a difference, from a little before the first difference."""
     recorded, observed = sides(difference)
     where = printable(difference.pointer, 200) or "(the whole message)"
     return [f"    {where}", f"      recorded  {recorded}", f"      observed  {observed}"]

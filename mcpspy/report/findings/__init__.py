@@ -1,7 +1,7 @@
 """What a check found, for people and for programs: one module for each format, and the table of them.
 
-Each format has its own idea of what a text may hold, and peers may send any text: sentences and paths go through
-`printable`, which leaves one line without controls. Only JSON has every text as it is.
+Formats differ in the characters that a text may contain, and peers may send any text: sentences and paths go through
+`printable`, which leaves one line without controls. Only JSON has every text unchanged.
 """
 
 from collections.abc import Callable, Iterable

@@ -31,7 +31,7 @@ def _cases(checked: Checked, fail_on: Threshold) -> Iterator[Case]:
 
 
 def _expectation(met: Met, failures: list[Finding], fail_on: Threshold) -> Case:
-    """The case of an expectation; what somebody accepted, or left out, is no failure of it."""
+    """The case of an expectation; findings that are waived or left out do not make it fail."""
     lines = [f"{it.severity}: {sentence(it)}, line {it.frame}" for it in failures]
     if failures and reaches(failures[0].severity, fail_on):
         return Case(met.title, "failure", failures[0].message, met.rule, lines)

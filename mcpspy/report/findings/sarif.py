@@ -17,7 +17,7 @@ from mcpspy.rules import RULES, Finding, Rule, Severity
 from mcpspy.text import printable
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-"""Where the schema of a log stands."""
+"""The URL of the schema of a log."""
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 
 

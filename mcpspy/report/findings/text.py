@@ -1,4 +1,4 @@
-"""The report for people: the frames in which something was found, each with what is wrong and where it stands."""
+"""The report for people: the frames in which something was found, each with what is wrong and where."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
