@@ -17,7 +17,7 @@ _WHERE = "expect()"
 
 
 def failures(expected: dict[str, Any], captures: Iterable[str]) -> list[str]:
-    """What is not as expected in some captures, a sentence each with its frames. Raises UsageError, CaptureError."""
+    """The unmet expectations in some captures, each a sentence with its frames. Raises UsageError, CaptureError."""
     held = _expectations(expected)
     found: list[str] = []
     servers = []

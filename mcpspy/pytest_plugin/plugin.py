@@ -32,8 +32,9 @@ Paths are relative to the test's file. `--mcpspy-record` tells whether captures 
     new    the real server is used, and what has been asked anew makes its session the capture
     all    the real server is used, and its session is the capture; a replay is accepted
 
-It imports pytest and starts `mcpspy`; no SDK is needed. What a mock could not answer it knows, of one on stdio, from
-the session that `mcpspy wrap` has recorded around it, and of one over HTTP, which it ends itself, from its stderr.
+It imports pytest and starts `mcpspy`; no SDK is needed. Requests that a mock could not answer are found, for stdio, in
+the session that `mcpspy wrap` records around the mock, and for HTTP in the stderr of the mock, which the plugin ends
+itself.
 """
 
 import json
@@ -133,7 +134,7 @@ def _chosen(request: pytest.FixtureRequest, capture: str | Path, *, named: bool)
 
 
 def _ended(process: "subprocess.Popen[str]") -> str:
-    """End a server; what it has said on stderr."""
+    """End a server; returns its stderr."""
     process.terminate()
     try:
         return process.communicate(timeout=_PATIENCE)[1]
@@ -143,14 +144,14 @@ def _ended(process: "subprocess.Popen[str]") -> str:
 
 
 def _await_end(session: Path) -> None:
-    """Wait until nobody writes to a session any more."""
+    """Wait until a session is no longer live."""
     deadline = time.monotonic() + _PATIENCE
     while Capture(str(session)).live and time.monotonic() < deadline:
         time.sleep(0.01)
 
 
 def _keep(request: pytest.FixtureRequest, path: Path, session: Path) -> None:
-    """Let a session be the capture, if it has what the capture has not."""
+    """Make a session the capture: always in mode `all`, else if it has requests that the capture lacks."""
     if _mode(request.config) == "all" or not path.exists() or _has_more(path, session):
         path.parent.mkdir(parents=True, exist_ok=True)
         accept(str(session), str(path))
@@ -172,7 +173,7 @@ def _judge(session: Path) -> None:
 
 
 def _fail(said: str) -> NoReturn:
-    """Fail with what a mock has said on stderr."""
+    """Fail with the stderr of a mock."""
     told = [line.removeprefix("mcpspy: ") for line in said.splitlines() if line.startswith("mcpspy: ")]
     pytest.fail("\n".join(["the client and the capture do not agree:", *told]), pytrace=False)
 
@@ -181,7 +182,7 @@ class FaultyServer(list[str]):
     """The command of a stdio server behind gates."""
 
     capture: Path
-    """What passed: both what came and what the gates made of it."""
+    """The capture, with the frames as received and as changed by the gates."""
 
 
 @pytest.fixture
@@ -222,7 +223,7 @@ class RecordedSession:
         """The captures, in the order in which they were begun."""
 
     def __call__(self, command: Sequence[str], name: str = "") -> list[str]:
-        """The command of a stdio server to the command of the same server, recorded under a name."""
+        """From the command of a stdio server, make the command that records it under a name."""
         capture = self._folder / f"mcpspy-session-{len(self.captures)}.jsonl"
         self.captures.append(capture)
         return [*_MCPSPY, "wrap", "-o", str(capture), *(["--name", name] if name else []), "--", *command]

@@ -1,9 +1,9 @@
-"""A message body without delimiters of its own, and the content codings it may travel in (RFC 9110, 8.4).
+"""A message body without delimiters of its own, and its content codings (RFC 9110, 8.4).
 
 Copies are decoded, after the bytes were forwarded. A peer's coding is not trusted: decoding stops at the first fault,
 at a coding that is not known or whose package is missing, and at a body that expands without end. `fault` then says
-why; what was decoded so far is valid, and the caller keeps the rest unchanged. No bytes of a peer raise; what does
-raise is a bug of ours or of a package, and is not reported as a damaged body (A-12).
+why; what was decoded so far is valid, and the caller keeps the rest unchanged. Bytes of a peer never raise. An
+exception is a bug of ours or of a package, and is not reported as a damaged body (A-12).
 
 Decoded bytes come out as soon as the peer has flushed them, in parts of at most `PIECE`, each made when it is asked
 for, so that a small chunk which decodes to gigabytes takes little memory.
@@ -17,7 +17,7 @@ from typing import Protocol
 from mcpspy.wire.lines import PIECE, Lines
 
 FREE = 16 << 20
-"""Bytes that any body may decode to."""
+"""Decoded bytes that are allowed for any body."""
 RATIO = 100
 """The most decoded bytes for each received byte of a longer body; JSON rarely has more than 30."""
 
@@ -46,7 +46,7 @@ class Decoder:
         self.fault: str | None = None
         """Why nothing more can be decoded."""
         self.bounded = False
-        """Whether that is for its size, and no fault of the peer's."""
+        """Whether the reason is its size, and not a fault of the peer."""
         self._received = self._decoded = 0
         names = [name.strip().lower() for name in encoding.split(",")]
         self._stages: list[_Stage] = []
@@ -213,7 +213,7 @@ class _Brotli:
             while not self._decoder.is_finished() and (part := self._decoder.process(part)):
                 decoded.append(part)
                 size += len(part)
-                part = b""  # it returns once the input is consumed, whatever more there is to come
+                part = b""  # it returns once the input is consumed, even if more output is pending
             if size >= PIECE:
                 yield from _parts(b"".join(decoded))
                 decoded, size = [], 0
@@ -264,4 +264,4 @@ CODINGS: dict[str, Callable[[], _Stage]] = {
     "br": _Brotli,
     "zstd": _Zstd,
 }
-"""What decodes, by the name of the content coding."""
+"""Decoders, by the name of the content coding."""

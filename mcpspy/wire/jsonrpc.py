@@ -1,7 +1,7 @@
 """JSON-RPC 2.0 messages out of the bytes of a frame (https://www.jsonrpc.org/specification).
 
-The rules. The keys of a message decide its kind, never by whether their values are true: `{}` is the usual result,
-`tools/list` has no params. An id keeps its type and, being a number, its own digits: 1, 1.0, "1" and 1e0 are four ids.
+The rules. The keys that a message has decide its kind, never the truth of their values: `{}` is the usual result,
+`tools/list` has no params. An id keeps its type, and a number also its digits: 1, 1.0, "1" and 1e0 are four ids.
 Integers of any length keep their digits (R-05). Nothing raises. What is not a message is `Invalid`, with the reason.
 What only a strict parser refuses (a lone surrogate, NaN, a byte order mark) is decoded as most peers do, and `refused`
 says why.
@@ -119,7 +119,7 @@ class Invalid:
 
 @dataclass(slots=True)
 class Undecoded:
-    """A message that is too large to be decoded, and whose ends do not tell what it is (`mcpspy.wire.outline`)."""
+    """A message that is too large to be decoded, and whose kind its two ends do not show (`mcpspy.wire.outline`)."""
 
     value: ClassVar[Any] = None
     refused: ClassVar[str | None] = None
@@ -183,7 +183,7 @@ def _message(value: Any, refused: str | None, raw: bytes, part: int) -> Body:
 
 
 def exact_id(value: Any, raw: bytes, part: int, *path: str) -> Id:
-    """The id that stands as `value` at `path` in a message, with the digits it was written with."""
+    """The id that is `value` at `path` in a message, with its digits as written."""
     if type(value) is not float:  # only a float has lost them in decoding
         return Id.of(value)
     try:
@@ -203,7 +203,7 @@ def _with_digits(raw: bytes) -> Any:
 
 
 def _decode_leniently(raw: bytes) -> tuple[Any, str | None, str | None]:
-    """What orjson refused: the value, why a strict parser refuses it, and why nobody could read it."""
+    """For JSON that orjson refuses: the value, why a strict parser refuses it, and why no parser can read it."""
     text, refused = _text(raw)
     if not text.strip():
         return None, refused, "a blank line"

@@ -50,7 +50,7 @@ def first_members(text: str) -> dict[str, Any]:
 
 
 def last_members(text: str) -> dict[str, Any]:
-    """The strings, numbers and words that an object ends with, up to the first member that is more than that."""
+    """The last members of an object, from the back up to the first that is not a string, number or word."""
     found: dict[str, Any] = {}
     text = text.rstrip()
     text = text[:-1] if text.endswith("}") else ""

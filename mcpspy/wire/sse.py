@@ -24,7 +24,7 @@ class Events(Lines):
 
     def __init__(self) -> None:
         super().__init__()
-        self._bare = True  # nothing stands on the current line yet
+        self._bare = True  # the current line is empty so far
         self._after_cr = False  # a LF that comes next belongs to the line before
 
     def feed(self, chunk: bytes) -> list[tuple[bytes, bool, bool]]:
@@ -64,7 +64,7 @@ class Event(NamedTuple):
     id: str | None
     """The new last event id, empty to reset it; None where the block sets none."""
     retry: int | None
-    """Milliseconds that a client shall wait before it connects again."""
+    """Milliseconds that a client must wait before it connects again."""
     comments: tuple[str, ...]
 
 

@@ -21,4 +21,4 @@ def subject(method: str, params: "Any") -> str | None:
         found = member(params, "uri")
     else:
         return None
-    return found if type(found) is str else None  # in the gate a number is a kind of str that has its digits
+    return found if type(found) is str else None  # in the gate a number is a subclass of str with its digits

@@ -1,8 +1,8 @@
 """The framing of one direction of a WebSocket after its handshake (RFC 6455, 5).
 
 A frame of the capture is a message: fragments joined, the mask undone. Pings and pongs are frames of their own; the
-close frame is not one, `closing` has its code and reason. Extensions are not supported: the relay lets none be
-negotiated. Nothing is checked and nothing raises.
+close frame is not one, `closing` has its code and reason. Extensions are not supported: the relay prevents their
+negotiation. Nothing is checked and nothing raises.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ Quadruple = tuple[bytes, bool, bool, str | None]
 
 
 class FrameHead(NamedTuple):
-    """What stands before the payload of a WebSocket frame, which is a message or a fragment of one."""
+    """The head of a WebSocket frame, whose payload is a message or a fragment of one."""
 
     final: bool
     """Whether it ends its message."""
@@ -46,11 +46,11 @@ class Messages(Lines):
         self.closing: tuple[int | None, str] | None = None
         """Code and reason of the close frame, once it has come; an empty one has no code."""
         self._pending = b""  # of a head
-        self._head: FrameHead | None = None  # of the WebSocket frame under way
+        self._head: FrameHead | None = None  # of the current WebSocket frame
         self._left = 0  # bytes of its payload to come
         self._control = b""  # payload of a control frame
-        self._message: int | None = None  # opcode of the message under way
-        self._pieces = False  # some of it has come out already
+        self._message: int | None = None  # opcode of the current message
+        self._pieces = False  # a piece of it was returned already
         self._later: list[Quadruple] = []
 
     @property
