@@ -64,7 +64,7 @@ def test_a_migration_report_names_what_has_to_change(name):
         if method in removed:
             assert f"{method} was removed after 2025-11-25" in told
         elif sender == "server" and method in rounds:
-            assert f"a server sends no requests; {method} is asked for by `input_required`" in told
+            assert f"the server sends {method} as a request; expected an `input_required` result" in told
         elif sender == "client" and method in kept:
             assert "lifecycle/meta-missing" in told
         elif sender == "server" and "result" in message and methods[message["id"]] in kept:

@@ -130,4 +130,4 @@ class _Reader:
 
     def _expected(self, at: int, what: str) -> str:
         found = self._text[at : at + 1]
-        return f"expected {what}, found {found!r}" if found else f"expected {what}, found the end of the file"
+        return f"expected {what}, got {found!r}" if found else f"expected {what}, got the end of the file"

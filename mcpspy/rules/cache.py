@@ -91,7 +91,7 @@ class PageScope(StatefulCheck):
         given = self._given.get((message.method, cursor), {})
         if given and scope not in given and None not in given:
             ((before, n),) = given.items()
-            sentence = f'the cacheScope of this page is "{scope}", and of the page before it "{before}"'
+            sentence = f'cacheScope of this page is "{scope}"; expected "{before}", as on the page before'
             yield Fault(sentence, "/result/cacheScope", (n,))
 
 
@@ -127,7 +127,7 @@ def interim_result(message: Message, history: SessionHistory) -> Iterator[Fault]
     result = member(message.body.value, "result")
     hints = [name for name in _HINTS if member(result, name) is not None]
     if member(result, "resultType") == "input_required" and hints:
-        yield Fault(f"a result that asks for input carries {' and '.join(hints)}", f"/result/{hints[0]}")
+        yield Fault(f"an `input_required` result must not have {' and '.join(hints)}", f"/result/{hints[0]}")
 
 
 @rule(
@@ -190,7 +190,7 @@ class FreshAnswers(StatefulCheck):
             return
         if self.history.once("cache ignored"):
             age, lasts = duration_text(message.t - answer.t), duration_text(answer.until - answer.t)
-            yield Fault(f"{message.method} is asked again {age} after an answer that is fresh for {lasts}",
+            yield Fault(f"{message.method} is requested again after {age}; its last result is fresh for {lasts}",
                         "/method", (answer.n,))  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def cancel_unknown_request(message: Message, history: SessionHistory) -> Iterato
         return
     if (message.sender, number) in session.completed or _is_listen(message, number, history):
         return
-    yield Fault(f"the {message.sender} has issued no request with the id {str(number)[:60]}", "/params/requestId")
+    yield Fault(f"the {message.sender} has sent no request with id {str(number)[:60]}", "/params/requestId")
 
 
 def _is_listen(message: Message, number: Id, history: SessionHistory) -> bool:

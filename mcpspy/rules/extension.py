@@ -109,7 +109,7 @@ def required_error(message: Message, history: SessionHistory) -> Iterator[Fault]
     names = frozenset(extensions) if isinstance(extensions, dict) else frozenset()
     if code == _MISSING_CAPABILITY:
         if names and len(required) == 1 and names <= declared(capabilities("client", message, history)):
-            yield Fault(f"{' and '.join(sorted(names)[:3])} is called missing, but the client declared it",
+            yield Fault(f"{' and '.join(sorted(names)[:3])} is reported as missing, but the client declared it",
                         "/error/data/requiredCapabilities/extensions")  # fmt: skip
         elif needed and needed.id not in names:
             yield Fault(f"data.requiredCapabilities.extensions does not name {needed.id}", "/error/data")
@@ -154,7 +154,7 @@ def served_undeclared(message: Message, history: SessionHistory) -> Iterator[Fau
     request = message.exchange.request if message.exchange else None
     needed = _needed(request, history) if request and message.sender == "server" else None
     if request and needed and needed.id in declared(history.server):
-        yield Fault(f"{request.method} is answered although the client did not declare {needed.id}; "
+        yield Fault(f"{request.method} is answered, but the client did not declare {needed.id}; "
                     f"expected the error {_MISSING_CAPABILITY}", "/result", (request.n,))  # fmt: skip
 
 

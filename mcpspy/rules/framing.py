@@ -212,7 +212,7 @@ def null_byte(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """NULs, which no JSON has."""
     place = -1 if message.part else message.frame.raw.find(b"\0")
     if place >= 0 and not message.http:
-        yield Fault(f"there is a NUL at byte {place}, where JSON cannot have one")
+        yield Fault(f"byte {place} of the line is NUL, which JSON does not allow")
 
 
 @rule(
@@ -286,7 +286,7 @@ def oversize(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Frames over 10 MiB."""
     size = message.frame.size
     if size > _OVERSIZE and not message.http and not message.part:
-        yield Fault(f"the frame has {size:,} bytes, more than the {_OVERSIZE:,} that every client takes")
+        yield Fault(f"the frame has {size:,} bytes; some clients accept at most {_OVERSIZE:,}")
 
 
 @rule(

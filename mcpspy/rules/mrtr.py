@@ -91,8 +91,8 @@ def state_changed(message: Message, history: SessionHistory) -> Iterator[Fault |
         rounds = rounds_before(message)
         if rounds and all(known.state != mark(echoed) for known in rounds):
             known = rounds[-1]
-            what = "a requestState, and none was given by" if known.state is None else "another requestState than"
-            yield Fault(f"the retry has {what} #{known.answer}", "/params/requestState", (known.answer,))
+            what = "has a requestState, but there is none in" if known.state is None else "changes the requestState of"
+            yield Fault(f"the retry {what} #{known.answer}", "/params/requestState", (known.answer,))
 
     yield Later(question())
 
@@ -131,7 +131,9 @@ def unrequested_input(message: Message, history: SessionHistory) -> Iterator[Fau
         name = next((name for name in given if name not in asked), None)
         if rounds and name is not None:
             answer = rounds[-1].answer
-            yield Fault(f"#{answer} did not ask for {excerpt(name)}", "/params/inputResponses", (answer,))
+            yield Fault(
+                f"{excerpt(name)} is not among the inputRequests of #{answer}", "/params/inputResponses", (answer,)
+            )
 
     yield Later(question())
 
@@ -168,7 +170,7 @@ def same_id(message: Message, history: SessionHistory) -> Iterator[Fault | Later
         rounds = continued(message)
         if isinstance(message.body, Request) and rounds and all(known.id == message.body.id for known in rounds):
             answer = rounds[-1].answer
-            yield Fault(f"the retry has the id of the request that #{answer} answered", "/id", (answer,))
+            yield Fault(f"the retry reuses the id of the request that #{answer} answered", "/id", (answer,))
 
     yield Later(question())
 

@@ -57,7 +57,7 @@ class UnknownCursor(StatefulCheck):
 
     def _later(self, method: str, cursor: str) -> Iterator[Fault]:
         if not self._knows(method, cursor):
-            yield Fault(f"no page of {method} has issued this cursor", "/params/cursor")
+            yield Fault(f"the cursor is not the nextCursor of an earlier page of {method}", "/params/cursor")
 
     def _knows(self, method: str, cursor: str) -> bool:
         return cursor in self._issued.get(method, ())

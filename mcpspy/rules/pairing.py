@@ -54,10 +54,10 @@ def orphan_response(message: Message, history: SessionHistory) -> Iterator[Fault
     refused, wrong = _refused_by(message), _id_text(message)
     if refused and _loosely(refused.key[1]) != _loosely(_id(message)):
         asked = str(refused.key[1])[:60]
-        yield Fault(f"the request has the id {asked}, and its answer the id {wrong}", "/id", (refused.request.n,),
+        yield Fault(f"the answer has id {wrong}; expected {asked}, the id of the request", "/id", (refused.request.n,),
                     severity="warning")  # fmt: skip
     elif _unpaired(message, history) and not _why_unpaired(message):
-        yield Fault(f"no request has the id {wrong}", "/id", _only_one_waiting(message))
+        yield Fault(f"no request has id {wrong}", "/id", _only_one_waiting(message))
 
 
 def _only_one_waiting(message: Message) -> tuple[int, ...]:
@@ -94,7 +94,7 @@ def duplicate_response(message: Message, history: SessionHistory) -> Iterator[Fa
     """Second answers."""
     if _unpaired(message, history) and _why_unpaired(message) == "duplicate":
         related = message.session.completed[other(message.sender), _id(message)]
-        yield Fault(f"the request #{related[0]} was answered by #{related[1]}", "/id", related)
+        yield Fault(f"request #{related[0]} was already answered by #{related[1]}", "/id", related)
 
 
 @rule(
@@ -127,7 +127,7 @@ def id_loose_match(message: Message, history: SessionHistory) -> Iterator[Fault]
         exchange = next(_loose_matches(message)) if loose else None
     if exchange:
         asked = getattr(exchange.request.body, "id", "")
-        yield Fault(f"the id {_id_text(message)} is not {asked}, which #{exchange.request.n} asked with", "/id",
+        yield Fault(f"the response has id {_id_text(message)}; expected {asked}, as in #{exchange.request.n}", "/id",
                     (exchange.request.n,))  # fmt: skip
 
 
@@ -242,8 +242,8 @@ def id_in_flight(message: Message, history: SessionHistory) -> Iterator[Fault | 
         if earlier.in_doubt or (earlier.answered is not None and earlier.answered <= message.t):
             return
         number = earlier.request.n
-        why = "was cancelled and may yet be answered" if given_up else "is not answered yet"
-        yield Fault(f"the id {_id_text(message)} is that of #{number}, which {why}", "/id", (number,),
+        why = "is cancelled and may still be answered" if given_up else "is not answered yet"
+        yield Fault(f"id {_id_text(message)} is already in use by request #{number}, which {why}", "/id", (number,),
                     severity="warning" if given_up else None)  # fmt: skip
 
     yield Later(question())
@@ -299,14 +299,14 @@ class Unanswered(StatefulCheck):
         patience = _PROMPTLY if method in _PROMPT else _PATIENCE
         if left is not None and left - heard >= patience and not only_cancelled:
             waited = f"{(left - request.t) / 1e9:.0f} seconds"
-            yield Fault(f"{method} was not answered in {waited}, after which the client left", blame=blame,
+            yield Fault(f"{method} was not answered within {waited}; then the client left", blame=blame,
                         severity="info" if self._may_wait(request, method) else None)  # fmt: skip
         elif exchange.cancelled or left is not None:
             return  # a cancelled request needs no answer, and what a client leaves open as it goes is nobody's fault
         elif request.session.last_answered < request.n or self.history.answered - heard < _PATIENCE:
             yield Fault(f"{method} was not answered when the stream ended", severity="info", blame=blame)
         else:
-            yield Fault(f"{method} was not answered, later requests were", blame=blame,
+            yield Fault(f"{method} was not answered, but later requests were", blame=blame,
                         severity="info" if self._may_wait(request, method) else None)  # fmt: skip
 
     def _heard(self, request: Message) -> int:
@@ -352,7 +352,7 @@ def late_after_cancel(message: Message, history: SessionHistory) -> Iterator[Fau
     """Answers that nobody waits for."""
     if message.exchange and message.exchange.cancelled and message.exchange.method != ENDLESS:
         number = message.exchange.request.n
-        yield Fault(f"the request #{number} had been cancelled", "/id", (number,))
+        yield Fault(f"request #{number} was cancelled before this answer", "/id", (number,))
 
 
 def _id(message: Message) -> Id:

@@ -45,7 +45,7 @@ def unknown_token(message: Message, history: SessionHistory) -> Iterator[Fault |
 
     def question() -> Iterator[Fault]:
         if key not in history.progress and not history.progress_forgotten:
-            yield Fault(f"no request gave the progress token {str(Id.of(token))[:60]}", "/params/progressToken")
+            yield Fault(f"no request has the progressToken {str(Id.of(token))[:60]}", "/params/progressToken")
 
     yield Later(question())
 
@@ -79,8 +79,8 @@ def token_reused(message: Message, history: SessionHistory) -> Iterator[Fault | 
 
     def question() -> Iterator[Fault]:
         if known.ended is None or known.ended > message.t:
-            yield Fault(f"the progress token is that of #{known.request}", "/params/_meta/progressToken",
-                        (known.request,))  # fmt: skip
+            yield Fault(f"the progressToken is already in use by request #{known.request}",
+                        "/params/_meta/progressToken", (known.request,))  # fmt: skip
 
     yield Later(question())
 
@@ -114,7 +114,7 @@ def not_increasing(message: Message, history: SessionHistory) -> Iterator[Fault]
     if known is None or (known.before and known.before.ended is None):
         return  # it may be a report on the other request with this token
     if known.last is not None and type(value) in (int, float) and value <= known.last:
-        yield Fault(f"the progress is {value}, and was {known.last} before", "/params/progress")
+        yield Fault(f"progress is {value}; expected more than {known.last}, the value before", "/params/progress")
 
 
 def _reported_on(message: Message, history: SessionHistory) -> Progress | None:
@@ -153,4 +153,4 @@ def after_completion(message: Message, history: SessionHistory) -> Iterator[Faul
         return
     crossing = message.http is not None and not is_in_answer(message, known.request)  # one stream may be the faster
     if message.t > known.ended + (HOLD if crossing else 0):
-        yield Fault(f"the request #{known.request} was answered before", "/params/progressToken", (known.request,))
+        yield Fault(f"request #{known.request} was already answered", "/params/progressToken", (known.request,))

@@ -172,7 +172,7 @@ def invalid(message: Message, history: SessionHistory) -> Iterator[Fault]:
                 continue  # of what is missing in `_meta` see `lifecycle/meta-missing`
             told.add(why.pointer)
             found = why.found if why.pointer or judged is value else excerpt(value)
-            yield Fault(f"{definition}: expected {why.expected}, found {found}", pointer + why.pointer)
+            yield Fault(f"{definition}: expected {why.expected}, got {found}", pointer + why.pointer)
         if told:
             return
 
@@ -251,7 +251,7 @@ def method_not_in_revision(message: Message, history: SessionHistory) -> Iterato
     if not (having or owner) or used_extension(message) or dialect(message, history).has_method(body.method):
         return
     if having and not becomes_round(message):  # `lifecycle/wrong-direction` says that
-        yield Fault(f"{body.method} {_existence(having)}; this is {message.revision.value}", "/method")
+        yield Fault(f"{body.method} {_existence(having)}; this session uses {message.revision.value}", "/method")
     elif owner:
         sentence = f"{body.method} belongs to {owner.id}, which {message.revision.value} does not have"
         yield Fault(sentence, "/method")
@@ -286,7 +286,7 @@ def member_not_in_revision(message: Message, history: SessionHistory) -> Iterato
     for there in elsewhere(message.revision, found[0], found[1]):
         if there.name not in told and not there.pointer.endswith(_DECLARATION):
             told.add(there.name)
-            sentence = f"`{there.name[:60]}` {_existence(there.revisions)}; this is {message.revision.value}"
+            sentence = f"`{there.name[:60]}` {_existence(there.revisions)}; this session uses {message.revision.value}"
             yield Fault(sentence, found[2] + there.pointer)
 
 
@@ -341,7 +341,7 @@ def format_(message: Message, history: SessionHistory) -> Iterator[Fault]:
     for definition, value, pointer in subjects(message, history):
         for bad in bad_formats(message.revision, definition, value) if message.revision else ():
             severity: Severity | None = "info" if bad.format == "iri" else None
-            yield Fault(f"{bad.found} is no {bad.why}", pointer + bad.pointer, severity=severity)
+            yield Fault(f"{bad.found} is not a valid {bad.why}", pointer + bad.pointer, severity=severity)
 
 
 def _existence(revisions: tuple[Revision, ...]) -> str:

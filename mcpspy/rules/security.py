@@ -62,7 +62,7 @@ def hidden_text(message: Message, history: SessionHistory) -> Iterator[Fault]:
         for text in (*path[-1:], value):
             found = _hidden(text) if isinstance(text, str) and not text.isascii() else None
             if found:
-                told = f"the text hides U+{ord(found):04X} ({unicodedata.name(found, 'unnamed')})"
+                told = f"the text has the hidden character U+{ord(found):04X} ({unicodedata.name(found, 'unnamed')})"
                 yield Fault(told, pointer(*path))
                 return
 
@@ -130,7 +130,7 @@ def secret_in_frame(message: Message, history: SessionHistory) -> Iterator[Fault
     found = None if message.part else in_frame(message.frame.raw)
     if found:
         kind, token = found
-        yield Fault(f"there is what looks like a secret ({kind}): {token[:7].decode(errors='replace')}…")
+        yield Fault(f"probably a secret ({kind}): {token[:7].decode(errors='replace')}…")
 
 
 @rule(
@@ -190,7 +190,7 @@ class InstructionsToModel(StatefulCheck):
         if new:
             path, instruction = new[0]
             what = f"the {kind} {excerpt(name)}" if name else "the server"
-            told = "changed to a text for a model" if before else "holds a text for a model"
+            told = "changed and now holds orders to a model" if before else "holds orders to a model"
             sentence = f"{what} {told}: {instruction.what}: {excerpt(instruction.quoted, 100)}"
             yield Fault(sentence, start + pointer(*path), severity=None if before else "warning")
 
@@ -234,9 +234,7 @@ def definition_changed(message: Message, history: SessionHistory) -> Iterator[Fa
         if known and found:
             announced = history.listing.changed is not None
             old, new = apart(found.old, found.new)
-            silent = "" if announced else ", and nothing has announced it"
-            sentence = (
-                f"{str(name)[:60]} has another {pointer(*found.path)[1:101]} than before{silent}: {old} is now {new}"
-            )
+            silent = "" if announced else " without a list_changed notification"
+            sentence = f"{pointer(*found.path)[1:101]} of {str(name)[:60]} changed{silent}: was {old}, is now {new}"
             where = pointer("result", "tools", place, *found.path)
             yield Fault(sentence, where, (known.listed,), severity="warning" if announced else None)

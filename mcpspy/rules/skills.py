@@ -44,7 +44,7 @@ def resources_undeclared(message: Message, history: SessionHistory) -> Iterator[
     """Servers with skills and without resources."""
     capabilities = member(message.body.value, "result", "capabilities")
     if member(capabilities, "extensions", SKILLS.id) is not None and member(capabilities, "resources") is None:
-        yield Fault("the server declares skills and not the capability resources", "/result/capabilities")
+        yield Fault("the server declares skills, but not the capability resources", "/result/capabilities")
 
 
 @rule(
@@ -159,5 +159,5 @@ def _faults(skill: Any) -> Iterator[tuple[str, str, Severity | None]]:
     if len(files) > _MOST_FILES or size > _MOST_BYTES:
         limit = f"{plural(_MOST_FILES, 'file')} or {plural(_MOST_BYTES, 'byte')} in all"
         has = f"{plural(len(files), 'file')} of {plural(size, 'byte')}"
-        sentence = f"clients need not take more than {limit}; the skill has {has}"
+        sentence = f"clients need not accept more than {limit}; the skill has {has}"
         yield sentence, "/resources", "warning"

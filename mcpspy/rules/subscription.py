@@ -54,7 +54,7 @@ def unacknowledged(message: Message, history: SessionHistory) -> Iterator[Fault]
         return
     listen = _listen(message, history)
     if listen and not listen.acknowledged:
-        yield Fault(f"the subscription #{listen.request} is not acknowledged yet", "/params/_meta", (listen.request,))
+        yield Fault(f"subscription #{listen.request} is not acknowledged yet", "/params/_meta", (listen.request,))
 
 
 def _listen(message: Message, history: SessionHistory) -> Listen | None:
@@ -100,7 +100,11 @@ def unrequested(message: Message, history: SessionHistory) -> Iterator[Fault]:
         return
     method, listen = message.body.method, _listen(message, history)
     if listen and _FILTERS.get(method) not in listen.asked:
-        yield Fault(f"the subscription #{listen.request} does not ask for {method}", "/method", (listen.request,))
+        yield Fault(
+            f"{method} is not among the notifications that subscription #{listen.request} requests",
+            "/method",
+            (listen.request,),
+        )
 
 
 @rule(
@@ -131,7 +135,11 @@ def missing_id(message: Message, history: SessionHistory) -> Iterator[Fault]:
     if subscription(message) is None and (message.http or not history.lossy) and message.sender == "server":
         # the example in the text of tasks has no id; the protocol says that every notification has one
         severity: Severity | None = "warning" if message.method == "notifications/tasks" else None
-        yield Fault("the notification does not name its subscription", "/params", severity=severity)
+        yield Fault(
+            "the notification has no io.modelcontextprotocol/subscriptionId in params._meta",
+            "/params",
+            severity=severity,
+        )
 
 
 @rule(

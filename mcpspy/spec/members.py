@@ -124,9 +124,9 @@ def _why_no_uri(text: str) -> str:
         return "it has no scheme"
     wrong = _NOT_IN_URI.search(text)
     if wrong is None:
-        return "it has a % that no two hexadecimal digits follow, or a second #"
+        return "it has a % without two hexadecimal digits after it, or a second #"
     encoded = "".join(f"%{byte:02X}" for byte in wrong[0].encode("utf-8", "replace"))
-    return f"{excerpt(wrong[0])} has to be written as {encoded} (RFC 3986)"
+    return f"{excerpt(wrong[0])} must be written as {encoded} (RFC 3986)"
 
 
 def _is_base64(text: str) -> bool:

@@ -44,7 +44,7 @@ class Explanation:
 
     def __str__(self) -> str:
         where = self.pointer or "the message"
-        return f"{where}: expected {self.expected}, found {self.found}"
+        return f"{where}: expected {self.expected}, got {self.found}"
 
 
 def verdict(revision: Revision, definition: str, message: Any) -> bool:

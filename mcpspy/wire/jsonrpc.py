@@ -212,7 +212,7 @@ def _decode_leniently(raw: bytes) -> tuple[Any, str | None, str | None]:
     except RecursionError:
         return None, refused, "nested too deeply to decode"
     except ValueError as error:
-        where = f" at character {error.pos}" if isinstance(error, json.JSONDecodeError) else ""
+        where = f" (error at character {error.pos})" if isinstance(error, json.JSONDecodeError) else ""
         return None, refused, f"not JSON{where}"
     if raw.count(b"[") + raw.count(b"{") > _LEVELS and _is_deeper(value, _LEVELS):
         return None, refused, "nested too deeply to decode"

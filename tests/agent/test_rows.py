@@ -78,7 +78,7 @@ def test_no_rows_say_what_was_searched(folder):
 def test_what_is_no_message_is_read_in_its_row(folder):
     folder.add("= 2025-11-25\n< | Listening on port 3000")
     row = read_timeline(folder.captures, filter="kind:invalid")["rows"][0]
-    assert (row["preview"], row["why"]) == ("Listening on port 3000", "not JSON at character 0")
+    assert (row["preview"], row["why"]) == ("Listening on port 3000", "not JSON (error at character 0)")
 
 
 def test_a_long_timeline_comes_in_pages(folder):

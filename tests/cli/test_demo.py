@@ -91,7 +91,7 @@ def test_in_a_pipe_the_whole_session_is_printed(folder, demo):
         "← resources/list 1 resource: cities id 3 ok ",
         "← prompts/list 1 prompt: packing_list id 4 ok ",
         '← tools/call get_forecast city="Oslo" … id 5 ok ',
-        "← invalid: not JSON at character 0: Fetching forecast for Oslo",
+        "← invalid: not JSON (error at character 0): Fetching forecast for Oslo",
         "← notifications/progress",
         "← notifications/message",
         "← tools/call get_forecast Unknown city: Atlantis. … id 7 tool-error ",

@@ -48,7 +48,7 @@ def test_captures_are_listed_live_ones_first(tmp_path, ls):
         ["live", "weather", "stdio", *live_size.split(), "1", "frame,", "1", "exchange"],
         [str(folder / "live.jsonl")],
         ["3", "d", "ago", "weather", "stdio", *size.split(), "6", "frames,", "2", "exchanges,", "2", "errors"],
-        "last error #9 not JSON at character 0".split(),
+        "last error #9 not JSON (error at character 0)".split(),
         [done],
         f"2 captures, {size_text(os.path.getsize(done) + os.path.getsize(folder / 'live.jsonl'))}, in {folder}".split(),
     ]

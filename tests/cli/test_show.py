@@ -77,7 +77,7 @@ def test_a_capture_is_shown_as_a_timeline(tmp_path, show):
         "#10 1.012 ← tools/call get_forecast isError=true id 1 tool-error 12.5 ms 50 B",
         '#11 2.000 → nope id "x" 2025-06-18',
         '#12 2.001 ← nope -32601 Method not found id "x" error 1.0 ms 79 B',
-        "#13 3.000 ← invalid: not JSON at character 0: Listening on port 5",
+        "#13 3.000 ← invalid: not JSON (error at character 0): Listening on port 5",
         "#14 4.000 → tools/list id 3 2025-06-18",
         "#15 5.000 → tools/list id 4 2025-06-18",
         "#16 6.000 → notifications/cancelled id 4 2025-06-18",
@@ -93,7 +93,7 @@ def test_what_is_wrong_stands_below_the_frame_or_as_soon_as_it_is_known(tmp_path
     place = next(place for place, text in enumerate(lines) if text.startswith("#11 "))
     assert lines[place + 1] == '! #11 client: no revision has the method "nope" (/method) [schema/unknown-method]'
     place = next(place for place, text in enumerate(lines) if text.startswith("#13 "))
-    assert lines[place + 1] == "✗ #13 server: this line is not JSON at character 0 [framing/not-json]"
+    assert lines[place + 1] == "✗ #13 server: this line is not JSON (error at character 0) [framing/not-json]"
     assert any("[pairing/unanswered]" in text for text in lines)
 
 

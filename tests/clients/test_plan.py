@@ -336,7 +336,7 @@ def test_yaml_that_stands_for_more_than_itself_is_left_alone(entry, reason):
         ("[]", "line 1, column 1: the whole is a list, not an object"),
         ('{\n "mcpServers": [1]}', "line 2, column 16: mcpServers is a list, not an object"),
         ('{"mcpServers": "x"}', "line 1, column 16: mcpServers is a string, not an object"),
-        ('{\n  "mcpServers": {\n    "a" {}\n}}', "line 3, column 9: expected ':' after the key 'a', found '{'"),
+        ('{\n  "mcpServers": {\n    "a" {}\n}}', "line 3, column 9: expected ':' after the key 'a', got '{'"),
     ],
 )
 def test_a_configuration_that_is_none_says_where_and_why(text, fault):

@@ -213,7 +213,7 @@ def test_an_error_without_an_id_comes_out_at_once():
         < {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}
         < {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"}}
         > {"jsonrpc":"2.0","id":2,"method":"ping"}
-    """) == ["#1 not JSON at character 33", "#2 Error of nothing", "#3 Error of nothing", "#4 ping pending"]
+    """) == ["#1 not JSON (error at character 33)", "#2 Error of nothing", "#3 Error of nothing", "#4 ping pending"]
 
 
 def test_a_request_with_the_id_null_is_answered_with_it():
@@ -563,9 +563,9 @@ def test_sampling_and_roots_go_from_server_to_client():
     ("line", "expected"),
     [
         ("", "a blank line"),
-        ("Server running on stdio", "not JSON at character 0"),
+        ("Server running on stdio", "not JSON (error at character 0)"),
         ('{"jsonrpc":"2.0","id":1}', "neither method nor result nor error"),
-        ("{", "not JSON at character 1"),
+        ("{", "not JSON (error at character 1)"),
     ],
 )
 def test_what_is_no_message_takes_its_place_in_the_conversation(line, expected):

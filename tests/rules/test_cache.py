@@ -38,7 +38,7 @@ FRESH = ',"ttlMs":60000,"cacheScope":"public"'
     [
         ("", 'expected the member "ttlMs"'),
         (',"ttlMs":0', 'expected the member "cacheScope"'),
-        (',"ttlMs":-1,"cacheScope":"public"', "expected at least 0, found -1"),
+        (',"ttlMs":-1,"cacheScope":"public"', "expected at least 0, got -1"),
         (',"ttlMs":"1","cacheScope":"public"', "expected an integer"),
         (',"ttlMs":0,"cacheScope":"shared"', 'expected "public" or "private"'),
     ],
@@ -106,7 +106,7 @@ def test_x_04_who_asks_again_within_the_time_is_told_once(method):
     text = "".join(asked(method, FRESH, n, at=n) for n in (1, 2, 3))
     (found,) = findings(text)
     assert (found.rule, found.severity, found.blame, found.frame) == ("cache/ignored", "info", "client", 3)
-    assert f"{method} is asked again 1.00 s after an answer that is fresh for 60.00 s" in found.message
+    assert f"{method} is requested again after 1.00 s; its last result is fresh for 60.00 s" in found.message
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,7 @@ OLDER = f"""
         ('> 2 tasks/update {"taskId":"t-1"}', f"tasks/update belongs to {TASKS}, which 2025-11-25 does not have"),
         ("< notifications/tasks", f"notifications/tasks belongs to {TASKS}, which 2025-11-25 does not have"),
         ('> 2 subscriptions/listen {"notifications":{"taskIds":["t-1"]}}',
-         "subscriptions/listen exists in 2026-07-28 only; this is 2025-11-25"),
+         "subscriptions/listen exists in 2026-07-28 only; this session uses 2025-11-25"),
         ('> 2 tasks/cancel {"taskId":"t-1"}', None),
     ],
 )  # fmt: skip
@@ -208,7 +208,7 @@ def test_x_01_what_is_negotiated_for_one_request_is_not_for_another():
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (f"= {DONE}", f"tasks/get is answered although the client did not declare {TASKS}; expected the error -32021"),
+        (f"= {DONE}", f"tasks/get is answered, but the client did not declare {TASKS}; expected the error -32021"),
         ('! {"code":-32603,"message":"no"}', f"expected the error -32021, because the client did not declare {TASKS}"),
         ('! {"code":-32021,"message":"no","data":{"requiredCapabilities":{"extensions":{"a/b":{}}}}}',
          f"data.requiredCapabilities.extensions does not name {TASKS}"),
@@ -250,7 +250,7 @@ def test_x_01_an_extension_that_was_declared_is_not_called_missing():
 def test_x_01_a_task_in_answer_to_another_method_is_an_error():
     text = f'{discover(TASKS)}\n> 2 prompts/get {{META with {TASKS} "name":"a"}}\n< 2 = {CREATED}'
     assert [(it.message, it.severity) for it in findings(text) if it.frame == 4] == [
-        ('the result type "task" is for tools/call only', "error")
+        ('the result type "task" is allowed for tools/call only', "error")
     ]
 
 

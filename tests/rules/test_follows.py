@@ -38,7 +38,7 @@ def test_of_two_rules_about_one_part_the_more_specific_stands(text, rule):
         ('"method":"notifications/roots/list_changed"', []),
         (
             '"id":6,"method":"tools/call","params":{"arguments":{}}',
-            [("/params", 'CallToolRequest: expected the member "name", found {"arguments": \u2026}')],
+            [("/params", 'CallToolRequest: expected the member "name", got {"arguments": \u2026}')],
         ),
     ],
 )
@@ -65,7 +65,7 @@ def test_an_object_that_is_no_message_is_one_finding():
 def test_what_is_missing_beside_the_version_is_told_by_what_was_found():
     """R-07: the finding quotes the message as it is."""
     (_, told_of) = findings('= 2025-11-25\n> | {"id":6,"method":"tools/call"}')
-    assert told_of.message.endswith('expected the member "params", found {"id": \u2026, "method": \u2026}')
+    assert told_of.message.endswith('expected the member "params", got {"id": \u2026, "method": \u2026}')
 
 
 def test_two_faults_of_one_message_are_two_findings():

@@ -60,7 +60,7 @@ def test_a_retry_that_is_recorded_before_the_answer_that_it_continues_is_no_find
 def test_the_sentence_names_the_answer_that_the_client_had():
     (finding,) = [it for it in findings(rounds(("a", "a"), ("b", "c"))) if it.rule.startswith("mrtr/")]
     assert (finding.frame, finding.related) == (5, (4,))
-    assert finding.message == "the retry has another requestState than #4"
+    assert finding.message == "the retry changes the requestState of #4"
 
 
 def test_a_retry_with_the_id_of_the_first_round_is_one_call_with_one_fault():
@@ -68,7 +68,7 @@ def test_a_retry_with_the_id_of_the_first_round_is_one_call_with_one_fault():
     text = rounds(("a", "a")).replace("> 2 tools", "> 1 tools") + '\n< 1 = {"resultType":"complete","content":[]}'
     (finding,) = [it for it in findings(text) if it.severity != "info"]
     assert (finding.rule, finding.frame, finding.related) == ("mrtr/same-id", 3, (2,))
-    assert finding.message == "the retry has the id of the request that #2 answered"
+    assert finding.message == "the retry reuses the id of the request that #2 answered"
 
 
 def test_a_retry_with_the_id_of_its_first_round_but_not_of_the_last_is_no_finding():

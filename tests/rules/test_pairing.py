@@ -121,7 +121,7 @@ def test_the_id_of_a_request_that_was_cancelled_and_not_answered_is_a_warning():
     (finding,) = [it for it in findings(CANCELLED) if it.severity != "info"]
     assert (finding.rule, finding.severity, finding.frame, finding.related) == (
         "pairing/id-in-flight", "warning", 6, (4,))  # fmt: skip
-    assert finding.message == "the id 2 is that of #4, which was cancelled and may yet be answered"
+    assert finding.message == "id 2 is already in use by request #4, which is cancelled and may still be answered"
 
 
 def test_the_id_of_a_request_that_is_cancelled_only_afterwards_is_an_error():

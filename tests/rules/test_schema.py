@@ -86,7 +86,7 @@ def test_a_member_that_several_revisions_have_is_not_said_to_exist_in_one():
         < 1 = {"protocolVersion":"2025-03-26","capabilities":{},"serverInfo":{"name":"a","version":"1","icons":[]}}
     """)
     (sentence,) = [it.message for it in found if it.rule == "schema/member-not-in-revision"]
-    assert sentence == "`icons` exists since 2025-11-25; this is 2025-03-26"
+    assert sentence == "`icons` exists since 2025-11-25; this session uses 2025-03-26"
 
 
 DECLARING = """
@@ -160,7 +160,7 @@ def test_a_uri_with_letters_beyond_ascii_is_only_mentioned():
     (mild,) = [it for it in findings(text % "größe") if it.rule == "schema/format"]
     (hard,) = [it for it in findings(text % "a größe") if it.rule == "schema/format"]
     assert (mild.severity, hard.severity) == ("info", "warning")
-    assert mild.message == '"file:///größe" is no URI: "ö" has to be written as %C3%B6 (RFC 3986)'
+    assert mild.message == '"file:///größe" is not a valid URI: "ö" must be written as %C3%B6 (RFC 3986)'
 
 
 @pytest.mark.parametrize("declared", ["extensions", "experimental"])

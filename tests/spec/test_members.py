@@ -54,11 +54,11 @@ def test_a_uri_with_letters_beyond_ascii_is_told_apart(uri):
     ("uri", "why"),
     [
         ("/a/b", "it has no scheme"),
-        ("file:///a b", '" " has to be written as %20 (RFC 3986)'),
-        ("file:///ä", '"ä" has to be written as %C3%A4 (RFC 3986)'),
-        ("C:\\a", '"\\\\" has to be written as %5C (RFC 3986)'),
-        ("http://a/%zz", "it has a % that no two hexadecimal digits follow, or a second #"),
-        ("a:b#c#d", "it has a % that no two hexadecimal digits follow, or a second #"),
+        ("file:///a b", '" " must be written as %20 (RFC 3986)'),
+        ("file:///ä", '"ä" must be written as %C3%A4 (RFC 3986)'),
+        ("C:\\a", '"\\\\" must be written as %5C (RFC 3986)'),
+        ("http://a/%zz", "it has a % without two hexadecimal digits after it, or a second #"),
+        ("a:b#c#d", "it has a % without two hexadecimal digits after it, or a second #"),
     ],
 )
 def test_what_is_no_uri_is_told_why(uri, why):

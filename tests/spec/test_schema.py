@@ -106,56 +106,56 @@ TOOL = {"name": "a", "inputSchema": {"type": "object"}}
 @pytest.mark.parametrize(
     ("definition", "message", "sentence"),
     [
-        ("CallToolRequest", call(name=5), "/params/name: expected a string, found 5"),
-        ("CallToolRequest", call(), '/params: expected the member "name", found {}'),
-        ("CallToolRequest", call(name="a") | {"id": 1.5}, "/id: expected a string or an integer, found 1.5"),
-        ("CallToolRequest", call(name="a") | {"method": "x"}, '/method: expected "tools/call", found "x"'),
-        ("CallToolRequest", 5, "the message: expected an object, found 5"),
-        ("ListToolsResult", {"tools": {}}, "/tools: expected an array, found {}"),
+        ("CallToolRequest", call(name=5), "/params/name: expected a string, got 5"),
+        ("CallToolRequest", call(), '/params: expected the member "name", got {}'),
+        ("CallToolRequest", call(name="a") | {"id": 1.5}, "/id: expected a string or an integer, got 1.5"),
+        ("CallToolRequest", call(name="a") | {"method": "x"}, '/method: expected "tools/call", got "x"'),
+        ("CallToolRequest", 5, "the message: expected an object, got 5"),
+        ("ListToolsResult", {"tools": {}}, "/tools: expected an array, got {}"),
         (
             "ListToolsResult",
             {"tools": [TOOL, TOOL, TOOL | {"inputSchema": {"type": "array"}}]},
-            '/tools/2/inputSchema/type: expected "object", found "array"',
+            '/tools/2/inputSchema/type: expected "object", got "array"',
         ),
         (
             "CallToolResult",
             {"content": [{"type": "text", "text": ""}, {"type": "text"}]},
-            '/content/1: expected the member "text", found {"type": …}',
+            '/content/1: expected the member "text", got {"type": …}',
         ),
         (
             "CallToolResult",
             {"content": [{"type": "txt", "text": ""}]},
-            '/content/0/type: expected "text", "image", "audio", "resource_link" or "resource", found "txt"',
+            '/content/0/type: expected "text", "image", "audio", "resource_link" or "resource", got "txt"',
         ),
-        ("CallToolResult", {"content": [{}]}, '/content/0: expected the member "type", found {}'),
-        ("CallToolResult", {"content": ["x"]}, '/content/0: expected an object, found "x"'),
+        ("CallToolResult", {"content": [{}]}, '/content/0: expected the member "type", got {}'),
+        ("CallToolResult", {"content": ["x"]}, '/content/0: expected an object, got "x"'),
         (
             "PromptMessage",
             {"role": "robot", "content": {"type": "text", "text": ""}},
-            '/role: expected "user" or "assistant", found "robot"',
+            '/role: expected "user" or "assistant", got "robot"',
         ),
         (
             "Annotations",
             {"priority": 1.5},
-            "/priority: expected at most 1, found 1.5",
+            "/priority: expected at most 1, got 1.5",
         ),
-        ("Annotations", {"priority": -1}, "/priority: expected at least 0, found -1"),
+        ("Annotations", {"priority": -1}, "/priority: expected at least 0, got -1"),
         (
             "ElicitResult",
             {"action": "accept", "content": {"a/b": None}},
-            "/content/a~1b: expected a string, a number, true or false or an array, found null",
+            "/content/a~1b: expected a string, a number, true or false or an array, got null",
         ),
         (
             "PrimitiveSchemaDefinition",
             {"type": "object"},
-            '/type: expected "string", "number", "integer", "boolean" or "array", found "object"',
+            '/type: expected "string", "number", "integer", "boolean" or "array", got "object"',
         ),
         (
             "SamplingMessage",
             {"role": "user", "content": [{"type": "text", "text": ""}, {"type": "tool_use", "id": 1}]},
-            '/content/1: expected the member "name", found {"type": …, "id": …}',
+            '/content/1: expected the member "name", got {"type": …, "id": …}',
         ),
-        ("RequestId", None, "the message: expected a string or an integer, found null"),
+        ("RequestId", None, "the message: expected a string or an integer, got null"),
     ],
 )
 def test_an_explanation_says_where_and_what(definition, message, sentence):
@@ -166,7 +166,7 @@ def test_an_explanation_says_where_and_what(definition, message, sentence):
 def test_an_explanation_of_2026_07_28():
     result = {"resultType": "complete", "completion": {"values": ["a"] * 101}}
     why = explain(R2026_07_28, "CompleteResult", result)
-    assert str(why) == "/completion/values: expected at most 100 items, found an array of 101"
+    assert str(why) == "/completion/values: expected at most 100 items, got an array of 101"
     asked = {"resultType": "input_required", "inputRequests": {"a": {"method": "tools/list"}}}
     assert explain(R2026_07_28, "InputRequiredResult", asked).pointer == "/inputRequests/a/method"
 
@@ -212,7 +212,7 @@ def test_depth_is_no_trouble_where_a_shape_refers_to_itself(levels):
 def test_a_number_with_thousands_of_digits_is_a_number():
     assert not verdict(R2025_11_25, "CallToolRequest", call(name=Number("1" * 5000)))
     why = explain(R2025_11_25, "CallToolRequest", call(name=Number("1" * 5000)))
-    assert str(why) == "/params/name: expected a string, found a number of many digits"
+    assert str(why) == "/params/name: expected a string, got a number of many digits"
 
 
 def test_a_definition_that_a_revision_lacks_is_our_mistake():
@@ -225,7 +225,7 @@ def test_a_definition_that_a_revision_lacks_is_our_mistake():
 def test_a_long_list_is_explained_by_the_item_that_is_wrong():
     tools = [TOOL] * 20_000 + [{"name": 5, "inputSchema": {"type": "object"}}]
     why = explain(R2025_06_18, "ListToolsResult", {"tools": tools})
-    assert str(why) == "/tools/20000/name: expected a string, found 5"
+    assert str(why) == "/tools/20000/name: expected a string, got 5"
 
 
 def test_nothing_is_fetched(monkeypatch):

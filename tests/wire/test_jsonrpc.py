@@ -78,10 +78,10 @@ def test_params_result_and_error_are_given_as_they_are():
         ('{"id":1,"method":5}', "method is a number, not a string"),
         ('{"id":1,"method":null}', "method is null, not a string"),
         ('{"result":{}}', "a result without an id"),
-        ("Server listening", "not JSON at character 0"),
-        ('{"id":', "not JSON at character 6"),
-        ('{"id":1} {"id":2}', "not JSON at character 9"),
-        ('\0{"id":1}', "not JSON at character 0"),
+        ("Server listening", "not JSON (error at character 0)"),
+        ('{"id":', "not JSON (error at character 6)"),
+        ('{"id":1} {"id":2}', "not JSON (error at character 9)"),
+        ('\0{"id":1}', "not JSON (error at character 0)"),
     ],
 )
 def test_what_is_no_message_says_why(raw, reason):

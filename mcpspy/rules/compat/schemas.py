@@ -101,7 +101,7 @@ def output_schema_reference(tool: dict[str, Any], known: Sequence[Limit], histor
     if isinstance(schema, dict):
         found = Foreign(schema, history.budget).check()
         if found.outcome in (Outcome.UNRESOLVED, Outcome.EXTERNAL):
-            got = f"has an outputSchema with a reference to what it does not hold: {found.message}"
+            got = f"has an outputSchema with an unresolved reference: {found.message}"
             path = ("outputSchema", *steps_of(found.pointer or ""))
             yield Breach(got, known, path, "add the definition to its $defs")
 

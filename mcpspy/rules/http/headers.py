@@ -69,7 +69,7 @@ def header_missing(message: Message, history: SessionHistory) -> Iterator[Fault]
         yield Fault(f"the request has no {' and no '.join(missing)}")
     for name, where, value, listed in _parameters(message, history):
         if value is not None and header(place.opened.head, name.lower()) is None:
-            yield Fault(f"the request has no {name}, by which the tool was listed", where, (listed,),
+            yield Fault(f"the request has no {name}, which the tool's inputSchema asks for", where, (listed,),
                         severity="warning")  # fmt: skip
 
 
@@ -138,10 +138,10 @@ def mismatch_accepted(message: Message, history: SessionHistory) -> Iterator[Fau
         return
     missing = [name for name in _missing(request, place) if name in _REFUSED.get(request.method or "", _REFUSED[""])]
     if missing:
-        yield Fault(f"the request is answered although it has no {' and no '.join(missing)}", related=(request.n,))
+        yield Fault(f"the request is answered, although it has no {' and no '.join(missing)}", related=(request.n,))
         return
     for fault in _mismatches(request, None):
-        yield Fault(f"the request is answered although {fault.sentence}", related=(request.n,))
+        yield Fault(f"the request is answered, although {fault.sentence}", related=(request.n,))
         return
 
 
@@ -177,13 +177,13 @@ def _compared(head: Head | None, name: str, where: str, value: Any) -> Iterator[
         return
     said = found if name in ("Mcp-Method", "MCP-Protocol-Version") else decoded(found)
     if said is None:
-        yield Fault(f"the base64 of {name} cannot be decoded", where)
+        yield Fault(f"{name} is not valid base64", where)
     elif said is found and not found.isascii():
-        yield Fault(f"{name} has characters that go in base64 only", where)
+        yield Fault(f"{name} has characters that must be encoded as base64", where)
     elif value is None:
-        yield Fault(f"{name} stands for an argument that the body does not have", where)
+        yield Fault(f"{name} is set, but the body does not have its value", where)
     elif not _same(said, value):
-        yield Fault(f"{name} says {excerpt(said)} and the body {excerpt(value)}", where)
+        yield Fault(f"{name} is {excerpt(said)}, but the body has {excerpt(value)}", where)
 
 
 def decoded(value: str) -> str | None:

@@ -52,7 +52,7 @@ def oauth_origin(event: Message | HttpUnit, history: SessionHistory) -> Iterator
     there = authority(named or "")
     if there and dialled and there != dialled and history.once("oauth-origin"):
         yield Fault(
-            f"a login will fail: the server says that it is {there[:200]}, and the client dialled {dialled[:200]}"
+            f"login will fail: the metadata names {there[:200]}; expected {dialled[:200]}, to which the client connects"
         )
 
 

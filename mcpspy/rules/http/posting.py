@@ -123,9 +123,9 @@ def answer_type(remark: HttpUnit, history: SessionHistory) -> Iterator[Fault]:
     requests = [message for message in place.carried if isinstance(message.body, Request)]
     if requests and media_type(head) not in _TYPES:
         if not any(message.exchange and message.exchange.cancelled for message in requests):
-            yield Fault(f"{_method(requests[0])} is answered {_told(remark)}, neither JSON nor events")
+            yield Fault(f"{_method(requests[0])} is answered with {_told(remark)}; expected JSON or events")
     elif place.named and place.summary["method"] == "GET" and media_type(head) != "text/event-stream":
-        yield Fault(f"the GET is answered {_told(remark)}, not by events")
+        yield Fault(f"the GET is answered with {_told(remark)}; expected text/event-stream")
 
 
 def _method(message: Message) -> str:
@@ -135,7 +135,7 @@ def _method(message: Message) -> str:
 def _told(remark: HttpUnit) -> str:
     head = remark.http.opened.head
     kind = media_type(head)
-    return f"{status(head)} {f'as {kind[:60]}' if kind else 'without a Content-Type'}"
+    return f"status {status(head)} {f'as {kind[:60]}' if kind else 'without a Content-Type'}"
 
 
 @rule(
@@ -172,9 +172,9 @@ def notification_status(event: Message | HttpUnit, history: SessionHistory) -> I
         return
     what = _method(said[0]) if isinstance(said[0].body, Notification) else "the client's response"
     if code != 202 and asked(event):
-        yield Fault(f"{what} is answered {code} instead of 202", related=(said[0].n,))
+        yield Fault(f"{what} is answered with status {code}; expected 202", related=(said[0].n,))
     elif code == 202 and (not isinstance(event, HttpUnit) or event.raw.strip()) and not event.part:
-        yield Fault(f"{what} is accepted with a body", related=(said[0].n,))
+        yield Fault(f"{what} is answered with a body; expected status 202 alone", related=(said[0].n,))
 
 
 @rule(
@@ -213,7 +213,7 @@ def error_status(message: Message, history: SessionHistory) -> Iterator[Fault]:
     if code == -32601 and (exchange.name or exchange.method == "server/discover"):
         return
     if expected and found != expected and place.opened.role == "response":
-        yield Fault(f"the error {code} comes with the status {found} instead of {expected}", "/error/code")
+        yield Fault(f"error {code} is sent with status {found}; expected {expected}", "/error/code")
 
 
 @rule(
@@ -250,9 +250,12 @@ def version_header(event: Message | HttpUnit, history: SessionHistory) -> Iterat
         return
     stated = header(place.opened.head, "mcp-protocol-version")
     if stated is None and history.once("version-header missing"):
-        yield Fault(f"the request has no MCP-Protocol-Version; {agreed.value} was agreed on")
+        yield Fault(f"the request has no MCP-Protocol-Version header; expected {agreed.value}")
     elif stated is not None and stated != agreed.value and history.once("version-header other"):
-        yield Fault(f"the request states {stated[:40]}; {agreed.value} was agreed on", severity="warning")
+        yield Fault(
+            f"MCP-Protocol-Version is {stated[:40]}; expected {agreed.value}, as in the answer to initialize",
+            severity="warning",
+        )
 
 
 @rule(
@@ -285,7 +288,7 @@ def redirect_elsewhere(remark: HttpUnit, history: SessionHistory) -> Iterator[Fa
         return
     there, dialled = (authority(it) for it in (header(opened.head, "location") or "", _dialled(request)))
     if there and dialled and there != dialled and "location" not in (opened.by or ""):
-        yield Fault(f"the client is sent to {there[:200]}, and it has dialled {dialled[:200]}")
+        yield Fault(f"the redirect leads to {there[:200]}; expected {dialled[:200]}, to which the client connects")
 
 
 def _dialled(request: HttpChannel) -> str:
@@ -319,7 +322,7 @@ def not_json(message: Message, history: SessionHistory) -> Iterator[Fault | Late
     if place is None or message.frame.cut or not (reason.startswith("not JSON") or reason == "a blank line"):
         return
     what = {"sse": "event", "message": "message"}.get(place.opened.framing, "body")
-    fault = Fault(f"this {what} is {'blank' if reason == 'a blank line' else reason}")
+    fault = Fault(f"the {what} is {'blank' if reason == 'a blank line' else reason}")
     if header(place.opened.head, "content-encoding"):
         yield Later(_unless_damaged(place, fault))
     else:
@@ -354,4 +357,4 @@ def _unless_damaged(place: HttpChannel, fault: Fault) -> Iterator[Fault]:
 def client_response(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Responses that were posted."""
     if posted(message):
-        yield Fault("the client posts a response, and the revision has no requests of a server's to answer", "/id")
+        yield Fault("the client posts a response, but servers of this revision send no requests", "/id")

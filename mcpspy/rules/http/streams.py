@@ -60,7 +60,7 @@ def session_missing(event: Message | HttpUnit, history: SessionHistory) -> Itera
         return
     same = place.opened.peer is not None and place.opened.peer == given.peer
     if (same or (answered and status(event.http.opened.head) == 400)) and history.once("session-missing"):
-        yield Fault("the request has no Mcp-Session-Id, though the session was given one", related=(given.n,),
+        yield Fault("the request has no Mcp-Session-Id; the answer to initialize has one", related=(given.n,),
                     blame="client", at=message)  # fmt: skip
 
 
@@ -94,7 +94,7 @@ def session_over(message: Message, history: SessionHistory) -> Iterator[Fault]:
     if place is None or over is None or not place.named or place.opened.t <= over.t + HOLD:
         return
     if history.once("session-over"):
-        how = "the client has deleted it" if over.by_client else "the server no longer knows it (404)"
+        how = "the client deleted it" if over.by_client else "the server answered 404"
         yield Fault(f"the session has ended: {how}", related=(over.n,))
 
 
@@ -133,7 +133,9 @@ def session_status(event: Message | HttpUnit, history: SessionHistory) -> Iterat
     code = status(event.http.opened.head)
     wrong = code == 400 or 200 <= code < 300
     if wrong and place.named and place.opened.t > over.t and history.once("session-status"):
-        yield Fault(f"the session was deleted, and is answered {code} instead of 404", related=(over.n,))
+        yield Fault(
+            f"the session was deleted; the request is answered with status {code}, expected 404", related=(over.n,)
+        )
 
 
 @rule(
@@ -163,7 +165,7 @@ def session_id(message: Message, history: SessionHistory) -> Iterator[Fault]:
     given = header(message.http.opened.head, "mcp-session-id") if message.http and message.http.request else None
     wrong = next((character for character in given or "" if not "!" <= character <= "~"), None)
     if wrong:
-        yield Fault(f"the session id has the character {excerpt(wrong)}")
+        yield Fault(f"the session id has the character {excerpt(wrong)}; expected visible ASCII")
 
 
 @rule(
@@ -202,7 +204,7 @@ def get_stream_response(message: Message, history: SessionHistory) -> Iterator[F
     if place is None or place.request is None or place.legacy or place.opened.framing != "sse" or is_resumed(place):
         return
     if place.request.named and place.summary["method"] == "GET" and message.sender == "server":
-        yield Fault("the response comes on a stream opened by GET, which resumes none", "/id")
+        yield Fault("the response is on a stream that GET opened; expected it in the answer to its POST", "/id")
 
 
 @rule(
@@ -235,7 +237,7 @@ def unknown_event_id(remark: HttpUnit, history: SessionHistory) -> Iterator[Faul
     if place is None or not wanted or place.resumes or history.lossy or remark.session.partial:
         return
     if place.summary["method"] == "GET" and place.never_delivered:
-        yield Fault(f"no event of the session has the id {excerpt(wanted)}")
+        yield Fault(f"Last-Event-ID is {excerpt(wanted)}; no event of the session has this id")
 
 
 @rule(
@@ -274,7 +276,7 @@ def event_id_reused(event: Message | HttpUnit, history: SessionHistory) -> Itera
     """Events with the id of another."""
     before = event.http.repeated.get(event.n) if event.http else None
     if before and event.http and not is_resumed(event.http) and history.once("event-id-reused"):
-        yield Fault(f"the event has the id of #{before.n}", related=(before.n,))
+        yield Fault(f"the event has the same id as #{before.n}", related=(before.n,))
 
 
 @rule(
@@ -317,4 +319,4 @@ def replayed_elsewhere(event: Message | HttpUnit, history: SessionHistory) -> It
     place = event.http
     before = place.repeated.get(event.n) if place else None
     if before and place and place.resumes and before.stream != place.resumes.stream:
-        yield Fault(f"the event is #{before.n}, of another stream than that which is resumed", related=(before.n,))
+        yield Fault(f"the resumed stream repeats event #{before.n} of another stream", related=(before.n,))

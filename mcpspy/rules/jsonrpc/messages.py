@@ -38,7 +38,7 @@ def version_missing(message: Message, history: SessionHistory) -> Iterator[Fault
     value = message.body.value
     if isinstance(value, dict) and value.get("jsonrpc") != "2.0" and not is_spread(message, history):
         found = "is missing" if "jsonrpc" not in value else f"is {excerpt(value['jsonrpc'])}"
-        yield Fault(f'the member "jsonrpc" {found}; it has to be "2.0"', "/jsonrpc" if "jsonrpc" in value else "")
+        yield Fault(f'the member "jsonrpc" {found}; expected "2.0"', "/jsonrpc" if "jsonrpc" in value else "")
 
 
 @rule(
@@ -55,7 +55,7 @@ def not_an_object(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """JSON that is something else."""
     body = message.body
     if isinstance(body, Invalid) and body.reason.endswith(_NO_OBJECT) and not is_spread(message, history):
-        yield Fault(f"this is {body.reason}")
+        yield Fault(f"the message is {body.reason}")
 
 
 @rule(
@@ -73,11 +73,11 @@ def neither_result_nor_error(message: Message, history: SessionHistory) -> Itera
     body = message.body
     if isinstance(body, Invalid) and isinstance(body.value, dict) and not is_spread(message, history):
         if body.reason.startswith("neither"):
-            yield Fault("this object has neither method nor result nor error")
+            yield Fault("the message has no method, no result and no error")
         elif body.reason.startswith("method"):
             yield Fault(f"the {body.reason}", "/method")
         else:
-            yield Fault("this result has no id, so nobody knows what it answers")
+            yield Fault("the result has no id, so it answers no request")
 
 
 @rule(
@@ -94,7 +94,7 @@ def neither_result_nor_error(message: Message, history: SessionHistory) -> Itera
 def id_null(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Null where an id belongs."""
     if _id(message).kind == "null" and not _is_echo(message):
-        yield Fault("the id is null; it has to be a string or an integer", "/id")
+        yield Fault("the id is null; expected a string or an integer", "/id")
 
 
 @rule(
@@ -111,7 +111,7 @@ def id_null(message: Message, history: SessionHistory) -> Iterator[Fault]:
 def id_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Booleans, arrays and objects as ids."""
     if _id(message).kind == "other" and not _is_echo(message):
-        yield Fault(f"the id is {excerpt(message.body.value.get('id'))}; it has to be a string or an integer", "/id")
+        yield Fault(f"the id is {excerpt(message.body.value.get('id'))}; expected a string or an integer", "/id")
 
 
 @rule(
@@ -172,7 +172,7 @@ def result_and_error(message: Message, history: SessionHistory) -> Iterator[Faul
 def batch(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Arrays of messages."""
     if message.revision and not message.part and is_batch(message.frame.raw) and message.body.value is not None:
-        yield Fault(f"this is a batch, and {message.revision.value} has none")
+        yield Fault(f"the message is a batch; {message.revision.value} has no batches")
 
 
 @rule(
@@ -199,7 +199,7 @@ def error_code(message: Message, history: SessionHistory) -> Iterator[Fault]:
     code = member(message.body.value, "error", "code")
     if type(code) is int and (code in (-32002, -32042) or -32099 <= code <= -32023):
         here = message.revision.value if message.revision else ""
-        yield Fault(f"the code {code} is reserved and not defined in {here}", "/error/code")
+        yield Fault(f"error code {code} is reserved and not defined in {here}", "/error/code")
 
 
 @rule(
@@ -218,7 +218,7 @@ def extra_member(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Members beside those of JSON-RPC."""
     for name in message.body.value:
         if name not in _MEMBERS:
-            yield Fault(f"{excerpt(name)} is no member of a JSON-RPC message", pointer(name))
+            yield Fault(f"{excerpt(name)} is not a member of a JSON-RPC message", pointer(name))
             return
 
 

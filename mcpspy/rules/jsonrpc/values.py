@@ -44,7 +44,7 @@ def duplicate_key(message: Message, history: SessionHistory) -> Iterator[Fault]:
     except (TypeError, orjson.JSONEncodeError):
         pass
     for key in _doubled(raw):
-        yield Fault(f"the key {excerpt(key)} stands twice in one object")
+        yield Fault(f"key {excerpt(key)} is used twice in one object")
 
 
 def _doubled(raw: bytes) -> list[str]:
@@ -81,7 +81,7 @@ def not_a_number(message: Message, history: SessionHistory) -> Iterator[Fault]:
     if named:
         values = walk(message.body.value)
         where = next((path for path, value in values if type(value) is float and not isfinite(value)), ())
-        yield Fault(f"{named[0]} is not JSON", pointer(*where))
+        yield Fault(f"{named[0]} is not valid JSON", pointer(*where))
 
 
 def _constants(message: Message) -> list[str]:
@@ -115,7 +115,7 @@ def number_range(message: Message, history: SessionHistory) -> Iterator[Fault]:
     for path, value in walk(message.body.value):
         large = isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT
         if large or isinstance(value, Number) or (type(value) is float and isinf(value) and not named):
-            yield Fault(f"the number {excerpt(value)} does not arrive as it is at every peer", pointer(*path))
+            yield Fault(f"the number {excerpt(value)} loses precision in some peers", pointer(*path))
             return
 
 
@@ -136,7 +136,7 @@ def lone_surrogate(message: Message, history: SessionHistory) -> Iterator[Fault]
         return
     for path, value in walk(message.body.value):
         if _has_surrogate(value):
-            yield Fault("this string has half of a surrogate pair", pointer(*path))
+            yield Fault("the string has half of a surrogate pair", pointer(*path))
             return
         if path and _has_surrogate(path[-1]):
             yield Fault("the name of this member has half of a surrogate pair", pointer(*path))
@@ -160,7 +160,7 @@ def _has_surrogate(value: Any) -> bool:
 def too_deep(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Nesting that we cannot decode either."""
     if isinstance(message.body, Invalid) and message.body.reason.startswith("nested too deeply"):
-        yield Fault("the message is nested too deeply to be decoded")
+        yield Fault("the message is nested too deeply to parse")
 
 
 def is_batch(raw: bytes) -> bool:

@@ -143,7 +143,7 @@ def capability_not_served(message: Message, history: SessionHistory) -> Iterator
         return
     if history.once(f"not served {exchange.method}"):
         declared = ".".join(path)
-        yield Fault(f"the {side} declared {declared}, and answers {exchange.method} by -32601 (method not found)",
+        yield Fault(f"the {side} declared {declared}, but answers {exchange.method} with -32601 (method not found)",
                     "/error/code",
                     severity="info" if exchange.method == "resources/templates/list" else None)  # fmt: skip
 

@@ -71,14 +71,14 @@ class ServerGone(StatefulCheck):
             return end.why
         if exited.session.gone is None or self.history.lossy:
             return None
-        how = f"by the signal {end.signal}" if end.signal is not None else f"with the code {end.code}"
+        how = f"by signal {end.signal}" if end.signal is not None else f"with exit code {end.code}"
         if certain and not self.history.answered:
-            return f"the server ended {how} without the answer to {certain[0]}"
+            return f"the server ended {how} and did not answer {certain[0]}"
         if end.code == 0:
             return None
         if certain:
             more = f" and {len(certain) - 1} more" if len(certain) > 1 else ""
-            return f"the server ended {how}, with {certain[0]}{more} in flight"
+            return f"the server ended {how} while {certain[0]}{more} waited for an answer"
         return None if asked or self.history.answered else f"the server ended {how} before its client sent a request"
 
     def end(self, request: Message) -> Iterator[Fault]:
@@ -87,5 +87,5 @@ class ServerGone(StatefulCheck):
         if request.n in self.history.explained:
             return
         if exchange and exchange.lost and not exchange.cancelled and not exchange.in_doubt:
-            how = "the server could not be reached for" if exchange.refused else "the server broke off its answer to"
+            how = "the server was unreachable for" if exchange.refused else "the server broke off its answer to"
             yield Fault(f"{how} {exchange.method}", "", (exchange.lost,), blame="server", source=_HTTP)

@@ -65,7 +65,7 @@ class BeforeInitialize(StatefulCheck):
         agreed = isinstance(body, Result) and message.exchange is not None and message.exchange.method == "initialize"
         if agreed or (isinstance(body, Notification) and body.method == "notifications/initialized"):
             side = "client" if agreed else "server"
-            awaited = "`initialize` was answered" if agreed else "`notifications/initialized` had come"
+            awaited = "`initialize` was answered" if agreed else "`notifications/initialized` was sent"
             for early in [it for it in self._early if it.sender == side]:
                 self._early.remove(early)
                 if early.t < message.t and isinstance(early.body, Request):
@@ -88,7 +88,7 @@ class BeforeInitialize(StatefulCheck):
     def _later(self, message: Message, method: str) -> Iterator[Fault]:
         if self.history.initialize is None and message.session.stated is None:
             self._early.clear()
-            yield Fault(f"{method[:60]} was sent, and the session is not initialized", "/method")
+            yield Fault(f"{method[:60]} was sent without `initialize` before it", "/method")
 
 
 @rule(
@@ -113,7 +113,7 @@ class BeforeInitialize(StatefulCheck):
 def initialize_twice(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """A second `initialize` after one that succeeded."""
     if history.agreed is not None and history.initialize:
-        yield Fault("the session is initialized already", "/method", (history.initialize,))
+        yield Fault("the session is already initialized", "/method", (history.initialize,))
 
 
 @rule(
@@ -150,7 +150,7 @@ def initialized_missing(message: Message, history: SessionHistory) -> Iterator[F
 
     def question() -> Iterator[Fault]:
         if not (crossing and history.initialized):
-            yield Fault("the request comes before `notifications/initialized`", "/method")
+            yield Fault("the request was sent before `notifications/initialized`", "/method")
 
     yield Later(question())
 
@@ -181,15 +181,15 @@ def wrong_direction(message: Message, history: SessionHistory) -> Iterator[Fault
         return
     method = dialect(message, history).method(body.method)
     if method and message.sender not in method.senders:
-        yield Fault(f"only the {method.senders[0]} sends {body.method}", "/method")
+        yield Fault(f"{body.method} is sent by the {message.sender}; only a {method.senders[0]} may send it", "/method")
     elif becomes_round(message):
-        yield Fault(f"a server sends no requests; {body.method} is asked for by `input_required`", "/method")
+        yield Fault(f"the server sends {body.method} as a request; expected an `input_required` result", "/method")
 
 
 @rule(
     "lifecycle/unknown-revision",
     "warning",
-    f"The message names a revision that was never published. There are: {_KNOWN}.",
+    f"The message names a revision that was never published. The published ones are {_KNOWN}.",
     fix="Name a published revision, for example 2025-11-25 in `initialize`.",
     meanwhile="In a server, answer `initialize` with the latest revision that you support.",
     spec="basic/lifecycle#version-negotiation",
@@ -215,7 +215,7 @@ def unknown_revision(message: Message, history: SessionHistory) -> Iterator[Faul
         return
     for where, name in found:
         if isinstance(name, str) and Revision.of(name) is None:
-            yield Fault(f"there is no revision {name[:40]}; there are {_KNOWN}", where)
+            yield Fault(f"revision {name[:40]} does not exist; expected one of {_KNOWN}", where)
 
 
 @rule(
@@ -276,7 +276,10 @@ def revision_mismatch(message: Message, history: SessionHistory) -> Iterator[Fau
         stated = Revision.of(stated_revision(message))
         if stated and stated in HANDSHAKE and stated is not message.session.negotiated:
             agreed = message.session.negotiated.value
-            yield Fault(f"the request states {stated.value}, the session agreed on {agreed}", "/params/_meta")
+            yield Fault(
+                f"the request names revision {stated.value}; expected {agreed}, as in the answer to initialize",
+                "/params/_meta",
+            )
 
 
 @rule(
@@ -309,4 +312,4 @@ def era_mixed(message: Message, history: SessionHistory) -> Iterator[Fault]:
     if message.body.method == "initialize" and history.discovered and history.once("era-mixed"):
         yield Fault("`initialize` sent after a successful `server/discover`", "/method")
     elif history.agreed is not None and message.revision in STATELESS and history.once("era-mixed"):
-        yield Fault("the session was initialized, and this request stands by itself", "/params/_meta")
+        yield Fault("a request with its own revision after `initialize`", "/params/_meta")

@@ -37,7 +37,7 @@ _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 def discover_missing_meta(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """A `server/discover` that does not say who asks, and how."""
     if stated_revision(message) is None:
-        yield Fault(f"server/discover needs {PROTOCOL_VERSION} in params._meta", "/params")
+        yield Fault(f"params._meta of server/discover lacks {PROTOCOL_VERSION}", "/params")
 
 
 @rule(
@@ -64,7 +64,7 @@ def meta_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """Requests that do not say what a handshake once said for all; `server/discover` has a rule of its own."""
     missing, revision = missing_meta(message), message.revision
     if missing and revision and is_known(message.body.value["method"], revision):
-        yield Fault(f"the request needs {' and '.join(missing)} in params._meta", "/params")
+        yield Fault(f"params._meta of the request lacks {' and '.join(missing)}", "/params")
 
 
 @rule(
@@ -107,13 +107,13 @@ class LoggingWithoutLevel(StatefulCheck):
         carried = message.http.request.carried if message.http and message.http.request else []
         if carried:
             if not any(_asks_for_logs(request) for request in carried):
-                yield Fault("its request has not asked for log messages", "/method")
+                yield Fault("its request has no io.modelcontextprotocol/logLevel", "/method")
         elif not self._asked and not self.history.lossy:
             yield Later(self._later())
 
     def _later(self) -> Iterator[Fault]:
         if not self._asked:
-            yield Fault("no request has asked for log messages", "/method")
+            yield Fault("no request has io.modelcontextprotocol/logLevel", "/method")
 
 
 def _asks_for_logs(request: Message) -> bool:
@@ -149,6 +149,6 @@ def result_type_unknown(message: Message, history: SessionHistory) -> Iterator[F
         return
     if not dialect(message, history).has_result_type(found, method):
         methods = [name for it in EXTENSIONS.values() for name in it.result_types.get(found, ())]
-        why = f"is for {' and '.join(methods)} only" if methods else "is not defined by the protocol"
+        why = f"is allowed for {' and '.join(methods)} only" if methods else "is not defined by the protocol"
         severity: Severity | None = "error" if methods else None
         yield Fault(f"the result type {excerpt(found)} {why}", "/result/resultType", severity=severity)

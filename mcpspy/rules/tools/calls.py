@@ -70,7 +70,7 @@ def arguments(message: Message, history: SessionHistory) -> Iterator[Fault]:
         return  # what is no object is a matter of the message's shape
     found = _judge(tool, "inputSchema", given, history)
     if found and found.outcome is Outcome.INVALID:
-        why = found.message or "the arguments are refused"
+        why = found.message or "invalid"
         sentence = f"arguments of {tool.definition['name'][:60]} violate its inputSchema: {why}"
         yield Fault(sentence, f"/params/arguments{found.pointer}", (tool.listed,))
 
@@ -100,7 +100,7 @@ def structured_content(message: Message, history: SessionHistory) -> Iterator[Fa
     if isinstance(result, dict) and "structuredContent" in result:
         found = _judge(tool, "outputSchema", result["structuredContent"], history)
         if found and found.outcome is Outcome.INVALID:
-            sentence = f"the outputSchema of {tool.definition['name'][:60]} refuses it: {found.message}"
+            sentence = f"structuredContent of {tool.definition['name'][:60]} violates its outputSchema: {found.message}"
             yield Fault(sentence, f"/result/structuredContent{found.pointer}", (tool.listed,))
 
 
@@ -129,8 +129,8 @@ def structured_missing(message: Message, history: SessionHistory) -> Iterator[Fa
     if not isinstance(result, dict) or "structuredContent" in result or "task" in result:
         return
     if result.get("isError") is not True and result.get("resultType", "complete") == "complete":
-        yield Fault(f"{tool.definition['name'][:60]} has an outputSchema, and the result nothing structured", "/result",
-                    (tool.listed,))  # fmt: skip
+        yield Fault(f"{tool.definition['name'][:60]} has an outputSchema, but the result has no structuredContent",
+                    "/result", (tool.listed,))  # fmt: skip
 
 
 def _called(message: Message, history: SessionHistory) -> Tool | None:

@@ -97,7 +97,7 @@ def schema_not_object(message: Message, history: SessionHistory) -> Iterator[Fau
         schema = tool.get("inputSchema")
         if not isinstance(schema, dict) or schema.get("type") != "object":
             name = str(tool.get("name"))[:60]
-            yield Fault(f"the inputSchema of {name} is not that of an object", f"/result/tools/{place}/inputSchema")
+            yield Fault(f'inputSchema of {name} must have "type": "object"', f"/result/tools/{place}/inputSchema")
 
 
 @rule(
@@ -129,7 +129,7 @@ def schema_invalid(message: Message, history: SessionHistory) -> Iterator[Fault]
         if found.outcome in (Outcome.NO_SCHEMA, Outcome.UNRESOLVED, Outcome.EXTERNAL):
             what = where.rpartition("/")[2]
             severity: Severity | None = "warning" if found.outcome is Outcome.EXTERNAL else None
-            sentence = f"the {what} of {name} cannot be used: {found.message}"
+            sentence = f"{what} of {name} is not a valid schema: {found.message}"
             yield Fault(sentence, where + found.pointer, severity=severity)
 
 
@@ -159,7 +159,7 @@ def schema_dialect(message: Message, history: SessionHistory) -> Iterator[Fault]
     """Dialects that are unknown."""
     for where, name, found in _schemas(message, history):
         if found.outcome is Outcome.UNKNOWN_DIALECT:
-            yield Fault(f"{name} has a schema of the unknown dialect {found.message}", f"{where}/$schema")
+            yield Fault(f"the schema of {name} has an unknown dialect: {found.message}", f"{where}/$schema")
 
 
 @rule(
@@ -188,7 +188,7 @@ def schema_too_costly(message: Message, history: SessionHistory) -> Iterator[Fau
     """Schemas that are beyond our bounds."""
     for where, name, found in _schemas(message, history):
         if found.outcome in (Outcome.TOO_LARGE, Outcome.TOO_COSTLY):
-            yield Fault(f"{name} has a schema beyond what is evaluated: {found.message}", where)
+            yield Fault(f"the schema of {name} is too costly to evaluate: {found.message}", where)
         elif found.outcome is Outcome.NOT_JUDGED:
             yield Fault(f"the schema of {name} was not evaluated: {found.message}", where, severity="info")
 
@@ -222,7 +222,10 @@ def duplicate_name(message: Message, history: SessionHistory) -> Iterator[Fault]
     for place, tool in _listed(message):
         name = tool.get("name")
         if isinstance(name, str) and seen.setdefault(name, place) != place:
-            yield Fault(f"the name {excerpt(name)} is that of tool {seen[name]} too", f"/result/tools/{place}/name")
+            yield Fault(
+                f"the name {excerpt(name)} is already in use by tool {seen[name]} of this page",
+                f"/result/tools/{place}/name",
+            )
 
 
 @rule(
@@ -249,8 +252,8 @@ def definition_changed(message: Message, history: SessionHistory) -> Iterator[Fa
         changed = {*known.definition, *tool}.difference(WORDS) if known and known.definition != tool else ()
         members = sorted(key for key in changed if known and known.definition.get(key) != tool.get(key))
         if known and members:
-            announced = "" if history.listing.changed else ", and nothing has announced it"
-            sentence = f"{str(name)[:60]} has another {', '.join(members)[:100]} than before{announced}"
+            announced = "" if history.listing.changed else " without a list_changed notification"
+            sentence = f"{', '.join(members)[:100]} of {str(name)[:60]} changed{announced}"
             yield Fault(sentence, f"/result/tools/{place}", (known.listed,))
 
 
@@ -288,7 +291,9 @@ def header_annotation(message: Message, history: SessionHistory) -> Iterator[Fau
             if not isinstance(name, str) or not name or not _TOKEN.issuperset(name):
                 yield Fault(f"{excerpt(name)} is not a valid header name", f"{where}/x-mcp-header")
             elif name.lower() in seen:
-                yield Fault(f"{excerpt(name)} is the header of two arguments", f"{where}/x-mcp-header")
+                yield Fault(f"two arguments have the header {excerpt(name)}", f"{where}/x-mcp-header")
             elif schema.get("type") not in ("string", "integer", "boolean"):
-                yield Fault(f"{excerpt(name)} is on something else than a string, an integer or a boolean", where)
+                yield Fault(
+                    f"header {excerpt(name)} is on an argument that is not a string, an integer or a boolean", where
+                )
             seen.add(str(name).lower())

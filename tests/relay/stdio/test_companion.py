@@ -69,7 +69,7 @@ def test_an_error_is_said_while_the_session_goes_on(checked):
     assert wrapped.ask(PING) == b"not a message"
     line = wrapped.stderr.readline()
     assert line.startswith(b"mcpspy: #")
-    assert line.endswith(b" server: this line is not JSON at character 0 [framing/not-json]\n")
+    assert line.endswith(b" server: this line is not JSON (error at character 0) [framing/not-json]\n")
     assert wrapped.poll() is None
     assert wrapped.finish() == (b'{"jsonrpc":"2.0","id":1,"result":{}}\n', b"", 0)
 

@@ -215,7 +215,7 @@ def test_what_is_not_there_has_the_status_that_says_so(mock):
 
 
 def test_what_is_no_message_is_refused(mock):
-    assert mock.post("nonsense") == (400, "mcpspy: this is not JSON at character 0\n")
+    assert mock.post("nonsense") == (400, "mcpspy: this is not JSON (error at character 0)\n")
 
 
 @pytest.mark.parametrize("headers", [{"Host": "rebound.example"}, {"Origin": "http://page.example"}])

@@ -44,12 +44,14 @@ def test_a_value_that_no_header_can_have_goes_in_base64(value, text):
 @pytest.mark.parametrize(
     ("line", "told_of"),
     [
-        (">> [mcp-method: Tools/list] 1 tools/list {META}", 'Mcp-Method says "Tools/list" and the body "tools/list"'),
+        (">> [mcp-method: Tools/list] 1 tools/list {META}",
+         'Mcp-Method is "Tools/list", but the body has "tools/list"'),
         (">> [mcp-protocol-version: 2025-11-25] 1 tools/list {META}",
-         'MCP-Protocol-Version says "2025-11-25" and the body "2026-07-28"'),
-        ('>> [mcp-name: =?base64?SGk?=] 1 prompts/get {META "name":"Hi"}', "the base64 of Mcp-Name cannot be decoded"),
-        ('>> [mcp-name: écho] 1 prompts/get {META "name":"écho"}', "Mcp-Name has characters that go in base64 only"),
-        ('>> [mcp-name: a:b] 1 resources/read {META "uri":"a:c"}', 'Mcp-Name says "a:b" and the body "a:c"'),
+         'MCP-Protocol-Version is "2025-11-25", but the body has "2026-07-28"'),
+        ('>> [mcp-name: =?base64?SGk?=] 1 prompts/get {META "name":"Hi"}', "Mcp-Name is not valid base64"),
+        ('>> [mcp-name: écho] 1 prompts/get {META "name":"écho"}',
+         "Mcp-Name has characters that must be encoded as base64"),
+        ('>> [mcp-name: a:b] 1 resources/read {META "uri":"a:c"}', 'Mcp-Name is "a:b", but the body has "a:c"'),
         (">> [mcp-name: other] 1 tools/list {META}", None),
         ('>> [mcp-name: «redacted:01234567»] 1 prompts/get {META "name":"a"}', None),
     ],
@@ -87,11 +89,11 @@ def test_arguments_stand_in_headers_as_the_listing_has_it(arguments, headers):
 @pytest.mark.parametrize(
     ("arguments", "headers", "told_of"),
     [
-        ('{"region":"eu"}', "[mcp-param-region: us]", 'Mcp-Param-Region says "us" and the body "eu"'),
-        ('{"at":{"n":42}}', "[mcp-param-n: 43]", 'Mcp-Param-N says "43" and the body 42'),
-        ('{"at":{"b":true}}', "[mcp-param-b: True]", 'Mcp-Param-B says "True" and the body true'),
-        ('{"at":{"n":1}}', "[mcp-param-n: one]", 'Mcp-Param-N says "one" and the body 1'),
-        ('{"region":null}', "[mcp-param-region: eu]", "Mcp-Param-Region stands for an argument that the body does not"),
+        ('{"region":"eu"}', "[mcp-param-region: us]", 'Mcp-Param-Region is "us", but the body has "eu"'),
+        ('{"at":{"n":42}}', "[mcp-param-n: 43]", 'Mcp-Param-N is "43", but the body has 42'),
+        ('{"at":{"b":true}}', "[mcp-param-b: True]", 'Mcp-Param-B is "True", but the body has true'),
+        ('{"at":{"n":1}}', "[mcp-param-n: one]", 'Mcp-Param-N is "one", but the body has 1'),
+        ('{"region":null}', "[mcp-param-region: eu]", "Mcp-Param-Region is set, but the body does not have its value"),
     ],
 )
 def test_an_argument_is_compared_with_its_header(arguments, headers, told_of):
@@ -102,7 +104,7 @@ def test_an_argument_is_compared_with_its_header(arguments, headers, told_of):
 
 def test_an_argument_without_its_header_is_a_warning_for_it_may_be_a_client_that_listed_nothing():
     assert of(calls('{"at":{"n":0}}'), "http/header-missing") == [
-        ("warning", "/params/arguments/at/n", "the request has no Mcp-Param-N, by which the tool was listed")
+        ("warning", "/params/arguments/at/n", "the request has no Mcp-Param-N, which the tool's inputSchema asks for")
     ]
 
 
@@ -130,4 +132,6 @@ def test_a_server_that_answers_what_it_had_to_refuse_is_to_blame():
     text = '>> [mcp-method: tools/call] 1 tools/list {META}\n<< 200 1 = {"resultType":"complete","tools":[]}'
     (found,) = (it for it in findings(text) if it.rule == "http/mismatch-accepted")
     assert (found.blame, found.related) == ("server", (3,)) or found.related
-    assert found.message == ('the request is answered although Mcp-Method says "tools/call" and the body "tools/list"')
+    assert found.message == (
+        'the request is answered, although Mcp-Method is "tools/call", but the body has "tools/list"'
+    )

@@ -38,7 +38,7 @@ def test_metadata_of_another_origin_is_told_of(resource, there):
     assert bool(found) == bool(there)
     if there:
         assert found == [
-            f"a login will fail: the server says that it is {there}, and the client dialled 127.0.0.1:6278"
+            f"login will fail: the metadata names {there}; expected 127.0.0.1:6278, to which the client connects"
         ]
 
 

@@ -63,7 +63,7 @@ def test_what_is_wrong_with_every_request_is_told_once():
 def test_the_revision_that_was_agreed_on_is_stated_by_messages_and_by_heads_alone():
     assert of("= 2025-06-18 http\n>> GET [mcp-protocol-version:]", "http/version-header")
     assert of("= 2025-06-18 http\n>> DELETE [mcp-protocol-version: 2025-03-26]", "http/version-header") == [
-        ("warning", "client", "the request states 2025-03-26; 2025-06-18 was agreed on")
+        ("warning", "client", "MCP-Protocol-Version is 2025-03-26; expected 2025-06-18, as in the answer to initialize")
     ]
     assert of("= 2025-03-26 http\n>> 2 tools/list", "http/version-header") == []
 
@@ -82,8 +82,11 @@ def test_a_session_that_began_before_the_capture_has_agreed_on_nothing_that_is_k
 @pytest.mark.parametrize(
     ("answer", "told_of"),
     [
-        ("202", "tools/list is answered 202 without a Content-Type, neither JSON nor events"),
-        ("200 [content-type: text/html] | <html>", "tools/list is answered 200 as text/html, neither JSON nor events"),
+        ("202", "tools/list is answered with status 202 without a Content-Type; expected JSON or events"),
+        (
+            "200 [content-type: text/html] | <html>",
+            "tools/list is answered with status 200 as text/html; expected JSON or events",
+        ),
         ("401", None),
         ("503 [content-type: text/html] | <html>", None),
         ("307", None),
@@ -113,10 +116,13 @@ def test_a_get_is_answered_by_a_stream_or_refused():
 @pytest.mark.parametrize(
     ("answer", "told_of"),
     [
-        ("200 | null", "notifications/roots/list_changed is answered 200 instead of 202"),
-        ("204", "notifications/roots/list_changed is answered 204 instead of 202"),
-        ("202 [content-type: text/plain] | Accepted", "notifications/roots/list_changed is accepted with a body"),
-        ("202 3 = {}", "notifications/roots/list_changed is accepted with a body"),
+        ("200 | null", "notifications/roots/list_changed is answered with status 200; expected 202"),
+        ("204", "notifications/roots/list_changed is answered with status 204; expected 202"),
+        (
+            "202 [content-type: text/plain] | Accepted",
+            "notifications/roots/list_changed is answered with a body; expected status 202 alone",
+        ),
+        ("202 3 = {}", "notifications/roots/list_changed is answered with a body; expected status 202 alone"),
         ("400 | no", None),
     ],
 )
@@ -135,7 +141,7 @@ def test_a_response_of_the_clients_is_accepted_likewise():
         << 200
     """
     (found,) = of(text, "http/notification-status")
-    assert found[2] == "the client's response is answered 200 instead of 202"
+    assert found[2] == "the client's response is answered with status 200; expected 202"
 
 
 def test_what_the_relay_answers_itself_is_nobodys_fault():
@@ -189,8 +195,8 @@ def test_a_server_of_2026_that_asks_over_http_is_told_of():
 @pytest.mark.parametrize(
     ("lines", "told_of"),
     [
-        ("<< 200 | nonsense", "this body is not JSON at character 0"),
-        ("<< 200 events\n<- | {nonsense", "this event is not JSON at character 1"),
+        ("<< 200 | nonsense", "the body is not JSON (error at character 0)"),
+        ("<< 200 events\n<- | {nonsense", "the event is not JSON (error at character 1)"),
     ],
 )
 def test_what_is_not_json_is_named_by_what_it_is(lines, told_of):
@@ -253,7 +259,9 @@ def test_a_websocket_has_no_heads_to_be_judged():
     http.say(client, request(1, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={}))
     http.say(server, b"nonsense")
     found = [it for it in judged(http.records) if it.rule.startswith("http/")]
-    assert [(it.rule, it.message) for it in found] == [("http/not-json", "this message is not JSON at character 0")]
+    assert [(it.rule, it.message) for it in found] == [
+        ("http/not-json", "the message is not JSON (error at character 0)")
+    ]
 
 
 # Any kind of head

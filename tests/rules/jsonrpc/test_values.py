@@ -63,7 +63,7 @@ def test_what_stands_as_a_number_and_is_none_is_named_as_it_is_written(constant)
     assert (found.rule, found.pointer, found.message) == (
         "jsonrpc/not-a-number",
         "/result/b",
-        f"{constant} is not JSON",
+        f"{constant} is not valid JSON",
     )
 
 

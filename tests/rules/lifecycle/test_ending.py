@@ -18,20 +18,24 @@ def above_info(text):
 @pytest.mark.parametrize(
     ("text", "frame", "sentence"),
     [
-        (f"{ASK}\n. exit 0", 2, "the server ended with the code 0 without the answer to initialize"),
-        (f"{ASK}\n. exit 1", 2, "the server ended with the code 1 without the answer to initialize"),
-        (f"{ASK}\n. stdout closed\n. stdin closed\n. exit 1", 4, "with the code 1 without the answer to initialize"),
-        ("> 1 tools/list {META}\n. exit 0", 2, "the server ended with the code 0 without the answer to tools/list"),
-        ("! Traceback\n. exit 1", 2, "the server ended with the code 1 before its client sent a request"),
-        (". stdout closed\n. killed 11", 2, "the server ended by the signal 11 before its client sent a request"),
-        (f"{CALL}\n. exit 3", 5, "the server ended with the code 3, with tools/call in flight"),
-        (f"{CALL}\n. killed 11", 5, "the server ended by the signal 11, with tools/call in flight"),
-        (f"{CALL}\n> 3 ping\n. killed 9", 6, "the server ended by the signal 9, with tools/call and 1 more in flight"),
-        (f"{CALL}\n. stdout closed\n. signal 15\n. killed 11", 7, "by the signal 11, with tools/call in flight"),
+        (f"{ASK}\n. exit 0", 2, "the server ended with exit code 0 and did not answer initialize"),
+        (f"{ASK}\n. exit 1", 2, "the server ended with exit code 1 and did not answer initialize"),
+        (f"{ASK}\n. stdout closed\n. stdin closed\n. exit 1", 4, "with exit code 1 and did not answer initialize"),
+        ("> 1 tools/list {META}\n. exit 0", 2, "the server ended with exit code 0 and did not answer tools/list"),
+        ("! Traceback\n. exit 1", 2, "the server ended with exit code 1 before its client sent a request"),
+        (". stdout closed\n. killed 11", 2, "the server ended by signal 11 before its client sent a request"),
+        (f"{CALL}\n. exit 3", 5, "the server ended with exit code 3 while tools/call waited for an answer"),
+        (f"{CALL}\n. killed 11", 5, "the server ended by signal 11 while tools/call waited for an answer"),
+        (
+            f"{CALL}\n> 3 ping\n. killed 9",
+            6,
+            "the server ended by signal 9 while tools/call and 1 more waited for an answer",
+        ),
+        (f"{CALL}\n. stdout closed\n. signal 15\n. killed 11", 7, "by signal 11 while tools/call waited for an answer"),
         (
             f"{CALL}\n. stdout closed\n@2 . signal 15 group\n. killed 11",
             7,
-            "by the signal 11, with tools/call in flight",
+            "by signal 11 while tools/call waited for an answer",
         ),
         (". unstarted cannot start the server: not found", 1, "cannot start the server: not found"),
     ],
@@ -86,7 +90,7 @@ def test_of_many_requests_in_flight_some_are_named_and_none_is_unanswered_as_wel
     """R-07."""
     text = "= 2025-06-18" + "".join(f"\n> {number} ping" for number in range(2, 5000))
     (found,) = findings(f"{text}\n. exit 1")
-    assert found.message.endswith("with ping and 4997 more in flight")
+    assert found.message.endswith("while ping and 4997 more waited for an answer")
     assert len(found.related) == 100
 
 
@@ -146,7 +150,7 @@ def test_a_server_that_cannot_be_reached_is_the_same_error(status):
     """R-09: the relay has answered in its place."""
     (found,) = broken("eof", sender="mcpspy", status=status)
     assert (found.rule, found.blame) == ("lifecycle/server-exit", "server")
-    assert found.message == "the server could not be reached for tools/list"
+    assert found.message == "the server was unreachable for tools/list"
 
 
 def test_a_stream_that_breaks_after_the_answer_or_is_left_by_its_client_is_no_fault():

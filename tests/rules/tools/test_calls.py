@@ -54,7 +54,7 @@ def test_a_reference_to_a_url_is_permitted_and_cannot_be_used(reference, severit
     """2026-07-28, `$ref` Resolution."""
     (found,) = findings(BEGIN + listed(tool(schema={"type": "object", "properties": {"a": {"$ref": reference}}})))
     assert (found.rule, found.severity) == ("tools/schema-invalid", severity)
-    assert found.message == f"the inputSchema of echo cannot be used: {what}"
+    assert found.message == f"inputSchema of echo is not a valid schema: {what}"
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ from tests.rules.tools.listings import BEGIN, CHANGED, listed, tool
 
 def test_a_definition_that_changes_is_told_with_what_changed_and_whether_it_was_announced():
     other = tool(outputSchema={"type": "object"})
-    for between, words in ((CHANGED, "than before"), ("", "and nothing has announced it")):
+    for between, words in ((CHANGED, "changed"), ("", "without a list_changed notification")):
         (finding,) = [
             it
             for it in findings(BEGIN + listed(tool()) + between + listed(other, number=3))
             if it.rule == "tools/definition-changed"
         ]
-        assert finding.message.startswith("echo has another outputSchema than before")
+        assert finding.message.startswith("outputSchema of echo changed")
         assert finding.message.endswith(words)
 
 

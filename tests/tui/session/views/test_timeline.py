@@ -59,7 +59,7 @@ def test_a_row_says_what_it_is_and_how_it_went(tmp_path):
             "#6 1.500 └← tools/call forecast isError=true id 1 tool-error 1.50 s 34 B",
             "#7 1.501 → notifications/initialized 38 B",
             "#8 1.502 ← stderr: warming up",
-            "#9 1.503 ← invalid: not JSON at character 0: not JSON",
+            "#9 1.503 ← invalid: not JSON (error at character 0): not JSON",
             '#10 1.504 ← (no request seen) id "x" 22 B',
             "#11 1.505 → batch: 2 messages: a, b",
             "#12 1.506 → ping id 4 unanswered 24 B",
