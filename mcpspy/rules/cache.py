@@ -35,8 +35,8 @@ _LONGEST = 1 << 53  # milliseconds: a peer may give any number
 @rule(
     "cache/page-scope",
     "error",
-    """All pages of a listing have the same `cacheScope`. A cache that shares a public page of a private listing gives
-    one user what belongs to another.""",
+    """All pages of a listing must have the same `cacheScope`. If one page of a private listing is public, a shared
+    cache gives the data of one user to another.""",
     fix="Send the same `cacheScope` with every page of a listing: `private` if one page is private.",
     meanwhile="Treat the whole listing as `private` if one of its pages is.",
     blame="server",
@@ -104,8 +104,8 @@ def _scope(result: Any) -> str | None:
 @rule(
     "cache/interim-result",
     "warning",
-    """A result that is not complete, because it asks for input, cannot be cached and carries neither `ttlMs` nor
-    `cacheScope`. A cache that goes by them would answer another request with a question.""",
+    """An `input_required` result is not complete, cannot be cached and must not have `ttlMs` or `cacheScope`. A cache
+    that uses them would answer another request with a request for input.""",
     fix='Leave `ttlMs` and `cacheScope` out of a result with `"resultType": "input_required"`.',
     meanwhile="Cache only results whose `resultType` is `complete`.",
     blame="server",
@@ -133,8 +133,8 @@ def interim_result(message: Message, history: SessionHistory) -> Iterator[Fault]
 @rule(
     "cache/ignored",
     "info",
-    """The client asks the same again while the answer that it has is still fresh by its `ttlMs`, and nothing has
-    announced a change. It may have a reason; keeping the answer would save the request. Reported once a session.""",
+    """The client repeats a request while its last result is still fresh by `ttlMs`, and no notification has announced a
+    change. The client may have a reason, but a cache would save the request. Reported once per session.""",
     fix="Keep the result for `ttlMs` milliseconds, and use it in place of a new request.",
     meanwhile="Lower `ttlMs` if the result changes sooner than that.",
     blame="client",

@@ -16,8 +16,8 @@ _CANCEL = "basic/utilities/cancellation"
 @rule(
     "cancel/unknown-request",
     "warning",
-    """A cancellation names a request that its sender has issued and believes to be in flight. This id was never one; an
-    id that was answered a moment ago is an allowed race.""",
+    """A cancellation must name a request that its sender has sent and that is still in flight. No request had this id.
+    A cancellation of a request that was just answered is allowed.""",
     fix="Send the `id` of the request as `requestId`, with the same JSON type.",
     meanwhile="Ignore the notification.",
     spec=_CANCEL,
@@ -99,9 +99,9 @@ class RepeatedCancel(StatefulCheck):
 @rule(
     "cancel/already-answered",
     "info",
-    """The request was answered before it was cancelled. That is a race which the specification allows: the answer and
-    the cancellation may cross. A client that cancels every answered request wastes a message for each.""",
-    fix="Send a cancellation only for a request that you still wait for.",
+    """The request was answered before it was cancelled. The specification allows this race, since the answer and the
+    cancellation can cross. A client that cancels every answered request sends a useless message for each.""",
+    fix="Cancel only requests that are not answered yet.",
     meanwhile="Ignore the cancellation.",
     spec=_CANCEL,
     fails="""
@@ -170,9 +170,9 @@ def cancel_initialize(message: Message, history: SessionHistory) -> Iterator[Fau
 @rule(
     "cancel/task",
     "error",
-    """A task, of 2025-11-25 or of the extension `io.modelcontextprotocol/tasks`, is cancelled by `tasks/cancel` only.
-    Its tool call was answered when the task was created, so `notifications/cancelled` cancels nothing and the task goes
-    on.""",
+    """Only `tasks/cancel` cancels a task (of 2025-11-25 or of the extension `io.modelcontextprotocol/tasks`). The tool
+    call was already answered when the task was created, so `notifications/cancelled` has no effect and the task
+    continues.""",
     fix="Send `tasks/cancel` with the `taskId` of the result.",
     meanwhile="Ignore the notification: the call that it names is answered.",
     blame="client",

@@ -48,7 +48,7 @@ _expected(
 )
 _expected(
     "expect/never",
-    """A tool was called that is not expected to be (`never`, `--forbid-tool`). The examples forbid the tool other.""",
+    "A tool was called that must not be called (`never`, `--forbid-tool`). The examples forbid the tool other.",
     "Keep the client from calling the tool, or correct the expectation.",
     "client",
     _CALLS,
@@ -77,7 +77,7 @@ _expected(
 )
 _expected(
     "expect/order",
-    """Tools were not called in the expected `order`; other calls may come between. The examples expect echo, then
+    """Tools were not called in the expected `order`. Other calls in between are allowed. The examples expect echo, then
     other.""",
     "Correct the order of the calls, or the expectation.",
     "client",
@@ -89,7 +89,7 @@ _expected(
     "expect/duration",
     """The session took longer than expected (`max_duration` of `[session]`, `--max-duration`): from the first message
     to the end on stdio, to the last message over HTTP. The examples expect at most five seconds.""",
-    "Find out who was waited for with `mcpspy stats`, or allow more time.",
+    "Run `mcpspy stats` to see where the time was spent, or allow more time.",
     "client",
     _CALLS,
     _FAILED,
@@ -107,8 +107,8 @@ _expected(
 )
 _expected(
     "expect/no-error",
-    """A request was answered by an error, or a tool failed, and `no_errors` expects that neither happens.""",
-    "Correct what the error names, or expect less.",
+    "A request was answered with an error or a tool failed, but `no_errors` is set.",
+    "Correct what the error names, or remove `no_errors`.",
     "sender",
     "server/tools#error-handling",
     _FAILED,
@@ -116,8 +116,8 @@ _expected(
 )
 _expected(
     "expect/stderr",
-    """The server wrote a line to stderr that holds a text which is not expected (`stderr_without`). The examples expect
-    no Traceback.""",
+    """The server wrote a line to stderr that contains a forbidden text (`stderr_without`). The examples forbid
+    `Traceback`.""",
     "Look at the line, and correct the server or the expectation.",
     "server",
     "basic/transports#stdio",

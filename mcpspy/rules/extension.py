@@ -30,10 +30,10 @@ _NEGOTIATION = "https://modelcontextprotocol.io/extensions/overview#negotiation"
 @rule(
     "extension/not-negotiated",
     "error",
-    """The message belongs to an extension that a side did not declare: the client in the `_meta` of the request,
-    the server in its answer to `server/discover`, or either in the handshake. A peer without the extension cannot
-    read it.""",
-    fix="Declare the extension under `extensions` in your capabilities, or do without it for this request.",
+    """The message belongs to an extension that one side did not declare. The client declares extensions in the `_meta`
+    of the request, the server in its answer to `server/discover`, or both in the handshake. A peer without the
+    extension cannot read the message.""",
+    fix="Declare the extension under `extensions` in your capabilities, or do not use it for this request.",
     meanwhile="Declare the extension too if you support it.",
     spec=_NEGOTIATION,
     about="shape",
@@ -73,9 +73,9 @@ def _part(message: Message) -> tuple[str, str]:
 @rule(
     "extension/required-error",
     "error",
-    """A server that cannot serve a request without an extension that the client did not declare answers -32021, and
-    names the extension in `data.requiredCapabilities.extensions`. By that a client knows what to declare. Another
-    error is a warning, since it may have another reason, and let pass where the request has another fault.""",
+    """If a request needs an extension that the client did not declare, the server must answer with the error -32021 and
+    name the extension in `data.requiredCapabilities.extensions`, so that the client knows what to declare. Another
+    error code is a warning, because it may have another reason; it is ignored if the request has another fault.""",
     fix="Answer with the error -32021, and name the extension in `data.requiredCapabilities.extensions`.",
     meanwhile="Declare the extension in the `_meta` of the request, and send it again.",
     blame="server",
@@ -125,8 +125,8 @@ def _has_other_reason(code: Any, request: Message, history: SessionHistory) -> b
 @rule(
     "extension/served-undeclared",
     "error",
-    """A server that has an extension refuses requests of it by the error -32021 where the client did not declare it.
-    Such a client cannot be expected to read the result.""",
+    """A server must refuse a request of an extension with the error -32021 if the client did not declare the extension.
+    Such a client may not be able to read the result.""",
     fix="Answer with the error -32021 if the request does not declare the extension in its `_meta`.",
     meanwhile="Declare the extension in the `_meta` of each request that uses it.",
     blame="server",

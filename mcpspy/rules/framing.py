@@ -39,10 +39,10 @@ class Spread:
     "framing/content-length",
     "error",
     """The sender frames its messages by `Content-Length` headers, as the Language Server Protocol does. MCP over stdio
-    has one message a line, so no peer understands it. Some clients change to this framing after a line that is no
+    has one message a line, so no peer understands it. Some clients switch to this framing after a line that is not
     JSON.""",
     fix="Write each message as one line of JSON that ends with a newline, and no headers.",
-    meanwhile="Keep stdout free of all other output: a line that is no JSON makes some clients try this framing.",
+    meanwhile="Keep stdout free of all other output: a line that is not JSON makes some clients try this framing.",
     spec=_STDIO,
     about="bytes",
     fails="""
@@ -79,7 +79,7 @@ class ContentLength(StatefulCheck):
     "framing/multiline-json",
     "error",
     """One message is spread over several lines, as a pretty printer does it. A message must not contain newlines: the
-    clients of all SDKs read each line by itself, find no JSON in it, and wait for the answer for ever.""",
+    clients of all SDKs parse each line by itself, fail, and wait forever for the answer.""",
     fix="Write each message on one line: call `json.dumps` or `JSON.stringify` without an indent.",
     spec=_STDIO,
     fails="""
@@ -175,8 +175,8 @@ def _what(message: Message) -> str:
 @rule(
     "framing/not-json",
     "error",
-    """A line that is not JSON stands among the messages. A server must not write anything to stdout that is no
-    message; logs belong on stderr. Clients drop such a line, with an error for each.""",
+    """A line between the messages is not JSON. A server must write only messages to stdout, and logs to stderr. Clients
+    skip such a line, and report an error for each.""",
     fix="Write only messages to stdout, and logs to stderr: `console.error` in JavaScript, `logging` in Python.",
     meanwhile="Skip the line. Start the server with a command that prints nothing itself, such as `npm run --silent`.",
     spec=_STDIO,
@@ -200,8 +200,8 @@ def not_json(message: Message, history: SessionHistory) -> Iterator[Fault | Late
 @rule(
     "framing/null-byte",
     "error",
-    """There is a NUL in the line: usually UTF-16, or binary output on stdout. The clients of all SDKs find no JSON in
-    it, and wait for the answer for ever.""",
+    """The line contains a NUL byte, usually because it is UTF-16 or binary. The clients of all SDKs cannot parse it,
+    and wait forever for the answer.""",
     fix="Encode messages as UTF-8, not as UTF-16, and send binary content as base64.",
     spec=_STDIO,
     fails='< | \\x00{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
@@ -218,7 +218,7 @@ def null_byte(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "framing/blank-line",
     "info",
-    "A line without a message. Clients pass it over, with an error for each.",
+    "The line is blank. Clients skip it, and report an error for each.",
     fix="End each message with one newline: `print` and `console.log` add it themselves.",
     meanwhile="Skip blank lines.",
     spec=_STDIO,
@@ -236,7 +236,7 @@ def blank_line(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "framing/crlf",
     "info",
-    "Lines end with CR LF, as a text stream on Windows writes them. All SDKs take it; said once.",
+    "Lines end with CR LF, as text streams on Windows write them. All SDKs accept it. Reported once per session.",
     fix=r'Write LF alone: in Python, call `sys.stdout.reconfigure(newline="\n")`.',
     spec=_STDIO,
     about="bytes",
@@ -254,8 +254,8 @@ def crlf(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "framing/unterminated",
     "warning",
-    """The sender ended before the newline. Python servers read such a last line; all clients, and the TypeScript SDK's
-    server, drop it.""",
+    """The stream ended before the newline of its last line. Python servers read such a line; all clients and the server
+    of the TypeScript SDK drop it.""",
     fix="Write the newline, and flush the stream before you exit.",
     meanwhile="Parse what is left in your buffer when the stream ends.",
     spec=_STDIO,
@@ -274,7 +274,7 @@ def unterminated(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "framing/oversize",
     "warning",
-    "The frame is larger than 10 MiB: the TypeScript SDK closes the connection where its read buffer ends.",
+    "The frame is larger than 10 MiB, the read buffer of the TypeScript SDK, which then closes the connection.",
     fix="Send less at once: return a resource link, or split the content into pages.",
     meanwhile="Request less at once, for example with narrower arguments.",
     spec=_STDIO,
@@ -292,8 +292,8 @@ def oversize(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "framing/invalid-utf8",
     "error",
-    """The frame is not UTF-8. The Python SDK's transport dies of it, whatever else the line holds; the TypeScript SDK
-    puts U+FFFD in its place.""",
+    """The frame is not UTF-8. The transport of the Python SDK fails on such a line; the TypeScript SDK replaces the
+    invalid bytes with U+FFFD.""",
     fix="Encode messages as UTF-8: in Python on Windows, write bytes to `sys.stdout.buffer`.",
     meanwhile="""Replace invalid bytes, so that one line does not end the connection. For a Python server, set
     `PYTHONUTF8=1`.""",
@@ -312,8 +312,8 @@ def invalid_utf8(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "framing/bom",
     "error",
-    """The frame begins with a byte order mark. JSON must not, and the clients of all SDKs wait for the answer for
-    ever.""",
+    """The frame begins with a byte order mark. JSON does not allow it, and the clients of all SDKs then wait forever
+    for the answer.""",
     fix="Write UTF-8 without a byte order mark: in Python `utf-8`, not `utf-8-sig`; in .NET `new UTF8Encoding(false)`.",
     meanwhile="Remove the bytes EF BB BF before you parse the line.",
     spec="https://www.rfc-editor.org/rfc/rfc8259#section-8.1",
@@ -330,8 +330,8 @@ def bom(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "framing/undecodable",
     "error",
-    """The body does not match its `Content-Encoding`: it is damaged, or ends too early. It was forwarded and
-    recorded unchanged. A coding that mcpspy does not know is only mentioned.""",
+    """The body does not match its `Content-Encoding`: it is damaged, or ends too early. It was forwarded and recorded
+    unchanged. A coding that mcpspy does not support is reported as info.""",
     fix="Send the whole body in the coding that `Content-Encoding` names, or without a coding.",
     meanwhile="Send `Accept-Encoding: identity` with your requests, to get bodies without a coding.",
     spec="https://www.rfc-editor.org/rfc/rfc9110#section-8.4",

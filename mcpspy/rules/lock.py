@@ -28,8 +28,8 @@ def found_with_a_lock(message: Any, history: SessionHistory) -> Iterator[Fault]:
 rule(
     "lock/added",
     "warning",
-    """The server lists a tool, prompt, resource or template that is not in the lock. Existing calls go on working, but
-    a model reads a description that nobody has looked at. An error if it holds instructions to a model.""",
+    """The server lists a tool, prompt, resource or template that is not in the lock. Existing calls still work, but a
+    model reads a description that nobody has reviewed. An error if it contains instructions to a model.""",
     fix="Publish a new version of the server, and name the addition in its changes.",
     meanwhile="Read the description of the addition. Accept it with `mcpspy lock --update`.",
     blame="server",
@@ -46,9 +46,9 @@ rule(
 rule(
     "lock/changed",
     "error",
-    """The server offers something other than what is in the lock. `breaking` is an error: a call that suited the lock
-    may fail, such as with a new required argument. `additive` is a warning: more is allowed or promised. `other` is
-    info: icons, `_meta`, the version of the server or of the protocol. Words have a rule of their own,
+    """The server offers something other than what is in the lock. `breaking` is an error: a call that was valid before
+    may fail, for example because of a new required argument. `additive` is a warning: more is allowed or promised.
+    `other` is info: icons, `_meta`, the version of the server or of the protocol. Changed texts have their own rule,
     `security/definition-changed`.""",
     fix="Undo a breaking change, or publish it as a new version of the server.",
     meanwhile="Adapt the client, then accept the change with `mcpspy lock --update`.",
@@ -66,8 +66,8 @@ rule(
 rule(
     "lock/removed",
     "error",
-    """A tool, prompt, resource or template that is in the lock is missing from a whole listing: every page was seen.
-    Clients that use it break.""",
+    """A tool, prompt, resource or template that is in the lock is missing, although the capture has every page of the
+    listing. Clients that use it break.""",
     fix="List it again, or publish its removal as a new version of the server.",
     meanwhile="Stop using it, then accept the change with `mcpspy lock --update`.",
     blame="server",
@@ -84,9 +84,9 @@ rule(
 rule(
     "lock/not-listed",
     "info",
-    """The lock has tools, prompts, resources or templates that the session does not list, or not on all pages. Nothing
-    is known about them, so they do not count as removed. An error where the server has sent a list that cannot be
-    read, for its client may have read it: one of more than 8 MiB, or one that is not an array.""",
+    """The lock has tools, prompts, resources or templates that the session does not list, or not on all pages. mcpspy
+    cannot know whether they still exist, so they do not count as removed. An error if the server sent a list that
+    mcpspy cannot read but a client may: more than 8 MiB, or not an array.""",
     fix="Serve each page of a listing that a client requests.",
     meanwhile="To compare all of it, run `mcpspy lock -- COMMAND`, which requests every listing.",
     blame="server",
@@ -101,8 +101,8 @@ rule(
 rule(
     "lock/unknown-server",
     "error",
-    """The capture is of a server that is not in the lock, by the name that it gives itself and by the name of the
-    capture. So nothing of it was compared. A server that takes another name is found here as well.""",
+    """The lock has no server with the name in `serverInfo` or the name of the capture, so nothing was compared. A
+    server that changed its name is reported here too.""",
     fix="Keep the name in `serverInfo` the same in each version of the server.",
     meanwhile="Add the server with `mcpspy lock CAPTURE`, or give the name that it has in the lock with `--name`.",
     blame="server",

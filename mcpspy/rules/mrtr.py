@@ -24,8 +24,8 @@ _ASKING = ("tools/call", "prompts/get", "resources/read")
 @rule(
     "mrtr/state-missing",
     "error",
-    """The server asked back and gave a `requestState`; the retry must echo it, or the server cannot know what it is the
-    answer to.""",
+    """The `input_required` result had a `requestState`, but the retry does not. The retry must repeat it, otherwise the
+    server cannot match the two.""",
     fix="Copy `requestState` from the result into the `params` of the retry.",
     meanwhile="Answer a retry without its state with an error.",
     blame="client",
@@ -62,7 +62,7 @@ def state_missing(message: Message, history: SessionHistory) -> Iterator[Fault |
 @rule(
     "mrtr/state-changed",
     "error",
-    "The retry must echo `requestState` exactly, and have none where the server gave none.",
+    "The retry must repeat `requestState` unchanged, and have none if the result had none.",
     fix="Copy `requestState` from the result into the retry unchanged; leave it out if the result has none.",
     meanwhile="Verify `requestState`, and refuse one that you did not issue.",
     blame="client",
@@ -100,7 +100,7 @@ def state_changed(message: Message, history: SessionHistory) -> Iterator[Fault |
 @rule(
     "mrtr/unrequested-input",
     "warning",
-    "The client answers something that the server did not ask for; servers ignore it.",
+    "`inputResponses` has a key that is not in `inputRequests`. Servers ignore it.",
     fix="Use the keys of `inputRequests` as the keys of `inputResponses`.",
     blame="client",
     spec=_MRTR,
@@ -141,8 +141,8 @@ def unrequested_input(message: Message, history: SessionHistory) -> Iterator[Fau
 @rule(
     "mrtr/same-id",
     "error",
-    """The retry is a request of its own and must have another id than the request whose answer it continues. A server,
-    or whatever stands before it, that keeps answers by id may give the first answer again.""",
+    """The retry is a request of its own and must have another id than the request whose answer it continues. A server
+    or gateway that caches answers by id may return the first answer again.""",
     fix="Give the retry an `id` of its own.",
     blame="client",
     spec=f"{_MRTR}#client-requirements-basic-workflow",
@@ -178,8 +178,8 @@ def same_id(message: Message, history: SessionHistory) -> Iterator[Fault | Later
 @rule(
     "mrtr/undeclared-input",
     "error",
-    """The server asks for something that the client cannot give: it is not among the capabilities that this very
-    request declares. A server that cannot do without it answers by the error -32021.""",
+    """The server requests an input that the client cannot give: this request does not declare the capability. A server
+    that needs the input must answer with the error -32021.""",
     fix="Request only input whose capability this request declares in its `_meta`, or answer with the error -32021.",
     meanwhile="Declare the capability in the `_meta` of each request if you support it.",
     blame="server",
@@ -219,9 +219,9 @@ def undeclared_input(message: Message, history: SessionHistory) -> Iterator[Faul
 @rule(
     "mrtr/nothing-asked",
     "error",
-    """A result `input_required` has `inputRequests`, `requestState` or both. With neither of them there is nothing that
-    a client could send with the retry.""",
-    fix="Add the questions as `inputRequests`, or a `requestState` if the client should only send the request again.",
+    """An `input_required` result must have `inputRequests`, `requestState` or both. Without them the client has nothing
+    to send with the retry.""",
+    fix="Add `inputRequests`, or a `requestState` if the client should only repeat the request.",
     meanwhile="Treat the result as an error.",
     blame="server",
     spec=f"{_MRTR}#server-requirements-basic-workflow",

@@ -36,7 +36,7 @@ _ANSWERED = '        < 3 = {"content":[]}\n'
     "ops/tool-failed",
     "warning",
     """A call of a tool failed: the result has `isError`, or the answer is an error. The protocol allows both, and a
-    model can learn from them; a run that should work has none.""",
+    model can learn from them, but a run that should succeed has none.""",
     fix="Read what the tool answered, and correct the arguments or the tool.",
     meanwhile="Show the error to the model, which can correct the call.",
     blame="server",
@@ -65,8 +65,8 @@ def _said(message: Message) -> str:
 @rule(
     "ops/slow-call",
     "warning",
-    """A call of a tool took longer than ten seconds, or than `slow_call` in a file of expectations. Time in which a
-    person was asked, or a gate held the request, does not count.""",
+    """A call of a tool took longer than ten seconds, or than `slow_call` in a file of expectations. Time spent waiting
+    for a person, or in a gate, does not count.""",
     fix="Make the tool faster, or return a task; report progress until then.",
     meanwhile="Show that the call is running, and let the user cancel it.",
     blame="server",
@@ -119,9 +119,9 @@ class SlowCalls(StatefulCheck):
 @rule(
     "ops/loop",
     "warning",
-    """A tool was called three times in a row, or more, with the same arguments: a model that makes no progress, or a
-    client that repeats what failed. Calls that poll for a result look the same, and so do
-    clients of one name on one machine that use a server without sessions (2026-07-28).""",
+    """A tool was called three or more times in a row with the same arguments. The model makes no progress, or the
+    client repeats a failed call. Calls that poll for a result look the same, as do several clients of the same name on
+    one machine with a server without sessions (2026-07-28).""",
     fix="Let the model see what the earlier calls returned, and limit how often a call is repeated.",
     meanwhile="Say in the result what the model has to change, or return a task instead of a state to poll.",
     blame="client",

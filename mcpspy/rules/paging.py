@@ -16,7 +16,7 @@ _LISTS = ("tools/list", "resources/list", "resources/templates/list", "prompts/l
 @rule(
     "paging/unknown-cursor",
     "warning",
-    "A cursor comes from the `nextCursor` of an earlier page of the same listing; clients must not make up their own.",
+    "A cursor must be the `nextCursor` of an earlier page of the same listing. Clients must not make up their own.",
     fix="Send the `nextCursor` of the page before unchanged, and no cursor for the first page.",
     meanwhile="Answer a cursor that you did not issue with the error -32602.",
     spec="server/utilities/pagination",

@@ -30,9 +30,9 @@ _PATIENT = ("elicitation/create", "sampling/createMessage", "tasks/result")
 @rule(
     "pairing/orphan-response",
     "error",
-    """The response answers no request: nobody has sent one with this id, or it was answered so long ago that it is
-    forgotten (then it is perhaps a duplicate). Over HTTP a body with a status of failure need not answer a request;
-    where the POST carried one, the client knows by the status that it has failed, so a wrong id is a warning.""",
+    """The response matches no request: no request has this id, or the request was answered so long ago that mcpspy no
+    longer knows it (then the response may be a duplicate). Over HTTP a body with an error status need not answer a
+    request. If the POST had a request, the status tells the client that it failed, so a wrong id is a warning.""",
     fix="Copy the `id` of the request that you answer.",
     meanwhile="Ignore the response, and log it.",
     spec=_RESPONSES,
@@ -70,7 +70,8 @@ def _only_one_waiting(message: Message) -> tuple[int, ...]:
 @rule(
     "pairing/duplicate-response",
     "error",
-    "The request was answered before. The Python SDK's client breaks when it ends after a second answer.",
+    """The request was already answered. The client of the Python SDK fails at the end of the session after a second
+    answer.""",
     fix="Send one response for each request: return after you have sent an error.",
     meanwhile="Ignore the second response, and log it.",
     spec=_RESPONSES,
@@ -100,8 +101,8 @@ def duplicate_response(message: Message, history: SessionHistory) -> Iterator[Fa
 @rule(
     "pairing/id-loose-match",
     "error",
-    """The id of the response resembles one in flight and is not the same: "1" is not 1, and 1.0 may not be 1 either.
-    Some SDKs accept it anyway, others wait for ever.""",
+    """The id of the response is similar to one in flight, but not equal: "1" is not 1, and 1.0 may not be 1 either.
+    Some SDKs accept it anyway, others wait forever.""",
     fix="Copy the `id` of the request with its JSON type: a number stays a number.",
     spec=_RESPONSES,
     about="pairing",
@@ -211,8 +212,8 @@ def _loosely(number: Id) -> str:
 @rule(
     "pairing/id-in-flight",
     "error",
-    """The id belongs to a request that is not answered yet. Once it is, the id is free again. Where the request was
-    cancelled it is a warning: an answer may still be on its way.""",
+    """The id is in use by a request that is not answered yet. After the answer the id is free again. If that request
+    was cancelled this is a warning, because an answer may still arrive.""",
     fix="Use a new `id` for each request, for example a counter.",
     spec=_REQUESTS,
     fails="""
@@ -252,12 +253,11 @@ def id_in_flight(message: Message, history: SessionHistory) -> Iterator[Fault | 
 @rule(
     "pairing/unanswered",
     "warning",
-    """The request was never answered, although the session went on for more than a minute and later requests were, or
-    the client waited a minute for nothing else (for `initialize`, `server/discover` and `ping` ten seconds) before it
-    left. Progress begins that minute anew. A request that was cancelled, or that the client left open sooner, is no
-    finding; one that waited for less when the stream ended is an info, and so is one that waits for a person or a task,
-    and a `server/discover` whose client went on with `initialize`. `subscriptions/listen` is answered only at its end.
-    """,
+    """The request was never answered, although the session went on for more than a minute and later requests were
+    answered, or the client waited for at least a minute before it left (ten seconds for `initialize`, `server/discover`
+    and `ping`). Progress restarts the minute. A request that was cancelled, or that the client abandoned sooner, is not
+    reported. It is an info if the stream ended sooner, if the request waits for a person or a task, or if the client
+    went on with `initialize` after `server/discover`. `subscriptions/listen` is answered only at its end.""",
     fix="Answer every request, with an error if it fails: catch exceptions, and await every promise.",
     meanwhile="""Set a time-out, and cancel the request when it expires: `timeout` in the TypeScript SDK,
     `read_timeout_seconds` in the Python SDK.""",
@@ -330,7 +330,8 @@ class Unanswered(StatefulCheck):
 @rule(
     "pairing/late-after-cancel",
     "info",
-    "The request had been cancelled when it was answered: a race that is allowed. The answer is to be ignored.",
+    """The request was answered after it was cancelled. The specification allows this race; the client must ignore the
+    answer.""",
     fix="Stop work on a cancelled request as soon as you can; otherwise there is nothing to fix.",
     meanwhile="Ignore the response.",
     spec="basic/utilities/cancellation",

@@ -18,7 +18,7 @@ _PROGRESS = "basic/utilities/progress"
 @rule(
     "progress/unknown-token",
     "error",
-    "Progress is reported on a request that gave its token, while it is in flight. Nobody gave this one.",
+    "A progress notification must have the `progressToken` of a request in flight. No request has this token.",
     fix="""Copy `_meta.progressToken` of the request with its JSON type, and report no progress without one.
     In the Python SDK, `ctx.report_progress` does both.""",
     meanwhile="Ignore the notification.",
@@ -53,7 +53,7 @@ def unknown_token(message: Message, history: SessionHistory) -> Iterator[Fault |
 @rule(
     "progress/token-reused",
     "error",
-    "The progress token belongs to another request that is still in flight: its reports cannot be told apart.",
+    "The progress token is in use by another request in flight, so progress notifications match both.",
     fix="Use a new `progressToken` for each request, for example its `id`.",
     spec=_PROGRESS,
     about="meta",
@@ -88,7 +88,7 @@ def token_reused(message: Message, history: SessionHistory) -> Iterator[Fault | 
 @rule(
     "progress/not-increasing",
     "error",
-    "The value of `progress` must grow with each report, even where the total is unknown.",
+    "The value of `progress` must grow with each notification, even if the total is unknown.",
     fix="Increase `progress` with each notification, and leave out those that add nothing.",
     meanwhile="Show the highest value so far.",
     spec=_PROGRESS,
@@ -127,7 +127,7 @@ def _reported_on(message: Message, history: SessionHistory) -> Progress | None:
 @rule(
     "progress/after-completion",
     "warning",
-    "Reports must stop when the request is answered.",
+    "Progress notifications must stop when the request is answered.",
     fix="Await all progress notifications before you send the result.",
     meanwhile="Ignore progress of a request that is answered.",
     spec=_PROGRESS,

@@ -143,8 +143,8 @@ def fits(message: Message, told: MethodFacts) -> bool:
 @rule(
     "schema/invalid",
     "error",
-    """The message does not have the shape that its revision prescribes: a member is missing, or of another type. Strict
-    peers refuse it, others misread it.""",
+    """The message violates the schema of its revision: a member is missing, or has the wrong type. Strict peers refuse
+    the message, others misread it.""",
     fix="Correct the member that the finding names. The types of an SDK find such a fault before you send it.",
     meanwhile="Answer a malformed request with the error -32602, and name the member.",
     spec=_SCHEMA,
@@ -193,9 +193,9 @@ def _with_version(value: dict[str, Any]) -> dict[str, Any]:
 @rule(
     "schema/unknown-method",
     "warning",
-    """No revision and no known extension has this method, and it does not carry the name of a declared extension or
-    experiment: for `com.example/turbo` that is `turbo/…`, `notifications/turbo/…`, or the id in place of `turbo`.
-    It is probably a typo.""",
+    """No revision and no known extension has this method, so it is probably a typo. Methods of a declared extension or
+    experiment are accepted if they have its name: for `com.example/turbo` these are `turbo/…`, `notifications/turbo/…`,
+    or the full id in place of `turbo`.""",
     fix="Correct the name, or declare the extension if it is a method of your own.",
     meanwhile="Answer the request with the error -32601, and ignore a notification.",
     spec=_SCHEMA,
@@ -226,9 +226,9 @@ def unknown_method(message: Message, history: SessionHistory) -> Iterator[Fault]
 @rule(
     "schema/method-not-in-revision",
     "error",
-    """The method exists, but not in the revision that is spoken here. The methods of an extension exist in the
-    revisions that it is written for, whoever declares it.""",
-    fix="Negotiate a revision that has the method, or do without it.",
+    """The method exists, but not in the revision in use. The methods of an extension exist only in the revisions for
+    which the extension is written, even if it is declared.""",
+    fix="Negotiate a revision that has the method, or do not use it.",
     meanwhile="Answer the request with the error -32601, and ignore a notification.",
     spec=_SCHEMA,
     about="shape",
@@ -260,7 +260,7 @@ def method_not_in_revision(message: Message, history: SessionHistory) -> Iterato
 @rule(
     "schema/member-not-in-revision",
     "info",
-    "The member is defined, but not in the revision that is spoken here. That is allowed, and a peer will ignore it.",
+    "The member is defined, but not in the revision in use. That is allowed, and a peer will ignore it.",
     fix="Leave the member out, or negotiate a revision that has it.",
     meanwhile="Ignore the member.",
     spec=_SCHEMA,
@@ -293,7 +293,7 @@ def member_not_in_revision(message: Message, history: SessionHistory) -> Iterato
 @rule(
     "schema/deprecated",
     "info",
-    "The revision still has this, and advises against it: it will be removed.",
+    "The revision still has this feature, but deprecates it: it will be removed.",
     fix="Replace it before you move to a later revision; the linked page names what to use.",
     spec="deprecated",
     about="shape",
@@ -321,8 +321,8 @@ def deprecated(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "schema/format",
     "warning",
-    """A string should be a URI (RFC 3986) or base64 (RFC 4648), and is not. Readers that decode it will fail. A URI
-    with letters beyond ASCII, which were to be percent-encoded, is only mentioned: the SDKs take it.""",
+    """A string must be a URI (RFC 3986) or base64 (RFC 4648), but is not valid. Peers that decode it will fail. A URI
+    with letters outside ASCII, which must be percent-encoded, is an info, because the SDKs accept it.""",
     fix="Percent-encode spaces and other characters of a URI, and encode binary content as base64.",
     spec=_SCHEMA,
     about="shape",

@@ -34,9 +34,9 @@ _JOINING = ("ARABIC", "SYRIAC", "MONGOLIAN", "DEVANAGARI", "BENGALI", "GURMUKHI"
 @rule(
     "security/hidden-text",
     "warning",
-    """The message holds characters that people do not see and models read: Unicode tags, controls of writing direction,
-    zero-width characters. Instructions can be hidden that way, or a name made to look like another. Emoji sequences,
-    joiners and marks of direction in scripts that need them, and hyphenation are not meant.""",
+    """The message has characters that users do not see but models read: Unicode tags, controls of writing direction,
+    zero-width characters. They can hide instructions, or make one name look like another. Emoji sequences, hyphenation,
+    and joiners and direction marks in scripts that need them are not reported.""",
     fix="Remove the characters, or write visible text in their place.",
     meanwhile="Show the characters as escapes, and do not give the text to a model.",
     spec="server/tools#security-considerations",
@@ -109,8 +109,9 @@ def _joins(text: str, place: int) -> bool:
 @rule(
     "security/secret-in-frame",
     "info",
-    """A frame holds what looks like a secret: an API key, an access token, a JSON Web Token. The kinds that are
-    found are those of docs/secrets.md. Frames are recorded as they are: mind that before the capture is shared.""",
+    """A frame probably contains a secret, such as an API key, an access token or a JSON Web Token. docs/secrets.md
+    lists the kinds that are found. Frames are recorded unchanged, so run `mcpspy scrub` before you share the
+    capture.""",
     fix="Keep secrets out of messages: use the environment of the server, or the `Authorization` header.",
     meanwhile="Revoke the secret if the capture was shared.",
     spec="https://modelcontextprotocol.io/docs/2026-07-28/tutorials/security/security_best_practices",
@@ -136,12 +137,12 @@ def secret_in_frame(message: Message, history: SessionHistory) -> Iterator[Fault
 @rule(
     "security/instructions-to-model",
     "error",
-    """A description, a title or the instructions of the server hold what is written for a model and meant to stay
-    unseen: to ignore other instructions, to keep something from the user, to read a file with keys, control tokens,
-    text hidden in Unicode tags or base64 (tool poisoning). A first listing with such a text is a warning, for the words
-    can be harmless. A text that changes to one, when users have already accepted the server, is an error. Only English
+    """A description, a title or the instructions of the server contain text that tries to control a model behind the
+    user's back (tool poisoning): orders to ignore other instructions, to hide something from the user or to read a file
+    with keys; control tokens; text hidden in Unicode tags or base64. In a first listing this is a warning, because the
+    text can be harmless. If a text changes to such a text after users accepted the server, it is an error. Only English
     phrases that are known from attacks are found.""",
-    fix="Describe what the tool does, its arguments and its result. Leave orders to the model out.",
+    fix="Describe what the tool does, its arguments and its result. Give no orders to the model.",
     meanwhile="Read the text before you accept the server, and refuse a definition that changed.",
     blame="server",
     spec="server/tools#security-considerations",
@@ -198,10 +199,10 @@ class InstructionsToModel(StatefulCheck):
 @rule(
     "security/definition-changed",
     "error",
-    """A server has changed the words that a model reads or that people approve a call by: since they were listed
-    before, or since they were locked (`--lock`). Words are descriptions, of arguments too, titles, annotations, and the
-    instructions of the server. A server that waits until it is trusted can change what a model does that way (a rug
-    pull). A warning where the server has announced by `notifications/tools/list_changed` that its tools change.""",
+    """A server changed a text that a model reads or that a user sees before approving a call, since an earlier listing
+    or since the lock (`--lock`). Such texts are descriptions (also of arguments), titles, annotations, and the
+    instructions of the server. A server that is already trusted can change what a model does in this way (a rug pull).
+    A warning if the server announced the change with `notifications/tools/list_changed`.""",
     fix="Keep descriptions the same while a session runs, and publish new ones with a new version of the server.",
     meanwhile="Show both texts to the user before the next call. Accept a change with `mcpspy lock --update`.",
     blame="server",

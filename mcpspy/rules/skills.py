@@ -22,8 +22,8 @@ _MOST_FILES, _MOST_BYTES = 512, 16 << 20  # of one skill
 @rule(
     "skills/resources-undeclared",
     "error",
-    """A server that declares skills has to declare the capability `resources` too, because the files of a skill are
-    read by `resources/read`. Clients that go by the capabilities cannot read them otherwise.""",
+    """A server that declares skills must also declare the capability `resources`, because clients read the files of a
+    skill with `resources/read`.""",
     fix="Declare the capability `resources`, and serve `resources/read`.",
     blame="server",
     spec=f"{_PAGE}#capability-negotiation",
@@ -50,8 +50,8 @@ def resources_undeclared(message: Message, history: SessionHistory) -> Iterator[
 @rule(
     "skills/directory-undeclared",
     "error",
-    """A client reads directories only from a server that declares `directoryRead: true` with its skills. Any other
-    server need not know the method.""",
+    """A client reads directories only from a server that declares `directoryRead: true` with its skills. Other servers
+    need not support the method.""",
     fix="""Read directories only if the server declares `directoryRead: true`; otherwise read the files in the entry
     of the skill.""",
     meanwhile="Declare `directoryRead: true` if you serve the method.",
@@ -83,10 +83,10 @@ def directory_undeclared(message: Message, history: SessionHistory) -> Iterator[
 @rule(
     "skills/entry",
     "error",
-    """The entry of a skill has the URI of its SKILL.md, in a directory of the skill's name, and lists every file of
-    that directory once, each with the SHA-256 of its bytes. Clients must not load a skill whose entry is otherwise. A
-    URI with a segment `.` or `..`, percent-encoded or not, leads elsewhere once it is resolved (RFC 3986, section
-    5.2.4), perhaps out of the directory.""",
+    """The entry of a skill must have the URI of its SKILL.md, in a directory with the skill's name, and list every file
+    of that directory once with the SHA-256 of its bytes. Clients must not load a skill with another entry. A URI with a
+    segment `.` or `..`, percent-encoded or not, can point outside the directory once it is resolved (RFC 3986, section
+    5.2.4).""",
     fix="""Generate the entry from the directory: each file once, with `sha256:` and its digest in lowercase
     hexadecimal.""",
     meanwhile="Do not load the skill, and tell the user.",

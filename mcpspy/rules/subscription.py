@@ -28,7 +28,7 @@ _IN_OTHER_STREAMS = ("notifications/message",)
 @rule(
     "subscription/unacknowledged",
     "error",
-    "The first message of a subscription is its acknowledgement; nothing may come on it before.",
+    "The first message of a subscription must be its acknowledgement.",
     fix="Send `notifications/subscriptions/acknowledged` first on each subscription.",
     blame="server",
     spec=_SUBSCRIPTIONS,
@@ -68,8 +68,8 @@ def _listen(message: Message, history: SessionHistory) -> Listen | None:
 @rule(
     "subscription/unrequested",
     "error",
-    """The notification comes on a subscription whose filter does not ask for it. A server must send only what was asked
-    for, and log messages only on the stream of the request that they are about.""",
+    """The notification is sent on a subscription that does not request it. A server must send only the requested
+    notifications, and log messages only on the stream of the request that they belong to.""",
     fix="Send only what the `notifications` of the subscription name.",
     meanwhile="Ignore the notification, or add it to `notifications` if you need it.",
     blame="server",
@@ -110,10 +110,10 @@ def unrequested(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "subscription/missing-id",
     "error",
-    """A change is told only on subscriptions, and the notification names the one that it belongs to by the id of its
-    request. Clients on stdio cannot tell otherwise whom it is for.""",
+    """A notification about a change belongs to a subscription, and must have the id of its `subscriptions/listen`
+    request. On stdio a client cannot match it otherwise.""",
     fix='Copy the `id` of the `subscriptions/listen` request into `_meta["io.modelcontextprotocol/subscriptionId"]`.',
-    meanwhile="Take it for a change on each of your subscriptions.",
+    meanwhile="Treat it as a change on each of your subscriptions.",
     blame="server",
     spec=f"{_SUBSCRIPTIONS}#receiving-notifications",
     revisions=SUBSCRIPTIONS,

@@ -22,8 +22,8 @@ _SCHEME = "ui://"
 @rule(
     "ui/resource-uri",
     "error",
-    """A tool names the interface for its results in `_meta.ui.resourceUri`, by a URI that begins with `ui://`. Clients
-    take no other URI for an interface, and show the result as text or refuse the tool.""",
+    """The `_meta.ui.resourceUri` of a tool must begin with `ui://`. With another URI, clients show the result as text
+    or refuse the tool.""",
     fix="Serve the interface as a resource with a `ui://` URI, and name that one.",
     meanwhile="Show the result as text.",
     blame="server",
@@ -61,8 +61,8 @@ def resource_uri(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "ui/flat-resource-uri",
     "info",
-    """The member `_meta["ui/resourceUri"]` is deprecated and will be removed: the interface of a tool stands in
-    `_meta.ui.resourceUri`. Servers may send both for older clients. Reported once a session.""",
+    """The member `_meta["ui/resourceUri"]` is deprecated and will be removed; use `_meta.ui.resourceUri`. Servers may
+    send both for older clients. Reported once per session.""",
     fix='Write the URI into `_meta.ui.resourceUri`; keep `_meta["ui/resourceUri"]` beside it for older clients.',
     meanwhile="Read both members.",
     blame="server",
@@ -98,8 +98,8 @@ def flat_resource_uri(message: Message, history: SessionHistory) -> Iterator[Fau
 @rule(
     "ui/mime-type",
     "error",
-    f"""The content of a `ui://` resource has the type `{MIME_TYPE}`, or another one that the client declared in its
-    `mimeTypes`. Clients do not show an interface of another type.""",
+    f"""The content of a `ui://` resource must have the type `{MIME_TYPE}`, or another type that the client declared in
+    its `mimeTypes`. Clients do not show an interface of another type.""",
     fix="Set `mimeType` to `text/html;profile=mcp-app`.",
     meanwhile="Declare the other type in `mimeTypes` if you can show it.",
     blame="server",

@@ -18,7 +18,8 @@ from mcpspy.wire.jsonrpc import Result
     "error",
     """A client or model API refuses the name of a tool: MCP allows dots and any length, most model APIs allow
     neither. Found only for clients that you name.""",
-    fix="Rename the tool: 1 to 58 letters, digits, `_` and `-`, with a letter first, suit every client in the table.",
+    fix="""Rename the tool: 1 to 58 letters, digits, `_` and `-`, starting with a letter, work in every client in the
+    table.""",
     meanwhile="""Replace other characters and shorten the name before you send the tools to the model API, or
     disable the tool.""",
     spec="server/tools#tool-names",
@@ -45,8 +46,8 @@ def tool_name(tool: dict[str, Any], known: Sequence[Limit], history: SessionHist
 @tool_rule(
     "compat/property-name",
     "error",
-    """A client or model API refuses the name of an argument, such as `filter[id]` or `$top`, which generated
-    servers take over from a REST API. Found only for clients that you name.""",
+    """A client or model API refuses the name of an argument, such as `filter[id]` or `$top`, which servers generated
+    from a REST API often have. Found only for clients that you name.""",
     fix="Rename the property in the `inputSchema`, and translate it back in the server.",
     meanwhile="Rename the property before you send the tools to the model API, or disable the tool.",
     spec="server/tools#tool",
@@ -101,8 +102,8 @@ def description_length(tool: dict[str, Any], known: Sequence[Limit], history: Se
 @rule(
     "compat/tool-count",
     "error",
-    """A model API refuses so many tools. The tools of all servers of a client and its own count together, so fewer
-    may already be too many. Found only for clients that you name.""",
+    """A model API refuses this many tools. The tools of all servers of a client count together with its own, so even
+    fewer can be too many. Found only for clients that you name.""",
     fix="Offer fewer tools, or let the user choose groups of them.",
     meanwhile="Let the user disable tools; as a user, disable servers and tools that you do not need.",
     blame="server",

@@ -22,8 +22,8 @@ def _listed(*schemas: str, revision: str = "2025-11-25") -> str:
 @tool_rule(
     "compat/schema-missing",
     "error",
-    """A tool has no `inputSchema`, or one that is not an object. MCP requires it, and clients that parse the list
-    as a whole then take no tool of the server. Found only for clients that you name.""",
+    """A tool has no `inputSchema`, or one that is not an object. MCP requires it, and clients that parse the list as a
+    whole then reject all tools of the server. Found only for clients that you name.""",
     fix='Add an `inputSchema`; that of a tool without arguments is `{"type": "object", "properties": {}}`.',
     meanwhile="Leave out this tool, keep the others, and tell the user.",
     spec=_TOOL,
@@ -41,9 +41,9 @@ def schema_missing(tool: dict[str, Any], known: Sequence[Limit], history: Sessio
 @tool_rule(
     "compat/schema-type",
     "error",
-    """The `inputSchema` does not have `"type": "object"` itself, for example only in the branches of an `anyOf`.
-    MCP requires it, and clients that validate the list then take no tool of the server, often without a message.
-    Found only for clients that you name.""",
+    """The `inputSchema` does not have `"type": "object"` itself, for example only in the branches of an `anyOf`. MCP
+    requires it, and clients that validate the list then reject all tools of the server, often without a message. Found
+    only for clients that you name.""",
     fix='Add `"type": "object"` to the top level of the `inputSchema`.',
     meanwhile="Leave out this tool, keep the others, and tell the user.",
     spec=_TOOL,
@@ -60,8 +60,8 @@ def schema_type(tool: dict[str, Any], known: Sequence[Limit], history: SessionHi
 @tool_rule(
     "compat/output-schema-type",
     "error",
-    """The `outputSchema` does not have `"type": "object"`: up to 2025-11-25 clients that validate the list then
-    take no tool of the server. Found only for clients that you name.""",
+    """The `outputSchema` does not have `"type": "object"`: up to 2025-11-25, clients that validate the list then reject
+    all tools of the server. Found only for clients that you name.""",
     fix="Describe an object, for example one with the array as its `result`.",
     meanwhile="Keep the tool and ignore its `outputSchema`.",
     spec="server/tools#output-schema",
@@ -79,8 +79,8 @@ def output_schema_type(tool: dict[str, Any], known: Sequence[Limit], history: Se
 @tool_rule(
     "compat/output-schema-reference",
     "error",
-    """A `$ref` of the `outputSchema` leads nowhere, or to a URL. Clients that compile the schemas of results when
-    they get the list then take no tool of the server. Found only for clients that you name.""",
+    """A `$ref` of the `outputSchema` cannot be resolved, or is a URL. Clients that compile output schemas when they
+    receive the list then reject all tools of the server. Found only for clients that you name.""",
     fix="""Put the definitions into the `$defs` of the `outputSchema`: a reference cannot reach those of the
     `inputSchema`.""",
     meanwhile="Use version 2 of the TypeScript SDK, which takes such a list.",
@@ -199,9 +199,9 @@ def _odd_member(schema: Any) -> tuple[Path, Any] | None:
 @tool_rule(
     "compat/schema-dialect",
     "error",
-    """The `inputSchema` is not valid in the dialect by which a client validates it, whatever its `$schema` names.
-    For example `items` with an array, or `exclusiveMinimum` with a boolean, are not valid in 2020-12. Found only
-    for clients that you name.""",
+    """The `inputSchema` is not valid in the dialect that a client uses, and the client ignores `$schema`. For example,
+    an array as `items` or a boolean as `exclusiveMinimum` is not valid in 2020-12. Found only for clients that you
+    name.""",
     fix="Generate the schema for draft 2020-12: `prefixItems` for a tuple, and a number as `exclusiveMinimum`.",
     meanwhile="Disable the tool until the server is fixed.",
     spec="basic#json-schema-usage",
@@ -276,9 +276,8 @@ def _has_numbers(values: Any) -> bool:
 @tool_rule(
     "compat/reference-siblings",
     "error",
-    """Beside a `$ref` stand other keywords, as some generators write it for an optional enum. Since 2019-09 JSON
-    Schema allows it; the Gemini API refuses the request with all its tools. Found only for clients that you
-    name.""",
+    """A `$ref` has other keywords beside it, as some generators write for an optional enum. JSON Schema allows it since
+    2019-09, but the Gemini API refuses the request with all its tools. Found only for clients that you name.""",
     fix="Put the reference into an `allOf`, or write the schema in its place.",
     meanwhile="""Write the schema in place of the `$ref` before you send the tools to the model API, or disable the
     tool.""",

@@ -40,9 +40,10 @@ _REDACTED = "«redacted:"  # see mcpspy.secrets.redactor
 @rule(
     "http/header-missing",
     "error",
-    """Every request is posted with `MCP-Protocol-Version` and `Mcp-Method`, and one for a tool, a prompt, a resource or
-    a task with `Mcp-Name`. Servers must refuse it otherwise. An argument that has a header by the tool's definition
-    must have that too; since clients on one machine can hardly be told apart, it is a warning where it is missing.""",
+    """Every POST of a request needs the headers `MCP-Protocol-Version` and `Mcp-Method`, and `Mcp-Name` for a tool, a
+    prompt, a resource or a task. Servers must refuse a request without them. An argument with `x-mcp-header` in the
+    tool's inputSchema needs that header too; a missing one is a warning, because another client on the same machine may
+    have listed the tool.""",
     fix="""Send `MCP-Protocol-Version` and `Mcp-Method` with each POST, and `Mcp-Name` for a tool, a prompt, a
     resource or a task.""",
     meanwhile="Answer with the status 400 and the error -32020.",
@@ -84,10 +85,10 @@ def _missing(message: Message, place: HttpChannel) -> list[str]:
 @rule(
     "http/header-mismatch",
     "error",
-    """A header says something else than the body that it repeats. Servers must refuse such a request, since
-    intermediaries have acted on the header; one that an argument does not have must be left out.""",
-    fix="""Write `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*` from the body that you send. Encode other than ASCII as
-    `=?base64?…?=`.""",
+    """A header differs from the value in the body that it repeats. Servers must refuse such a request, because
+    intermediaries have already acted on the header. A header for a missing argument must be left out.""",
+    fix="""Write `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*` from the body that you send. Encode characters outside ASCII
+    as `=?base64?…?=`.""",
     meanwhile="Answer with the status 400 and the error -32020.",
     blame="client",
     spec=_VALIDATION,
@@ -111,8 +112,9 @@ def header_mismatch(message: Message, history: SessionHistory) -> Iterator[Fault
 @rule(
     "http/mismatch-accepted",
     "error",
-    """The server has answered a request whose headers do not match its body, or that lacks `Mcp-Method` or `Mcp-Name`.
-    It must refuse it (400 and -32020): otherwise a gateway that routes or refuses by the header can be got past.""",
+    """The server answered a request whose headers do not match its body, or that lacks `Mcp-Method` or `Mcp-Name`. It
+    must refuse such a request (400 and -32020). Otherwise a client can bypass a gateway that routes or filters by the
+    header.""",
     fix="""Compare the headers with the body, and answer a mismatch or a missing header with the status 400 and the
     error -32020.""",
     meanwhile="Write the headers from the body that you send.",

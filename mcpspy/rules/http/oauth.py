@@ -23,9 +23,9 @@ _LARGEST = 65536  # bytes of a metadata document
 @rule(
     "http/oauth-origin",
     "warning",
-    """The server's protected-resource metadata is that of another origin than the client has dialled, and clients must
-    refuse to log in there. It is the proxy that makes it so: `--rewrite-oauth` helps if the authorization server
-    ignores the resource asked for. Reported once a session.""",
+    """The server's protected-resource metadata names another origin than the one the client connects to, so clients
+    must refuse to log in. The cause is the proxy: `--rewrite-oauth` helps if the authorization server ignores the
+    `resource` parameter. Reported once per session.""",
     fix="Set the public URL of the server to the one that clients use.",
     meanwhile="Run `mcpspy proxy` with `--rewrite-oauth`, or record with `mcpspy mitm`, which keeps the URL.",
     blame="server",

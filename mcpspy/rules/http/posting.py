@@ -29,11 +29,12 @@ _STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code 
 @rule(
     "http/accept",
     "error",
-    """A client lists both `application/json` and `text/event-stream` in the `Accept` of each POST, and the latter in
-    that of a GET. Servers refuse it otherwise (406); a wildcard is what some of them take. Reported once a session.""",
+    """A client must send both `application/json` and `text/event-stream` in the `Accept` header of each POST, and
+    `text/event-stream` in that of each GET. Servers refuse other requests with 406; some accept a wildcard. Reported
+    once per session.""",
     fix="""Send `Accept: application/json, text/event-stream` with each POST, and `Accept: text/event-stream` with
     each GET.""",
-    meanwhile="Take a wildcard such as `*/*` for both types.",
+    meanwhile="Accept a wildcard such as `*/*` for both types.",
     blame="client",
     spec=SENDING,
     about="http",
@@ -65,8 +66,8 @@ def accept(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault
 @rule(
     "http/request-type",
     "warning",
-    """The message is not posted as `application/json`. The specification shows it so without saying that it must be;
-    the servers of all SDKs refuse anything else (400 or 415). Reported once a session.""",
+    """The message is not posted as `application/json`. The specification shows this type only in examples, but the
+    servers of all SDKs refuse any other (400 or 415). Reported once per session.""",
     fix="Send `Content-Type: application/json` with each POST.",
     blame="client",
     spec=SENDING,
@@ -94,8 +95,8 @@ def request_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "http/answer-type",
     "error",
-    """A server answers a request by one JSON object (`application/json`) or by a stream of events
-    (`text/event-stream`), and a GET by a stream. Clients take no other type.""",
+    """A server must answer a request with one JSON object (`application/json`) or a stream of events
+    (`text/event-stream`), and a GET with a stream. Clients accept no other type.""",
     fix="Set `Content-Type: application/json` for one response, or `text/event-stream` for a stream.",
     meanwhile="Check the URL and the login: a page in HTML often comes from a gateway.",
     blame="server",
@@ -141,8 +142,8 @@ def _told(remark: HttpUnit) -> str:
 @rule(
     "http/notification-status",
     "error",
-    """A notification, or a response of the client's, is accepted by `202 Accepted` without a body. Some clients take
-    anything else for an answer, and fail to read it.""",
+    """A server must answer a notification or a response from the client with `202 Accepted` and no body. Some clients
+    parse any other answer as a message, and fail.""",
     fix="Answer a notification and a response with the status 202 and no body.",
     meanwhile="Ignore the body of the answer to a notification.",
     blame="server",
@@ -180,8 +181,8 @@ def notification_status(event: Message | HttpUnit, history: SessionHistory) -> I
 @rule(
     "http/error-status",
     "error",
-    """Some errors have a status of their own, by which clients and intermediaries know them: 404 for a method that the
-    server does not have (-32601), 400 for headers that do not match (-32020), a capability that the client lacks
+    """Some errors need a certain HTTP status, so that clients and intermediaries recognize them: 404 for a method that
+    the server does not have (-32601), 400 for headers that do not match (-32020), a capability that the client lacks
     (-32021) and a revision that the server does not speak (-32022).""",
     fix="Send the status 404 with -32601, and 400 with -32020, -32021 and -32022.",
     meanwhile="Read the body whatever its status: the error in it has the reason.",
@@ -219,9 +220,9 @@ def error_status(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "http/version-header",
     "error",
-    """After `initialize` a client states the revision that was agreed on in the `MCP-Protocol-Version` of every
-    request. Without it a server may assume 2025-03-26; another revision than the one agreed on is a warning. Said once
-    a session.""",
+    """After `initialize`, a client must send the negotiated revision as `MCP-Protocol-Version` with every request.
+    Without the header a server may assume 2025-03-26. Another revision than the negotiated one is a warning. Reported
+    once per session.""",
     fix="""Send the revision of the answer to `initialize` as `MCP-Protocol-Version`. A transport of your own for
     the TypeScript SDK needs `setProtocolVersion`.""",
     meanwhile="Use the revision of the session, or 2025-03-26, if the header is missing.",
@@ -298,7 +299,7 @@ def _dialled(request: HttpChannel) -> str:
 @rule(
     "http/not-json",
     "error",
-    "A body that was posted or answered as JSON, an event or a WebSocket message holds no JSON. Peers refuse it.",
+    "The body of a POST or of its answer, an event, or a WebSocket message is not JSON. Peers refuse it.",
     fix="Send one complete JSON message in each body and each event.",
     meanwhile="Report the status and the beginning of the body: it may come from a gateway or a login page.",
     spec="basic/transports#streamable-http",
@@ -338,8 +339,8 @@ def _unless_damaged(place: HttpChannel, fault: Fault) -> Iterator[Fault]:
 @rule(
     "http/client-response",
     "error",
-    """A client of 2026-07-28 sends no responses, as a server sends it no requests: what the server asked for by
-    `input_required` it gives with the request that it repeats.""",
+    """In 2026-07-28 servers send no requests, so clients send no responses. If a result is `input_required`, the client
+    sends the input in `inputResponses` when it repeats the request.""",
     fix="Put the input into `inputResponses`, and send the request again.",
     blame="client",
     spec=SENDING,

@@ -27,10 +27,9 @@ _MESSAGES = (Request, Notification, Result, Error)
 @rule(
     "http/session-missing",
     "error",
-    """The answer to `initialize` has given the session an id, and the client does not repeat it: every later request
-    has it in `Mcp-Session-Id`. Servers that need it refuse the request (400). Over another connection than that of
-    `initialize` it may be another client, so there it is reported only for refused requests. Reported once a
-    session.""",
+    """The answer to `initialize` has an `Mcp-Session-Id`, but a later request does not. Every later request must send
+    it; servers that need it refuse the request (400). On another connection than that of `initialize` the request may
+    come from another client, so there only refused requests are reported. Reported once per session.""",
     fix="Keep the `Mcp-Session-Id` of the answer to `initialize`, and send it with every later request.",
     meanwhile="""List `Mcp-Session-Id` in `Access-Control-Expose-Headers`: a client in a browser cannot read it
     otherwise.""",
@@ -67,8 +66,8 @@ def session_missing(event: Message | HttpUnit, history: SessionHistory) -> Itera
 @rule(
     "http/session-over",
     "error",
-    """The session has ended: the client has deleted it, or the server has answered 404, upon which the client must
-    begin a new one by `initialize` without a session id. Reported once a session.""",
+    """The client uses a session that has ended: the client deleted it, or the server answered 404. The client must
+    begin a new session with `initialize` and no session id. Reported once per session.""",
     fix="Drop the session id after the status 404, and send `initialize` again.",
     meanwhile="Answer requests of a session that has ended with the status 404.",
     blame="client",
@@ -101,8 +100,8 @@ def session_over(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "http/session-status",
     "error",
-    """A session that has ended is answered by 404, by which the client learns that it has to begin anew; this one was
-    deleted, and is answered otherwise. Reported once a session.""",
+    """A request of a deleted session must be answered with 404, which tells the client to begin a new session. This one
+    has another status. Reported once per session.""",
     fix="Answer requests of a deleted session with the status 404.",
     meanwhile="Send `initialize` without a session id to begin a new session.",
     blame="server",
@@ -141,7 +140,7 @@ def session_status(event: Message | HttpUnit, history: SessionHistory) -> Iterat
 @rule(
     "http/session-id",
     "error",
-    "A session id consists of visible ASCII characters alone: clients cannot put any other into a header.",
+    "A session id must have visible ASCII characters only, because clients cannot put others into a header.",
     fix="Use visible ASCII characters only, for example a UUID.",
     blame="server",
     spec=_SESSIONS,
@@ -171,10 +170,10 @@ def session_id(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "http/get-stream-response",
     "error",
-    """On the stream that a client has opened by GET a server sends requests and notifications; a response stands in
-    the answer to the POST of its request, unless the GET resumes that by `Last-Event-ID`.""",
+    """On a stream that the client opened with GET, a server sends only requests and notifications. A response belongs
+    in the answer to the POST of its request, unless the GET resumes that answer with `Last-Event-ID`.""",
     fix="Send the response in the answer to the POST of its request.",
-    meanwhile="Take a response from any stream of the session, by its `id`.",
+    meanwhile="Accept a response on any stream of the session, by its `id`.",
     blame="server",
     spec="basic/transports#listening-for-messages-from-the-server",
     about="http",
@@ -210,8 +209,8 @@ def get_stream_response(message: Message, history: SessionHistory) -> Iterator[F
 @rule(
     "http/unknown-event-id",
     "warning",
-    """The client asks for what came after an event, and no event of the session had that id: it resumes by the id of
-    the last event that it has received.""",
+    """The client resumes a stream after an event id that no event of the session had. It must send the id of the last
+    event that it received.""",
     fix="Send the id of the last event that you received as `Last-Event-ID`, or no such header.",
     blame="client",
     spec=_RESUMING,
@@ -243,8 +242,8 @@ def unknown_event_id(remark: HttpUnit, history: SessionHistory) -> Iterator[Faul
 @rule(
     "http/event-id-reused",
     "error",
-    """Two events of a session have the same id: it must be unique across all of its streams, for a client names by it
-    where it wants a stream to go on. An event that is sent again after a resumption keeps its id. Said once a
+    """Two events of a session have the same id: it must be unique across all streams of the session, because a client
+    uses it to resume a stream. An event that is sent again after a resumption keeps its id. Reported once per
     session.""",
     fix="Make event ids unique in the session, for example from the id of the stream and a counter.",
     blame="server",
@@ -282,8 +281,8 @@ def event_id_reused(event: Message | HttpUnit, history: SessionHistory) -> Itera
 @rule(
     "http/replayed-elsewhere",
     "error",
-    """A resumed stream repeats an event of another stream. A server sends again only what belongs to the stream that
-    was disconnected: the client has had the other event, or will have it there.""",
+    """A resumed stream repeats an event of another stream. A server must send again only the events of the stream that
+    was disconnected. The client receives the other event on its own stream.""",
     fix="Keep the events of each stream apart, and send again only those of the stream that has the `Last-Event-ID`.",
     meanwhile="Skip an event whose id you have received before.",
     blame="server",

@@ -25,8 +25,8 @@ _MESSAGES = (Request, Notification, Result, Error)
 @rule(
     "jsonrpc/version-missing",
     "error",
-    """Every message has the member "jsonrpc" with the string "2.0". The clients of all SDKs drop a message without it
-    and wait for the answer for ever.""",
+    """Every message must have the member "jsonrpc" with the string "2.0". The clients of all SDKs drop a message
+    without it and wait forever for the answer.""",
     fix='Add `"jsonrpc": "2.0"` to every message.',
     spec=_BASIC,
     about="shape",
@@ -44,7 +44,7 @@ def version_missing(message: Message, history: SessionHistory) -> Iterator[Fault
 @rule(
     "jsonrpc/not-an-object",
     "error",
-    "A message is a JSON object (in 2025-03-26 also an array of them, not empty).",
+    "A message must be a JSON object (in 2025-03-26 also a non-empty array of objects).",
     fix="Send each message as a JSON object, and nothing else on the same channel.",
     spec=_BASIC,
     fails="< | 42",
@@ -61,7 +61,7 @@ def not_an_object(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "jsonrpc/neither-result-nor-error",
     "error",
-    "A message has a method, a result or an error; without one of them nobody knows what it is, and all drop it.",
+    "A message must have a `method`, a `result` or an `error`. All peers drop a message without one of them.",
     fix="Send a `method`, or an `id` with a `result` or an `error`; an empty result is `{}`.",
     spec="basic#responses",
     fails='< | {"jsonrpc":"2.0","id":1}',
@@ -83,7 +83,8 @@ def neither_result_nor_error(message: Message, history: SessionHistory) -> Itera
 @rule(
     "jsonrpc/id-null",
     "error",
-    "The id of a request must not be null, nor that of a response, but for an error whose request could not be read.",
+    """The id of a request or a response must not be null. The only exception is an error for a request that could not
+    be parsed.""",
     fix="Give each request an `id` of its own, a string or an integer, and copy it into the response.",
     spec=_REQUESTS,
     about="shape",
@@ -100,7 +101,7 @@ def id_null(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "jsonrpc/id-type",
     "error",
-    "An id is a string or an integer. SDKs drop a request with any other, without an answer.",
+    "An id must be a string or an integer. SDKs drop a request with another type without an answer.",
     fix="Use a string or an integer as `id`, and copy it into the response.",
     spec=_REQUESTS,
     about="shape",
@@ -117,8 +118,8 @@ def id_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "jsonrpc/id-fraction",
     "error",
-    """A number as an id has no fraction and no exponent. Peers that compare 1.0 with 1 differ in what they think of it:
-    Python servers drop the request, TypeScript ones answer 1.""",
+    """A numeric id must have no fraction and no exponent. Peers treat 1.0 differently: Python servers drop the request,
+    TypeScript servers answer with id 1.""",
     fix="Write the `id` as an integer without fraction and exponent, or as a string.",
     spec=_REQUESTS,
     about="shape",
@@ -136,7 +137,8 @@ def id_fraction(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "jsonrpc/result-and-error",
     "error",
-    "A response has a result or an error, not both, not even one of them null. Python clients take the error.",
+    """A response must have a `result` or an `error`, not both, even if one of them is null. Python clients use the
+    error.""",
     fix="Leave `error` out of a response that succeeded, and `result` out of one that failed.",
     meanwhile="Ignore a member `error` that is `null`.",
     spec="basic#responses",
@@ -155,7 +157,7 @@ def result_and_error(message: Message, history: SessionHistory) -> Iterator[Faul
 @rule(
     "jsonrpc/batch",
     "error",
-    "Batches exist in 2025-03-26 alone; peers of other revisions drop them.",
+    "Only 2025-03-26 has batches; peers of other revisions drop them.",
     fix="Send each message by itself: on a line of its own, or in a POST of its own.",
     spec="changelog",
     about="bytes",
@@ -178,8 +180,8 @@ def batch(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "jsonrpc/error-code",
     "error",
-    """2026-07-28 keeps -32020 to -32099 for codes that it defines itself, and forbids -32002 and -32042, which earlier
-    revisions used.""",
+    """2026-07-28 reserves -32020 to -32099 for its own codes, and forbids -32002 and -32042, which earlier revisions
+    used.""",
     fix="Use a code outside -32768 to -32000 for an error of your own, and -32602 for a resource that does not exist.",
     meanwhile="Show the `message` of an error whose code you do not know.",
     spec="basic#error-codes",

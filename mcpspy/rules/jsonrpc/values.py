@@ -26,7 +26,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 @rule(
     "jsonrpc/duplicate-key",
     "error",
-    "An object has a key twice. Parsers keep the last, or the first, or refuse: what was meant is anybody's guess.",
+    "An object has a key twice. Some parsers keep the last value, some the first, and some refuse the message.",
     fix="Write each key once: build the object first, and serialize it with a JSON library.",
     spec="https://www.rfc-editor.org/rfc/rfc8259#section-4",
     about="bytes",
@@ -67,9 +67,10 @@ def _doubled(raw: bytes) -> list[str]:
 @rule(
     "jsonrpc/not-a-number",
     "error",
-    """NaN, Infinity or -Infinity stands where a value belongs. JSON has none of them, although Python writes them.
-    The TypeScript SDK drops such a frame and waits for the answer for ever.""",
-    fix="Send `null`, or leave the member out. In Python, `json.dumps(…, allow_nan=False)` raises where it stands.",
+    """A value is NaN, Infinity or -Infinity. JSON does not allow them, although Python writes them by default. The
+    TypeScript SDK drops such a frame and waits forever for the answer.""",
+    fix="""Send `null`, or leave the member out. In Python, `json.dumps(…, allow_nan=False)` raises an error for such a
+    value.""",
     spec="https://www.rfc-editor.org/rfc/rfc8259#section-6",
     about="bytes",
     fails='< | {"jsonrpc":"2.0","id":1,"result":{"mean":NaN}}',
@@ -99,8 +100,8 @@ def _constants(message: Message) -> list[str]:
 @rule(
     "jsonrpc/number-range",
     "warning",
-    """An integer lies beyond 2 to the 53rd, or a number beyond the range of a double. JavaScript rounds the first, no
-    peer can read the second: as a string it would arrive.""",
+    """An integer is larger than 2^53, or a number is outside the range of a double. JavaScript rounds the first, and no
+    peer can parse the second. A string keeps all digits.""",
     fix="Send a large number as a string.",
     spec="https://www.rfc-editor.org/rfc/rfc8259#section-6",
     about="bytes",
@@ -122,9 +123,10 @@ def number_range(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "jsonrpc/lone-surrogate",
     "error",
-    "An escape is half of a surrogate pair, which no UTF-8 can hold. The Python SDK drops the message and waits on.",
+    """A string has half of a surrogate pair, which UTF-8 cannot encode. The Python SDK drops the message and goes on
+    waiting.""",
     fix="Do not cut a string inside a surrogate pair; in JavaScript, call `toWellFormed()` on it.",
-    meanwhile="Replace the half by U+FFFD, and keep the message.",
+    meanwhile="Replace the half with U+FFFD, and keep the message.",
     spec="https://www.rfc-editor.org/rfc/rfc8259#section-8.2",
     about="bytes",
     fails=r'< | {"jsonrpc":"2.0","id":1,"result":{"text":"a\ud800b"}}',
@@ -150,7 +152,7 @@ def _has_surrogate(value: Any) -> bool:
 @rule(
     "jsonrpc/too-deep",
     "error",
-    "The message is nested so deeply that parsers give up: those of Python at about 1,000 levels.",
+    "The message is nested too deeply for some parsers: Python's fails at about 1,000 levels.",
     fix="Flatten the value, or send it as text in a string.",
     spec="https://www.rfc-editor.org/rfc/rfc8259#section-9",
     fails="< |nest5000",

@@ -52,9 +52,10 @@ _OF_NAMES = ("tools/call", "resources/read", "prompts/get")
 @rule(
     "lifecycle/capability-missing",
     "warning",
-    """Each side uses only what was declared: a client what the server declared, a server what the client declared, and
-    each what it declared itself. Reported once a session and capability.""",
-    fix="Use a method only if the capabilities of the side that has to declare it allow it.",
+    """A side uses a method whose capability was not declared. A client may use only what the server declared, and a
+    server only what the client declared; each must also declare what it offers. Reported once per session and
+    capability.""",
+    fix="Use a method only if the side that must declare its capability has done so.",
     meanwhile="""Declare the capability if you support it: `capabilities` is an option of `Server` and `Client` in
     the TypeScript SDK.""",
     spec="basic/lifecycle#capability-negotiation",
@@ -113,11 +114,11 @@ def _task_missing(message: Message, body: Request | Notification, history: Sessi
 @rule(
     "lifecycle/capability-not-served",
     "warning",
-    """A side has declared a capability, and answers a method that belongs to it by -32601, as if it did not have it.
-    Clients list what was declared and show the error, or drop the server. Resource templates are only mentioned: many
-    servers have resources and none. Reported once a session and method.""",
+    """A side declared a capability, but answers a method of that capability with -32601 (method not found). Clients
+    call the method, show the error, or drop the server. For resource templates this is an info, because many servers
+    have resources but no templates. Reported once per session and method.""",
     fix="Answer with an empty list if there is nothing to list, or do not declare the capability.",
-    meanwhile="Take -32601 here for an empty list, and keep the connection.",
+    meanwhile="Treat -32601 as an empty list here, and keep the connection.",
     spec="basic/lifecycle#capability-negotiation",
     fails="""
         = 2025-06-18

@@ -18,12 +18,12 @@ _HTTP = "basic/transports#sending-messages-to-the-server"
 @rule(
     "lifecycle/server-exit",
     "error",
-    """The server was gone before the client: its process could not be started, or ended by a signal or another code
-    than 0 with requests in flight or before the first request, or ended with the code 0 and requests in flight without
-    ever having answered one; over HTTP it broke off its answer, ended the stream without it, answered with something
-    else, or could not be reached. A request that was cancelled, or whose answer has a finding of its own, does not
-    count. What a server does after its client has closed stdin or sent a signal is no finding.""",
-    fix="Read on stderr why it ended. Answer a request that fails with an error, and exit only after stdin is closed.",
+    """The server ended before the client. On stdio: the process could not be started; it ended by a signal or a
+    non-zero exit code before the first request or while a request waited; or it ended with exit code 0 and never
+    answered a request. Over HTTP: the server broke off its answer, ended the stream without an answer, sent something
+    else, or could not be reached. Requests that were cancelled, or whose answer has its own finding, do not count. An
+    end after the client closed stdin or sent a signal is not a finding.""",
+    fix="Read the reason on stderr. Answer a request that fails with an error, and exit only after stdin is closed.",
     meanwhile="Check command, arguments and environment: `mcpspy doctor` starts the server as the client does.",
     blame="server",
     spec="basic/lifecycle#shutdown",

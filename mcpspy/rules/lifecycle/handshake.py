@@ -20,12 +20,12 @@ _KNOWN = ", ".join(revision.value for revision in Revision)
 @rule(
     "lifecycle/before-initialize",
     "warning",
-    """Before the server has answered `initialize` the client should send nothing but pings, and before the client has
-    sent `notifications/initialized` the server nothing but pings and log messages. Without `initialize`, only requests
-    that state a revision themselves mean anything (2026-07-28).""",
+    """Until the server has answered `initialize`, the client should send only pings. Until the client has sent
+    `notifications/initialized`, the server should send only pings and log messages. Without `initialize`, each request
+    must name its revision (2026-07-28).""",
     fix="""In a client, wait for the answer to `initialize`, as `connect` of the TypeScript SDK does. In a server,
     wait for `notifications/initialized`.""",
-    meanwhile="Answer an early request with an error, not with silence.",
+    meanwhile="Answer an early request with an error. Do not ignore it.",
     spec="basic/lifecycle#initialization",
     about="handshake",
     fails="""
@@ -94,7 +94,7 @@ class BeforeInitialize(StatefulCheck):
 @rule(
     "lifecycle/initialize-twice",
     "error",
-    "A session is initialized once; a second `initialize` has no meaning in it.",
+    "A client must send `initialize` only once per session.",
     fix="Send `initialize` once; open a new connection for a new session.",
     meanwhile="Answer a second `initialize` with an error.",
     blame="client",
@@ -119,8 +119,8 @@ def initialize_twice(message: Message, history: SessionHistory) -> Iterator[Faul
 @rule(
     "lifecycle/initialized-missing",
     "error",
-    """After the answer to `initialize` the client must send `notifications/initialized` before it asks for anything.
-    Servers refuse requests until then, or never begin to send theirs.""",
+    """After the answer to `initialize` the client must send `notifications/initialized` before any request. Until then
+    servers refuse requests, or send no requests themselves.""",
     fix="""Send `notifications/initialized` after the answer to `initialize`: `connect` of the TypeScript SDK and
     `initialize` of the Python SDK do.""",
     meanwhile="Answer an early request with an error that names `notifications/initialized`.",
@@ -221,8 +221,8 @@ def unknown_revision(message: Message, history: SessionHistory) -> Iterator[Faul
 @rule(
     "lifecycle/initialize-in-batch",
     "error",
-    """`initialize` must not be part of a batch: no other request is possible before it is answered, and batches are
-    agreed on by its answer.""",
+    """`initialize` must not be part of a batch: no other request may be sent before it is answered, and its answer
+    decides whether batches are allowed.""",
     fix="Send `initialize` by itself, wait for its answer, and batch requests after that.",
     meanwhile="Refuse the batch with the error -32600.",
     blame="client",
@@ -248,8 +248,8 @@ def initialize_in_batch(message: Message, history: SessionHistory) -> Iterator[F
 @rule(
     "lifecycle/revision-mismatch",
     "error",
-    """The server answered `initialize` by a revision that has no handshake, or a request states another revision than
-    the session agreed on.""",
+    """The server answered `initialize` with a revision that has no handshake, or a request names another revision than
+    the session negotiated.""",
     fix="Answer `initialize` with 2025-11-25 or an earlier revision, and keep to that revision in every later request.",
     meanwhile="Disconnect if you do not support the revision of the answer.",
     spec="basic/lifecycle#version-negotiation",
@@ -285,8 +285,9 @@ def revision_mismatch(message: Message, history: SessionHistory) -> Iterator[Fau
 @rule(
     "lifecycle/era-mixed",
     "error",
-    """A client that has discovered a server of the per-request era goes on with `initialize`, or the other way round. A
-    `server/discover` that was refused, followed by `initialize`, is a probe and fine.""",
+    """A client mixes the two eras of MCP in one connection: it sends `initialize` after a successful `server/discover`,
+    or a request with its own revision after `initialize`. An `initialize` after a `server/discover` that was refused is
+    allowed.""",
     fix="""Choose one era for a connection: `initialize` and a session, or `server/discover` and `_meta` in each
     request.""",
     blame="client",

@@ -21,8 +21,8 @@ _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 @rule(
     "lifecycle/discover-missing-meta",
     "error",
-    """Every request of 2026-07-28 carries its revision and the client's capabilities in `_meta`; without them it is
-    malformed, `server/discover` like any other.""",
+    """Every request of 2026-07-28 must have its revision and the client's capabilities in `params._meta`, also
+    `server/discover`. A request without them is malformed.""",
     fix="""Add `io.modelcontextprotocol/protocolVersion` and `io.modelcontextprotocol/clientCapabilities` to
     `params._meta`.""",
     meanwhile="Answer with the error -32602, and name the missing member.",
@@ -43,8 +43,8 @@ def discover_missing_meta(message: Message, history: SessionHistory) -> Iterator
 @rule(
     "lifecycle/meta-missing",
     "error",
-    """Every request of 2026-07-28 says in `params._meta` by which revision it is to be understood and what its client
-    can do: there is no session that would remember either.""",
+    """Every request of 2026-07-28 must have its revision and the client's capabilities in `params._meta`, because there
+    is no session that keeps them.""",
     fix="""Add `io.modelcontextprotocol/protocolVersion` and `io.modelcontextprotocol/clientCapabilities` to
     `params._meta` of every request.""",
     meanwhile="Answer with the error -32602, and name the missing member.",
@@ -70,8 +70,8 @@ def meta_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "lifecycle/logging-without-level",
     "error",
-    """A server of 2026-07-28 sends log messages only for requests that ask for them by
-    `io.modelcontextprotocol/logLevel`.""",
+    """A server of 2026-07-28 must send log messages only for requests with `io.modelcontextprotocol/logLevel` in their
+    `_meta`.""",
     fix="""Send `notifications/message` only for a request with `io.modelcontextprotocol/logLevel` in its `_meta`;
     write other logs to stderr.""",
     meanwhile="Add `io.modelcontextprotocol/logLevel` to the `_meta` of requests whose logs you want.",
@@ -123,9 +123,9 @@ def _asks_for_logs(request: Message) -> bool:
 @rule(
     "lifecycle/result-type-unknown",
     "warning",
-    """The `resultType` of a result tells how to read it: `complete`, `input_required`, or what a declared extension
-    adds. Of an extension that is not known, it begins with the first word of the extension's name. A client must not
-    accept a type that it does not know. A type of a known extension on another method is an error.""",
+    """The `resultType` of a result must be `complete`, `input_required`, or a type of a declared extension. For an
+    extension that mcpspy does not know, the type must begin with the first word of the extension's name. A client must
+    not accept an unknown type. A type of a known extension on another method is an error.""",
     fix="Set `resultType` to `complete`, to `input_required`, or to a type of an extension that the client declared.",
     meanwhile="Treat the result as an error, and do not read its members.",
     blame="server",

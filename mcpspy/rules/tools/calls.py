@@ -28,7 +28,8 @@ LISTED = """
 @rule(
     "tools/unknown-tool",
     "warning",
-    "The tool is in no page of the list that the server gave last, and the server has not said that it has changed.",
+    """The client calls a tool that is not in the last list of the server, and the server has not announced a change of
+    the list.""",
     fix="Call tools by their listed names, and list them again after `notifications/tools/list_changed`.",
     meanwhile="Send `notifications/tools/list_changed` when the tools change.",
     blame="client",
@@ -51,8 +52,8 @@ def unknown_tool(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "tools/arguments",
     "error",
-    """The arguments do not satisfy the tool's `inputSchema`, as it was listed last. It is for the client, or its model,
-    to keep to it; a server should say so in a result with `isError`, from which a model can learn.""",
+    """The arguments of a call violate the tool's last listed `inputSchema`. The client or its model must send valid
+    arguments. A server should answer with `isError` and the reason, so that the model can correct the call.""",
     fix="Give the model the `inputSchema` unchanged, and validate the arguments before you call the tool.",
     meanwhile="Answer with `isError: true` and the reason, so that the model can correct the call.",
     blame="client",
@@ -78,7 +79,7 @@ def arguments(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "tools/structured-content",
     "error",
-    "The structured content does not satisfy the tool's `outputSchema`, as it was listed last.",
+    "The `structuredContent` of a result violates the tool's last listed `outputSchema`.",
     fix="Return `structuredContent` that satisfies the `outputSchema`, or correct the `outputSchema`.",
     meanwhile="Use `content` in place of `structuredContent`.",
     blame="server",
@@ -107,7 +108,7 @@ def structured_content(message: Message, history: SessionHistory) -> Iterator[Fa
 @rule(
     "tools/structured-missing",
     "error",
-    "A tool with an `outputSchema` gives structured content that satisfies it, unless the call failed.",
+    "A tool with an `outputSchema` must return `structuredContent`, unless the call failed.",
     fix="""Return `structuredContent` with every successful result, or remove the `outputSchema`. Set `isError:
     true` if the call failed.""",
     meanwhile="Use `content`.",

@@ -72,7 +72,7 @@ def _check(schema: dict[str, Any], message: Message, history: SessionHistory) ->
 @rule(
     "tools/schema-not-object",
     "error",
-    'The `inputSchema` of a tool is a JSON Schema of an object: it has "type": "object".',
+    'The `inputSchema` of a tool must have `"type": "object"`.',
     fix='Add `"type": "object"` to the `inputSchema`, and name the arguments in its `properties`.',
     meanwhile="Leave out this tool, and keep the others.",
     blame="server",
@@ -103,10 +103,10 @@ def schema_not_object(message: Message, history: SessionHistory) -> Iterator[Fau
 @rule(
     "tools/schema-invalid",
     "error",
-    """The schema is invalid in its own dialect, or it has a reference that it does not define. Clients that compile it
-    refuse the tool, or the whole list. Before 2025-11-25 a schema without `$schema` may be of any dialect. A reference
-    to an absolute URI is permitted, and a warning: clients must not fetch it, and should refuse what needs it.""",
-    fix="Correct the schema at the place that the finding names, and test it with a validator of its dialect.",
+    """The schema is invalid in its own dialect, or has a reference that cannot be resolved. Clients that compile it
+    refuse the tool, or the whole list. Before 2025-11-25 a schema without `$schema` may use any dialect. A reference to
+    an absolute URI is allowed, but a warning: clients must not fetch it, and should refuse the schema.""",
+    fix="Correct the schema at the pointer in the finding, and test it with a validator of its dialect.",
     meanwhile="Leave out this tool, and keep the others.",
     blame="server",
     spec="basic#json-schema-usage",
@@ -136,7 +136,7 @@ def schema_invalid(message: Message, history: SessionHistory) -> Iterator[Fault]
 @rule(
     "tools/schema-dialect",
     "warning",
-    "The schema names a dialect of JSON Schema that we do not know; peers need not know it either.",
+    "The `$schema` names a dialect of JSON Schema that mcpspy does not support; peers may not support it either.",
     fix="Leave `$schema` out, or name draft 2020-12 or draft-07.",
     meanwhile="Call the tool without validation, and let the server refuse wrong arguments.",
     blame="server",
@@ -166,7 +166,7 @@ def schema_dialect(message: Message, history: SessionHistory) -> Iterator[Fault]
     "tools/schema-too-costly",
     "error",
     """The schema is larger than 256 KiB, deeper than 64 levels, or takes more than a second to evaluate. Clients should
-    bound what they do with it, and so do we: calls of the tool are not judged.""",
+    limit the cost of validation. mcpspy does too, and does not check the calls of this tool.""",
     fix="Make the schema smaller: share parts in `$defs`, and limit its depth.",
     meanwhile="Limit the size, the depth and the time of each validation.",
     blame="server",
@@ -196,7 +196,7 @@ def schema_too_costly(message: Message, history: SessionHistory) -> Iterator[Fau
 @rule(
     "tools/duplicate-name",
     "warning",
-    "Two tools of one listing have the same name; which of them a call means is anybody's guess.",
+    "Two tools of one listing have the same name, so a call is ambiguous.",
     fix="Give each tool a name of its own.",
     meanwhile="Offer only one of the two, and tell the user.",
     blame="server",
@@ -231,8 +231,8 @@ def duplicate_name(message: Message, history: SessionHistory) -> Iterator[Fault]
 @rule(
     "tools/definition-changed",
     "info",
-    """A tool is listed otherwise than before: its schemas have changed, or another member that holds no words for a
-    model. About its words see `security/definition-changed`.""",
+    """The definition of a tool has changed since the last listing: its schemas, or another member that a model does not
+    read. Changed texts have their own rule, `security/definition-changed`.""",
     fix="Send `notifications/tools/list_changed` when a tool changes, and check that the change is intended.",
     meanwhile="Show the change to the user before you call the tool.",
     blame="server",
@@ -260,9 +260,9 @@ def definition_changed(message: Message, history: SessionHistory) -> Iterator[Fa
 @rule(
     "tools/header-annotation",
     "error",
-    """`x-mcp-header` names an HTTP header that carries an argument (2026-07-28): not empty, a token of RFC 9110, only
-    once in a tool, and only on a string, an integer or a boolean. Clients on HTTP must leave out a tool that breaks
-    this.""",
+    """`x-mcp-header` names an HTTP header that repeats an argument (2026-07-28). It must be a non-empty token (RFC
+    9110), unique in the tool, and on a string, an integer or a boolean. Over HTTP, clients must leave out a tool that
+    violates this.""",
     fix="Set `x-mcp-header` to a valid header name that is unique in the tool, on a string, an integer or a boolean.",
     meanwhile="Leave out this tool, and keep the others.",
     blame="server",
