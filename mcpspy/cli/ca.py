@@ -14,17 +14,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = "Manage the certificate authority of 'mcpspy mitm', in ~/.mcpspy/ca."
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    export = what.add_parser("export", help="print its certificate", description="Print its certificate as PEM.")
-    export.add_argument("file", nargs="?", metavar="FILE", help="write it to FILE")
+    export = what.add_parser(
+        "export", help="print the certificate", description="Print the certificate of the authority as PEM."
+    )
+    export.add_argument("file", nargs="?", metavar="FILE", help="write the certificate to FILE")
     what.add_parser(
         "env",
-        help="print variables that make clients trust it",
-        description="Print the environment variables that make clients trust it.",
+        help="print variables that make clients trust the authority",
+        description="Print the environment variables that make clients trust the authority.",
     )
     what.add_parser(
         "status",
-        help="show where it is",
-        description="Show where it is, when it expires, and who can read its key.",
+        help="show where the authority is",
+        description="Show where the authority is, when it expires, and who can read its key.",
     )
 
 

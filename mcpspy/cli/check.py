@@ -46,14 +46,14 @@ frames in memory, whatever their size, and in those of stdio, where few are."""
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = (
-        "Find what client and server did wrong, by the revision of MCP that they use. Exit status 2: a bug of mcpspy "
-        "kept something from being judged, and stderr says where; all other findings are reported."
+        "Find protocol violations in captures, by the revision of MCP that client and server use. Exit status "
+        "2: a bug in mcpspy stopped a check; stderr has the details, and all other findings are reported."
     )
     parser.add_argument(
         "captures",
         nargs="*",
         metavar="CAPTURE|DIR",
-        help="a directory stands for its *.jsonl; default: the newest capture",
+        help="a directory stands for its *.jsonl files; default: the newest capture",
     )
     revision = parser.add_argument(
         "--as",
@@ -68,19 +68,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help=f"report also what a client refuses, or 'all'; repeatable: {', '.join(CLIENTS)}",
+        help=f"also report what this client refuses, 'all' for every client; repeatable: {', '.join(CLIENTS)}",
     )
     offer(client, dict.fromkeys((*CLIENTS, "all"), ""))
     ignore = parser.add_argument(
         "--ignore", action="append", default=[], metavar="RULE", help="skip a rule, or 'group/*'; repeatable"
     )
     offer(ignore, {rule.id: rule.explanation for rule in RULES.values()})
-    parser.add_argument("--lock", metavar="FILE", help="compare with what 'mcpspy lock' has written")
-    parser.add_argument("--waivers", metavar="FILE", help="accepted findings, with reasons (TOML)")
+    parser.add_argument("--lock", metavar="FILE", help="compare with the lock file FILE, which 'mcpspy lock' writes")
+    parser.add_argument("--waivers", metavar="FILE", help="accept the findings that FILE lists, with reasons (TOML)")
     declare_expectations(parser)
     choice(parser, "--format", tuple(FORMATS), "format of the report", "FORMAT")
     parser.add_argument("--output", metavar="FILE", help="write the report to FILE")
-    parser.add_argument("--follow", action="store_true", help="print findings of a live capture as they come")
+    parser.add_argument("--follow", action="store_true", help="print findings of a live capture as they occur")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -14,23 +14,23 @@ from mcpspy.cli.wrap import HELP
 _TITLE = """\
 # Commands
 
-Every command with all its options. The commands themselves print the same with `--help`. `scripts/write-rules` writes
+Every command with all its options. `mcpspy COMMAND --help` prints the same. `scripts/write-rules` writes
 this page; do not edit it.
 
-`tui`, `show` and `check` use the newest capture if you name none, and print its name on stderr. Captures go to
+`tui`, `show` and `check` use the newest capture if you give none, and print its path on stderr. Captures go to
 `-o FILE`, to `--capture-dir`, to `$MCPSPY_CAPTURE_DIR`, or to `~/.mcpspy/captures`.
 
-| exit code | meaning |
+| exit status | meaning |
 |---|---|
 | 0 | success |
 | 1 | findings at or above `--fail-on`, a stale waiver, differences, or requests that a mock had no answer for |
-| 2 | wrong usage, unreadable input, or a bug of mcpspy that kept `check` from judging something |
+| 2 | wrong usage, unreadable input, or a bug in mcpspy that stopped a check |
 
-Exit code 2 comes with one line on stderr.
+With exit status 2, stderr has one line with the reason.
 
-`wrap` exits like the server: with its exit code, or by its signal. 127 means that the command was not found, 126 that
+`wrap` ends like the server: with its exit status, or by its signal. 127 means that the command was not found, 126 that
 it cannot be executed. `wrap` writes nothing to stdout. It writes to stderr only if the capture cannot be written or got
-another name, if the command cannot be started, and what `--check` and `--reload` report.
+another name, if the command cannot be started, or if `--check` or `--reload` has something to report.
 """
 _OWN_HELP = ("-h", "--help")
 

@@ -31,7 +31,7 @@ GROUPS = {
         Subcommand("wrap", "run a stdio server and record its traffic"),
         Subcommand("proxy", "proxy and record HTTP traffic"),
         Subcommand("mitm", "decrypt and record HTTPS traffic of clients whose URL is fixed"),
-        Subcommand("run", "start a client that goes through 'mcpspy mitm'"),
+        Subcommand("run", "start a client behind 'mcpspy mitm'"),
     ),
     "Look": (
         Subcommand("tui", "browse captures in the terminal; 'mcpspy' alone lists all"),
@@ -47,7 +47,7 @@ GROUPS = {
         Subcommand("check", "find protocol violations in captures"),
         Subcommand("verify", "prove that mcpspy is transparent in front of a server"),
         Subcommand("rules", "list the rules of 'check', or explain one"),
-        Subcommand("lock", "write what servers offer to a file, to compare with"),
+        Subcommand("lock", "write a lock file of what servers offer"),
         Subcommand("schema", "print and compare the message schemas of MCP revisions"),
     ),
     "Replay": (
@@ -57,7 +57,7 @@ GROUPS = {
     ),
     "Share": (
         Subcommand("share", "write a capture as one HTML page without secrets"),
-        Subcommand("scrub", "take secrets and personal data out of a capture"),
+        Subcommand("scrub", "remove secrets and personal data from a capture"),
         Subcommand("import", "make captures from recordings of other programs", "import_"),
         Subcommand("export", "convert captures: HAR, Mermaid, Perfetto, CSV, Parquet"),
         Subcommand("otel", "send captures to an OpenTelemetry collector"),
@@ -88,7 +88,7 @@ See what an MCP client and an MCP server send to each other.
 _FOOT = """\
 Options:
   -h, --help  show this help; 'mcpspy COMMAND --help' describes a command
-  --version   show the version; '--version --verbose' has all for a bug report
+  --version   show the version; '--version --verbose' adds all for a bug report
 """
 
 

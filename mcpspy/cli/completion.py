@@ -19,7 +19,7 @@ _SCRIPTS = os.path.join(os.path.dirname(__file__), "completions")
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description = "Print a script that has a shell complete commands, options and captures with Tab."
+    parser.description = "Print the script with which a shell completes commands, options and captures."
     parser.epilog = "To switch it on:\n" + "".join(f"  {line}\n" for line in SHELLS.values())
     offer(parser.add_argument("shell", metavar="SHELL", help=", ".join(SHELLS)), dict.fromkeys(SHELLS, ""))
 

@@ -16,7 +16,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("old", metavar="A")
     parser.add_argument("new", metavar="B")
     parser.add_argument(
-        "--ignore", action="append", default=[], metavar="POINTER", help="'[METHOD [NAME]] /POINTER', * for any step"
+        "--ignore",
+        action="append",
+        default=[],
+        metavar="POINTER",
+        help="ignore the differences at '[METHOD [NAME]] /POINTER'; * is any step; repeatable",
     )
     choice(parser, "--format", tuple(FORMATS), "format of the report", "FORMAT")
 

@@ -12,8 +12,10 @@ from mcpspy.report.checked import Checked
 
 def declare_expectations(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--expect", metavar="FILE", help="hold each capture to a file of expectations (TOML)")
-    parser.add_argument("--max-duration", metavar="TIME", help="expect that a session takes at most that long: 30s")
+    parser.add_argument("--expect", metavar="FILE", help="check each capture against the expectations in FILE (TOML)")
+    parser.add_argument(
+        "--max-duration", metavar="TIME", help="expect that a session takes at most this long, such as 30s"
+    )
     for option, what in (("--expect-tool", "is called"), ("--forbid-tool", "is never called")):
         told = f"expect that a tool {what}; * is any text; repeatable"
         parser.add_argument(option, action="append", default=[], metavar="NAME", help=told)

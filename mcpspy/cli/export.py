@@ -23,24 +23,26 @@ _PARQUET = "parquet"
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = (
-        "Convert captures to formats of other programs. Nothing is removed: run 'mcpspy scrub' first if the result "
-        "leaves your hands."
+        "Convert captures to formats of other programs. Secrets are kept: run 'mcpspy scrub' first if you "
+        "give the result to somebody else."
     )
     parser.epilog = "What each format holds, and which program opens it: docs/export.md."
-    parser.add_argument("captures", nargs="+", metavar="CAPTURE|DIR", help="a directory stands for its *.jsonl")
-    choice(parser, "--format", (*FORMATS, _PARQUET), "what to write", "FORMAT", required=True)
+    parser.add_argument("captures", nargs="+", metavar="CAPTURE|DIR", help="a directory stands for its *.jsonl files")
+    choice(parser, "--format", (*FORMATS, _PARQUET), "output format", "FORMAT", required=True)
     parser.add_argument(
         "-o",
         dest="output",
         metavar="PATH",
-        help="write to this file instead of stdout; with several captures a directory that gets one file for each, "
-        "or, with a name that ends in .json or .csv, one file for all; of parquet the directory of all tables",
+        help=(
+            "write to this file instead of stdout; with several captures: a directory for one file each, or one "
+            "file for all if PATH ends in .json or .csv; with parquet: the directory of the tables"
+        ),
     )
     parser.add_argument(
         "--filter", metavar="EXPR", help="export matching rows only: 'method:tools/call' (docs/filters.md)"
     )
     parser.add_argument(
-        "--force", action="store_true", help="replace files that exist; with parquet those too that are up to date"
+        "--force", action="store_true", help="replace existing files; with parquet also tables that are up to date"
     )
 
 

@@ -29,16 +29,18 @@ _WIDEST = 10_000  # characters of a line of the diff
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = (
-        "Put mcpspy in front of the servers in an MCP client's configuration; 'uninstall' undoes it. Without CLIENT,"
-        " list the clients on this machine and what would be wrapped."
+        "Wrap the servers in an MCP client's configuration; 'uninstall' undoes it. Without CLIENT, list the "
+        "clients on this machine and what would be wrapped."
     )
     named = parser.add_argument(
         "client", nargs="?", metavar="CLIENT", help="cursor, claude-desktop, claude-code, vscode, …"
     )
     offer(named, {one.id: one.name for one in CLIENTS})
     declare(parser, "wrap")
-    parser.add_argument("--agent", action="store_true", help="add 'mcpspy mcp', through which agents read captures")
-    parser.add_argument("--yes", action="store_true", help="do not ask; needed where there is no terminal to ask on")
+    parser.add_argument(
+        "--agent", action="store_true", help="add the server 'mcpspy mcp', with which agents read captures"
+    )
+    parser.add_argument("--yes", action="store_true", help="write without asking; required without a terminal")
 
 
 def declare(parser: argparse.ArgumentParser, verb: str) -> None:

@@ -33,21 +33,25 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.usage = "mcpspy lock [OPTION...] (CAPTURE|DIR... | --url URL | -- COMMAND [ARG...])"
     parser.description = (
-        "Write what servers offer to a lock file: capabilities, instructions, tools, prompts, resources and templates. "
-        "It comes from captures, or from a server that is started and lists all of it; no tool is called."
+        "Write what servers offer to a lock file: capabilities, instructions, tools, prompts, resources and "
+        "templates. Read it from captures, or start a server and request its lists; no tool is called."
     )
     parser.epilog = "Exit status 1: the file holds something else, and --update is not given."
     parser.set_defaults(server=[])
-    parser.add_argument("captures", nargs="*", metavar="CAPTURE|DIR", help="a directory stands for its *.jsonl")
+    parser.add_argument("captures", nargs="*", metavar="CAPTURE|DIR", help="a directory stands for its *.jsonl files")
     parser.add_argument("--url", metavar="URL", help="URL of the server, instead of its command")
     parser.add_argument(
-        "--header", action="append", default=[], metavar="'NAME: VALUE'", help="send it with each request; repeatable"
+        "--header",
+        action="append",
+        default=[],
+        metavar="'NAME: VALUE'",
+        help="send this header with each request; repeatable",
     )
     parser.add_argument("--name", metavar="NAME", help="name of the server in the file (default: its own)")
     parser.add_argument(
         "-o", dest="output", default=lock_file.NAME, metavar="FILE", help=f"the lock file (default: {lock_file.NAME})"
     )
-    parser.add_argument("--update", action="store_true", help="accept what has changed since the file was written")
+    parser.add_argument("--update", action="store_true", help="accept the changes since the file was written")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -22,22 +22,25 @@ DEFAULT_PORT = 6279
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = "Decrypt and record the MCP traffic of clients that connect to an HTTPS server themselves."
-    parser.epilog = "It prints its own URL. Ctrl-C ends it. Each server gets a capture of its own."
+    parser.epilog = "It prints its own URL. Ctrl-C ends it. Each server gets its own capture."
     parser.add_argument(
         "--allow",
         action="append",
         default=[],
         metavar="HOST",
-        help="decrypt connections to HOST, '*.example.com' or HOST:PORT; all others pass untouched; repeatable",
+        help="decrypt connections to HOST, '*.example.com' or HOST:PORT; other connections stay encrypted; repeatable",
     )
     parser.add_argument(
-        "--listen", default="127.0.0.1:6279", metavar="HOST:PORT", help="default: %(default)s; port 0: any free port"
+        "--listen",
+        default="127.0.0.1:6279",
+        metavar="HOST:PORT",
+        help="listen on this address (default: %(default)s; port 0: any free port)",
     )
     parser.add_argument(
         "--mode",
         default="regular",
         metavar="MODE",
-        help="regular (default), upstream:URL behind another proxy, reverse:URL, socks5, local or local:PROGRAM",
+        help="run in this mode: regular (default), upstream:URL (another proxy), reverse:URL, socks5, local, local:PROGRAM",
     )
     parser.add_argument("--all-http", action="store_true", help="also record HTTP traffic that is not MCP")
     parser.add_argument("--ca", metavar="FILE", help="also trust the certificates in FILE, for servers")

@@ -20,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.usage = "mcpspy mock CAPTURE... [OPTION...] [--record-missing -- COMMAND [ARG...]]"
     parser.description = "Serve captures as a mock MCP server, on stdin and stdout or over HTTP."
-    parser.epilog = "Exit status 1: a request or an answer of the client was not as recorded."
+    parser.epilog = "Exit status 1: a request or an answer of the client differs from the capture."
     parser.set_defaults(server=[])
     parser.add_argument("captures", nargs="+", metavar="CAPTURE")
     parser.add_argument(
@@ -35,7 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--record-missing",
         action="store_true",
-        help="ask the server that COMMAND starts what the capture lacks, and add it to the capture",
+        help="send requests that the capture lacks to the server of COMMAND, and add its answers to the capture",
     )
     add_gate(parser)
 

@@ -31,9 +31,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = "Proxy HTTP traffic between clients and one or several MCP servers, and record it."
     parser.epilog = "It prints the URL to put into the client. Ctrl-C ends it."
-    parser.add_argument("url", nargs="?", metavar="URL", help="the server's URL, as the client has it now")
+    parser.add_argument("url", nargs="?", metavar="URL", help="URL of the server, as in the client's configuration now")
     parser.add_argument(
-        "--listen", default="127.0.0.1:6278", metavar="HOST:PORT", help="default: %(default)s; port 0: any free port"
+        "--listen",
+        default="127.0.0.1:6278",
+        metavar="HOST:PORT",
+        help="listen on this address (default: %(default)s; port 0: any free port)",
     )
     parser.add_argument("--name", metavar="NAME", help="name of the server in captures (default: its host)")
     parser.add_argument("-o", dest="output", metavar="FILE", help="write the capture to FILE, replacing a finished one")
@@ -50,19 +53,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="CLIENT",
-        help="serve the routes that 'install CLIENT' made, and lead its file to the port of --listen; repeatable",
+        help="serve the routes that 'install CLIENT' made, and write the port of --listen into its file; repeatable",
     )
     offer(served, {one.id: one.name for one in CLIENTS})
     parser.add_argument(
-        "--allow-host", action="append", default=[], metavar="HOST", help="accept HOST in Host and Origin; repeatable"
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="accept HOST in the headers Host and Origin; repeatable",
     )
     parser.add_argument("--preserve-host", action="store_true", help="forward the client's Host and Origin unchanged")
     parser.add_argument("--ca", metavar="FILE", help="also trust the certificates in FILE")
-    parser.add_argument("--insecure", action="store_true", help="accept any certificate")
+    parser.add_argument("--insecure", action="store_true", help="accept any certificate of a server")
     parser.add_argument(
         "--rewrite-oauth",
         action="store_true",
-        help="replace the server's URL in its OAuth metadata by this proxy's; helps some logins",
+        help="replace the server's URL in its OAuth metadata with the URL of this proxy, if a login fails",
     )
     add_gate(parser)
     add_control(parser)

@@ -31,16 +31,26 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.usage = "mcpspy replay CAPTURE [OPTION...] (--url URL | -- COMMAND [ARG...])"
     parser.description = "Replay the client's messages of a capture against a server and report differences."
-    parser.epilog = "Options may also stand in NAME.replay.toml beside NAME.jsonl. Exit status 1: something differs."
+    parser.epilog = (
+        "Options can also be written to NAME.replay.toml beside NAME.jsonl. Exit status 1: something differs."
+    )
     parser.set_defaults(server=[])
     parser.add_argument("capture", metavar="CAPTURE")
     parser.add_argument("--url", metavar="URL", help="URL of the server, instead of its command")
     parser.add_argument(
-        "--header", action="append", default=[], metavar="'NAME: VALUE'", help="send it with each request; repeatable"
+        "--header",
+        action="append",
+        default=[],
+        metavar="'NAME: VALUE'",
+        help="send this header with each request; repeatable",
     )
     parser.add_argument("-o", dest="new", metavar="FILE", help="keep the new session as a capture")
     parser.add_argument(
-        "--ignore", action="append", default=[], metavar="POINTER", help="'[METHOD [NAME]] /POINTER', * for any step"
+        "--ignore",
+        action="append",
+        default=[],
+        metavar="POINTER",
+        help="ignore the differences at '[METHOD [NAME]] /POINTER'; * is any step; repeatable",
     )
     parser.add_argument("--learn", type=int, metavar="N", help="run N times and propose what to ignore")
     parser.add_argument("--shape", action="store_true", help="compare only the structure of the answers")

@@ -21,14 +21,18 @@ def scrub_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what decides about a scrub."""
     parser.add_argument("--yes", action="store_true", help="write without asking")
     parser.add_argument(
-        "--replace", action="append", default=[], metavar="REGEX", help="replace also what matches; repeatable"
+        "--replace",
+        action="append",
+        default=[],
+        metavar="REGEX",
+        help="also replace text that matches REGEX; repeatable",
     )
     parser.add_argument(
         "--keep",
         action="append",
         default=[],
         metavar="POINTER",
-        help="keep what stands there in messages; repeatable",
+        help="keep the value at this JSON pointer of messages; repeatable",
     )
     parser.add_argument(
         "--only-secrets", action="store_true", help="keep e-mail addresses, home directories, user names"

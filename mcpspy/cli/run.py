@@ -27,10 +27,16 @@ _NODE = ("node", "npx", "npm", "pnpm", "yarn", "tsx")
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.usage = "mcpspy run [--proxy HOST:PORT] -- COMMAND [ARG...]"
-    parser.description = "Start a client in an environment that sends it through 'mcpspy mitm' and makes it trust that."
+    parser.description = (
+        "Start a client with environment variables that send its traffic through 'mcpspy mitm' and make it trust "
+        "the certificate authority of mitm."
+    )
     parser.set_defaults(server=[])
     parser.add_argument(
-        "--proxy", default="127.0.0.1:6279", metavar="HOST:PORT", help="where mitm listens (default: %(default)s)"
+        "--proxy",
+        default="127.0.0.1:6279",
+        metavar="HOST:PORT",
+        help="use this address of 'mcpspy mitm' (default: %(default)s)",
     )
     parser.add_argument("without_dashes", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 

@@ -28,8 +28,9 @@ SMALL = 1 << 20
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = (
-        "Write a copy of a capture without secrets, e-mail addresses, home directories and user names; or, with "
-        "--check, exit 1 if captures hold any. Record numbers stay, and equal values get equal labels."
+        "Write a copy of a capture without secrets, e-mail addresses, home directories and user names; or, "
+        "with --check, exit 1 if captures hold any. Record numbers stay the same, and equal values get equal "
+        "labels."
     )
     parser.add_argument("captures", nargs="+", metavar="CAPTURE", help="with --check also directories")
     parser.add_argument("-o", dest="file", metavar="FILE", help="write the new capture to FILE")

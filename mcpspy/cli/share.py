@@ -28,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--filter", metavar="EXPR", help="share matching rows and their exchanges only (docs/filters.md)"
     )
-    parser.add_argument("--raw", action="store_true", help="replace nothing, and say so on the page")
+    parser.add_argument("--raw", action="store_true", help="replace nothing, with a notice on the page")
     scrub_arguments(parser)
 
 

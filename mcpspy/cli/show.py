@@ -28,15 +28,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Print a capture as a timeline."
     parser.add_argument("capture", nargs="?", metavar="CAPTURE", help="default: the newest capture")
     parser.add_argument("--json", action="store_true", help="print one JSON object for each message")
-    parser.add_argument("--follow", action="store_true", help="go on while the capture is live")
+    parser.add_argument("--follow", action="store_true", help="print new messages while the capture is live")
     parser.add_argument(
         "--filter", metavar="EXPR", help="print matching rows only: 'status:error latency:>1s' (docs/filters.md)"
     )
     parser.add_argument(
         "--gate",
         metavar="FILE",
-        help="mark the frames that each gate of FILE matches, and do nothing to them; chance, after and times "
-        "do not count (docs/gate.md)",
+        help=(
+            "mark the frames that each gate of FILE matches, without applying it; chance, after and times are "
+            "ignored (docs/gate.md)"
+        ),
     )
 
 

@@ -32,7 +32,7 @@ _NULL = ""
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = (
-        f"Query captures with SQL, by DuckDB. The tables are {', '.join(TABLES)}; "
+        f"Query captures with SQL (DuckDB). The tables are {', '.join(TABLES)}; "
         '"DESCRIBE messages" lists the columns of one.'
     )
     parser.epilog = (
@@ -44,9 +44,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "captures",
         nargs="*",
         metavar="CAPTURE|DIR",
-        help="or a pattern; default: the capture directory",
+        help="a glob pattern works too; default: the capture directory",
     )
-    choice(parser, "--format", tuple(_FORMATS), "what to write", "FORMAT")
+    choice(parser, "--format", tuple(_FORMATS), "output format", "FORMAT")
     parser.add_argument("-o", dest="output", metavar="FILE", help="write to this file instead of stdout")
     parser.add_argument("--force", action="store_true", help="replace the file if it exists")
 

@@ -38,8 +38,9 @@ _LESS = ("definition", "arguments", "results", "max", _BARS, "largest", "found")
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = (
-        "Count what servers, tools and clients do: calls, errors, latencies, bytes, findings, and the requests that "
-        "clients gave up; who was waited for, and what tools take of a model's context."
+        "Count what servers, tools and clients do: calls, errors, latencies, bytes, findings, and requests "
+        "that clients gave up. Also show where the time was spent, and how much of a model's context tools "
+        "use."
     )
     parser.epilog = (
         "p50 and p95 are latencies that half and 95 percent of the calls did not exceed. "

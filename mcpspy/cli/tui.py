@@ -17,19 +17,21 @@ _PORT = 6280
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.description = "Browse captures in the terminal: all sessions of a directory, or one. Live ones are followed."
+    parser.description = (
+        "Browse captures in the terminal: all sessions of a directory, or one. Live sessions are followed."
+    )
     parser.add_argument(
         "targets",
         nargs="*",
         metavar="CAPTURE|DIR",
-        help="default: the newest capture of the capture directory; with --web that directory",
+        help="default: the newest capture of the capture directory; with --web all of that directory",
     )
     parser.add_argument(
         "--web",
         nargs="?",
         const="127.0.0.1:6280",
         metavar="HOST:PORT",
-        help="serve it to a browser (default: 127.0.0.1:6280); needs the extra mcpspy[web]",
+        help="serve the TUI to a browser (default: 127.0.0.1:6280); needs the extra mcpspy[web]",
     )
 
 

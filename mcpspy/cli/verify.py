@@ -30,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.usage = "mcpspy verify [OPTION...] -- COMMAND [ARG...]\n       mcpspy verify [OPTION...] --url URL"
     parser.description = (
-        "Run one session with a server bare and through mcpspy, and compare all that the client and the server can see:"
+        "Run one session with a server, directly and through mcpspy, and compare all that client and server can see:"
         " bytes, environment, signals, exit status, or HTTP requests and responses."
     )
     parser.epilog = (
@@ -44,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="COMMAND",
         help="verify another wrapper, to which the server's command is appended; with --url: the URL of another proxy",
     )
-    parser.add_argument("--capture", metavar="FILE", help="take the session from a capture")
+    parser.add_argument("--capture", metavar="FILE", help="use the session of this capture")
     parser.add_argument(
         "--call",
         action="append",
@@ -53,10 +53,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="call this tool too, with these arguments; repeatable; 'all': every tool",
     )
     parser.add_argument(
-        "--header", action="append", default=[], metavar="'NAME: VALUE'", help="send a header with --url; repeatable"
+        "--header",
+        action="append",
+        default=[],
+        metavar="'NAME: VALUE'",
+        help="send this header with each request; needs --url; repeatable",
     )
     parser.add_argument(
-        "--timeout", type=_seconds, default=30.0, metavar="SECONDS", help="for one answer (default: 30)"
+        "--timeout",
+        type=_seconds,
+        default=30.0,
+        metavar="SECONDS",
+        help="wait at most this long for an answer (default: 30)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
 

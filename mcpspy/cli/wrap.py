@@ -44,8 +44,8 @@ options:
   --reload-after idle
                       wait for running calls first, at most 30 seconds
 
-The exit status is the server's own; 127: COMMAND was not found, 126: it cannot
-be executed.
+The exit status is that of the server; 127 if COMMAND is not found, 126 if it
+cannot be executed.
 """
 
 _OPTIONS = {
