@@ -78,7 +78,7 @@ class CaptureError(McpspyError):
 
 
 class NotACapture(CaptureError):
-    """The file does not begin with a capture's header."""
+    """The file is not a capture: its first line is not a capture header."""
 
 
 class NewerFormat(CaptureError):

@@ -288,7 +288,7 @@ LOCK = {"check": "false", "replay": "false"}
             "lock: mcpspy ended with status 2: mcpspy: the server exited with code 3",
         ),
         ({"waivers": "none.toml", "command": ""}, "check: mcpspy ended with status 2: mcpspy: cannot read none.toml"),
-        ({"url": "weather", **LOCK}, "lock: mcpspy ended with status 2: mcpspy: 'weather' is no URL of a server"),
+        ({"url": "weather", **LOCK}, "lock: mcpspy ended with status 2: mcpspy: 'weather' is not a URL of a server"),
         ({"captures": "none.jsonl", "command": ""}, "mcpspy: cannot read none.jsonl: no such file"),
     ],
 )

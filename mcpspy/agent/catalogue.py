@@ -236,7 +236,7 @@ TOOLS = (
         "wait_for",
         "Wait for an error or a match",
         "Wait until something new in a live session matches: by default the next error (a failed call, an error "
-        f"finding, a line that is no message). Ends after `seconds`, with progress. {_DATA}",
+        f"finding, a line that is not a message). Ends after `seconds`, with progress. {_DATA}",
         {
             "session": _text("a live session; without it, all live sessions and those that begin meanwhile"),
             "filter": _text("as read_timeline takes it; default: errors"),

@@ -45,7 +45,7 @@ def refusal(path: str) -> str | None:
     except OSError:
         return None
     if not stat.S_ISDIR(found.st_mode):
-        return f"{path} is no directory"
+        return f"{path} is not a directory"
     if hasattr(os, "getuid") and found.st_uid != os.getuid():
         return f"{path} belongs to another user"
     if os.name == "posix" and found.st_mode & 0o077:
@@ -234,7 +234,7 @@ def _opened(path: str) -> int:
     if stat.S_ISREG(os.fstat(fd).st_mode):
         return fd
     os.close(fd)
-    raise OSError(f"{path} is no file")
+    raise OSError(f"{path} is not a file")
 
 
 def _remove(path: str) -> None:

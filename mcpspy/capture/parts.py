@@ -164,8 +164,23 @@ def _open(path: str) -> BinaryIO:
             raise NotACapture(f"{path} is not a regular file")  # opening a FIFO would wait for a writer
         return open(path, "rb", buffering=0)
     except OSError as error:
-        hint = f"; 'mcpspy ls {path}' lists the captures in it" if os.path.isdir(path) else ""
-        raise CaptureError(f"cannot read {path}: {error.strerror}{hint}") from error
+        raise CaptureError(f"cannot read {path}: {error.strerror}{_hint(path, error)}") from error
+
+
+def _hint(path: str, error: OSError) -> str:
+    """What to do about a path that cannot be opened."""
+    if os.path.isdir(path):
+        return f"; 'mcpspy ls {path}' lists the captures in it"
+    if not isinstance(error, FileNotFoundError):
+        return ""
+    from difflib import get_close_matches  # only a mistake needs it
+
+    folder, name = os.path.split(path)
+    try:
+        near = get_close_matches(name, os.listdir(folder or "."), n=1)
+    except OSError:
+        return ""
+    return f"; did you mean {os.path.join(folder, near[0])}?" if near else ""
 
 
 def _next_name(file: BinaryIO) -> str | None:

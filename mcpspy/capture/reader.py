@@ -47,7 +47,7 @@ class Records:
                 self.header = parse_header(lines.pop(0))
                 self._n = 1
             elif len(self._lines.pending) > _HEADER_LIMIT:
-                raise NotACapture("does not begin with a capture's header")
+                raise NotACapture("is not a capture: its first line is not a capture header")
         for line in lines:
             self._n += 1
             record, more = parse_line(self._n, line)
@@ -197,7 +197,7 @@ def parse_header(line: bytes) -> Header:
             rest[name] = fields.get(name) is True
         return Header(started=started, argv=argv, env=env, imported=imported, **text, **rest)
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise NotACapture("does not begin with a capture's header") from None
+        raise NotACapture("is not a capture: its first line is not a capture header") from None
 
 
 def _imported(fields: dict[str, Any]) -> Imported:

@@ -332,6 +332,6 @@ def create(
         fd, path = open_output(output, say) if output else open_new(folder, environ, str(header["name"]), wall)
     except OSError as error:
         where = output or folder or error.filename
-        say(f"cannot write a capture to {where}: {error.strerror or error}; traffic goes on unrecorded")
+        say(f"cannot write a capture to {where}: {error.strerror or error}; the traffic is not recorded")
         return None
     return Writer(fd, path, header, say, limit)

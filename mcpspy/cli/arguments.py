@@ -1,12 +1,15 @@
 """How commands declare what they take: a parser whose mistakes end like every other, and options with named values."""
 
 import argparse
+import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from mcpspy.errors import UsageError
 from mcpspy.secrets.redactor import shown
+
+_INVALID = re.compile(r"argument WHAT: invalid choice: '(.*)' \(choose from (.*)\)")
 
 
 class Parser(argparse.ArgumentParser):
@@ -24,8 +27,32 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End with a sentence instead of the usage."""
-        words = [shown(word) if "@" in word else word for word in message.split(" ")]  # it may repeat what was given
-        raise UsageError(f"{' '.join(words)}; see '{self.prog} --help'")
+        sentence = self._plain(message)
+        words = [shown(word) if "@" in word else word for word in sentence.split(" ")]  # it may repeat what was given
+        said = " ".join(words)
+        raise UsageError(f"{said}{'' if said.endswith('?') else ';'} see '{self.prog} --help'")
+
+    def _plain(self, message: str) -> str:
+        """What argparse complains of most often, with the nearest name that there is."""
+        kind, _, rest = message.partition(": ")
+        if kind == "unrecognized arguments":
+            option = next((word for word in rest.split() if word.startswith("-")), "")
+            name = option.partition("=")[0]
+            if not name:
+                return f"unexpected argument {rest}"
+            near = get_close_matches(name, self._option_string_actions, n=1)
+            return f"there is no option {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+        if kind == "the following arguments are required":
+            optional = {it.metavar for it in self._actions if not it.required}
+            names = " and ".join(it for it in rest.split(", ") if it not in optional)
+            return f"{self.prog.removeprefix('mcpspy ')} needs {names}"
+        found = _INVALID.fullmatch(message)
+        if found is None:
+            return message
+        known = [word.strip(" '") for word in found[2].split(",")]
+        near = get_close_matches(found[1], known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"the subcommands are {', '.join(known)}"
+        return f"there is no subcommand {found[1]!r}; {hint}"
 
 
 def choice(

@@ -78,7 +78,7 @@ def quote_for_powershell(value: str) -> str:
 
 def _status(authority: Authority) -> int:
     if not authority.exists():
-        print(f"no authority in {authority.folder}: 'mcpspy mitm' or 'mcpspy ca export' makes it")
+        print(f"no authority in {authority.folder}: 'mcpspy mitm' or 'mcpspy ca export' creates it")
         return 1
     fingerprint, until = authority.describe()
     print(f"certificate  {authority.certificate}")

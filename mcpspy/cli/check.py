@@ -194,8 +194,8 @@ def _clients(names: Sequence[str]) -> frozenset[str]:
 def _unknown(what: str, name: str, known: Collection[str], more: str = "") -> UsageError:
     """What is wrong with a name: the nearest that there is, and all of them."""
     near = get_close_matches(name, known, n=1)
-    hint = f"; the nearest: {near[0]}" if near else ""
-    return UsageError(f"there is no {what} {name!r}{hint}; there are {', '.join(known)}{more}")
+    hint = f"did you mean {near[0]!r}? The" if near else "the"
+    return UsageError(f"there is no {what} {name!r}; {hint} {what}s are {', '.join(known)}{more}")
 
 
 def _ignored(patterns: Sequence[str]) -> set[str]:

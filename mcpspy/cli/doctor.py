@@ -52,7 +52,7 @@ def _chosen(target: str | None, machine: Machine) -> list[tuple[Found, list[Serv
         assert target
         places = find(client(target), machine)
         if not places:
-            raise ConfigError(f"{BY_ID[target].name} has no configuration here; 'mcpspy status' lists what there is")
+            raise ConfigError(f"{BY_ID[target].name} has no configuration here; 'mcpspy status' lists all clients")
         return [_look(found, machine, known) for found in places]
     looked = [_look(found, machine, known) for found in present(machine)]
     if target is None:
@@ -62,7 +62,7 @@ def _chosen(target: str | None, machine: Machine) -> list[tuple[Found, list[Serv
         return chosen
     names = [*BY_ID, *(server.name for _, own, _ in looked for server in own)]
     near = get_close_matches(target, names, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else "'mcpspy status' lists what there is"
+    hint = f"did you mean {near[0]!r}?" if near else "'mcpspy status' lists them"
     raise UsageError(f"there is no client and no server {target!r}; {hint}")
 
 

@@ -218,9 +218,7 @@ def changed_servers(drafts: Sequence[Draft]) -> str:
 def _agreed(*, asks: bool) -> bool:
     """Whether the user agrees: without a terminal, that takes `--yes`; raises UsageError."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError(
-            "there is no terminal to ask on: nothing was changed; repeat it with --yes to change the files"
-        )
+        raise UsageError("there is no terminal to ask on, so nothing was changed; run it again with --yes")
     if not asks:
         return True
     try:

@@ -110,7 +110,7 @@ def _from_captures(options: argparse.Namespace, known: Lock) -> Lock:
                     if not listing.whole:
                         say(f"{path}: not all pages of {NOUNS[kind]}s are there; they are left out")
             if not seen:
-                raise CaptureError(f"{path} holds no handshake and no whole listing: there is nothing to lock")
+                raise CaptureError(f"{path} has no handshake and no complete listing: nothing to lock")
     if options.name and len(paths) > 1:
         say(f"all captures count as one server, {printable(options.name, 100)}: of each listing the last one is locked")
     return found

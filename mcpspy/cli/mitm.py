@@ -40,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--mode",
         default="regular",
         metavar="MODE",
-        help="run in this mode: regular (default), upstream:URL (another proxy), reverse:URL, socks5, local, local:PROGRAM",
+        help="how clients reach it: regular (default), upstream:URL, reverse:URL, socks5, local or local:PROGRAM",
     )
     parser.add_argument("--all-http", action="store_true", help="also record HTTP traffic that is not MCP")
     parser.add_argument("--ca", metavar="FILE", help="also trust the certificates in FILE, for servers")

@@ -48,7 +48,7 @@ def refuse(options: argparse.Namespace) -> None:
     if options.strategies != [STRATEGIES[0]]:
         raise UsageError("--loose answers what is missing, --record-missing records it: give one of them")
     if shutil.which(options.server[0]) is None:
-        raise UsageError(f"cannot start the server: {shlex.quote(options.server[0])} is no command that can be run")
+        raise UsageError(f"cannot start the server: {shlex.quote(options.server[0])} is not a command that can be run")
     _refuse_capture(options.captures[0])
 
 

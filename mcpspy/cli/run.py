@@ -51,10 +51,10 @@ def run(options: argparse.Namespace) -> int:
     proxy = _proxy(options.proxy)
     authority = default()
     if not authority.exists():
-        raise UsageError(f"there is no authority in {authority.folder} to trust: 'mcpspy mitm' makes it")
+        raise UsageError(f"there is no authority in {authority.folder} to trust: start 'mcpspy mitm', which creates it")
     environ = _environment()
     for name in authority.left_out(environ):
-        say(f"{name} is replaced: {environ[name]} is no file of certificates that could be taken over")
+        say(f"{name} is replaced: {environ[name]} is not a file of certificates")
     for name, value in (through(proxy) | authority.trust(environ)).items():
         if not value and environ.pop(name, ""):
             say(f"{name} is not passed on: what it names would go past mcpspy")

@@ -108,7 +108,7 @@ def _revision(name: str) -> Revision:
     if revision is None:
         known = [each.value for each in Revision]
         near = get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"they are {', '.join(known)}"
+        hint = f"did you mean {near[0]}?" if near else f"the revisions are {', '.join(known)}"
         raise UsageError(f"there is no revision {name!r}; {hint}")
     return revision
 
@@ -119,7 +119,7 @@ def _definition(revision: Revision, name: str) -> str:
     others = ", ".join(other.value for other in Revision if name in all_definitions(other))
     by_case = {known.lower(): known for known in all_definitions(revision)}
     near = [by_case[close] for close in get_close_matches(name.lower(), by_case, n=3)]
-    hint = f"the nearest is {' or '.join(near)}" if near else f"'mcpspy schema show {revision.value}' shows all"
+    hint = f"did you mean {' or '.join(near)}?" if near else f"'mcpspy schema show {revision.value}' shows all"
     where = f" (it is in {others})" if others else ""
     raise UsageError(f"{revision.value} has no definition {name!r}{where}; {hint}")
 

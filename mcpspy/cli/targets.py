@@ -82,7 +82,7 @@ def existing_path(path: str) -> str:
         near = get_close_matches(name, os.listdir(folder or "."), n=1)
     except OSError:
         near = []
-    hint = f"; the nearest: {os.path.join(folder, near[0])}" if near else ""
+    hint = f"; did you mean {os.path.join(folder, near[0])}?" if near else ""
     raise CaptureError(f"cannot read {path}: no such file{hint}")
 
 

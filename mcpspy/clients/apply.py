@@ -53,7 +53,7 @@ def load(path: str) -> Config:
     try:
         status = os.stat(real)
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):  # of a directory the system says more
-            raise ConfigError(f"cannot read {path}: it is no file")
+            raise ConfigError(f"cannot read {path}: it is not a file")
         if status.st_size > LARGEST:
             raise ConfigError(f"cannot read {path}: it is larger than 64 MB")
         with open(real, "rb") as file:

@@ -119,7 +119,7 @@ def in_shell(*names: str) -> str:
 
 def _of_remote(server: Server) -> Iterator[Check]:
     if not server.route:
-        yield Check(NOTE, f"it is remote, and does not go through mcpspy: {Withheld().url(server.url or '')}")
+        yield Check(NOTE, f"it is a remote server and not wrapped: {Withheld().url(server.url or '')}")
         return
     if not server.url:
         yield Check(
@@ -332,7 +332,7 @@ def of_answer(answer: Answer) -> Iterator[Check]:
     if answer.noise:
         yield Check(
             PROBLEM,
-            f"it writes to stdout what is no message: {answer.noise[0][:200]!r}",
+            f"its stdout has a line that is not a message: {answer.noise[0][:200]!r}",
             "let it write to stderr; strict clients end the session",
         )
 

@@ -49,7 +49,7 @@ class _Build:
             try:
                 value = self._constructor.construct_object(node)
             except (YAMLError, ValueError, OverflowError) as error:  # outside our entries nobody asks for it
-                value, fixed = node.value, f"is no value: {str(error).splitlines()[0]}"
+                value, fixed = node.value, f"is not a value: {str(error).splitlines()[0]}"
             return Node(start, end, value, fixed=fixed)
         again = id(node) in self._seen
         self._seen.add(id(node))

@@ -179,7 +179,7 @@ def _range(value: Any) -> Range:
     least, most = (int(match[3]), int(match[4])) if match[3] else _BOUNDS[match[1]](int(match[2]))
     if most is not None and most < least:
         instead_of = "write the smaller one first" if match[3] else 'write "<1", or never = true'
-        raise ValueError(f"it is {shown(value)}, which no number is; {instead_of}")
+        raise ValueError(f"it is {shown(value)}, which matches no number; {instead_of}")
     return least, most
 
 
@@ -192,7 +192,9 @@ def _arguments(value: Any) -> Wanted:
     json_text(value)
     for key in value:
         if key.startswith("/") and _BAD_ESCAPE.search(key):
-            raise ValueError(f"{shown(key)} is no JSON Pointer: after ~ stands 0 or 1; write ~0 for ~, and ~1 for /")
+            raise ValueError(
+                f"{shown(key)} is not a JSON Pointer: after ~ must be 0 or 1; write ~0 for ~, and ~1 for /"
+            )
     return tuple((key if key.startswith("/") else pointer(key), wanted) for key, wanted in value.items())
 
 

@@ -56,7 +56,7 @@ def as_json(row: Row) -> str:
     if len(row.raw) < row.size:
         raise UsageError(f"#{row.n} is too large to be copied: save it")
     if not row.raw:
-        raise UsageError(f"#{row.n} is no message")
+        raise UsageError(f"#{row.n} is not a message")
     return _as_text(row)
 
 
@@ -82,7 +82,7 @@ def curl(header: Header, row: Row, opened: Open | None) -> str:
 def python(header: Header, row: Row, opened: Open | None) -> str:
     """A program that makes the same request with the Python SDK 2.x. Raises UsageError where that has no call."""
     if row.kind != "request" or row.sender != "client":
-        raise UsageError(f"#{row.n} is no request of a client")
+        raise UsageError(f"#{row.n} is not a request of a client")
     call = _call(row)
     imports, server, notes = _stdio(header) if header.transport == "stdio" else _web(header, opened)
     program = _PROGRAM.format(notes=f"# For the Python SDK 2.x.\n{notes}", imports=imports, server=server, call=call)
@@ -138,7 +138,7 @@ def _body(row: Row) -> str:
     if len(row.raw) < row.size or len(text.encode()) > _LARGEST:
         raise UsageError(f"#{row.n} is too large for a command line: save it, and send it with --data-binary @FILE")
     if (row.value is None or row.refused is not None) and text.encode() != row.raw:
-        raise UsageError(f"#{row.n} is no text: save it, and send it with --data-binary @FILE")
+        raise UsageError(f"#{row.n} is not text: save it, and send it with --data-binary @FILE")
     return text
 
 
@@ -153,7 +153,7 @@ def _url(header: Header, opened: Open) -> str:
     url = f"{upstream.scheme}://{upstream.netloc}/{target.removeprefix('/')}"
     plain = url.isprintable() and not any(character.isspace() for character in url)
     if upstream.scheme not in ("http", "https") or not upstream.netloc or not plain:
-        raise UsageError(f"{printable(url, 100)} is no URL that a command line can ask for")
+        raise UsageError(f"{printable(url, 100)} is not a URL that a command line can request")
     return url
 
 

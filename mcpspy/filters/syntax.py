@@ -108,7 +108,7 @@ class _Parser:
         match = _QUOTED.match(self._text, start) or (_WORD_OF_KEY if key else _WORD).match(self._text, start)
         if not match:
             unclosed = self._text.startswith('"', start)
-            raise self._wrong("a quote is not closed" if unclosed else f"{key} has no value", start)
+            raise self._wrong("a quote is not closed" if unclosed else f"{key} needs a value", start)
         self._at = match.end()
         quoted = match.re is _QUOTED
         text = _UNQUOTED.sub(r"\1", match[1]) if quoted else match[0]
@@ -116,7 +116,7 @@ class _Parser:
         try:
             return value, KEYS[key or "text"](value, self._started)
         except ValueError as wrong:
-            raise FilterError(f"{text!r} at column {start + 1} is no {key}; {wrong}", start + 1) from None
+            raise FilterError(f"{text!r} at column {start + 1} is not a valid {key}; {wrong}", start + 1) from None
 
     def _take(self, expected: re.Pattern[str]) -> str:
         """What comes next after any spaces, if that is as expected, else nothing."""

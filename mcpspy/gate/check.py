@@ -55,7 +55,7 @@ def fault_of(value: "Any") -> str | None:
         if len(path) > DEEPEST:
             return f"values are nested in more than {DEEPEST} levels"
         if not all(is_text(text) for text in (inner, *path[-1:]) if type(text) is str):
-            return "half a surrogate pair is no text"
+            return "half a surrogate pair is not text"
     return None
 
 

@@ -138,13 +138,13 @@ class Captures:
         return ImportedServer(recording)
 
     def _fail(self, sentence: str) -> None:
-        self._failures.append(sentence.partition("; traffic")[0])
+        self._failures.append(sentence.partition("; the traffic")[0])
 
 
 def epoch(seconds: float) -> int:
     """Seconds since the epoch as nanoseconds, exact to the microsecond. Raises ValueError for no time of our days."""
     if not _FIRST <= seconds < _LAST:
-        raise ValueError(f"{seconds} is no time")
+        raise ValueError(f"{seconds} is not a time")
     return round(seconds * 1e6) * 1000
 
 

@@ -71,11 +71,11 @@ def place(scheme: str, host: str, port: int | None) -> str:
     """The origin of a server, as the captures of `mitm` call it. Raises ValueError for what is none."""
     scheme = {"ws": "http", "wss": "https"}.get(scheme.lower(), scheme.lower())
     if scheme not in PORTS or not host:
-        raise ValueError(f"{scheme!r} is no scheme of HTTP")
+        raise ValueError(f"{scheme!r} is not a scheme of HTTP")
     origin = f"{scheme}://{authority_of(scheme, host.lower(), PORTS[scheme] if port is None else port)}"
     parts = urlsplit(origin)
     if parts.hostname != host.lower() or parts.port == 0:
-        raise ValueError(f"{origin!r} is no origin")
+        raise ValueError(f"{origin!r} is not an origin")
     return origin
 
 

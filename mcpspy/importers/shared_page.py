@@ -73,7 +73,7 @@ def _head(pieces: Iterator[bytes]) -> bytes:
         if b"\n" in piece or len(head) > _HEADER:
             break
     if not head.startswith(MAGIC):
-        raise CaptureError("does not begin with a capture's header")
+        raise CaptureError("is not a capture: its first line is not a capture header")
     return head
 
 

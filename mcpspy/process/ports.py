@@ -47,8 +47,8 @@ def bound(host: str, port: int, option: str = "--listen") -> socket.socket:
             listener.close()
         if getattr(error, "errno", None) == errno.EADDRINUSE:
             who = holder(port)
-            taken = f"{host}:{port} is taken" + (f" by {' '.join(who.words[:1])} (pid {who.pid})" if who else "")
-            raise UsageError(f"{taken}: end that, or choose another port with {option}") from None
+            taken = f"{host}:{port} is in use" + (f" by {' '.join(who.words[:1])} (pid {who.pid})" if who else "")
+            raise UsageError(f"{taken}: end it, or choose another port with {option}") from None
         raise UsageError(f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}") from None
     return listener
 

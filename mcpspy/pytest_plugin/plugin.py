@@ -280,7 +280,7 @@ def _told(path: str, report: dict[str, Any]) -> Iterator[str]:
     yield f"the server is not as in {path}:"
     for it in report["exchanges"]:
         if it["outcome"] not in ("same", "skipped"):
-            named = " ".join(filter(None, (it["method"], it["name"]))) or "a line that is no message"
+            named = " ".join(filter(None, (it["method"], it["name"]))) or "a line that is not a message"
             yield f"#{it['request']} {named}: {it['outcome']}" + (f" ({it['reason']})" if it["reason"] else "")
             for one in it["differences"]:
                 sides = [json.dumps(one[side])[:300] if side in one else "nothing" for side in ("recorded", "observed")]

@@ -79,7 +79,7 @@ TABLES = {
             Column("gate", "VARCHAR", "the name of the gate that acted on the frame"),
             Column("forwarded", "VARCHAR", "what became of it then, as in `show --json`"),
             Column("held", "DOUBLE", "for how many seconds a gate held it"),
-            Column("text", "VARCHAR", "what there is to read where the frame is no message, such as a line of stderr"),
+            Column("text", "VARCHAR", "the text of a frame that is not a message, such as a line of stderr"),
         ),
     ),
     "messages": Table(
@@ -103,7 +103,7 @@ TABLES = {
             Column("size", "BIGINT", "bytes of the frame"),
             Column("extensions", "JSON", "the extensions that it declares: an array of names"),
             Column("findings", "BIGINT", "how many rows `findings` has of it"),
-            Column("message", "JSON", "the message; null where it is no JSON, or not decoded"),
+            Column("message", "JSON", "the message; null if it is not JSON, or not decoded"),
             Column("text", "VARCHAR", "what there is to read instead"),
         ),
     ),

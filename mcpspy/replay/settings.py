@@ -53,7 +53,7 @@ def read(path: str) -> ReplaySettings:
     for name, value in found.items():
         if name not in _KINDS:
             near = get_close_matches(name, _KINDS, n=1) or list(_KINDS)
-            raise ConfigError(f"{path} has {name!r}, which is no setting; there is {', '.join(near)}")
+            raise ConfigError(f"{path} has {name!r}, which is not a setting; the settings are {', '.join(near)}")
         kind, told = _KINDS[name]
         if not isinstance(value, kind) or not all(isinstance(it, str) for it in found.get("ignore", [])):
             raise ConfigError(f"{path}: {name} is {told}")

@@ -69,14 +69,14 @@ def read(path: str, rules: Collection[str] = RULES) -> tuple[Waiver, ...]:
         raise UsageError(f"{path} is not TOML: {error}") from error
     found = content.pop("waiver", [])
     if content or not isinstance(found, list):
-        what = f"has {next(iter(content))!r}" if content else "has a 'waiver' that is no [[waiver]]"
+        what = f"has {next(iter(content))!r}" if content else "has a 'waiver' that is not a [[waiver]]"
         raise UsageError(f"{path} {what}; it holds [[waiver]] tables and nothing else")
     return tuple(_waiver(f"{path}, waiver {number}", entry, rules) for number, entry in enumerate(found, 1))
 
 
 def _waiver(where: str, entry: Any, rules: Collection[str]) -> Waiver:
     if not isinstance(entry, dict):
-        raise UsageError(f"{where} is no table")
+        raise UsageError(f"{where} is not a table")
     known = [field.name for field in fields(Waiver)]
     for name in entry:
         if name not in known:
@@ -103,8 +103,8 @@ def _waiver(where: str, entry: Any, rules: Collection[str]) -> Waiver:
 def no_rule(name: str, rules: Collection[str] = RULES) -> str:
     """A sentence about a rule that does not exist, with the nearest ones."""
     near = get_close_matches(name, rules, n=3, cutoff=0.4)
-    others = "see 'mcpspy rules'" if rules is RULES else f"there are {', '.join(rules)}"
-    hint = f"the nearest: {', '.join(near)}" if near else others
+    others = "'mcpspy rules' lists them" if rules is RULES else f"the rules are {', '.join(rules)}"
+    hint = f"did you mean {', '.join(near)}?" if near else others
     return f"there is no rule {name!r}; {hint}"
 
 

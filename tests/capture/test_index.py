@@ -413,7 +413,7 @@ def test_another_file_under_the_same_name_changes_nothing(grown, tmp_path):
 
 def test_a_file_that_is_no_capture_is_refused(tmp_path):
     (tmp_path / "a").write_bytes(b"hello\n")
-    with pytest.raises(CaptureError, match="does not begin with"):
+    with pytest.raises(CaptureError, match="is not a capture"):
         Index(str(tmp_path / "a"))
     (tmp_path / "a").write_bytes(b'{"mcpspy":2}\n')
     with pytest.raises(NewerFormat):

@@ -63,7 +63,8 @@ def test_what_is_no_capture_is_passed_over(tmp_path):
     assert sorted(found) == ["empty.jsonl", "newer.jsonl", "other.jsonl", "part.jsonl"]
     assert omitted(refused) == (
         "4 files not shown: empty.jsonl is empty: not a capture; newer.jsonl has format 2, written by a later mcpspy; "
-        "this mcpspy reads up to 1: update it; other.jsonl does not begin with a capture's header; and 1 more"
+        "this mcpspy reads up to 1: update it; other.jsonl is not a capture: its first line is not a capture header; "
+        "and 1 more"
     )
     assert omitted({}) == ""
 

@@ -150,8 +150,8 @@ def test_a_file_that_is_none_of_ours_is_named_and_ignored(folder, viewer, conten
 def test_a_symbolic_link_is_refused_by_both(tmp_path, folder, viewer):
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     os.symlink(tmp_path / "elsewhere", folder.path)
-    assert "is no directory" in refusal(folder.path)
-    with pytest.raises(CaptureError, match=r"cannot control this session: .* is no directory"):
+    assert "is not a directory" in refusal(folder.path)
+    with pytest.raises(CaptureError, match=r"cannot control this session: .* is not a directory"):
         viewer.set_gates(GATES)
     assert folder.changed()
     assert len(folder.read()[2]) == 1

@@ -484,7 +484,7 @@ def test_a_capture_is_read_as_often_as_one_likes(tmp_path):
     [
         (b"", "is empty: not a capture"),
         (b'{"mcpspy":1,"id":"9f', "has only part of a header: not a capture"),
-        (b"hello\n", "does not begin with a capture's header"),
+        (b"hello\n", "is not a capture: its first line is not a capture header"),
         (
             b'{"mcpspy":2,"tool":"mcpspy 9.0"}\n',
             "has format 2, written by mcpspy 9.0; this mcpspy reads up to 1: update it",

@@ -29,7 +29,7 @@ def test_the_help_lists_the_names(parser):
     [
         (["--format", "jsn"], "--format cannot be 'jsn'; did you mean 'json'?"),
         (["--format", "x"], "--format cannot be 'x'; it takes text, json"),
-        (["--form", "json"], "unrecognized arguments: --form json; see 'mcpspy x --help'"),
+        (["--form", "json"], "there is no option '--form'; did you mean '--format'? see 'mcpspy x --help'"),
         (["https://me:secret@host/"], "see 'mcpspy x --help'"),
     ],
 )

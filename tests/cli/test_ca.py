@@ -105,7 +105,7 @@ def test_a_key_that_others_can_read_is_a_problem(home):
 def test_before_there_is_one_the_status_says_what_makes_it(tmp_path):
     done = mcpspy(tmp_path, "ca", "status")
     assert done.returncode == 1
-    assert "'mcpspy mitm' or 'mcpspy ca export' makes it" in done.stdout
+    assert "'mcpspy mitm' or 'mcpspy ca export' creates it" in done.stdout
     assert list(tmp_path.iterdir()) == []
 
 

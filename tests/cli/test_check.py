@@ -231,28 +231,31 @@ def test_a_waiver_of_a_rule_that_is_ignored_is_not_stale(tmp_path, check):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["CAPTURE", "--as", "2025-11-26"], "no revision '2025-11-26'; the nearest: 2025-11-25; there are 2024-11-05"),
+        (
+            ["CAPTURE", "--as", "2025-11-26"],
+            "no revision '2025-11-26'; did you mean '2025-11-25'? The revisions are 2024-11-05",
+        ),
         (["CAPTURE", "--format", "jnit"], "--format cannot be 'jnit'; did you mean 'junit'?"),
         (["CAPTURE", "--format", "x"], "--format cannot be 'x'; it takes text, json, junit, sarif, github"),
         (["CAPTURE", "--fail-on", "warn"], "--fail-on cannot be 'warn'; did you mean 'warning'?"),
         (
             ["CAPTURE", "--client", "claude"],
-            "there is no client 'claude'; the nearest: claude-code; there are anthropic-api",
+            "there is no client 'claude'; did you mean 'claude-code'? The clients are anthropic-api",
         ),
         (
             ["CAPTURE", "--client", "all", "--client", "x"],
-            "there is no client 'x'; there are anthropic-api, bedrock-api",
+            "there is no client 'x'; the clients are anthropic-api, bedrock-api",
         ),
-        (["CAPTURE", "--ignore", "tool/args"], "there is no rule 'tool/args'; the nearest: tools/arguments"),
+        (["CAPTURE", "--ignore", "tool/args"], "there is no rule 'tool/args'; did you mean tools/arguments"),
         (["CAPTURE", "--ignore", "tool/*"], "there is no rule 'tool/*'"),
         (["CAPTURE", "--waivers", "none.toml"], "cannot read none.toml: No such file"),
         (["CAPTURE", "--output", "no/such/file"], "cannot write no/such/file: No such file"),
         (["CAPTURE", "--follow", "--format", "json"], "--follow prints text"),
         (["CAPTURE", "CAPTURE", "--follow"], "--follow takes one capture"),
-        (["a.json"], "cannot read a.json: no such file; the nearest: a.jsonl"),
+        (["a.json"], "cannot read a.json: no such file; did you mean a.jsonl?"),
         (["no/such"], "cannot read no/such: no such file"),
         (["empty"], "there is no capture (*.jsonl) in empty"),
-        (["text.jsonl"], "text.jsonl does not begin with a capture's header"),
+        (["text.jsonl"], "text.jsonl is not a capture: its first line is not a capture header"),
         ([], "no captures in "),
     ],
 )
@@ -309,7 +312,7 @@ def test_a_file_that_is_named_and_is_no_capture_is_an_error(tmp_path, check):
     (tmp_path / "log.jsonl").write_bytes(NO_CAPTURES["log.jsonl"])
     status, out, err = check(tmp_path / "a.jsonl", tmp_path / "log.jsonl")
     assert (status, out) == (2, "")
-    assert err == f"mcpspy: {tmp_path / 'log.jsonl'} does not begin with a capture's header\n"
+    assert err == f"mcpspy: {tmp_path / 'log.jsonl'} is not a capture: its first line is not a capture header\n"
 
 
 def test_a_capture_of_several_files_in_a_directory_is_checked_once(tmp_path, check):

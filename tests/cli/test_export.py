@@ -109,7 +109,7 @@ def test_a_filter_chooses_rows_and_a_mistake_in_it_is_pointed_at(made, mcpspy):
     ("arguments", "words"),
     [
         (("--format", "mermad"), "--format cannot be 'mermad'; did you mean 'mermaid'?"),
-        ((), "the following arguments are required: --format"),
+        ((), "export needs --format"),
         (("--format", "csv", "-o", "/nowhere/at/all.csv"), "cannot write /nowhere/at/all.csv: No such file"),
     ],
 )

@@ -117,7 +117,7 @@ def test_without_a_terminal_it_takes_yes(cursor, mcpspy):
     for names in ([], ["weather"]):
         status, out, err = mcpspy("install", "cursor", *names)
         assert (status, cursor.read_text(), "wrap" in out) == (2, TEXT, True)
-        assert "there is no terminal to ask on: nothing was changed; repeat it with --yes" in err
+        assert "there is no terminal to ask on, so nothing was changed; run it again with --yes" in err
 
 
 def test_options_may_stand_anywhere(cursor, mcpspy):

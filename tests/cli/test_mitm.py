@@ -119,7 +119,7 @@ def test_a_port_that_is_taken_is_named_with_its_holder(tmp_path):
         done = mitm(tmp_path, "--allow", "h", "--listen", place)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1, done.stderr
-    assert f"{place} is taken" in done.stderr
+    assert f"{place} is in use" in done.stderr
     assert "--listen" in done.stderr
 
 

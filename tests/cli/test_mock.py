@@ -71,7 +71,7 @@ def test_several_captures_are_one_server(mock):
 def test_a_capture_that_cannot_be_played_is_one_line_and_exit_status_2(mock, tmp_path, monkeypatch, capsys):
     code, out, err = mock(f"< {result(1, 'A')}")
     assert (code, out, len(err)) == (2, [], 1)
-    assert err[0].endswith("holds nothing that a client said: there is no session to play")
+    assert err[0].endswith("has no message of a client: there is nothing to replay")
     monkeypatch.setattr(sys, "argv", ["mcpspy", "mock", str(tmp_path / "none.jsonl")])
     assert cli.main() == 2
     assert "No such file" in capsys.readouterr().err

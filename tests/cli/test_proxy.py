@@ -25,8 +25,8 @@ def proxy(*arguments, cwd=".", env=None):
     ("arguments", "sentence"),
     [
         ((), "proxy needs the URL of a server: mcpspy proxy http://127.0.0.1:8000/mcp"),
-        (("localhost:8000",), "is not the URL of an HTTP server"),
-        (("http://u:p@h/",), "it holds a password"),
+        (("localhost:8000",), "is not a URL, such as"),
+        (("http://u:p@h/",), "has a password"),
         (("--listen", "6278", "http://h/"), "--listen takes HOST:PORT"),
         (("--listen", "h:99999", "http://h/"), "--listen takes HOST:PORT"),
         (("--listen", "192.0.2.1:0", "http://h/"), "cannot listen on 192.0.2.1:0"),
@@ -38,7 +38,7 @@ def proxy(*arguments, cwd=".", env=None):
         (("--ca", "/no/such/file", "https://h/"), "cannot read certificates from /no/such/file"),
         (("--from", "cursr"), "did you mean 'cursor'?"),
         (("--from", "cursor"), "Cursor has no routes; 'mcpspy install cursor' makes them"),
-        (("http://h/", "http://u:p@h/"), "unrecognized arguments: http://«withheld»@h/; see"),
+        (("http://h/", "http://u:p@h/"), "unexpected argument http://«withheld»@h/; see"),
         (("--no-such", "http://h/"), "--no-such"),
     ],
 )
@@ -78,7 +78,7 @@ def test_a_port_that_is_taken_is_not_evaded(tmp_path):
         port = taken.getsockname()[1]
         done = proxy("--listen", f"127.0.0.1:{port}", "--capture-dir", str(tmp_path), "http://127.0.0.1:1/")
     assert done.returncode == 2
-    assert f"127.0.0.1:{port} is taken by " in done.stderr
+    assert f"127.0.0.1:{port} is in use by " in done.stderr
     assert "--listen" in done.stderr
     assert list(tmp_path.iterdir()) == []
 

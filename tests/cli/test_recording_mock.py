@@ -187,7 +187,7 @@ def refusal(monkeypatch, capsys):
         (["--record-missing"], "--record-missing needs the command of the server: mcpspy mock CAPTURE"),
         (["--record-missing", "--"], "--record-missing needs the command"),
         (["--", "true"], "what follows '--' is the command of a server that records"),
-        (["--record-missing", "--", "no-such-command"], "no-such-command is no command that can be run"),
+        (["--record-missing", "--", "no-such-command"], "no-such-command is not a command that can be run"),
         (["second.jsonl", "--record-missing", "--", "true"], "adds to one capture: give one"),
         (["--listen", "127.0.0.1:0", "--record-missing", "--", "true"], "leave out --listen"),
         (["--gate", "x.toml", "--record-missing", "--", "true"], "leave out --gate"),
@@ -207,7 +207,7 @@ def test_captures_that_nothing_can_be_added_to_are_refused(refusal, path, tmp_pa
     assert "one of several files" in refusal(capture(tmp_path / "p.jsonl", RECORDED, continues=before), *record_missing)
     assert "there is no directory" in refusal(tmp_path / "none" / "c.jsonl", *record_missing)
     (tmp_path / "text").write_text("x\n")
-    assert "does not begin with a capture's header" in refusal(tmp_path / "text", *record_missing)
+    assert "is not a capture: its first line is not a capture header" in refusal(tmp_path / "text", *record_missing)
     for unwritable in (path, str(tmp_path)):
         allowed = lambda name, _mode, unwritable=unwritable: str(name) != unwritable  # noqa: E731 (root may write all)
         monkeypatch.setattr(os, "access", allowed)

@@ -36,7 +36,7 @@ def test_a_rule_is_explained(rules):
 def test_a_wrong_name_answers_with_the_nearest(rules):
     status, out, err = rules("tools/argument")
     assert (status, out) == (2, "")
-    assert "there is no rule 'tools/argument'; the nearest: tools/arguments" in err
+    assert "there is no rule 'tools/argument'; did you mean tools/arguments" in err
 
 
 def test_a_rule_is_explained_by_the_id_that_it_had_before(rules, monkeypatch):

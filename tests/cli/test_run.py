@@ -78,7 +78,7 @@ def test_certificates_that_are_not_taken_over_are_told_of(home, place, tmp_path)
     environ = {"SSL_CERT_FILE": "/no/such/file", "REQUESTS_CA_BUNDLE": str(tmp_path)}
     done = run(home, "--proxy", place, "--", sys.executable, "-c", SHOW, environ=environ)
     assert [line.split(" ")[1] for line in done.stderr.splitlines()] == ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"]
-    assert "/no/such/file is no file of certificates" in done.stderr
+    assert "/no/such/file is not a file of certificates" in done.stderr
     bundle = json.loads(done.stdout)[0]["SSL_CERT_FILE"]
     assert set(certificates(bundle)) >= set(certificates(ssl_file())), "what this machine trusts stays trusted"
 
@@ -101,7 +101,7 @@ def test_it_becomes_the_client(home, place):
         (("--proxy", "h:99999", "--", "true"), "--proxy takes HOST:PORT"),
         (("--proxy", "ä..b:1", "--", "true"), "nothing listens on ä..b:1"),
         (("--proxy", "{place}", "curl", "-sS"), "put '--' before the client's command: mcpspy run -- curl ..."),
-        (("--no-such", "--", "true"), "unrecognized arguments: --no-such"),
+        (("--no-such", "--", "true"), "there is no option '--no-such'"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(home, place, arguments, sentence):
@@ -123,7 +123,7 @@ def test_without_a_proxy_it_does_not_start_the_client(home):
 def test_without_an_authority_it_does_not_start_the_client(tmp_path, place):
     done = run(tmp_path, "--proxy", place, "--", "echo", "started")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "'mcpspy mitm' makes it" in done.stderr
+    assert "start 'mcpspy mitm', which creates it" in done.stderr
 
 
 def test_an_authority_that_is_damaged_does_not_start_the_client(home, place):

@@ -120,12 +120,12 @@ def test_a_damaged_capture_is_scrubbed_as_far_as_it_goes(tmp_path, scrub):
 
 
 MISTAKES = [
-    ((), "the following arguments are required: CAPTURE"),
+    ((), "scrub needs CAPTURE"),
     (("a.jsonl",), "scrub needs -o FILE"),
     (("a.jsonl", "a.jsonl", "-o", "x"), "scrub takes one capture"),
     ((".", "-o", "x", "--yes"), "is a directory; scrub takes one capture"),
-    (("b.jsonl", "-o", "x", "--yes"), "no such file; the nearest: a.jsonl"),
-    (("text", "-o", "x", "--yes"), "does not begin with a capture's header"),
+    (("b.jsonl", "-o", "x", "--yes"), "no such file; did you mean a.jsonl?"),
+    (("text", "-o", "x", "--yes"), "is not a capture: its first line is not a capture header"),
     (("a.jsonl", "-o", ".", "--yes"), "exists; --force replaces it"),
     (("a.jsonl", "-o", ".", "--yes", "--force"), "is a directory"),
     (("a.jsonl", "-o", "no/x", "--yes"), "cannot write no/x"),
@@ -136,7 +136,7 @@ MISTAKES = [
     (("a.jsonl", "--check", "--format", "junit"), "--format cannot be 'junit'"),
     (("a.jsonl", "--check", "--output", "a.jsonl"), "is the file a.jsonl that is read here"),
     (("a.jsonl", "--check", "--waivers", "none"), "cannot read none"),
-    (("text", "--check"), "does not begin with a capture's header"),
+    (("text", "--check"), "is not a capture: its first line is not a capture header"),
 ]
 
 

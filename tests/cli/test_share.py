@@ -160,7 +160,9 @@ def test_options_that_do_not_go_together_are_refused(mcpspy, path, options, told
 
 def test_what_is_no_capture_is_refused(mcpspy, home):
     (home / "x.txt").write_text("hello\n")
-    assert "does not begin with a capture's header" in mcpspy("share", str(home / "x.txt"), "--yes")[2]
+    assert (
+        "is not a capture: its first line is not a capture header" in mcpspy("share", str(home / "x.txt"), "--yes")[2]
+    )
     assert "is a directory; share takes one capture" in mcpspy("share", str(home), "--yes")[2]
     assert "no such file" in mcpspy("share", str(home / "y.jsonl"), "--yes")[2]
 

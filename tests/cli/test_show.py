@@ -286,8 +286,8 @@ def test_a_live_capture_was_not_killed(tmp_path, show):
     [
         (b"", "is empty"),
         (HEADER[:40], "has only part of a header"),
-        (b"hello\n", "does not begin with a capture's header"),
-        (b"\x89PNG\r\n\x1a\n\0", "does not begin with a capture's header"),
+        (b"hello\n", "is not a capture: its first line is not a capture header"),
+        (b"\x89PNG\r\n\x1a\n\0", "is not a capture: its first line is not a capture header"),
         (b'{"mcpspy":2,"tool":"mcpspy 9.0"}\n', "has format 2, written by mcpspy 9.0"),
         (None, "Is a directory; 'mcpspy ls "),
     ],

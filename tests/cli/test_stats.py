@@ -111,5 +111,5 @@ def test_names_that_peers_make_up_are_printed_on_one_line(tmp_path, mcpspy):
 def test_a_file_that_is_no_capture_is_one_clear_line(tmp_path, mcpspy):
     (tmp_path / "x.jsonl").write_text("{}\n")
     assert mcpspy("stats", str(tmp_path / "x.jsonl")) == (
-        2, "", f"mcpspy: {tmp_path}/x.jsonl does not begin with a capture's header\n",
+        2, "", f"mcpspy: {tmp_path}/x.jsonl is not a capture: its first line is not a capture header\n",
     )  # fmt: skip

@@ -21,7 +21,7 @@ def test_a_directory_without_a_capture_is_refused(tmp_path):
 
 def test_a_name_that_is_not_there_has_the_nearest_one(tmp_path):
     path = capture(str(tmp_path / "weather.jsonl"), "> 1 ping")
-    with pytest.raises(CaptureError, match=f"the nearest: {path}"):
+    with pytest.raises(CaptureError, match=f"did you mean {path}"):
         existing_path(str(tmp_path / "wether.jsonl"))
 
 
@@ -51,7 +51,7 @@ def test_the_newest_capture_is_the_one_that_started_last(folder, capsys):
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("hello\n", "c.jsonl does not begin with a capture's header"),
+        ("hello\n", "c.jsonl is not a capture: its first line is not a capture header"),
         ('{"mcpspy":9,"tool":"mcpspy 9.0"}\n', "c.jsonl has format 9, written by mcpspy 9.0"),
     ],
 )
@@ -88,5 +88,5 @@ def test_without_captures_it_says_how_to_record_one(tmp_path, monkeypatch, made)
 def test_without_any_capture_that_can_be_read_it_names_what_is_there(tmp_path, monkeypatch):
     monkeypatch.setenv("MCPSPY_CAPTURE_DIR", str(tmp_path))
     (tmp_path / "c.jsonl").write_text("hello\n")
-    with pytest.raises(CaptureError, match=r"1 file not shown: c.jsonl does not begin"):
+    with pytest.raises(CaptureError, match=r"1 file not shown: c.jsonl is not a capture"):
         newest_capture()

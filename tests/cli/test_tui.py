@@ -65,7 +65,7 @@ def test_a_path_that_does_not_exist_is_one_line_and_exit_code_2(tmp_path, tui, o
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"hello\n", "does not begin with a capture's header"),
+        (b"hello\n", "is not a capture: its first line is not a capture header"),
         (b"", "is empty: not a capture"),
         (
             b'{"mcpspy":2,"tool":"mcpspy 9.0"}\n',

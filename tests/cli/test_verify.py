@@ -91,7 +91,7 @@ ENDED = "the server ended before it answered initialize; it exited with status 4
     [
         ([], "give the server's command after '--', or --url URL"),
         (["--url", "http://127.0.0.1:1/", "--", "x"], "give the server's command after '--', or --url URL"),
-        (["--url", "ftp://x"], "'ftp://x' is no URL of a server; one looks like http://127.0.0.1:8000/mcp"),
+        (["--url", "ftp://x"], "'ftp://x' is not a URL of a server, such as http://127.0.0.1:8000/mcp"),
         (["--url", "http://127.0.0.1:1/mcp"], "cannot reach http://127.0.0.1:1/mcp: Connection refused"),
         (["--header", "a: b", "--", "x"], "--header belongs to --url: a command has no HTTP headers"),
         (["--timeout", "soon", "--", "x"], "--timeout takes seconds, such as 30, not 'soon'"),
@@ -103,7 +103,7 @@ ENDED = "the server ended before it answered initialize; it exited with status 4
         (["--", "/etc/passwd"], "cannot start '/etc/passwd': Permission denied"),
         ([*SMALL, "exits"], ENDED),
         (["--timeout", "0.1", *SMALL, "hangs"], "no answer to initialize within 0.1 s"),
-        (["--call", "wirte", *SMALL], "--call: there is no tool 'wirte'; the nearest: write"),
+        (["--call", "wirte", *SMALL], "--call: there is no tool 'wirte'; did you mean write"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_one_line(verify, arguments, sentence):

@@ -48,7 +48,7 @@ def test_what_stands_for_more_than_its_own_text_is_fixed(text, fixed):
 def test_what_is_no_value_is_its_text_and_fixed(value):
     node = read(f"v: {value}\nw: 1").value["v"].node
     assert isinstance(node.value, str)
-    assert node.fixed.startswith("is no value: ")
+    assert node.fixed.startswith("is not a value: ")
 
 
 def test_aliases_of_aliases_are_not_expanded():

@@ -179,9 +179,9 @@ def test_a_dropped_header_is_not_sent_and_an_empty_one_is():
     ("change", "why"),
     [
         ({"opened": None}, "came over http, not in an HTTP request"),
-        ({"header": web("file:///etc/passwd")}, "no URL that a command line can ask for"),
-        ({"opened": opened(target="/a b")}, "no URL that a command line can ask for"),
-        ({"row": row(CALL, raw=b"\xff\xfe")}, "is no text"),
+        ({"header": web("file:///etc/passwd")}, "not a URL that a command line can request"),
+        ({"opened": opened(target="/a b")}, "not a URL that a command line can request"),
+        ({"row": row(CALL, raw=b"\xff\xfe")}, "is not text"),
         ({"row": row(CALL, raw=b'{"id":1,"method":"' + b"x" * 200_000 + b'"}')}, "too large for a command line"),
         ({"row": row(CALL, "server")}, "sent by the server"),
     ],
@@ -331,8 +331,8 @@ def test_numbers_that_python_has_no_literal_for():
         ),
         ({"id": 1, "method": "tools/call", "params": []}, "client", "are not those of"),
         ({"id": 1, "method": "tasks/\x1b"}, "client", r"no call for tasks/\\e"),
-        ({"method": "notifications/initialized"}, "client", "no request of a client"),
-        ({"id": 1, "method": "roots/list"}, "server", "no request of a client"),
+        ({"method": "notifications/initialized"}, "client", "not a request of a client"),
+        ({"id": 1, "method": "roots/list"}, "server", "not a request of a client"),
         (
             CALL | {"params": {"name": "a", "arguments": json.loads("[" * 300 + "]" * 300)}},
             "client",

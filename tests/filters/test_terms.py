@@ -138,14 +138,14 @@ def test_a_session_is_named_by_its_id(text, session, wanted):
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("kind:reqest", "'reqest' at column 6 is no kind; did you mean request?"),
-        ("from:nobody", "'nobody' at column 6 is no from; there are client, server, mcpspy"),
-        ("revision:2025-06-19", "'2025-06-19' at column 10 is no revision; did you mean 2025-06-18?"),
-        ("rule:shema", "'shema' at column 6 is no rule; did you mean schema?"),
+        ("kind:reqest", "'reqest' at column 6 is not a valid kind; did you mean request?"),
+        ("from:nobody", "'nobody' at column 6 is not a valid from; there are client, server, mcpspy"),
+        ("revision:2025-06-19", "'2025-06-19' at column 10 is not a valid revision; did you mean 2025-06-18?"),
+        ("rule:shema", "'shema' at column 6 is not a valid rule; did you mean schema?"),
         ("rule:pairing/unanswerd", "did you mean pairing/unanswered?"),
-        ("rule:zzz/zzz", "is no rule; there are lifecycle, framing, "),
-        ("severity:>=warn", "'>=warn' at column 10 is no severity; did you mean warning?"),
-        ("latency:200", "'200' at column 9 is no latency; the units are us, ms, s"),
+        ("rule:zzz/zzz", "is not a valid rule; there are lifecycle, framing, "),
+        ("severity:>=warn", "'>=warn' at column 10 is not a valid severity; did you mean warning?"),
+        ("latency:200", "'200' at column 9 is not a valid latency; the units are us, ms, s"),
         ("latency:>ms", "it takes a number and a unit: us, ms, s"),
         ("latency:100ms..", "it takes a number and a unit: us, ms, s"),
         ("latency:1m", "the units are us, ms, s"),
@@ -159,8 +159,8 @@ def test_a_session_is_named_by_its_id(text, session, wanted):
         (f"latency:1.{'0' * 10}s", "that is too exact: 9 digits behind the point are the most"),
         ("time:yesterday", "it takes seconds since the start, a time of day (19:15:02) or a date (2026-11-20T19:15)"),
         ("time:>", "it takes seconds"),
-        ("time:2026-13-01", "is no time; it takes seconds since the start"),
-        ("time:25:00", "is no time; it takes seconds since the start"),
+        ("time:2026-13-01", "is not a valid time; it takes seconds since the start"),
+        ("time:25:00", "is not a valid time; it takes seconds since the start"),
     ],
 )
 def test_a_value_that_means_nothing_says_what_would(text, hint):

@@ -29,4 +29,4 @@ def test_what_no_capture_can_hold_is_a_fault():
         value = [value]
     assert fault_of(value) is None
     assert fault_of([value]) == "values are nested in more than 250 levels"
-    assert fault_of({"a": {"b": "\ud800"}}) == fault_of({"\ud800": 1}) == "half a surrogate pair is no text"
+    assert fault_of({"a": {"b": "\ud800"}}) == fault_of({"\ud800": 1}) == "half a surrogate pair is not text"

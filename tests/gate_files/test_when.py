@@ -56,7 +56,7 @@ MISTAKES = [
     ("kind:stderr", 1, "kind:stderr never passes a gate; kind is request, notification, result or error"),
     ("kind:request,gap", 1, "kind:gap never passes a gate; kind is request, notification, result or error"),
     ("a from:mcpspy", 3, "from:mcpspy never passes a gate; from is client or server"),
-    ("kind:reqest", 6, "'reqest' is no kind; did you mean request?"),
+    ("kind:reqest", 6, "'reqest' is not a valid kind; did you mean request?"),
     ("id:007", 1, '007 is not a number in JSON; for an id that is a text write id:"007"'),
     ("size:5..1", 1, "no frame has size:5..1; the least comes first, as in 1kb..2kb"),
     ("size:<0", 1, "no frame has size:<0; the least comes first, as in 1kb..2kb"),

@@ -87,5 +87,5 @@ def test_a_time_of_other_days_is_none(bad):
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -1.0, 0])
 def test_a_number_that_is_no_time_is_refused(bad):
-    with pytest.raises(ValueError, match="is no time"):
+    with pytest.raises(ValueError, match="is not a time"):
         epoch(bad)

@@ -69,11 +69,20 @@ def test_white_space_that_a_mail_program_put_in_changes_nothing(tmp_path, sessio
         (lambda content: content.replace(b"H4sI", b"H4sJ"), "the capture in it is damaged"),
         (lambda _: page(b""), "the capture in it is cut off"),
         (lambda _: page(b"!!!!"), "the capture in it is damaged"),
-        (lambda _: page(packed(b"hello\n")), "the capture in it does not begin with a capture's header"),
+        (
+            lambda _: page(packed(b"hello\n")),
+            "the capture in it is not a capture: its first line is not a capture header",
+        ),
         (lambda _: page(packed(b'{"mcpspy":99,"tool":"mcpspy 9"}\n')), "the capture in it has format 99"),
-        (lambda _: page(packed(b'{"mcpspy":1}\n')), "the capture in it does not begin with a capture's header"),
-        (lambda _: page(packed(b"x" * 3_000_000)), "the capture in it does not begin with a capture's header"),
-        (lambda _: page(packed(b"")), "the capture in it does not begin with a capture's header"),
+        (
+            lambda _: page(packed(b'{"mcpspy":1}\n')),
+            "the capture in it is not a capture: its first line is not a capture header",
+        ),
+        (
+            lambda _: page(packed(b"x" * 3_000_000)),
+            "the capture in it is not a capture: its first line is not a capture header",
+        ),
+        (lambda _: page(packed(b"")), "the capture in it is not a capture: its first line is not a capture header"),
     ],
 )
 def test_a_damaged_page_is_one_fault_and_leaves_no_file(tmp_path, session, change, fault):

@@ -41,9 +41,9 @@ def test_what_is_no_place_is_told_with_an_example(text):
 def test_a_port_is_taken_by_one():
     with bound("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
-        with pytest.raises(UsageError, match=f"127.0.0.1:{port} is taken.*: end that, or choose another port"):
+        with pytest.raises(UsageError, match=f"127.0.0.1:{port} is in use.*: end it, or choose another port"):
             bound("127.0.0.1", port)
-        with pytest.raises(UsageError, match=r"end that, or choose another port with --web$"):
+        with pytest.raises(UsageError, match=r"end it, or choose another port with --web$"):
             bound("127.0.0.1", port, "--web")
 
 

@@ -52,15 +52,15 @@ def test_a_file_of_waivers_is_read(tmp_path):
     [
         ("[[waiver]", "is not TOML: "),
         ("rules = []", "has 'rules'; it holds [[waiver]] tables and nothing else"),
-        ("waiver = 5", "has a 'waiver' that is no [[waiver]]"),
-        ("waiver = [5]", "waiver 1 is no table"),
+        ("waiver = 5", "has a 'waiver' that is not a [[waiver]]"),
+        ("waiver = [5]", "waiver 1 is not a table"),
         ('[[waiver]]\nrule="tools/arguments"\ncapture="*"', "waiver 1 lacks 'reason'"),
         ('[[waiver]]\nrule="tools/arguments"\ncapture="*"\nreason=""', "waiver 1 lacks 'reason'"),
         ('[[waiver]]\ncapture="*"\nreason="x"', "waiver 1 lacks 'rule'"),
         ('[[waiver]]\nrule="tools/arguments"\nreason="x"', "waiver 1 lacks 'capture'"),
         (
             '[[waiver]]\nrule="tool/argument"\ncapture="*"\nreason="x"',
-            "waiver 1: there is no rule 'tool/argument'; the nearest: tools/arguments",
+            "waiver 1: there is no rule 'tool/argument'; did you mean tools/arguments",
         ),
         (
             '[[waiver]]\nrule="tools/arguments"\ncapture="*"\nreason="x"\nreasons="y"',

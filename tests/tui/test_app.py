@@ -142,7 +142,7 @@ def test_several_captures_are_a_list():
 
 def test_what_is_no_capture_is_refused_before_the_screen_is_taken(tmp_path):
     (tmp_path / "a").write_bytes(b"hello\n")
-    with pytest.raises(CaptureError, match="does not begin with a capture's header"):
+    with pytest.raises(CaptureError, match="is not a capture: its first line is not a capture header"):
         Spy([str(tmp_path / "a")])
 
 

@@ -198,7 +198,7 @@ def _kinds(transcript: Transcript) -> Counter[str]:
             if isinstance(body, Request | Notification):
                 found[printable(body.method, 60)] += body.method != LOG
             else:
-                found["what is no request or notification"] += 1
+                found["messages that are not requests or notifications"] += 1
     return found
 
 

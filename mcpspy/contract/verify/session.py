@@ -327,7 +327,9 @@ def _known(calls: Collection[str], tools: Mapping[str, Any], none: str) -> None:
     for name in calls:
         if name not in tools and name != EVERY:
             near = get_close_matches(name, tools, n=1)
-            hint = f"the nearest: {near[0]}" if near else f"there are {', '.join([*tools][:10])}" if tools else none
+            hint = (
+                f"did you mean {near[0]}?" if near else f"the tools are {', '.join([*tools][:10])}" if tools else none
+            )
             raise UsageError(f"--call: there is no tool {name!r}; {hint}")
 
 

@@ -109,7 +109,7 @@ class ForwardedRequest:
             self.route.guarded = True
             self.relay.say(f"{refusal}; refused here, so whether the server refuses it does not show")
         if refusal or not request.raw_path.startswith(("/", "*")):
-            status, why = (403, refusal) if refusal else (400, "this URL takes the place of a server's: it is no proxy")
+            status, why = (403, refusal) if refusal else (400, "this is the URL of a server, not of a forward proxy")
             await self._refuse(Head(b""), status, why or "")
             return
         head, gate = self.known.head, self.route.gate

@@ -265,7 +265,7 @@ class GatedChannel:
     def _released(self, held: int, how: str, message: bytes | None) -> list[GatedFrame]:
         """What goes now that somebody has decided on a held frame; nothing where that cannot be carried out."""
         if how == "answered" and self._reply is None:
-            self._say(f"frame {held} is no request that can be answered over HTTP; it is held on")
+            self._say(f"frame {held} is not a request that can be answered over HTTP; it stays held")
             return []
         try:
             return self._order.release(held, how, message)

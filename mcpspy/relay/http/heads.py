@@ -40,8 +40,12 @@ class Address:
         """Raises UsageError for what is no http or https URL."""
         origin = origin_of(url)
         if origin is None or "@" in urlsplit(url).netloc:
-            why = "it holds a password: let the client send it" if origin else "such as http://127.0.0.1:8000/mcp"
-            raise UsageError(f"{shown(url)!r} is not the URL of an HTTP server that can be relayed to; {why}")
+            why = (
+                "has a password: let the client send it"
+                if origin
+                else "is not a URL, such as http://127.0.0.1:8000/mcp"
+            )
+            raise UsageError(f"{shown(url)!r} {why}")
         self.prefix = prefix
         self.preserve_host = preserve_host
         self.origin: Origin = origin

@@ -65,7 +65,7 @@ class OwnRequests:
         messages = read(frame, "body")
         request = messages[0] if len(messages) == 1 else None
         if request is None or request.id is None or request.kind != "request" or not request.id[1].startswith(OWN_ID):
-            self._say(f"a viewer's frame is no request whose id begins with {OWN_ID}; it is not sent")
+            self._say(f"a viewer's frame is not a request whose id begins with {OWN_ID}; it is not sent")
             return
         way = self._ways.get(session) if session is not None else next(reversed(self._ways.values()), None)
         if way is None:

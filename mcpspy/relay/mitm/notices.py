@@ -81,5 +81,5 @@ def no_listening(host: str, port: int, mode: str, error: Exception) -> str:
     if error.errno == errno.EADDRINUSE:
         who = holder(port)
         by = f" by {' '.join(who.words[:1])} (pid {who.pid})" if who else ""
-        return f"{place} is taken{by}: end that, or choose another port with --listen"
+        return f"{place} is in use{by}: end it, or choose another port with --listen"
     return f"cannot listen on {place}: {error.strerror or error}"

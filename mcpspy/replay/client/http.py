@@ -297,7 +297,7 @@ def reach(url: str) -> None:
     except ValueError:
         there, port = urlsplit(""), 0
     if there.scheme not in ("http", "https") or not there.hostname:
-        raise UsageError(f"{shown(url)!r} is no URL of a server; one looks like http://127.0.0.1:8000/mcp")
+        raise UsageError(f"{shown(url)!r} is not a URL of a server, such as http://127.0.0.1:8000/mcp")
     try:
         with socket.create_connection((there.hostname, port), _REACH):
             pass

@@ -53,7 +53,7 @@ class Ignored:
         if not method and not steps:
             raise UsageError(f"{text!r} names nothing to ignore; a pointer looks like /result/content/0/text")
         if method.split("/")[0] in ("result", "error", "params"):
-            raise UsageError(f"{text!r} is no method; a JSON Pointer begins with a slash: '/{method}'")
+            raise UsageError(f"{text!r} is not a method; a JSON Pointer begins with a slash: '/{method}'")
         path = steps_of(f"/{steps}") if steps else ()
         return cls(method or "*", name.strip() or "*", path)
 

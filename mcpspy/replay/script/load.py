@@ -26,7 +26,7 @@ def load(path: str, say: Callable[[str], None], *, forwarded: bool = False) -> S
         raise CaptureError(f"{path} is still being recorded: end its session first")
     script = script_of(path, forwarded=forwarded)
     if not any(message.sender == "client" for message in script.messages):
-        raise CaptureError(f"{path} holds nothing that a client said: there is no session to play")
+        raise CaptureError(f"{path} has no message of a client: there is nothing to replay")
     if script.lost:
         raise CaptureError(f"{path} is cut in mid-session ({script.lost}): record it again")
     if not script.complete:

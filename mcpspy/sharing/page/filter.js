@@ -149,7 +149,7 @@ class FilterParser {
     const quoted = this.match(QUOTED);
     const match = quoted || this.match(key ? WORD_OF_KEY : WORD);
     if (!match) {
-      throw this.wrong(this.text.startsWith('"', start) ? "a quote is not closed" : `${key} has no value`, start);
+      throw this.wrong(this.text.startsWith('"', start) ? "a quote is not closed" : `${key} needs a value`, start);
     }
     this.at += match[0].length;
     const text = quoted ? match[1].replace(/\\(["\\])/g, "$1") : match[0];
@@ -160,7 +160,8 @@ class FilterParser {
     } catch (wrong) {
       if (!(wrong instanceof RangeError)) throw wrong;
       const column = this.column(start);
-      throw new FilterMistake(`${quotedText(text)} at column ${column} is no ${key}; ${wrong.message}`, column);
+      const place = `${quotedText(text)} at column ${column}`;
+      throw new FilterMistake(`${place} is not a valid ${key}; ${wrong.message}`, column);
     }
   }
 

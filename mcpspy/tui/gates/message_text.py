@@ -78,7 +78,7 @@ def _decoded(text: str) -> Any:
 
 
 def _refuse(word: str) -> None:
-    raise ValueError(f"{word} is no value of JSON")
+    raise ValueError(f"{word} is not a JSON value")
 
 
 def own_id() -> str:

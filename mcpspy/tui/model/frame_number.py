@@ -41,5 +41,5 @@ def destination(session: OpenCapture | Merged, selected: int, number: str) -> De
     shown = session.number(own, line) if isinstance(session, Merged) else line
     if not shown:
         raise UsageError(f"#{line} is not in its place yet")
-    says = f"#{n} is no row of {printable(own.header.name, 40)}; #{line} is next to it" if there is None else ""
+    says = f"#{n} is not a row of {printable(own.header.name, 40)}; #{line} is next to it" if there is None else ""
     return Destination(shown, says)

@@ -167,7 +167,7 @@ def test_a_capture_gives_what_only_reads(script, calls, called):
 
 
 def test_a_tool_that_the_capture_does_not_call(script):
-    with pytest.raises(UsageError, match="there is no tool 'wirte'; the nearest: write"):
+    with pytest.raises(UsageError, match="there is no tool 'wirte'; did you mean write"):
         recorded(script, ["wirte"])
 
 

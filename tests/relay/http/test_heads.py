@@ -43,7 +43,7 @@ def test_an_address_is_an_authority_and_a_target(url, authority, target):
 
 @pytest.mark.parametrize("url", ["", "h:80", "ftp://h/", "/mcp", "http://", "http://h:99999/", "http://u:p@h/"])
 def test_what_is_no_url_of_a_server_is_a_mistake(url):
-    with pytest.raises(UsageError, match="is not the URL of an HTTP server"):
+    with pytest.raises(UsageError, match="is not a URL, such as"):
         Address(url)
 
 

@@ -199,7 +199,7 @@ def test_a_port_where_nobody_listens_is_said(tmp_path):
 
 
 def test_a_password_in_a_url_is_not_said(tmp_path):
-    with pytest.raises(UsageError, match="is no URL of a server") as raised:
+    with pytest.raises(UsageError, match="is not a URL of a server") as raised:
         WebLink("ftp://me:hunter2@a/b", (), "weather", str(tmp_path / "new.jsonl"), 0)
     assert "hunter2" not in str(raised.value)
 
@@ -212,7 +212,7 @@ def test_what_is_no_header_is_said(header):
 
 @pytest.mark.parametrize("url", ["weather", "ftp://a/b", "http:///mcp", "http://[/"])
 def test_what_is_no_url_is_said(tmp_path, url):
-    with pytest.raises(UsageError, match="is no URL of a server"):
+    with pytest.raises(UsageError, match="is not a URL of a server"):
         WebLink(url, (), "weather", str(tmp_path / "new.jsonl"), 0)
 
 

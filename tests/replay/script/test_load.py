@@ -19,7 +19,7 @@ def test_a_whole_session_is_loaded_without_a_word(tmp_path):
 
 
 def test_a_capture_without_a_client_cannot_be_played(tmp_path):
-    with pytest.raises(CaptureError, match="holds nothing that a client said: there is no session to play"):
+    with pytest.raises(CaptureError, match="has no message of a client: there is nothing to replay"):
         load(capture(tmp_path / "c.jsonl", f"< {result(1, 'A')}\n! aside"), pytest.fail)
 
 

@@ -12,7 +12,7 @@ def test_long_values_are_shown_from_a_little_before_they_part():
 
 
 def test_the_subject_is_method_and_name():
-    assert (subject(CHANGED), subject(EXTRA)) == ("tools/call read", "a line that is no message")
+    assert (subject(CHANGED), subject(EXTRA)) == ("tools/call read", "a line that is not a message")
 
 
 def test_every_outcome_has_a_total():

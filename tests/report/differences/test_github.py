@@ -10,5 +10,5 @@ def test_github_gets_one_command_for_each_difference():
     )
     assert (
         lines[2]
-        == '::error file=a%2Cb%3Ac.jsonl,title=a line that is no message%3A extra::recorded nothing, observed "oops"'
+        == '::error file=a%2Cb%3Ac.jsonl,title=a line that is not a message%3A extra::recorded nothing, observed "oops"'
     )

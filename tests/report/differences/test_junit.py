@@ -17,6 +17,6 @@ def test_junit_has_a_case_for_each():
         ("tools/call write #7", ["skipped"]),
         ("tools/call read #9", ["failure"]),
         ("ping #11", ["failure"]),
-        ("a line that is no message", ["failure"]),
+        ("a line that is not a message", ["failure"]),
     ]
     assert "/result/a~1b/0" in suite[2][0].text

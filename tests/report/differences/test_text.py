@@ -14,7 +14,7 @@ def test_people_read_what_differs_and_what_was_left_out():
         "    (the whole message)",
         '      recorded  {"result":{}}',
         "      observed  nothing",
-        "✗ a line that is no message: extra",
+        "✗ a line that is not a message: extra",
         "    (the whole message)",
         "      recorded  nothing",
         '      observed  "oops"',

@@ -75,7 +75,7 @@ def test_json_has_no_mistake(text):
         ('{\n  "a":1,\n}', "at line 3, column 1"),
         ('{"a" 1}', "at line 1, column 6"),
         ("", "at line 1, column 1"),
-        ('{"a":NaN}', "NaN is no value of JSON"),
+        ('{"a":NaN}', "NaN is not a JSON value"),
         ("[" * 100_000, "nested too deeply"),
     ],
 )

@@ -33,8 +33,8 @@ def opened():
     [
         ("6", 6, ""),
         ("#5", 5, ""),
-        ("1", 5, "#1 is no row of weather; #5 is next to it"),
-        ("999999999", 7, "#999999999 is no row of weather; #7 is next to it"),
+        ("1", 5, "#1 is not a row of weather; #5 is next to it"),
+        ("999999999", 7, "#999999999 is not a row of weather; #7 is next to it"),
         ("٦", 6, ""),
     ],
 )
@@ -57,7 +57,7 @@ def test_in_a_merge_it_is_that_of_the_session_of_the_selected_row(tmp_path, open
         for line in own.index.rows:
             found, _ = merged.of(destination(merged, n, str(line)).n - 1)
             assert found is own
-    assert destination(merged, 1, "3").says == f"#3 is no row of {merged.of(0)[0].header.name}; #5 is next to it"
+    assert destination(merged, 1, "3").says == f"#3 is not a row of {merged.of(0)[0].header.name}; #5 is next to it"
 
 
 def test_where_nothing_was_said_there_is_nowhere_to_go(tmp_path):

@@ -341,8 +341,8 @@ def test_every_view_of_every_golden_capture_is_reached_from_the_merge_and_left_f
         ("", "6", "a#6", ""),
         ("j", "6", "b#6", ""),
         ("G", "#5", "b#5", ""),
-        ("", "goto 3", "a#5", "#3 is no row of a; #5 is next to it"),
-        ("j", "99", "b#7", "#99 is no row of b; #7 is next to it"),
+        ("", "goto 3", "a#5", "#3 is not a row of a; #5 is next to it"),
+        ("j", "99", "b#7", "#99 is not a row of b; #7 is next to it"),
         ("/kind:end\r", "7", "a#7", "the filter hid #7: it is taken off"),
     ],
 )
