@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         say(f"{options.output} is up to date")
         return 0
     lock_file.write(options.output, new)
-    say(f"{options.output} holds {plural(len(new), 'server')}")
+    say(f"{options.output} has {plural(len(new), 'server')}")
     return 0
 
 

@@ -82,7 +82,7 @@ def _confirmed(file: str) -> bool:
 def _table(replaced: Sequence[Replaced], leftovers: Sequence[Leftover]) -> Iterator[str]:
     """What is replaced and what is left, for the user to look at."""
     if not replaced:
-        yield "nothing to replace was found"
+        yield "found nothing to replace"
     else:
         rows = [(it.kind, it.label, f"{it.count:,}", f"#{it.first}") for it in replaced[:_SHOWN]]
         yield from _columns(("replaced", "by", "times", "first"), rows)

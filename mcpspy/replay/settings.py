@@ -52,8 +52,9 @@ def read(path: str) -> ReplaySettings:
         raise ConfigError(f"cannot read {path}: {error}") from error
     for name, value in found.items():
         if name not in _KINDS:
-            near = get_close_matches(name, _KINDS, n=1) or list(_KINDS)
-            raise ConfigError(f"{path} has {name!r}, which is not a setting; the settings are {', '.join(near)}")
+            near = get_close_matches(name, _KINDS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the settings are {', '.join(_KINDS)}"
+            raise ConfigError(f"{path} has {name!r}, which is not a setting; {hint}")
         kind, told = _KINDS[name]
         if not isinstance(value, kind) or not all(isinstance(it, str) for it in found.get("ignore", [])):
             raise ConfigError(f"{path}: {name} is {told}")

@@ -103,7 +103,7 @@ def as_text(report: Changes) -> str:
     lines += [f"· {latency_text(latency)}" for latency in report.latencies if latency.notable]
     breaking = sum(bool(change.breaking) for change in report.changes)
     told = [f"{number:,} {outcome}" for outcome, number in totals(report.compared).items() if number]
-    offered = f"{plural(len(report.changes), 'change')} in what is offered, {breaking} breaking"
+    offered = f"{plural(len(report.changes), 'change')} in listings, {breaking} breaking"
     return "\n".join([*lines, f"{offered}; answers: {', '.join(told) or 'none'}"]) + "\n"
 
 

@@ -85,18 +85,18 @@ class Spy(Keyed):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """What the command palette offers: all that keys of ours do in this place, and other colours."""
-        yield SystemCommand("theme", "other colours", self.action_change_theme)
+        yield SystemCommand("theme", "change the colours", self.action_change_theme)
         done = {"command_palette"}
         for key, (node, binding, enabled, _) in screen.active_bindings.items():
             if enabled and (key, binding.action) in _OWN and binding.action not in done:
                 done.add(binding.action)
                 action = partial(self.run_action, binding.action, node)
-                yield SystemCommand(binding.description, f"as the key {self.get_key_display(binding)}", action)
+                yield SystemCommand(binding.description, f"key {self.get_key_display(binding)}", action)
         if isinstance(screen, SessionScreen):
             for name in FORMATS:
-                what = "what the timeline shows, to a file in this directory"
+                what = "write the rows of the timeline to a file in this directory"
                 yield SystemCommand(f"export {name}", what, partial(self._export, screen, name))
-            what = "what the timeline shows, as an HTML page without secrets in this directory"
+            what = "write the rows of the timeline to an HTML page without secrets, in this directory"
             yield SystemCommand("share", what, partial(self._export, screen, SHARE))
 
     def _export(self, screen: SessionScreen, name: str) -> None:

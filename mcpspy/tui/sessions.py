@@ -163,7 +163,7 @@ class SessionsScreen(Screen[None]):
 
     def _do(self, command: str, argument: str) -> None:
         if not common(self, command, argument):
-            raise UsageError(f"{command} is for a session: Enter opens the selected one")
+            raise UsageError(f"{command} works in a session only: Enter opens the selected one")
 
     @on(Prompt.Left)
     def _left(self) -> None:

@@ -33,7 +33,7 @@ CHANGED = (
 
 def test_captures_of_one_behaviour_do_not_differ(diff):
     code, out, err = diff(SESSION, SESSION)
-    assert (code, out, err) == (0, "0 changes in what is offered, 0 breaking; answers: 3 same\n", "")
+    assert (code, out, err) == (0, "0 changes in listings, 0 breaking; answers: 3 same\n", "")
 
 
 def test_changes_are_told_for_people(diff):
@@ -55,7 +55,7 @@ def test_changes_are_told_for_people(diff):
         "    /result/content/0/text",
         '      recorded  "12 °C, light rain"',
         '      observed  "13 °C, light rain"',
-        "3 changes in what is offered, 2 breaking; answers: 2 same, 1 changed",
+        "3 changes in listings, 2 breaking; answers: 2 same, 1 changed",
     ]
 
 

@@ -42,7 +42,7 @@ def text(path="mcp.lock.json"):
 
 def test_a_capture_and_the_server_give_the_same_lock(mcpspy):
     assert mcpspy("lock", "weather.jsonl") == (
-        0, "weather: 2 tools, ~59 tokens (new)\n", "mcpspy: mcp.lock.json holds 1 server\n"
+        0, "weather: 2 tools, ~59 tokens (new)\n", "mcpspy: mcp.lock.json has 1 server\n"
     )  # fmt: skip
     before = text()
     code, out, err = mcpspy("lock", "--", *SERVER)
@@ -62,7 +62,7 @@ def test_a_change_is_written_after_a_look_only(mcpspy):
     assert err == "mcpspy: mcp.lock.json stays as it is: 1 server changed; --update accepts the changes\n"
     assert text() == before
     code, again, err = mcpspy("lock", "--update", "--", *SERVER, "description")
-    assert (code, again, err) == (0, out, "mcpspy: mcp.lock.json holds 1 server\n")
+    assert (code, again, err) == (0, out, "mcpspy: mcp.lock.json has 1 server\n")
     assert text() != before
 
 

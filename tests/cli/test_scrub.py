@@ -115,7 +115,7 @@ def test_a_damaged_capture_is_scrubbed_as_far_as_it_goes(tmp_path, scrub):
     path = capture(tmp_path / "a.jsonl", b"{torn", frame(IN, "a"))
     status, out, err = scrub(path, "-o", tmp_path / "b.jsonl", "--yes")
     assert status == 0
-    assert out.splitlines()[0] == "nothing to replace was found"
+    assert out.splitlines()[0] == "found nothing to replace"
     assert err == f"mcpspy: {path} has 1 damaged line, whose content is left out\n"
 
 

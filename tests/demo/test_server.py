@@ -137,7 +137,7 @@ def test_advice_is_asked_of_the_clients_model_and_others_are_served_meanwhile(se
     [line] = session.send(json.dumps(response).encode())
     assert json.loads(line)["id"] == 1
     assert json.loads(line)["result"]["content"][0]["text"] == "A coat."
-    assert session.send(json.dumps(response).encode()) == [], "an answer to nothing"
+    assert session.send(json.dumps(response).encode()) == [], "a response to no request"
 
 
 @pytest.mark.parametrize("outcome", [{"error": {"code": -1, "message": "no"}}, {"result": 5}, {"result": {}}, {}])

@@ -32,8 +32,8 @@ def test_a_file_says_what_the_command_line_would(tmp_path):
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("ignored = []", "'ignored', which is not a setting; the settings are ignore"),
-        ("x = 1", "there is ignore, shape, strict, read_only"),
+        ("ignored = []", "'ignored', which is not a setting; did you mean 'ignore'?"),
+        ("x = 1", "the settings are ignore, shape, strict, read_only"),
         ('shape = "yes"', "shape is true or false"),
         ("ignore = [1]", "ignore is an array of strings"),
         ('ignore = "/a"', "ignore is an array of strings"),

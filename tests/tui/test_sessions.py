@@ -262,8 +262,12 @@ def test_a_command_that_is_the_same_everywhere_is_done_here_too(tmp_path):
 
 
 REFUSED = {
-    **{name: f"{name} is for a session: Enter opens the selected one" for name in COMMANDS if name not in ANYWHERE},
-    "17": "goto is for a session",
+    **{
+        name: f"{name} works in a session only: Enter opens the selected one"
+        for name in COMMANDS
+        if name not in ANYWHERE
+    },
+    "17": "goto works in a session only",
     "theme nrod": "no theme 'nrod'; did you mean nord?",
     "x": "no command 'x'",
 }

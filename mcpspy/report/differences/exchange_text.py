@@ -30,7 +30,7 @@ def subject(it: Compared) -> str:
     if it.method is None:
         said = [side for one in it.differences for side in (one.recorded, one.observed) if isinstance(side, dict)]
         answers = any("result" in side or "error" in side for side in said)
-        return "an answer to nothing" if answers else "a line that is not a message"
+        return "a response to no request" if answers else "a line that is not a message"
     return printable(it.method, 60) + (f" {printable(it.name, 60)}" if it.name else "")
 
 

@@ -95,5 +95,5 @@ def summary(found: Pairing) -> str:
     """How much differs."""
     if not found.differing:
         return "no differences"
-    volatile = f", {found.volatile:,} probably new in each run (≈)" if found.volatile else ""
+    volatile = f", {found.volatile:,} probably different in each run (≈)" if found.volatile else ""
     return f"{plural(found.differing, 'difference')}{volatile}"

@@ -134,7 +134,7 @@ class SessionsCompared(Screen[None]):
             return
         except (McpspyError, OSError, RecursionError) as error:
             deep = isinstance(error, RecursionError)
-            text = "these sessions hold what is nested too deeply to compare" if deep else printable(str(error), 300)
+            text = "a message of these sessions is nested too deeply to compare" if deep else printable(str(error), 300)
             self.app.call_from_thread(self._tell, text)
             return
         self.app.call_from_thread(self._show, totals, found)

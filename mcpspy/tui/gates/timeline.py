@@ -125,7 +125,7 @@ class GatedTimeline(TimelineView):
             if not text.strip():
                 raise UsageError("a breakpoint needs a filter; from:client holds all that the client sends")
             gate = session.control.add(text.strip(), compile_when(text))
-            return f"{gate.name}: such frames are held from now on; 6 lists the gates"
+            return f"{gate.name}: matching frames are held from now on; 6 lists the gates"
 
         def told(text: str | None) -> None:
             if text:
@@ -192,7 +192,7 @@ class GatedTimeline(TimelineView):
                 return
             session.grow(_LOOK)  # while another editor has the terminal, nothing is read
             if held.n not in session.gates.held:
-                self._refuse(f"#{held.n} is no longer held: it went meanwhile")
+                self._refuse(f"#{held.n} is no longer held")
             elif not self._order(lambda: session.control.release(held, how, one_line(edited)), f"#{held.n} is {how}"):
                 self._drafts[key] = edited
 
@@ -207,7 +207,7 @@ class GatedTimeline(TimelineView):
         if request is None or request.sender not in _SPEAKERS:
             self._refuse("only a request of the client can be sent again")
             return
-        refused = session.control.refusal() or ("it is too large to be edited" if _is_cut(request) else None)
+        refused = session.control.refusal() or ("the request is too large to edit" if _is_cut(request) else None)
         if refused:
             self._refuse(refused)
             return
@@ -240,7 +240,7 @@ def _left(session: OpenCapture, held: HeldFrame) -> str:
     if held.limit is None:
         return "held"
     now = time.time() - datetime.fromisoformat(session.header.started).timestamp()
-    return f"goes on by itself in {max(int(held.limit / 1e9 - now), 0)} s"
+    return f"continues by itself in {max(int(held.limit / 1e9 - now), 0)} s"
 
 
 def _is_cut(row: Row) -> bool:

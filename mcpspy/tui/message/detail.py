@@ -127,7 +127,7 @@ class Detail(Container):
         if choices:
             self.app.push_screen(CopyMenu(choices), self._copy)
         else:
-            self._tell("there is nothing here to be copied", failed=True)
+            self._tell("there is nothing to copy here", failed=True)
 
     def action_save(self) -> None:
         """Ask for a name, and save the frame there, byte for byte."""
@@ -158,7 +158,7 @@ class Detail(Container):
         rows, _ = self._subject() or ([], _NOTHING)
         try:
             if self.app.is_web:
-                raise UsageError("the browser opens no editor and no pager: y copies the message, s saves it")
+                raise UsageError("editor and pager need a terminal, not a browser: y copies the message, s saves it")
             command = find(os.environ)
             if not rows:
                 raise UsageError("no frame is selected that could be opened")
@@ -205,7 +205,7 @@ class Detail(Container):
         try:
             text = choice[2]()
             if len(text) > _LONGEST:
-                raise UsageError(f"{size_text(len(text))} is more than a terminal takes: save it with s")
+                raise UsageError(f"{size_text(len(text))} is too large for the clipboard: save it with s")
         except UsageError as error:
             self._tell(str(error), failed=True)
             return

@@ -36,7 +36,7 @@ _MESSAGE = (
     Action("b", "pair", "pair", footer=True),
     Action("y", "copy", "copy", footer=True),
     Action("s", "save", "save", footer=True),
-    Action("o", "editor", "open in $EDITOR, to read"),
+    Action("o", "editor", "open in $EDITOR, read-only"),
     Action("O", "pager", "open in $PAGER"),
 )
 
@@ -45,7 +45,7 @@ SCOPES = {
         "everywhere",
         (
             Action("ctrl+c", "quit", "quit"),
-            Action("ctrl+z", "suspend_process", "suspend; fg in the shell returns"),
+            Action("ctrl+z", "suspend_process", "suspend; resume with fg"),
             Action("question_mark", "help", "help", footer=True),
             Action("ctrl+p", "command_palette", "find an action by name"),
         ),
@@ -59,7 +59,7 @@ SCOPES = {
             Action("m", "merge", "merge sessions", footer=True),
             Action("v", "view", "view in turn", footer=True),
             Action("d", "compare", "compare two marked", footer=True),
-            Action("escape", "all", "show all sessions; again: unmark all"),
+            Action("escape", "all", "show all sessions; press again to unmark all"),
         ),
     ),
     "session list": Scope(
@@ -78,7 +78,7 @@ SCOPES = {
             Action("escape", "back", "back", footer=True),
             Action("q", "app.quit", "quit", footer=True),
             Action("slash", "prompt('filter')", "filter", footer=True, priority=True),
-            Action("ctrl+f", "prompt('find')", "find, without a filter", priority=True),
+            Action("ctrl+f", "prompt('find')", "find without filtering", priority=True),
             Action("n", "find_again(1)", "next match"),
             Action("N", "find_again(-1)", "previous match"),
             Action("colon", "prompt('command')", "command line", priority=True),
@@ -105,7 +105,7 @@ SCOPES = {
             Action("m", "mark", "mark or unmark"),
             Action("apostrophe", "next_mark", "next marked frame"),
             Action("d", "compare", "compare two marked frames, or the marked with the selected one"),
-            Action("t", "deltas", "time: since the start, or since the row above"),
+            Action("t", "deltas", "switch times: since the start, or since the row above"),
         ),
     ),
     # These come before the keys of the timeline, on the row of a held frame only.
@@ -144,11 +144,11 @@ SCOPES = {
             Action("left,h", "fold(True)", "fold"),
             Action("right,l", "fold(False)", "unfold"),
             Action("enter,space", "turn", "fold/unfold", footer=True),
-            Action("z", "everything", "fold/unfold what is equal", footer=True),
+            Action("z", "everything", "fold/unfold equal parts", footer=True),
         ),
     ),
     "lines": Scope(
-        "moving, in lists and in the message",
+        "moving in lists and in the message",
         (
             Action("up,k", "move(-1)", "up"),
             Action("down,j", "move(1)", "down"),
@@ -170,7 +170,7 @@ SCOPES = {
             Action("left,h", "fold(False)", "fold"),
             Action("plus", "fold_all(True)", "unfold all", footer=True),
             Action("minus", "fold_all(False)", "fold all", footer=True),
-            Action("o", "operational", "operational findings: failed, slow and repeated calls; again hides them"),
+            Action("o", "operational", "show or hide operational findings: failed, slow and repeated calls"),
         ),
     ),
     "gates": Scope(
@@ -180,7 +180,7 @@ SCOPES = {
             Action("delete,x", "remove", "remove", footer=True),
         ),
     ),
-    "message": Scope("the message, from the timeline too", _MESSAGE),
+    "message": Scope("the message, also from the timeline", _MESSAGE),
     "message pane": Scope(
         "in the message",
         (
@@ -193,11 +193,11 @@ SCOPES = {
         ),
     ),
     "prompt": Scope(
-        "a line to type in",
+        "an input line",
         (
             Action("escape", "cancel", "cancel", footer=True),
-            Action("up", "older", "what was typed before"),
-            Action("down", "newer", "what was typed after that"),
+            Action("up", "older", "previous input"),
+            Action("down", "newer", "next input"),
         ),
     ),
     "copy": Scope("", (Action("escape,q", "dismiss(None)", "cancel", footer=True),)),
@@ -208,7 +208,7 @@ SCOPES = {
         (
             Action("ctrl+s", "done", "done", footer=True, priority=True),
             Action("ctrl+o", "outside", "$EDITOR", footer=True, priority=True),
-            Action("escape", "dismiss(None)", "leave; the text is kept", footer=True, priority=True),
+            Action("escape", "dismiss(None)", "close, and keep the text", footer=True, priority=True),
         ),
     ),
     "clients": Scope("", (Action("escape,q", "dismiss(None)", "cancel", footer=True),)),

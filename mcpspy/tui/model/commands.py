@@ -23,8 +23,8 @@ def table(views: list[str]) -> dict[str, PromptCommand]:
         PromptCommand("find", "FILTER", "go to the next row that matches a filter"),
         PromptCommand("goto", "NUMBER", "go to that frame of the selected session, as :17 does"),
         PromptCommand("save", "", "save the selected frame, byte for byte"),
-        PromptCommand("export", "FORMAT [FILE]", f"write what the timeline shows to a file: {', '.join(FORMATS)}"),
-        PromptCommand("share", "[FILE]", "write what the timeline shows as an HTML page, without secrets"),
+        PromptCommand("export", "FORMAT [FILE]", f"write the rows of the timeline to a file: {', '.join(FORMATS)}"),
+        PromptCommand("share", "[FILE]", "write the rows of the timeline to an HTML page without secrets"),
         PromptCommand("theme", "NAME", "change the colours"),
         *(PromptCommand(view, "", f"show the view {view}") for view in views),
         PromptCommand("help", "", "show all keys and commands"),
@@ -51,7 +51,7 @@ def parse(text: str, commands: dict[str, PromptCommand]) -> tuple[str, str]:
     if len(fits) > 1:
         raise UsageError(f"{word!r} may be {' or '.join(fits)}")
     if argument and not commands[fits[0]].argument:
-        raise UsageError(f"{fits[0]} takes nothing after it")
+        raise UsageError(f"{fits[0]} takes no argument")
     return fits[0], argument
 
 

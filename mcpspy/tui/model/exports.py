@@ -99,7 +99,7 @@ def _share(request: ExportRequest, read: Callable[[int], None]) -> str:
     with output_file(request.path, replace=False) as file:
         write_page(scrubbed(path, scrub, wanted), file, read)
     left = plural(len(scrub.leftovers), "word")
-    doubt = f"{left} in it look random: read the page before you give it away" if scrub.leftovers else "read it first"
+    doubt = f"{left} in it look random: read the page before you share it" if scrub.leftovers else "read it first"
     return f"{plural(len(scrub.replaced), 'value')} replaced; {doubt}"
 
 

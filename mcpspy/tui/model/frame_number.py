@@ -31,15 +31,15 @@ def destination(session: OpenCapture | Merged, selected: int, number: str) -> De
     """
     digits = number.removeprefix("#")
     if not digits.isdecimal() or len(digits) > _DIGITS:
-        raise UsageError("goto takes the number of a frame, such as 17")
+        raise UsageError("goto needs the number of a frame, such as 17")
     if not session.index.rows:
-        raise UsageError("there is no row yet")
+        raise UsageError("there are no rows yet")
     own, _ = session.of(session.index.row_of(selected) or 0)
     n, rows = int(digits), own.index.rows
     there = own.index.row_of(n) if n <= own.index.lines else None
     line = rows[min(bisect_left(rows, n), len(rows) - 1)] if there is None else n
     shown = session.number(own, line) if isinstance(session, Merged) else line
     if not shown:
-        raise UsageError(f"#{line} is not in its place yet")
+        raise UsageError(f"#{line} is not sorted in yet")
     says = f"#{n} is not a row of {printable(own.header.name, 40)}; #{line} is next to it" if there is None else ""
     return Destination(shown, says)

@@ -58,7 +58,7 @@ def _sides(session: OpenCapture) -> Iterator[Fact]:
     for side, peer in (("client", announced.client), ("server", announced.server)):
         yield Fact("")
         if peer is None:
-            yield Fact(side, "has not said who it is", heading=True)
+            yield Fact(side, "has sent no name", heading=True)
             continue
         yield Fact(side, "", peer.n, heading=True)
         yield from _peer(side, peer, asked=announced.client.revision if announced.client else "")

@@ -37,14 +37,14 @@ def entries(old: Script, new: Script) -> tuple[str, list[ChangeEntry]]:
     found += [ChangeEntry("·", latency_text(it)) for it in report.latencies if it.notable]
     told = [f"{number:,} {outcome}" for outcome, number in totals(report.compared).items() if number]
     offered = plural(len(report.changes) + bool(report.told), "change")
-    return f"{offered} in what is offered · answers: {', '.join(told) or 'none'}", found
+    return f"{offered} in listings · answers: {', '.join(told) or 'none'}", found
 
 
 def _offers(report: Changes, old: Script, new: Script) -> Iterator[ChangeEntry]:
     before, now = surface(old), surface(new)
     if report.told:
         lines, values = (before.told_in, now.told_in), ({"result": before.told}, {"result": now.told})
-        yield ChangeEntry("~", "what the server says of itself", tuple(report.told), lines, values)
+        yield ChangeEntry("~", "the description of the server", tuple(report.told), lines, values)
     for change in report.changes:
         sides = [(it.listings[change.kind].get(change.name, ABSENT), it.listed_in[change.kind]) for it in (before, now)]
         (first, there), (second, here) = sides

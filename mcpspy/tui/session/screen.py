@@ -314,7 +314,7 @@ class SessionScreen(Screen[None]):
             self._apply("", n)
             self._close_prompt()
             own, there = self.session.of(place)
-            self._say(f"the filter hid #{own.index.rows[there]}: it is taken off")
+            self._say(f"the filter is removed, because it hid #{own.index.rows[there]}")
         at = rows.selection.position(n)
         if at is not None:
             rows.move_to(at)
@@ -355,7 +355,7 @@ class SessionScreen(Screen[None]):
 
     def tell_alone(self) -> None:
         """Say that only a part of what was shown before is shown here."""
-        self._say(f"of {printable(self.session.header.name, 40)} alone; escape twice goes back to all of them")
+        self._say(f"of {printable(self.session.header.name, 40)} only; Esc twice goes back to all sessions")
 
     def action_clients(self) -> None:
         """Ask for clients, and find what they refuse."""
@@ -364,7 +364,7 @@ class SessionScreen(Screen[None]):
             if clients is not None:
                 self.session.choose(clients)
                 self._woken.set()
-                self._say(f"checked for {named(clients)}" if clients else "checked for no client")
+                self._say(f"checked for {named(clients)}" if clients else "the limits of clients are not checked")
 
         self.app.push_screen(ClientMenu(self.session.clients), choose)
 

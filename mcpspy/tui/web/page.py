@@ -255,7 +255,7 @@ class Pages(Server):
             return await handler(request)
         token = request.query.get("token", "")
         if request.path != "/" or not gate.knows(token):
-            raise web.HTTPForbidden(text="mcpspy: the link that was printed works once, in one browser: start anew\n")
+            raise web.HTTPForbidden(text="mcpspy: the printed link works once, in one browser: start mcpspy again\n")
         if request.method != "POST":
             return web.Response(text=_DOOR, content_type="text/html")
         gate.spend()

@@ -15,11 +15,11 @@ from mcpspy.tui.widgets.view import MARKS
 
 _KEYS = 18  # columns
 _SIGNS = (
-    ("→ ←", "said by the client, by the server; · is a word of mcpspy itself"),
-    (" ".join(MARKS[severity] for severity in ("error", "warning", "info")), "an error, a warning, a remark was found"),
-    ("┌ │ └", "from the selected frame to the one that it answers, or that answers it"),
-    ("▄▄▄", "how long a call took: two more for each power of ten, from 100 µs on"),
-    ("*", "a frame that you have marked, a session that is to be opened with others"),
+    ("→ ←", "sent by the client, by the server; · by mcpspy itself"),
+    (" ".join(MARKS[severity] for severity in ("error", "warning", "info")), "a finding: error, warning, info"),
+    ("┌ │ └", "connects the selected request or response with its partner"),
+    ("▄▄▄", "latency of a call: two blocks more for each power of ten, from 100 µs"),
+    ("*", "a marked frame or session"),
 )
 
 
@@ -28,7 +28,7 @@ def lines_of(scopes: tuple[Scope, ...], commands: dict[str, PromptCommand]) -> l
     found: list[list[Cell]] = []
     for title, actions in by_title(scopes).items():
         found += [[(f" {title}", "help--title")], *(_line(keys_text(action), action.text) for action in actions), []]
-    found.append([(f" the command line, after : (among the sessions {', '.join(ANYWHERE)})", "help--title")])
+    found.append([(f" the command line, after : (in the list of sessions: {', '.join(ANYWHERE)})", "help--title")])
     found += [_line(f"{name} {command.argument}", command.says) for name, command in commands.items()]
     found += [[], [(" signs", "help--title")], *(_line(*sign) for sign in _SIGNS)]
     return found

@@ -58,7 +58,7 @@ def edited_outside(app: Suspendable, text: str, command: list[str]) -> str:
             except UsageError as error:
                 outcome = error
     except SuspendNotSupported:
-        raise UsageError("this terminal cannot be given to another program") from None
+        raise UsageError("this terminal cannot run another program") from None
     if isinstance(outcome, UsageError):
         raise outcome
     return outcome
@@ -76,7 +76,7 @@ def edited(text: str, command: list[str]) -> str:
         finally:
             signal.signal(signal.SIGINT, before)
         if status:
-            raise UsageError(f"{command[0]} ended with status {status}: the text is as it was")
+            raise UsageError(f"{command[0]} ended with status {status}: the text is unchanged")
         with open(path, encoding="utf-8") as file:
             return file.read().rstrip("\n")
     except (OSError, UnicodeError) as error:

@@ -26,4 +26,4 @@ def test_people_read_what_differs_and_what_was_left_out():
 
 def test_an_answer_to_nothing_is_called_that():
     it = Compared(None, None, None, "extra", (Difference((), ABSENT, {"id": "1", "result": {}}),))
-    assert as_text("c.jsonl", [it]).startswith("✗ an answer to nothing: extra\n")
+    assert as_text("c.jsonl", [it]).startswith("✗ a response to no request: extra\n")

@@ -13,7 +13,7 @@ def test_the_marked_and_the_selected_message_are_compared(tmp_path):
         await pilot.press("d")
         await until(pilot, on_screen(pilot, "m marks a row, then d on another compares the two"))
         await pilot.press("down", "m", "down", "down", "d")
-        await until(pilot, on_screen(pilot, "3 differences, 1 probably new in each run (≈)"))
+        await until(pilot, on_screen(pilot, "3 differences, 1 probably different in each run (≈)"))
         text = "\n".join(lines(pilot.app))
         assert "#6 tools/call get_forecast · result" in text
         assert "#8 tools/call get_forecast · result" in text

@@ -122,7 +122,7 @@ def test_a_terminal_that_cannot_be_given_away_says_so(monkeypatch):
     monkeypatch.setenv("EDITOR", "vi")
 
     async def scenario(pilot):
-        await until(pilot, on_screen(pilot, "this terminal cannot be given to another program"))
+        await until(pilot, on_screen(pilot, "this terminal cannot run another program"))
         await pilot.press("ctrl+s")
         await gone(pilot)
 

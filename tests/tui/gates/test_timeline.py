@@ -73,7 +73,7 @@ def test_b_holds_frames_like_the_selected_one_from_now_on(relay):
         await until(pilot, on_screen(pilot, "hold the frames of weather that match"))
         assert pilot.app.screen.query_one(Input).value == "method:tools/call name:get_forecast from:client"
         await pilot.press("enter")
-        await until(pilot, on_screen(pilot, f"{GATE}: such frames are held"))
+        await until(pilot, on_screen(pilot, f"{GATE}: matching frames are held"))
         assert relay.look() == [BREAKPOINT]
         assert oct(os.stat(relay.folder.path).st_mode)[-3:] == "700" or os.name != "posix"
 
@@ -172,7 +172,7 @@ def test_keys_of_a_held_row_do_nothing_elsewhere(relay):
         await pilot.press("D", "A")
         await until(pilot, lambda: rows.hunt is None)
         await pilot.press("up", "E")  # to the previous finding: there is none
-        await until(pilot, on_screen(pilot, "there is no such row"))
+        await until(pilot, on_screen(pilot, "no row matches"))
         assert relay.look() == [] == relay.orders
 
     play(scenario, relay.path)
@@ -201,7 +201,7 @@ def test_the_editor_says_when_the_frame_goes_on_by_itself(relay):
         relay.hold(1, GATE, at=100)
         await shown(pilot, 7)
         await pilot.press("G", "H", "E")
-        await until(pilot, on_screen(pilot, "edit #11 of weather · goes on by itself in 5"))
+        await until(pilot, on_screen(pilot, "edit #11 of weather · continues by itself in 5"))
 
     play(scenario, relay.path)
 

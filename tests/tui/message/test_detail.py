@@ -342,7 +342,7 @@ def test_a_row_without_a_frame_has_nothing_that_could_be_copied(read, tmp_path):
         place = len(session) - 1
         widget.show(session.messages(place), session.header, around(session, place))
         await pilot.press("y")
-        await until(pilot, on_screen(pilot, "there is nothing here"))
+        await until(pilot, on_screen(pilot, "there is nothing to copy here"))
         assert len(pilot.app.screen_stack) == 1
 
     detail(None, scenario)
@@ -502,7 +502,7 @@ def test_a_program_that_fails_says_so(elsewhere):
 
 def test_without_an_editor_or_in_the_browser_nothing_is_opened(elsewhere):
     assert elsewhere("o", None, "", "no editor is set: set $VISUAL or $EDITOR") is None
-    assert elsewhere("O", "PAGER", "", "the browser opens no editor and no pager", web=True) is None
+    assert elsewhere("O", "PAGER", "", "editor and pager need a terminal, not a browser", web=True) is None
 
 
 @pytest.mark.parametrize(("key", "name"), [("o", "VISUAL"), ("O", "PAGER")])
@@ -521,6 +521,6 @@ def test_a_terminal_that_cannot_be_given_away_opens_nothing(monkeypatch):
 
     async def scenario(pilot, _):
         await pilot.press("O")
-        await until(pilot, notified(pilot, "this terminal cannot be given to another program"))
+        await until(pilot, notified(pilot, "this terminal cannot run another program"))
 
     detail(final('> {"id":1,"method":"ping"}'), scenario)

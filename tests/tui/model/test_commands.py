@@ -34,7 +34,7 @@ def test_a_command_is_understood_as_far_as_it_tells(typed, understood):
         ("fliter x", "no command 'fliter'; did you mean filter?"),
         ("xyzzy", f"no command 'xyzzy'; there are {', '.join(COMMANDS)}"),
         ("fi", "'fi' may be filter or find or findings"),
-        ("quit now", "quit takes nothing after it"),
+        ("quit now", "quit takes no argument"),
         ("17 18", "no command '17'; there are "),
     ],
 )

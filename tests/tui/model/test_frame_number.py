@@ -45,7 +45,7 @@ def test_a_number_leads_to_its_frame_or_to_the_next(tmp_path, opened, number, n,
 
 @pytest.mark.parametrize("number", ["", "#", "x", "-1", "²", "1.5", "9" * 10, "9" * 5000])
 def test_what_is_no_number_is_refused(tmp_path, opened, number):
-    with pytest.raises(UsageError, match="goto takes the number of a frame, such as 17"):
+    with pytest.raises(UsageError, match="goto needs the number of a frame, such as 17"):
         destination(opened(capture(tmp_path / "a", CALLS)), 5, number)
 
 
@@ -65,7 +65,7 @@ def test_where_nothing_was_said_there_is_nowhere_to_go(tmp_path):
     session = OpenCapture(str(tmp_path / "a"))
     try:
         session.grow(1)
-        with pytest.raises(UsageError, match="there is no row yet"):
+        with pytest.raises(UsageError, match="there are no rows yet"):
             destination(session, 0, "5")
     finally:
         session.close()

@@ -343,7 +343,7 @@ def test_every_view_of_every_golden_capture_is_reached_from_the_merge_and_left_f
         ("G", "#5", "b#5", ""),
         ("", "goto 3", "a#5", "#3 is not a row of a; #5 is next to it"),
         ("j", "99", "b#7", "#99 is not a row of b; #7 is next to it"),
-        ("/kind:end\r", "7", "a#7", "the filter hid #7: it is taken off"),
+        ("/kind:end\r", "7", "a#7", "the filter is removed, because it hid #7"),
     ],
 )
 def test_goto_takes_the_number_that_stands_in_the_row_of_the_session_that_is_selected(
@@ -374,7 +374,7 @@ def test_goto_says_so_where_a_row_is_not_in_its_place_yet(tmp_path, monkeypatch)
         rows = timeline(pilot)
         await until(pilot, lambda: rows.count() == 1)
         await pilot.press("colon", "6", "enter")
-        await until(pilot, on_screen(pilot, "#6 is not in its place yet"))
+        await until(pilot, on_screen(pilot, "#6 is not sorted in yet"))
 
     play(scenario, tmp_path)
     for writer in (busy, quiet):

@@ -84,8 +84,8 @@ def test_before_anything_is_said_neither_side_is_known(tmp_path):
     with closing(grow(OpenCapture(said(tmp_path, "! on")))) as session:
         assert [(fact.title, fact.text) for fact in facts(session) if fact.title] == [
             ("waited for", "nothing so far"),
-            ("client", "has not said who it is"),
-            ("server", "has not said who it is"),
+            ("client", "has sent no name"),
+            ("server", "has sent no name"),
         ]
 
 
@@ -127,6 +127,6 @@ def test_of_several_sessions_each_has_its_own_times_and_peers(tmp_path):
         ]
         sections = [place for place, fact in enumerate(found) if fact.title == "session"]
         assert [found[place].text for place in sections] == ["one", "two"]
-        assert Fact("client", "has not said who it is", heading=True) in found[sections[1] :]
+        assert Fact("client", "has sent no name", heading=True) in found[sections[1] :]
         (introduced,) = [fact.n for fact in found[: sections[1]] if fact.title == "server"]
         assert merged.index.source(introduced) == (merged.sessions[0], 6)

@@ -20,14 +20,14 @@ def session(*lines):
 
 def test_a_session_does_not_differ_from_itself():
     same = session(f"> {call(1, 'a')}", f"< {result(1, 'A')}")
-    assert entries(same, same) == ("0 changes in what is offered · answers: 1 same", [])
+    assert entries(same, same) == ("0 changes in listings · answers: 1 same", [])
 
 
 def test_each_change_leads_to_the_frames_and_messages_of_both():
     old = session(f"> {call(1, 'a')}", f"< {result(1, 'A')}", f"> {call(2, 'gone')}", f"< {result(2, 'x')}")
     new = session(f"> {LIST}", f"< {listing('a')}", f"> {call(1, 'a')}", f"< {result(1, 'B')}", f"> {call(3, 'new')}")
     totals, found = entries(old, new)
-    assert totals == "0 changes in what is offered · answers: 1 changed, 1 missing, 1 extra"
+    assert totals == "0 changes in listings · answers: 1 changed, 1 missing, 1 extra"
     assert [(it.sign, it.text, it.lines) for it in found] == [
         ("~", "tools/call a: changed", (2, 4)),
         ("-", "tools/call gone: missing", (4, None)),
@@ -44,9 +44,9 @@ def test_what_is_offered_leads_to_the_listings():
     other = INITIALIZED.replace('"tools":{}', '"logging":{}')
     new = session(f"> {INITIALIZE}", f"< {other}", f"> {LIST}", f"< {listing('b', 'c')}")
     totals, found = entries(old, new)
-    assert totals.startswith("3 changes in what is offered")
+    assert totals.startswith("3 changes in listings")
     assert [(it.sign, it.text, it.lines) for it in found] == [
-        ("~", "what the server says of itself", (2, 2)),
+        ("~", "the description of the server", (2, 2)),
         ("-", "tool a: removed, breaking", (4, None)),
         ("+", "tool c: added, compatible", (None, 4)),
     ]

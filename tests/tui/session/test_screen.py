@@ -225,7 +225,7 @@ def test_n_and_shift_n_go_to_what_is_to_be_found_and_hide_nothing(calls):
         await until(pilot, lambda: rows.selected == 10)
         await pilot.press("n")
         await until(pilot, lambda: rows.selected == 6)
-        await until(pilot, on_screen(pilot, "went on from the other end"))
+        await until(pilot, on_screen(pilot, "the search continued from the other end"))
         await pilot.press("N")
         await until(pilot, lambda: rows.selected == 10)
         await pilot.press("N")
@@ -274,15 +274,15 @@ def test_what_is_said_of_a_search_stays_while_rows_stream_in_and_are_followed(tm
         await until(pilot, lambda: rows.follow and rows.cursor == 99)
         await pilot.press("ctrl+f")
         await typed(pilot, "nowhere")
-        await until(pilot, on_screen(pilot, "there is no such row"))
+        await until(pilot, on_screen(pilot, "no row matches"))
         record(writer, '> {"id":100,"method":"ping"}')
         await until(pilot, lambda: rows.cursor == 100)
         await pilot.pause()
-        assert on_screen(pilot, "there is no such row")()
+        assert on_screen(pilot, "no row matches")()
         await pilot.press("ctrl+f", "ctrl+u")
         await typed(pilot, "id:7")
         await until(pilot, lambda: rows.selected == 12)
-        assert on_screen(pilot, "went on from the other end")()
+        assert on_screen(pilot, "the search continued from the other end")()
         finish(writer)
 
     play(scenario, tmp_path / "a.jsonl")
@@ -340,7 +340,7 @@ def test_goto_what_is_no_number_of_a_frame_is_refused(calls, number):
         pilot.app.screen.query_one(Input).insert_text_at_cursor(f"goto {number}")
         await pilot.pause()
         await pilot.press("enter")
-        await until(pilot, lambda: "goto takes the number of a frame" in wrong(pilot))
+        await until(pilot, lambda: "goto needs the number of a frame" in wrong(pilot))
 
     play(scenario, calls)
 
@@ -377,7 +377,7 @@ def test_commands_filter_find_show_views_and_quit(calls):
         ("fliter x", "no command 'fliter'; did you mean filter?"),
         ("filter metod:x", "unknown key 'metod' at column 1; did you mean method?"),
         ("theme nrod", "no theme 'nrod'; did you mean nord?"),
-        ("goto x", "goto takes the number of a frame, such as 17"),
+        ("goto x", "goto needs the number of a frame, such as 17"),
     ],
 )
 def test_a_command_that_cannot_be_done_says_why_and_stays_to_be_mended(calls, command, said):
@@ -496,7 +496,7 @@ def test_a_view_jumps_to_a_frame_also_to_one_that_the_filter_hides(calls):
         pilot.app.focused.post_message(Jump(6))
         await until(pilot, lambda: pilot.app.focused is rows and rows.count() == 8)
         assert rows.selected == 6
-        assert on_screen(pilot, "the filter hid #6: it is taken off")()
+        assert on_screen(pilot, "the filter is removed, because it hid #6")()
 
     play(scenario, calls)
 
@@ -588,7 +588,7 @@ def test_filters_and_searches_end_where_the_file_was_cut_short_before_it_was_rea
         await until(pilot, on_screen(pilot, "cut short"))
         await pilot.press("ctrl+f")
         await typed(pilot, "id:99")
-        await until(pilot, on_screen(pilot, "there is no such row"))
+        await until(pilot, on_screen(pilot, "no row matches"))
         await pilot.press("slash")
         await typed(pilot, "status:ok")
         await until(pilot, on_screen(pilot, "no row is as the filter wants it"))

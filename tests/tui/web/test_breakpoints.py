@@ -68,7 +68,7 @@ def test_in_chromium_a_call_is_held_edited_in_the_page_and_another_continued(tmp
         person.presses("H")
         person.sees("continue")
         person.presses("E")
-        person.sees("leave; the text is kept")
+        person.sees("close, and keep the text")
         person.presses(*DOWN * 5, END, LEFT, "!", CONTROL + "s")
         assert talk.heard() == "two!"
         talk.say("three")

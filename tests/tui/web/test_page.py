@@ -103,7 +103,7 @@ def test_the_link_works_for_one_browser(tmp_path, served):
     _, link = served(tmp_path)
     page = link.partition("?")[0]
     status, body, _ = fetch(page)
-    assert (status, body) == (403, "mcpspy: the link that was printed works once, in one browser: start anew\n")
+    assert (status, body) == (403, "mcpspy: the printed link works once, in one browser: start mcpspy again\n")
     for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}):
         for method in ("GET", "POST"):
             assert fetch(link, method, **headers)[0] == 403, "and the token is not spent"

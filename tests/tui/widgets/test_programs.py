@@ -106,7 +106,7 @@ def test_a_terminal_that_cannot_be_given_away_is_one_line():
         def suspend(self):
             raise SuspendNotSupported
 
-    with pytest.raises(UsageError, match="cannot be given to another program"):
+    with pytest.raises(UsageError, match="cannot run another program"):
         edited_outside(Fixed(), "{}", ["/nowhere/vi"])
 
 

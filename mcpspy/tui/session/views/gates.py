@@ -89,7 +89,7 @@ class GatesView(RowsOrNotice):
             return
         line = self._lines[self.cursor]
         if line.gate is None:
-            self._tell(f"{line.name} is of {'the gate file' if line.source == 'gate file' else line.source}")
+            self._tell(f"{line.name} was set by {'the gate file' if line.source == 'gate file' else line.source}")
             return
         try:
             change(line, line.gate)

@@ -29,7 +29,7 @@ class StderrView(Following):
     def nothing(self) -> str:
         """Why there is none."""
         if self._session.header.transport != "stdio":
-            return "stderr is seen of servers on stdio only"
+            return "stderr is recorded for servers on stdio only"
         return "the server wrote nothing to stderr" if self._session.complete else "nothing on stderr so far"
 
     def face(self, place: int) -> Hashable:

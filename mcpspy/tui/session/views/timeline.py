@@ -258,9 +258,9 @@ class TimelineView(View):
     def _tell_found(self, event: TimelineRows.Hunted) -> None:
         if event.hunt.found is None:
             self.app.bell()
-            self.post_message(self.Notice("there is no such row"))
+            self.post_message(self.Notice("no row matches"))
         elif event.hunt.round:
-            self.post_message(self.Notice("went on from the other end"))
+            self.post_message(self.Notice("the search continued from the other end"))
 
     def action_next_finding(self, step: int) -> None:
         """Go to the next row with a finding, or to the one before (`step` -1)."""

@@ -70,11 +70,11 @@ def test_a_gate_of_others_stays(relay):
     async def scenario(pilot):
         await gates(pilot)
         await pilot.press("delete")
-        await until(pilot, on_screen(pilot, "slow is of the gate file"))
+        await until(pilot, on_screen(pilot, "slow was set by the gate file"))
         relay.writer.gates(0, [SLOW | {"name": "theirs"}], "viewer")
         await until(pilot, on_screen(pilot, "theirs"))
         await pilot.press("G", "space")
-        await until(pilot, on_screen(pilot, "theirs is of another viewer"))
+        await until(pilot, on_screen(pilot, "theirs was set by another viewer"))
 
     play(scenario, relay.path)
 

@@ -47,7 +47,7 @@ def test_what_is_said_meanwhile_is_shown(tmp_path):
 
     async def scenario(pilot):
         await pilot.press("enter")
-        assert "client has not said who it is" in words(pilot.app)
+        assert "client has sent no name" in words(pilot.app)
         record(writer, HANDSHAKE)
         pilot.app.grow()
         await pilot.pause()

@@ -46,7 +46,10 @@ def test_what_is_written_is_followed_while_the_session_is_live(tmp_path):
 
 @pytest.mark.parametrize(
     ("fields", "word"),
-    [({}, "the server wrote nothing to stderr"), ({"transport": "http"}, "stderr is seen of servers on stdio only")],
+    [
+        ({}, "the server wrote nothing to stderr"),
+        ({"transport": "http"}, "stderr is recorded for servers on stdio only"),
+    ],
 )
 def test_where_there_is_none_it_says_why(tmp_path, fields, word):
     async def scenario(pilot):
