@@ -18,7 +18,7 @@ AVOIDED = (
     "be the client", "coded body", "taken apart", "read along", "lets in", "gets along", "slip of the pen",
     "is no name", "is no URI", "may stand", "anybody's guess", "upon which", "may yet be", "said once", "had come",
     "nothing structured", "stands? twice", "takes? no tool", "goes on unrecorded", "what is no",
-    "is no (?:JSON|message|method|setting|finding|request|member|table|file|directory)",
+    "(?<!there )is no (?:JSON|message|method|setting|finding|request|member|table|file|directory)",
 )  # fmt: skip
 PATTERN = re.compile(rf"(?<!\w)(?:{'|'.join(AVOIDED)})(?!\w)", re.IGNORECASE)
 MEASURED = ("performance.md", "conformance.md")  # records of what was measured
