@@ -289,7 +289,7 @@ class Writer:
         if not self._said:
             self._said = True
             self._say(
-                f"cannot write the capture {self.path}: {why}; traffic goes on, unrecorded until writing works again"
+                f"cannot write the capture {self.path}: {why}; traffic goes on, but is not recorded until writing works again"
             )
 
     def _load_orjson(self) -> None:
@@ -332,6 +332,6 @@ def create(
         fd, path = open_output(output, say) if output else open_new(folder, environ, str(header["name"]), wall)
     except OSError as error:
         where = output or folder or error.filename
-        say(f"cannot write a capture to {where}: {error.strerror or error}; the traffic is not recorded")
+        say(f"cannot write a capture to {where}: {error.strerror or error}; traffic goes on, but is not recorded")
         return None
     return Writer(fd, path, header, say, limit)

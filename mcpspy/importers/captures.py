@@ -138,7 +138,7 @@ class Captures:
         return ImportedServer(recording)
 
     def _fail(self, sentence: str) -> None:
-        self._failures.append(sentence.partition("; the traffic")[0])
+        self._failures.append(sentence.partition("; traffic")[0])
 
 
 def epoch(seconds: float) -> int:

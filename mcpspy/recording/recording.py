@@ -192,7 +192,9 @@ class Recording:
         """Stop recording after a bug of ours; call it with the lock held once several threads record."""
         where = f" to {self.sink.path}" if self.sink else ""
         self.sink = None
-        self.report(f"recording{where} stopped by a bug ({type(error).__name__}: {error}); the traffic is not recorded")
+        self.report(
+            f"recording{where} stopped by a bug ({type(error).__name__}: {error}); traffic goes on, but is not recorded"
+        )
 
     def _header(
         self,

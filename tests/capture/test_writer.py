@@ -691,7 +691,7 @@ def test_where_no_capture_can_be_it_is_said_once_and_nothing_hangs(tmp_path, whe
     assert writer is None
     assert len(said) == 1
     assert str(path) in said[0]
-    assert said[0].endswith("the traffic is not recorded")
+    assert said[0].endswith("traffic goes on, but is not recorded")
 
 
 @pytest.mark.parametrize("how", ["below a file", "read-only"])

@@ -221,7 +221,7 @@ def test_a_bug_in_recording_http_ends_it_and_is_said_once(said, call):
         body = opened(recording)
         body.feed(b"a" * 70_000, 1)
         body.end(2, "eof")
-    assert said == ["recording to a.jsonl stopped by a bug (RuntimeError: a bug); the traffic is not recorded"]
+    assert said == ["recording to a.jsonl stopped by a bug (RuntimeError: a bug); traffic goes on, but is not recorded"]
 
 
 @pytest.mark.parametrize("part", ["Decoder", "Whole"])
@@ -234,7 +234,7 @@ def test_a_bug_in_what_takes_a_body_apart_ends_the_recording_and_not_the_exchang
     body = opened(recording, encoding="gzip")
     body.feed(b"a", 1)
     body.end(2, "eof")
-    assert said == ["recording to a.jsonl stopped by a bug (RuntimeError: a bug); the traffic is not recorded"]
+    assert said == ["recording to a.jsonl stopped by a bug (RuntimeError: a bug); traffic goes on, but is not recorded"]
 
 
 def test_a_body_that_expands_without_end_is_recorded_up_to_a_bound(monkeypatch):

@@ -169,7 +169,7 @@ def test_a_bug_ends_the_recording_and_is_said_once(said, call):
         channel.feed(b"{}\n{}\n", 1)
         channel.end(2, "eof")
     recording.end(3, 0, None)
-    assert said == ["recording to a.jsonl stopped by a bug (RuntimeError: a bug); the traffic is not recorded"]
+    assert said == ["recording to a.jsonl stopped by a bug (RuntimeError: a bug); traffic goes on, but is not recorded"]
     assert recording.sink is None
 
 

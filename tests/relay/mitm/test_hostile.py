@@ -273,7 +273,7 @@ async def test_a_full_disk_does_not_break_the_flow_and_is_told_once(tmp_path, ce
                 await client.send(POST, CALL)
                 assert await server.head() == POST
         await there.captured()
-    assert there.mitm.said().count("traffic goes on, unrecorded until writing works again") == 1
+    assert there.mitm.said().count("traffic goes on, but is not recorded until writing works again") == 1
     (gap,) = there.records(Gap)
     assert gap.lost > 5
     assert there.ended()
