@@ -289,7 +289,8 @@ class Writer:
         if not self._said:
             self._said = True
             self._say(
-                f"cannot write the capture {self.path}: {why}; traffic goes on, but is not recorded until writing works again"
+                f"cannot write the capture {self.path}: {why}; "
+                "traffic goes on, but is not recorded until writing works again"
             )
 
     def _load_orjson(self) -> None:
