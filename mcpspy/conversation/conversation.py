@@ -39,7 +39,8 @@ class Conversation:
 
     def feed(self, record: Record) -> Iterable[Event]:
         """Take the next record; iterate over what it completes, once, before feeding another."""
-        self.newest = max(self.newest, record.t)
+        if record.t > self.newest:
+            self.newest = record.t
         return self._frame(record) if type(record) is Frame else self._other(record)
 
     def _other(self, record: Record) -> Iterator[Event]:
@@ -145,7 +146,9 @@ class Conversation:
             frame = found
         spoken = http.spoken if http else None
         bodies = (outline(frame.raw, frame.omitted.tail),) if frame.omitted else parse(frame.raw)
-        first = Message(frame.n, 0, frame.t, frame.ch, sender, side, frame, bodies[0], process, http, spoken, act=act)
+        first = Message(frame.n, 0, frame.t, frame.ch, sender, side, frame, bodies[0], process, http, spoken)
+        if act:
+            first.act = act
         if len(bodies) == 1:  # as nearly always: without a generator
             return (self._enter(first),)
         batch = [replace(first, part=part, body=body) for part, body in enumerate(bodies)]

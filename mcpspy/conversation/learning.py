@@ -96,7 +96,8 @@ def _learn_undecoded(message: Message, history: SessionHistory) -> None:
 
 
 def _learn_answer(message: Message, exchange: Exchange, history: SessionHistory) -> None:
-    history.answered = max(history.answered, message.t)
+    if message.t > history.answered:
+        history.answered = message.t
     if history.called:
         history.called.pop((exchange.request.n, exchange.request.part), None)
     if history.progress:

@@ -135,7 +135,8 @@ def _join(message: Message, key: tuple[str, Id], exchange: Exchange) -> None:
     completed = session.completed
     completed.pop(key, None)  # so that the order is that of completion
     completed[key] = (exchange.request.n, message.n)
-    session.last_answered = max(session.last_answered, exchange.request.n)
+    if exchange.request.n > session.last_answered:
+        session.last_answered = exchange.request.n
     if len(completed) > REMEMBERED + FORGOTTEN:
         forget(completed)
     if type(message.body) is not Result:

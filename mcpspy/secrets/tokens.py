@@ -1,9 +1,9 @@
 """Tokens of a known kind, looked for in frames and in texts; both searches are made from the table `KINDS`.
 
-A frame may be large, and nearly every frame holds no token. The kinds are grouped by one byte of their literal; most of
-these bytes are rare, and one look at a frame tells which of them it has. The regex of a group begins with its byte,
-which the regex engine finds at the speed of `memchr`, and looks back for the beginning of the literal. A text is short,
-and a kind is looked for where one of its literals stands. Each regex is compiled when it is needed first.
+A frame may be large, and nearly every frame holds no token. The kinds are grouped by one byte of their literal, and
+most of these bytes are rare. The regex of a group begins with its byte, which the regex engine finds at the speed of
+`memchr`, and looks back for the beginning of the literal. A text is short, and a kind is looked for where one of its
+literals stands. Each regex is compiled when it is needed first.
 """
 
 import re
@@ -14,21 +14,19 @@ from mcpspy.secrets.patterns import KINDS, Kind
 
 _ANCHORS = "_JKGA-.p"
 """Bytes of literals, the one to search for first: rare in JSON, and in few groups; the last two are frequent."""
-_RARE = _ANCHORS.removesuffix(".p").encode()
-_ALL_BUT_RARE = bytes(set(range(256)).difference(_RARE))
+_FREQUENT = _ANCHORS[-2:]
 _SHORT = 256  # characters
 _ESCAPED = r"(?<=\\[nrt]{})"  # behind a line break, in JSON
 
 
 def in_frame(raw: bytes) -> tuple[str, bytes] | None:
     """The name of the kind of the first token in a frame, and the token; None where there is none."""
-    rare, frequent = _groups()
-    marks = raw.translate(None, _ALL_BUT_RARE)
-    searches = [group for byte, group in rare if byte in marks] + frequent if marks else frequent
-    for search, kinds in searches:
-        if found := search(raw):
-            kind, offset = kinds[found.lastindex or 0]
-            return kind.name, raw[found.start() - offset : found.end()]
+    for byte in _bytes():
+        if byte in raw:
+            search, kinds = _group(byte)
+            if found := search(raw):
+                kind, offset = kinds[found.lastindex or 0]
+                return kind.name, raw[found.start() - offset : found.end()]
     return None
 
 
@@ -67,38 +65,43 @@ def _in_frame(kind: Kind, literal: str, place: int) -> str:
     return f"((?<={before})(?:{free}|{_ESCAPED.format(before)}){behind}{kind.rest})"
 
 
-_Group = tuple[Callable[[bytes], re.Match[bytes] | None], list[tuple[Kind, int]]]
+_Literals = dict[str, list[tuple[Kind, str, int]]]
+"""By the character before the one that is searched for: kinds, each with a literal and the place of its character."""
 
 
 @cache
-def _groups() -> tuple[list[tuple[int, _Group]], list[_Group]]:
-    """The groups by their rare byte, and those of a frequent one.
-
-    A group is its search, and for each number of a match the kind, with the number of bytes from the token's beginning
-    to the match.
-    """
-    groups: dict[str, dict[str, list[tuple[Kind, str, int]]]] = {}
+def _groups() -> dict[int, _Literals]:
+    """The literals by the byte to search for, the rare bytes first."""
+    groups: dict[int, _Literals] = {}
     for kind in KINDS:
         for literal in kind.literals:
             place = _anchor(literal)
             before = literal[place - 1] if place else ""
-            groups.setdefault(literal[place], {}).setdefault(before, []).append((kind, literal, place))
-    rare: list[tuple[int, _Group]] = []
-    frequent: list[_Group] = []
-    for byte, parts in groups.items():
-        forms, kinds = [], [(KINDS[0], 0)]  # a match has a number from 1 on
-        for before, members in parts.items():
-            forms.append(f"(?<={re.escape(before + byte)})(?:{'|'.join(_in_frame(*one) for one in members)})")
-            kinds += [(kind, place) for kind, _, place in members]
-        beginning = re.escape(byte)
-        if "" not in parts:  # most bytes are dismissed by the one before them
-            beginning += f"(?<=[{re.escape(''.join(parts))}]{beginning})"
-        group = (re.compile(f"{beginning}(?:{'|'.join(forms)})".encode()).search, kinds)
-        if ord(byte) in _RARE:
-            rare.append((ord(byte), group))
-        else:
-            frequent.append(group)
-    return rare, frequent
+            groups.setdefault(ord(literal[place]), {}).setdefault(before, []).append((kind, literal, place))
+    return {byte: groups[byte] for byte in sorted(groups, key=lambda byte: chr(byte) in _FREQUENT)}
+
+
+@cache
+def _bytes() -> tuple[int, ...]:
+    """The bytes to search for."""
+    return tuple(_groups())
+
+
+@cache
+def _group(byte: int) -> tuple[Callable[[bytes], re.Match[bytes] | None], list[tuple[Kind, int]]]:
+    """The search for the literals of a byte, and for each number of a match the kind.
+
+    Each kind with the number of bytes from the token's beginning to the match.
+    """
+    parts = _groups()[byte]
+    forms, kinds = [], [(KINDS[0], 0)]  # a match has a number from 1 on
+    beginning = re.escape(chr(byte))
+    for before, members in parts.items():
+        forms.append(f"(?<={re.escape(before)}{beginning})(?:{'|'.join(_in_frame(*one) for one in members)})")
+        kinds += [(kind, place) for kind, _, place in members]
+    if "" not in parts:  # most bytes are dismissed by the one before them
+        beginning += f"(?<=[{re.escape(''.join(parts))}]{beginning})"
+    return re.compile(f"{beginning}(?:{'|'.join(forms)})".encode()).search, kinds
 
 
 @cache

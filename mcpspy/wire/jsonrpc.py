@@ -133,7 +133,7 @@ def parse(raw: bytes) -> tuple[Body, ...]:
     try:
         value = orjson.loads(raw)
         refused = None
-        if b"00" in raw[::_EVERY].translate(_DIGITS):
+        if raw[::_EVERY].translate(_DIGITS).find(b"00") >= 0:  # `in` raises inside, and takes twice as long
             value = _with_long_integers(raw, value)
     except orjson.JSONDecodeError:
         value, refused, reason = _decode_leniently(raw)
