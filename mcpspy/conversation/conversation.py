@@ -39,7 +39,7 @@ class Conversation:
 
     def feed(self, record: Record) -> Iterable[Event]:
         """Take the next record; iterate over what it completes, once, before feeding another."""
-        if record.t > self.newest:
+        if record.t > self.newest:  # noqa: PLR1730 (`max` takes four times as long)
             self.newest = record.t
         return self._frame(record) if type(record) is Frame else self._other(record)
 

@@ -96,7 +96,7 @@ def _learn_undecoded(message: Message, history: SessionHistory) -> None:
 
 
 def _learn_answer(message: Message, exchange: Exchange, history: SessionHistory) -> None:
-    if message.t > history.answered:
+    if message.t > history.answered:  # noqa: PLR1730 (`max` takes four times as long)
         history.answered = message.t
     if history.called:
         history.called.pop((exchange.request.n, exchange.request.part), None)
