@@ -23,7 +23,7 @@ from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.history import Operations, SessionHistory, keep
 from mcpspy.conversation.learning import learn
-from mcpspy.conversation.model import HOLD, Event, Exchange, HttpUnit, Judged, Message, ServerExit, Session
+from mcpspy.conversation.model import HOLD, Event, Exchange, HttpUnit, Judged, Message, Session
 from mcpspy.conversation.recent import Recent
 from mcpspy.rules import RULES, Finding, Rule
 from mcpspy.rules.follows import explained, specific
@@ -37,7 +37,7 @@ from mcpspy.spec.revisions import Revision
 from mcpspy.text import printable
 from mcpspy.wire.jsonrpc import Notification, Request
 
-_Key = tuple[type, str | None, Revision | None, *tuple[bool, ...]]
+_Key = tuple[type, str | None, Revision | None, tuple[bool, ...]]
 """Kind, method, revision, and for each of `ASPECTS` whether the message is plain in it."""
 _CALLS = (Request, Notification)
 _JUDGED = (Message, HttpUnit)
@@ -105,6 +105,8 @@ class Judge:
         self._lists = LISTS.setdefault(kind, {})
         self._conversation = Conversation()
         self._sessions: Recent[Session, _Session] = Recent(self._rest, self._drop)
+        self._latest: Session | None = None  # the one that was used last, of which `_known` is known
+        self._known = _Session(SessionHistory())
         self._found_late: list[Finding] = []  # of sessions that went to rest
         self._budget = Budget()
         self._gates = GateEffects()
@@ -178,7 +180,10 @@ class Judge:
         if self._as:
             message.revision = self._as
         self._t = message.t
-        session = self._sessions.use(message.session) or self._begin(message.session)
+        if message.session is not self._latest:
+            self._latest = message.session
+            self._known = self._sessions.use(message.session) or self._begin(message.session)
+        session = self._known
         history = session.history
         if self._gaps != history.gaps:
             session.lose(self._gaps)
@@ -218,6 +223,7 @@ class Judge:
             self._failed("what several rules need to know", message, error)
         if history.over:
             self._sessions.finish(message.session)
+            self._latest = None
         return found
 
     def _begin(self, of: Session) -> _Session:
@@ -259,13 +265,28 @@ class Judge:
         frame = message.frame
         if frame and frame.omitted:  # of what was not decoded only the size is known
             return ((RULES["framing/oversize"],) if type(message) is Message else ()), ()
-        key = self._key(message, history) if isinstance(message, Message) else _key_of_remark(message)
+        if type(message) is Message:
+            body = message.body
+            if message.exchange:
+                method: str | None = message.exchange.method
+            else:
+                method = body.method if isinstance(body, _CALLS) else None
+            try:
+                plainly = aspects(message, method, history)
+            except Exception as error:
+                self._failed("the tests for plain messages", message, error)
+                plainly = (False,) * len(ASPECTS)
+            key: _Key = type(body), method, message.revision, plainly
+        else:
+            key = type(message), None, message.revision, _REMARK
+        return self._lists.get(key) or self._listed(key)
+
+    def _listed(self, key: _Key) -> _Rules:
+        """The rules of a combination that is new."""
+        kind, method, revision, plainly = key
+        if method is not None and not (revisions_with_method(method) or extension_with(method)):
+            key = kind, None, revision, plainly  # so that there are not as many lists as peers make up methods
         rules = self._lists.get(key)
-        if rules is None:
-            method = key[1]
-            if method is not None and not (revisions_with_method(method) or extension_with(method)):
-                key = key[0], None, *key[2:]  # so that there are not as many lists as peers make up methods
-            rules = self._lists.get(key)
         if rules is None:
             void = (
                 *(_ON_AGREEMENT if self._as else ()),
@@ -276,19 +297,6 @@ class Judge:
             rules = looking, tuple(rule for rule in RULES.values() if rule.learns_from(*key[:3]))
             self._lists[key] = rules
         return rules
-
-    def _key(self, message: Message, history: SessionHistory) -> _Key:
-        body = message.body
-        if message.exchange:
-            method: str | None = message.exchange.method
-        else:
-            method = body.method if isinstance(body, _CALLS) else None
-        try:
-            plainly = aspects(message, method, history)
-        except Exception as error:
-            self._failed("the tests for plain messages", message, error)
-            plainly = (False,) * len(ASPECTS)
-        return type(body), method, message.revision, *plainly
 
     def _late(self, session: _Session, t: int | None) -> Iterator[Finding]:
         """What is found of what was put off until `t`, or of all of it at the end."""
@@ -311,12 +319,8 @@ class Judge:
         self._forgetful = True
 
 
-def _key_of_remark(remark: HttpUnit | ServerExit) -> _Key:
-    return type(remark), None, remark.revision, *_REMARK
-
-
 def _concerns(rule: Rule, key: _Key) -> bool:
-    kind, method, revision, *plainly = key
+    kind, method, revision, plainly = key
     if kind not in rule.on or (rule.methods and method not in rule.methods):
         return False
     if rule.about and plainly[ASPECTS.index(rule.about)]:

@@ -38,19 +38,19 @@ def aspects(message: Message, method: str | None, history: SessionHistory) -> tu
     - http: it came over something else;
     - direction: no call, or one whose method its sender may send; of an extension's method: the long way.
     """
-    body, told = message.body, facts(method, message.revision)
+    body, http, told = message.body, message.http, facts(method, message.revision)
     meta, pairing, direction = method != "initialize", True, True
     if type(body) is Request or type(body) is Notification:
         params = body.value.get("params")
-        meta = meta and not (type(params) is dict and "_meta" in params)
+        if type(params) is dict and "_meta" in params:
+            meta = False
         direction = message.sender in told.senders
     elif type(body) is Result or type(body) is Error:
         exchange = message.exchange
-        pairing = exchange is not None and not exchange.cancelled
-        pairing = pairing and (message.http is None or answers_by_id(message))
+        pairing = exchange is not None and not exchange.cancelled and (http is None or answers_by_id(message))
     begun = history.initialized and history.agreed is not None
     shape = fits(message, told) and not (told.extended and is_extended(message, history))
-    return in_bytes(message), shape, meta, pairing, begun, message.http is None, direction
+    return in_bytes(message), shape, meta, pairing, begun, http is None, direction
 
 
 def in_bytes(message: Message) -> bool:
