@@ -1,4 +1,4 @@
-"""What answers have in common: addresses, bounds, cursors, and facts without the empty ones."""
+"""What all answers share: addresses, size limits, cursors, and leaving out empty members."""
 
 import zlib
 from collections.abc import Iterable, Iterator
@@ -11,16 +11,16 @@ from mcpspy.errors import UsageError
 Answer = dict[str, Any]
 
 LARGEST = 8000
-"""Bytes of an answer as JSON."""
+"""The largest answer, in bytes of JSON."""
 
 
 def address(session: str, n: int) -> str:
-    """The permanent address of a frame: `3d345f#17`."""
+    """The address of a frame, which never changes: `3d345f#17`."""
     return f"{session}#{n}"
 
 
 def split_address(text: str) -> tuple[str, int]:
-    """The capture and the line of an address. Raises UsageError."""
+    """Split an address into capture and line number. Raises UsageError."""
     session, mark, number = text.strip().rpartition("#")
     if not mark or not number.isdecimal() or len(number) > 9:
         raise UsageError(f"{safe(text, 60)!r} is not an address; one looks like 3d345f#17, as read_timeline gives them")
@@ -28,17 +28,17 @@ def split_address(text: str) -> tuple[str, int]:
 
 
 def facts(**known: Any) -> Answer:
-    """What is known: without what is None, empty or, for lists and texts, nothing. Names lose a last underscore."""
+    """The members of an answer, without those that are None or empty. A last underscore of a name is removed."""
     return {name.rstrip("_"): it for name, it in known.items() if it is not None and it not in ("", [], {}, ())}
 
 
 def milliseconds(nanoseconds: int | None) -> float | None:
-    """A latency to three digits after the point."""
+    """A latency in milliseconds, to three digits after the point."""
     return None if nanoseconds is None else round(nanoseconds / 1e6, 3)
 
 
 def progress(capture: OpenCapture) -> Answer:
-    """How much of a capture was read, where that is not all of it."""
+    """How much of a capture has been read; empty if all of it."""
     if capture.complete or capture.index.live or capture.progress >= 1:
         return {}
     part = int(capture.progress * 100)
@@ -46,12 +46,12 @@ def progress(capture: OpenCapture) -> Answer:
 
 
 def cursor_at(key: Iterable[object], place: int) -> str:
-    """A cursor for a question: where the answer goes on."""
+    """The cursor for the next page of an answer; `key` identifies the question."""
     return f"{place}-{_sum(key):08x}"
 
 
 def place_of(text: str | None, key: Iterable[object]) -> int:
-    """The place that a cursor stands for, 0 without one. Raises UsageError for one that is not of this question."""
+    """The place that a cursor encodes, 0 without a cursor. Raises UsageError if it belongs to another question."""
     if not text:
         return 0
     place, _, mark = text.partition("-")
@@ -64,7 +64,7 @@ def place_of(text: str | None, key: Iterable[object]) -> int:
 
 
 def fitting(found: Iterable[Any], room: int, most: int) -> Iterator[Any]:
-    """The first of what was found, as many as there is room for; one at least."""
+    """As many of the first items as fit into the space left, but at least one."""
     for count, it in enumerate(found):
         room -= size_of(it) + 1
         if count >= most or (room < 0 and count):

@@ -1,12 +1,12 @@
-"""The captures that an agent sees: which there are, what each is called, and those that are open.
+"""The captures that an agent sees: a list of them, the name of each, and those that are open.
 
-The theory. An agent asks again and again about the same few captures, some of them large. So a capture that was opened
-stays open with its index and its fold (as in the TUI), and each question lets them grow for a short while, all of them
-together: what is known by then is the answer, with how much of the file that is. A question begins with `look`. A
-capture is called by the shortest beginning of its id that no other has, six digits at least; one whose id is not of the
-form that we write is called by a hash of its path.
+An agent asks repeatedly about the same few captures, and some are large. So an opened capture stays open with its index
+and its fold (as in the TUI). Each question starts with `look` and reads on in all open captures for a short time. The
+answer is made from what has been read by then, and states how much of the file that is. The name of a capture is the
+shortest prefix of its id that is unique, at least six digits. If its id does not have the form that we write, the name
+is made from a hash of its path.
 
-The sessions of this server itself are not among them, wherever they were recorded.
+The sessions of this server itself are left out, wherever they were recorded.
 """
 
 import hashlib
@@ -27,44 +27,44 @@ from mcpspy.clients.agent import is_agent
 from mcpspy.errors import CaptureError, UsageError
 
 PATIENCE = 1.2
-"""Seconds that a question may let captures grow."""
-_SEARCH = 0.6  # seconds more that a question may look for rows
+"""Seconds for which captures may be read on during a question."""
+_SEARCH = 0.6  # more seconds that a question may spend on a search for rows
 ALL, RUN = "all", "run:"
 _ID = re.compile("[0-9a-f]{32}")
 _LIKE_ID = re.compile("[0-9a-f]{6,}")
-_OPEN = 8  # captures that stay open
+_OPEN = 8  # captures kept open
 _LEAST = 6  # digits of an id
 _STEP = 0.02  # seconds
-_LOOKS = 3  # at a live capture, whose last records wait for their order as long as more may come
+_LOOKS = 3  # at a live capture: its last records are kept back for ordering as long as more may follow
 
 
 class AgentCaptures:
-    """The captures of a directory. Raises UsageError, in one sentence, for what does not exist."""
+    """The captures of a directory. Methods raise UsageError, with one sentence, for what does not exist."""
 
     def __init__(self, folder: str, patience: float = PATIENCE) -> None:
         self.folder = folder
         self.scrubber = Scrubber()
         self.entries: list[ListedCapture] = []
-        """Live ones first, then the newest; `look` finds them."""
+        """Live captures first, then the newest; filled by `look`."""
         self.complete = False
-        """All of them were found and counted at the last look."""
+        """Whether the last look found and counted all of them."""
         self._library = Library([folder])
         self._patience = patience
-        self._begun = 0.0  # when the question began, by `time.perf_counter`
+        self._begun = 0.0  # start of the current question, by `time.perf_counter`
         self._parent = os.getppid()
-        self._names: dict[str, str] = {}  # by path: the whole id
-        self._short: dict[str, str] = {}  # by that: what the capture is called
+        self._names: dict[str, str] = {}  # path -> whole id
+        self._short: dict[str, str] = {}  # whole id -> name of the capture
         self._open: OrderedDict[str, OpenCapture] = OrderedDict()
         self._changes = -1
-        self._counts = False  # somebody has asked for the counts of all
+        self._counts = False  # whether counts of all captures have been requested
 
     def close(self) -> None:
-        """Give the files back."""
+        """Close all open captures."""
         while self._open:
             self._open.popitem()[1].close()
 
     def look(self, *, count: bool = False) -> None:
-        """Look at the directory anew; with `count`, count for a while what is in its captures."""
+        """Read the directory again; with `count`, also count the contents of its captures for a while."""
         self._begun = time.perf_counter()
         deadline = self._begun + self._patience
         self._counts = self._counts or count
@@ -87,30 +87,30 @@ class AgentCaptures:
 
     @property
     def deadline(self) -> float:
-        """When a question should have found the rows that it looks for, by `time.perf_counter`."""
+        """When a search for rows should stop, by `time.perf_counter`."""
         return self._begun + self._patience + _SEARCH
 
     @property
     def refused(self) -> dict[str, str]:
-        """Why files of the directory cannot be read, by their names."""
+        """File name -> why this file of the directory cannot be read."""
         return {os.path.basename(path): why for path, why in self._library.refused.items()}
 
     def name(self, entry: ListedCapture) -> str:
-        """What a capture is called."""
+        """The name of a capture."""
         return self._short[self._names[entry.path]]
 
     def _own(self, header: Header) -> bool:
-        """Whether a capture is of a server such as this one: by its command, or as our own relay writes it."""
+        """Whether a capture is of a server like this one, by its command or as our own relay writes it."""
         return is_agent(header.argv) or (header.pid is not None and header.pid == self._parent)
 
     def runs(self) -> Iterator[tuple[str, list[ListedCapture]]]:
-        """The captures by client process, each with the name of its run; it is empty for one that is alone."""
+        """The captures by client process, each with the name of its run; the name is empty for a capture on its own."""
         for group in runs(self.entries):
             first = min(group, key=lambda entry: (entry.started, entry.path))
             yield RUN + self.name(first) if len(group) > 1 else "", group
 
     def find(self, text: str) -> ListedCapture:
-        """The capture with an id (or six digits of it), or of a server by name; the newest if the text is empty."""
+        """Find a capture by id (or six digits of it) or by server name; an empty text means the newest."""
         self.look()
         text = text.strip().partition("#")[0]
         if not self.entries:
@@ -121,7 +121,7 @@ class AgentCaptures:
             )
         if not text:
             return max(self.entries, key=lambda it: it.started)
-        long = len(text) >= _LEAST  # or a server called "db" would be another one's id
+        long = len(text) >= _LEAST  # shorter, and a server called "db" could match an id
         found = [it for it in self.entries if long and self._names[it.path].startswith(text.lower())]
         if len(found) == 1:
             return found[0]
@@ -145,7 +145,7 @@ class AgentCaptures:
         return f"there is no session {safe(text, 60)!r}; {hint} {self.name(entry)} (server {name!r})"
 
     def several(self, text: str) -> list[ListedCapture]:
-        """The captures that are meant by `all` (the newest first), by the name of a run, or by what `find` takes."""
+        """Find captures: `all` (the newest first), the name of a run, or anything that `find` accepts."""
         if text.strip() == ALL and self.find(""):
             return sorted(self.entries, key=lambda it: (-it.started, it.path))
         if not text.strip().startswith(RUN):
@@ -160,7 +160,7 @@ class AgentCaptures:
         return runs[wanted]
 
     def open(self, entry: ListedCapture, seconds: float | None = None) -> OpenCapture:
-        """The capture, read on for a while. Raises CaptureError."""
+        """Open the capture and read on in it for a while. Raises CaptureError."""
         capture = self._open.get(entry.path)
         if capture:
             capture.index.look()
@@ -186,7 +186,7 @@ class AgentCaptures:
         return capture
 
     def grow(self, seconds: float) -> bool:
-        """Read on for about that long, in the captures that are open, then to count; tells whether there is more."""
+        """Read on for about `seconds`, first in open captures, then to count. Returns whether there is more."""
         waiting = [it for it in self._open.values() if not it.complete and not it.index.live]
         if not waiting:
             return self._counts and self._library.grow(seconds)
@@ -194,14 +194,14 @@ class AgentCaptures:
 
 
 def grow(capture: OpenCapture, seconds: float) -> None:
-    """Let a capture grow for at most that long, and for a moment if there is no time left."""
+    """Read on in a capture for at most `seconds`; if no time is left, still for a moment."""
     deadline = time.perf_counter() + seconds
     while capture.grow(min(max(seconds, _STEP), 0.2)) and time.perf_counter() < deadline:
         pass
 
 
 def _shortened(names: Iterable[str]) -> dict[str, str]:
-    """The shortest beginning of each name that no other has."""
+    """The shortest unique prefix of each name."""
     ranked = sorted(names)
     lengths = [_common(*pair) + 1 for pair in pairwise(ranked)]
     least = zip(ranked, [_LEAST, *lengths], [*lengths, _LEAST], strict=False)
@@ -209,7 +209,7 @@ def _shortened(names: Iterable[str]) -> dict[str, str]:
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
+    """The length of the common prefix of two texts."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 

@@ -1,7 +1,7 @@
-"""The tools as an agent sees them: names, descriptions, what they take and give; data, and no SDK.
+"""The tools as an agent sees them: names, descriptions, input and output schemas. It is plain data, without the SDK.
 
-A description says what the tool is for and what comes next. The schemas of results name the members that there may be;
-a member that has nothing to tell is left out of an answer.
+A description states what the tool is for and which tool to call next. The schemas of results list all possible members;
+an answer leaves out members without content.
 """
 
 from collections.abc import Callable
@@ -58,20 +58,20 @@ class AgentTool:
     takes: dict[str, Schema]
     gives: dict[str, Schema]
     answer: Callable[..., Answer] | None
-    """Takes the captures and the arguments; None for `wait_for`, which takes time."""
+    """The function from captures and arguments to an answer; None for `wait_for`, which has to wait."""
     required: tuple[str, ...] = ()
     certain: tuple[str, ...] = field(default=())
-    """Members that every answer has."""
+    """Members that are in every answer."""
 
     @property
     def input_schema(self) -> Schema:
-        """What it takes, as JSON Schema."""
+        """Its input schema, as JSON Schema."""
         required = {"required": list(self.required)} if self.required else {}
         return {"type": "object", "properties": self.takes, "additionalProperties": False} | required
 
     @property
     def output_schema(self) -> Schema:
-        """What it gives, as JSON Schema."""
+        """Its output schema, as JSON Schema."""
         required = {"required": list(self.certain)} if self.certain else {}
         return {"type": "object", "properties": self.gives} | required
 
@@ -270,7 +270,7 @@ _ARTICLES = {"integer": "a whole number", "boolean": "true or false"}
 
 
 def tool_named(name: str) -> AgentTool:
-    """The tool of that name. Raises UsageError with the nearest."""
+    """The tool with that name. Raises UsageError, with the nearest name."""
     if name not in BY_NAME:
         near = get_close_matches(name, BY_NAME, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(BY_NAME)}"
@@ -279,7 +279,7 @@ def tool_named(name: str) -> AgentTool:
 
 
 def checked(tool: AgentTool, arguments: dict[str, Any] | None) -> dict[str, Any]:
-    """The arguments as the tool takes them; null is as if it was not there. Raises UsageError, in one sentence."""
+    """The arguments, validated; null counts as missing. Raises UsageError, with one sentence."""
     given = {name: value for name, value in (arguments or {}).items() if value is not None}
     for name, value in given.items():
         if name not in tool.takes:
@@ -303,6 +303,6 @@ def _check_value(tool: str, name: str, value: Any, schema: Schema) -> None:
 
 
 def answer(tool: AgentTool, captures: AgentCaptures, arguments: dict[str, Any]) -> Answer:
-    """The answer of a tool that takes no time. Raises McpspyError."""
+    """Call a tool that does not wait. Raises McpspyError."""
     assert tool.answer
     return tool.answer(captures, **arguments)

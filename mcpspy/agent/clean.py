@@ -1,11 +1,11 @@
-"""Captured values as they go into an answer: without secrets and personal data, on the safe side of JSON, bounded.
+"""Captured values as they appear in answers: without secrets and personal data, safe as JSON, and limited in size.
 
-The theory. Frames are scrubbed whole, as `mcpspy scrub` does it, before anything of them is cut: half a token has no
-form that tells what it is. A value that was named a secret once is replaced wherever it comes later. It does not read
-the whole capture first, so a secret that stands without its name before it stood with it is not known then; but what is
-told about a frame, and what answers it, comes after it has been read (`learn`).
+Frames are scrubbed whole, as `mcpspy scrub` does, before anything is cut: half a token can no longer be recognized. A
+value that was once named as a secret is also replaced everywhere after that. The whole capture is not read in advance,
+so a secret that appears without its name before it appears with it is not recognized. But text about a frame, and the
+answer to it, are scrubbed only after the frame was read (`learn`).
 
-What can hide or turn text is escaped, so that it neither breaks out of JSON nor reads otherwise than it is.
+Characters that hide or reorder text are escaped, so a text cannot break out of JSON or look different from what it is.
 """
 
 import json
@@ -30,41 +30,42 @@ from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import decode
 
 LARGEST = 1 << 20
-"""Bytes of a frame that are scrubbed; what is larger is not decoded either."""
-_BEGINNING = 1 << 14  # bytes of a frame that is no message, or too large
-_LONGEST_SECRET = 4096  # bytes that are read beyond what is shown, so that no secret is cut before it is recognized
+"""The largest frame that is scrubbed, in bytes; larger ones are not decoded either."""
+_BEGINNING = 1 << 14  # bytes of a frame that is not a message, or that is too large
+_LONGEST_SECRET = 4096  # bytes read beyond the cut, so that no secret is cut before it is recognized
 _SIZES = ((4000, 200), (1500, 60), (500, 30), (200, 15), (80, 8), (30, 4), (12, 2))
-_DEEPEST = 24  # levels of a value
-_NAME = 200  # characters of a member's name
-_TOLD = 8  # clipped places that are named
+_DEEPEST = 24  # maximum nesting of a value
+_NAME = 200  # characters of a member name
+_TOLD = 8  # cut places that are listed
 
 Clip = dict[str, Any]
-"""Where a value was cut: its JSON Pointer, how much of it is shown, and how much there is."""
+"""One cut in a value: its JSON Pointer, how much is shown, and how much there is."""
 
 
 class Scrubber:
-    """Takes secrets and personal data out of what is captured; it remembers the values that it found."""
+    """Removes secrets and personal data from captured content, and remembers the values that it found."""
 
     def __init__(self) -> None:
         known = KnownValues()
         self._texts = Texts(known, lambda *_: None, None, ScrubOptions())
         self._messages = MessageScrub(self._texts, known, ())
         self._frames = FrameScrub(self._messages, self._texts)
-        self._learned: WeakKeyDictionary[OpenCapture, set[int]] = WeakKeyDictionary()  # the lines that were read
-        self._last: tuple[bytes, Any] = b"", None  # a frame and its value: the messages of a batch share one
+        self._learned: WeakKeyDictionary[OpenCapture, set[int]] = WeakKeyDictionary()  # the lines already read
+        # the last frame and its value: the messages of a batch share one frame
+        self._last: tuple[bytes, Any] = b"", None
 
     def text(self, text: str, limit: int = 1000) -> str:
-        """A text of at most that many characters."""
+        """A scrubbed text of at most `limit` characters."""
         return safe(self._beginning(text, limit), limit)
 
     def json(self, value: Any, *, envelope: bool = False) -> str:
-        """A value as JSON. Raises ValueError, TypeError or RecursionError for one that cannot be written so."""
+        """A scrubbed value as JSON. Raises ValueError, TypeError or RecursionError if it cannot be written as JSON."""
         self._messages.forget()
         text = json.dumps(value)
         return self._messages.json(text, envelope=envelope) or self._texts.text(text)
 
     def _value(self, row: Row) -> Any:
-        """The message that a row is, scrubbed with all of its frame."""
+        """The message of a row, scrubbed together with its whole frame."""
         raw = row.raw.strip()
         if raw[:1] in (b"{", b"["):
             try:
@@ -73,14 +74,14 @@ class Scrubber:
                     self._last = raw, decode(clean.encode(errors="replace"))
                 return self._last[1][row.part] if raw[:1] == b"[" else self._last[1]
             except (orjson.JSONDecodeError, IndexError):
-                pass  # what only a lenient parser takes
+                pass  # only a lenient parser accepts it
         try:
             return decode(self.json(row.value, envelope=True).encode(errors="replace"))
         except (ValueError, TypeError, RecursionError):
             return self.text(row.raw.decode(errors="replace"), _BEGINNING)
 
     def learn(self, capture: OpenCapture, lines: Iterable[int]) -> None:
-        """Read the frames on some lines, so that the values that they name as secrets are known from now on."""
+        """Read the frames on some lines, so that the values they name as secrets are known from now on."""
         learned = self._learned.setdefault(capture, set())
         for n in lines:
             place = capture.index.row_of(n)
@@ -89,25 +90,25 @@ class Scrubber:
                 self.row(capture.messages(place)[0])
 
     def rows(self, capture: OpenCapture, place: int, most: int | None = 1) -> list[Row]:
-        """The messages at a place, scrubbed, after the request that they answer has been read."""
+        """The messages at a place, scrubbed, after the request that they answer was read."""
         known = capture.known(capture.index.rows[place])
         if known and known.request:
             self.learn(capture, (known.request,))
         return [self.row(row) for row in capture.messages(place)[:most]]
 
     def _beginning(self, text: str, limit: int) -> str:
-        """A text without secrets, of at most a little more than so many characters; what it is cut in is not shown."""
+        """The scrubbed start of a text, slightly longer than `limit`. Content near the cut is left out."""
         if len(text) <= limit + _LONGEST_SECRET:
             return self._texts.text(text)
         clean = self._texts.text(text[: limit + _LONGEST_SECRET])
         return clean[: min(limit + 1, max(len(clean) - _LONGEST_SECRET, 0))]
 
     def argv(self, words: tuple[str, ...]) -> list[str]:
-        """A command line."""
+        """A scrubbed command line."""
         return [self.text(word, 300) for word in Redactor().argv(list(words))[:40]]
 
     def row(self, row: Row) -> Row:
-        """The same row with its value, or its text, scrubbed."""
+        """The same row with its value or text scrubbed."""
         whole = row.size <= LARGEST and len(row.raw) >= row.size
         if row.value is not None and whole:
             row.value = self._value(row)
@@ -122,7 +123,7 @@ class Scrubber:
 
 
 def safe(text: str, limit: int) -> str:
-    """A text with whatever hides or turns text escaped; its lines stay lines."""
+    """A text in which characters that hide or reorder text are escaped; line breaks stay."""
     if len(text) <= limit and text.isascii() and text.isprintable():
         return text
     clean = "\n".join(printable(line, limit) for line in text[: limit + 1].split("\n"))
@@ -130,7 +131,7 @@ def safe(text: str, limit: int) -> str:
 
 
 def clipped(value: Any, room: int) -> tuple[Any, list[Clip]]:
-    """A value that takes at most about so many bytes as JSON, and where it was cut."""
+    """A value cut to about `room` bytes of JSON, and where it was cut."""
     for longest, items in _SIZES:
         cut = _Cut(longest, items, room)
         made = cut.value(value, ())
@@ -141,7 +142,7 @@ def clipped(value: Any, room: int) -> tuple[Any, list[Clip]]:
 
 
 def _within(text: str, room: int) -> str:
-    """The beginning of a text that takes at most so many bytes as JSON."""
+    """The start of a text, at most `room` bytes as JSON."""
     limit = room
     while limit > 1 and size_of(safe(text, limit)) > room:
         limit = limit * 3 // 4
@@ -149,7 +150,7 @@ def _within(text: str, room: int) -> str:
 
 
 class _Cut:
-    """Cuts texts, arrays and objects to a size; stops after as many values as there are bytes to fill."""
+    """Cuts texts, arrays and objects to a size; stops after as many values as there are bytes available."""
 
     def __init__(self, longest: int, items: int, most: int) -> None:
         self.clips: list[Clip] = []
@@ -158,7 +159,7 @@ class _Cut:
         self._left = most
 
     def value(self, value: Any, path: tuple[str | int, ...]) -> Any:
-        """A value at a path, cut."""
+        """The value at a path, cut."""
         self._left -= 1
         if isinstance(value, str):
             if len(value) > self._longest:
@@ -182,7 +183,7 @@ class _Cut:
 
 
 def plain(value: Any) -> Any:
-    """A number, a truth value or nothing, as any JSON parser reads it."""
+    """A number, boolean or null in a form that every JSON parser reads exactly."""
     if isinstance(value, Number):
         return str(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -193,9 +194,9 @@ def plain(value: Any) -> Any:
 
 
 def rest(value: Any, where: str, offset: int, room: int) -> tuple[Any, int | None]:
-    """The value at a JSON Pointer, of a text or an array from `offset` on; and the offset of what is left.
+    """The value at a JSON Pointer, a text or array from `offset` on; and the offset of the rest.
 
-    Raises LookupError where there is no value.
+    Raises LookupError if there is no value.
     """
     found = resolve(value, where) if where else value
     if isinstance(found, str):
@@ -221,5 +222,5 @@ def rest(value: Any, where: str, offset: int, room: int) -> tuple[Any, int | Non
 
 
 def size_of(value: Any) -> int:
-    """The bytes of a value as compact JSON."""
+    """The size of a value as compact JSON, in bytes."""
     return len(orjson.dumps(value, default=str))

@@ -1,4 +1,4 @@
-"""What went wrong in a session, or in all sessions of a run, in one answer."""
+"""What went wrong in a session, or in all sessions of a run, as one answer."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.conversation.columns import STATUSES
 from mcpspy.json_values import member
 
-_FAILED, _UNANSWERED, _STDERR = 12, 8, 8  # of each in an answer
-_LAST = 6  # rows from the end among which the end of the session is
+_FAILED, _UNANSWERED, _STDERR = 12, 8, 8  # of each, in one answer
+_LAST = 6  # the end of the session is looked for in that many last rows
 _FAILURES = {STATUSES.index("error"), STATUSES.index("tool-error")}
 _WAITING = {STATUSES.index("unanswered"), STATUSES.index("pending"), STATUSES.index("cancelled")}
 _ARGUMENTS = 240  # bytes of the arguments of a call
@@ -56,7 +56,7 @@ def problems_of(captures: AgentCaptures, entry: ListedCapture, room: int) -> Ans
 
 
 def _more(answer: Answer, counts: dict[str, int], groups: int, stderr_lines: int) -> list[str]:
-    """How to get what there was no room for."""
+    """How to get what did not fit into the answer."""
     told = []
     for key, total, wanted in (
         ("failed", counts["failed"], "status:error,tool-error kind:request"),
@@ -73,7 +73,7 @@ def _more(answer: Answer, counts: dict[str, int], groups: int, stderr_lines: int
 
 
 def _failed(scrubber: Scrubber, capture: OpenCapture, name: str, ordinal: int) -> Answer:
-    """One call that failed, with the words of its error."""
+    """One failed call, with the text of its error."""
     exchanges = capture.columns.exchanges
     request, response = exchanges.requests[ordinal], exchanges.responses[ordinal]
     known = capture.known(request)
@@ -93,7 +93,7 @@ def _failed(scrubber: Scrubber, capture: OpenCapture, name: str, ordinal: int) -
 
 
 def _arguments(scrubber: Scrubber, capture: OpenCapture, n: int) -> Any:
-    """What a tool was called with, cut short."""
+    """The arguments of a tool call, cut."""
     place = capture.index.row_of(n)
     row = scrubber.rows(capture, place)[0] if place is not None else None
     given = member(row.value, "params", "arguments") if row else None
@@ -101,7 +101,7 @@ def _arguments(scrubber: Scrubber, capture: OpenCapture, n: int) -> Any:
 
 
 def answer_text(scrubber: Scrubber, capture: OpenCapture, n: int) -> str:
-    """The words of an error, or of a tool's error."""
+    """The text of a JSON-RPC error or of a tool error."""
     place = capture.index.row_of(n)
     if place is None:
         return ""
@@ -131,7 +131,7 @@ def stderr(scrubber: Scrubber, capture: OpenCapture, name: str, most: int) -> li
 
 
 def end_of(scrubber: Scrubber, capture: OpenCapture, name: str) -> Answer | None:
-    """How the session ended, if it did: the words of the row, and its address."""
+    """How the session ended, if it did: the text of the row, and its address."""
     for n in list(capture.index.rows[-_LAST:])[::-1]:
         known = capture.known(n)
         if known and known.kind == "end":

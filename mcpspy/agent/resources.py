@@ -1,4 +1,4 @@
-"""Captures and rules as resources, and the questions that people ask as prompts; data, and no SDK."""
+"""Captures and rules as resources, and frequent questions as prompts. It is plain data, without the SDK."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ _KEY = ("resources",)
 
 
 class AgentResource(NamedTuple):
-    """One resource of a list, or a template."""
+    """One resource of a list, or one resource template."""
 
     uri: str
     name: str
@@ -36,7 +36,7 @@ TEMPLATES = (
 
 
 def listed(captures: AgentCaptures, cursor: str | None) -> tuple[list[AgentResource], str | None]:
-    """One page of the captures and rules, and the cursor of the next. Raises UsageError."""
+    """One page of the captures and rules, and the cursor of the next page. Raises UsageError."""
     captures.look()
     found = []
     for entry in captures.entries:
@@ -62,21 +62,21 @@ def read(captures: AgentCaptures, uri: str) -> tuple[str, str]:
 
 
 class PromptArgument(NamedTuple):
-    """What a prompt takes; all of it may be left out."""
+    """An argument of a prompt; all are optional."""
 
     name: str
     description: str
 
 
 class AgentPrompt(NamedTuple):
-    """One question, and how it is answered with the tools."""
+    """One question, and how to answer it with the tools."""
 
     name: str
     title: str
     description: str
     arguments: tuple[PromptArgument, ...]
     text: str
-    """With `{session}` and the like for the arguments."""
+    """The text, with placeholders such as `{session}` for the arguments."""
 
 
 _SESSION = PromptArgument("session", "the id of a session or the name of a server; default: the newest session")
@@ -119,7 +119,7 @@ PROMPTS = (
 
 
 def prompt_text(name: str, arguments: dict[str, str]) -> tuple[AgentPrompt, str]:
-    """A prompt with its arguments filled in. Raises UsageError."""
+    """A prompt, and its text with the arguments filled in. Raises UsageError."""
     prompt = next((it for it in PROMPTS if it.name == name), None)
     if prompt is None:
         raise UsageError(f"there is no prompt {safe(name, 60)!r}; there are {', '.join(it.name for it in PROMPTS)}")

@@ -1,4 +1,4 @@
-"""The timeline of a session, row by row, and one message with what answered it."""
+"""The timeline of a session, row by row, and single messages with their request or response."""
 
 import time
 from collections.abc import Iterator
@@ -18,17 +18,17 @@ from mcpspy.filters import Filter, parse
 from mcpspy.json_values import nearest, resolve
 from mcpspy.timeline import Row, wall_time
 
-_MOST, _ROWS = 200, 50  # rows of an answer: at most, and if nothing else is asked for
-_PREVIEWED = 1 << 16  # bytes of a frame that is decoded for a preview
+_MOST, _ROWS = 200, 50  # rows of an answer: the maximum, and the default
+_PREVIEWED = 1 << 16  # the largest frame that is decoded for a preview, in bytes
 _PREVIEW = 160  # characters
-_LARGE = 4096  # bytes of a frame whose size is told
-_LEAST = 0.2  # seconds that rows are looked at, however late it is
-_MANY = 50  # messages of a batch that are told
-_NAMED = 10  # members that are named where there is nothing
+_LARGE = 4096  # the smallest frame whose size is shown, in bytes
+_LEAST = 0.2  # seconds spent on rows even if the time is already over
+_MANY = 50  # messages of a batch that are shown
+_NAMED = 10  # members listed if a pointer finds no value
 
 
 def wanted_filter(text: str, started: str) -> Filter:
-    """The filter that a text stands for. Raises UsageError, which tells the column."""
+    """Parse a filter. Raises UsageError, with the column."""
     try:
         return parse(text, started)
     except FilterError as error:
@@ -44,7 +44,7 @@ def read_timeline(
     limit: int = _ROWS,
     cursor: str = "",
 ) -> Answer:
-    """The rows that a filter wants, one page of them: of a session, or of several, one session after the other."""
+    """One page of the rows that match a filter, from one session, or from several one after the other."""
     entries = captures.several(session)
     key = ("read_timeline", filter, newest_first)
     first, place = _begin(captures, entries, cursor, key)
@@ -76,7 +76,7 @@ def read_timeline(
 def _begin(
     captures: AgentCaptures, entries: list[ListedCapture], cursor: str, key: tuple[object, ...]
 ) -> tuple[int, int]:
-    """Among several sessions the one that a cursor goes on with, and the place in it."""
+    """Which of several sessions a cursor continues, and the place in it."""
     for number, entry in enumerate(entries[:-1]):
         with suppress(UsageError):
             return number, place_of(cursor, (*key, captures.name(entry)))
@@ -84,7 +84,7 @@ def _begin(
 
 
 def _nothing(seen: int, sessions: int, texts: tuple[str, ...], *, more: bool) -> str:
-    """Why there are no rows."""
+    """The notice for an answer without rows."""
     if more:
         return f"nothing in {seen} rows so far; go on with `next`"
     where = "the session" if sessions == 1 else f"{sessions} sessions"
@@ -94,27 +94,27 @@ def _nothing(seen: int, sessions: int, texts: tuple[str, ...], *, more: bool) ->
 
 
 class _Page:
-    """The rows of an answer, and what room and time there is for more."""
+    """The rows of an answer, and the space and time left for more."""
 
     def __init__(self, captures: AgentCaptures, limit: int, *, newest_first: bool) -> None:
         self.rows: list[Answer] = []
         self.room = LARGEST - 500
         self.seen = 0
-        """Rows that were looked at."""
+        """The number of rows looked at."""
         self._captures = captures
         self._limit = limit
         self._newest_first = newest_first
         self._deadline = 0.0
 
     def read(self, capture: OpenCapture, name: str, wanted: Filter, place: int) -> int:
-        """Take rows of a capture, from a place on; the place where that stopped."""
+        """Take matching rows of a capture, starting at a place. Returns the place after the last row looked at."""
         self._deadline = self._deadline or max(self._captures.deadline, time.perf_counter() + _LEAST)
         rows, keys = capture.index.rows, wanted.keys
         while place < len(rows) and len(self.rows) < self._limit and time.perf_counter() < self._deadline:
             at = len(rows) - 1 - place if self._newest_first else place
             fits = verdict(capture, wanted, keys, at)
             if fits is None and not self._newest_first:
-                break  # the fold has to come first
+                break  # the fold must come first
             if fits:
                 told = told_row(self._captures.scrubber, capture, name, at)
                 self.room -= size_of(told) + 1
@@ -127,7 +127,7 @@ class _Page:
 
 
 def told_row(scrubber: Scrubber, capture: OpenCapture, name: str, place: int) -> Answer:
-    """One row in a few facts."""
+    """One row as a few facts."""
     n = capture.index.rows[place]
     line, known = capture.line(place), capture.known(n)
     small = line.size <= _PREVIEWED
@@ -155,7 +155,7 @@ def told_row(scrubber: Scrubber, capture: OpenCapture, name: str, place: int) ->
 
 
 def place_at(capture: OpenCapture, name: str, n: int) -> int:
-    """The place of the row on a line. Raises UsageError with the nearest."""
+    """The place of the row on line `n`. Raises UsageError, with the nearest row."""
     place = capture.index.row_of(n)
     if place is not None:
         return place
@@ -168,7 +168,7 @@ def place_at(capture: OpenCapture, name: str, n: int) -> int:
 def read_message(
     captures: AgentCaptures, *, address: str, pointer: str = "", offset: int = 0, alone: bool = False
 ) -> Answer:
-    """One message with the one that it answers, or that answers it; or one value of it, from an offset on."""
+    """One message with its request or response; or one value of it, starting at an offset."""
     session, n = split_address(address)
     entry = captures.find(session)
     capture, name = captures.open(entry), captures.name(entry)
@@ -204,7 +204,7 @@ def read_message(
 
 
 def _messages(scrubber: Scrubber, capture: OpenCapture, name: str, place: int) -> Iterator[tuple[Row, Answer]]:
-    """The rows at a place, scrubbed, each with what there is to tell beside its content."""
+    """The rows at a place, scrubbed, each with its facts other than the content."""
     for row in scrubber.rows(capture, place, _MANY):
         what = " ".join(filter(None, (row.method, row.name)))
         yield (
@@ -232,7 +232,7 @@ def _messages(scrubber: Scrubber, capture: OpenCapture, name: str, place: int) -
 
 
 def payload(row: Row) -> Any:
-    """What a message says: its params, result or error; or the text of what is no message."""
+    """The content of a message: params, result or error; for a frame that is not a message, its text."""
     if row.value is None:
         return row.raw.decode(errors="replace") if row.raw else row.text
     if isinstance(row.value, dict) and row.kind != "invalid":
@@ -245,7 +245,7 @@ def _is_batch(row: Row) -> bool:
 
 
 def _near(value: Any, pointer: str) -> str:
-    """The pointers to what there is in the last value on the way of a pointer that leads nowhere."""
+    """For a pointer without a value: the pointers to the members of the last value that it does reach."""
     way = nearest(value, pointer)
     value = resolve(value, way)
     names = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
@@ -253,7 +253,7 @@ def _near(value: Any, pointer: str) -> str:
 
 
 def _value(scrubber: Scrubber, capture: OpenCapture, name: str, place: int, pointer: str, offset: int) -> Answer:
-    """One value of a message, or what comes at an offset in it."""
+    """One value of a message, or the part of it that starts at an offset."""
     where = at_line(name, capture.index.rows[place])
     pointer = "/" + pointer if pointer and not pointer.startswith("/") else pointer
     rows = scrubber.rows(capture, place, None)

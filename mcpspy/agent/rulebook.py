@@ -1,4 +1,4 @@
-"""Rules explained, and findings with what to do about them."""
+"""Explanations of rules, and findings with how to fix them."""
 
 from collections.abc import Iterable, Iterator
 from textwrap import dedent
@@ -12,13 +12,13 @@ from mcpspy.report.waivers import no_rule
 from mcpspy.rules import RULES, SEVERITIES, Finding, Rule, current
 from mcpspy.timeline import Row
 
-_MOST = 30  # findings of an answer
-_RELATED = 5  # frames that a finding names beside its own
-_SAME = 5  # frames that a group names
+_MOST = 30  # findings per answer
+_RELATED = 5  # frames listed for a finding besides its own
+_SAME = 5  # frames listed for a group
 
 
 def explain_rule(*, rule: str) -> Answer:
-    """What a rule finds, why, how to fix it, and where the specification says so."""
+    """What a rule finds, why it matters, how to fix it, and the page of the specification."""
     found = the_rule(rule)
     return facts(
         rule=found.id,
@@ -34,7 +34,7 @@ def explain_rule(*, rule: str) -> Answer:
 
 
 def the_rule(name: str) -> Rule:
-    """The rule with that id, or a former one. Raises UsageError with the nearest."""
+    """The rule with that id, or with that as a former id. Raises UsageError, with the nearest id."""
     name = current(name.strip())
     if name not in RULES:
         raise UsageError(safe(no_rule(name[:100]), 300))
@@ -42,7 +42,7 @@ def the_rule(name: str) -> Rule:
 
 
 def advice(rule: Rule, blame: str) -> dict[str, str]:
-    """What the side to blame changes, and what the other can do until then."""
+    """What the responsible side should change, and what the other side can do until then."""
     told = [text for _, text in rule.advice(blame)]
     return dict(zip(("fix", "meanwhile"), told, strict=False))
 
@@ -50,7 +50,7 @@ def advice(rule: Rule, blame: str) -> dict[str, str]:
 def told_findings(
     scrubber: Scrubber, capture: OpenCapture, name: str, findings: Iterable[Finding], room: int
 ) -> list[Answer]:
-    """Findings, the worst first, each with its fix the first time that its rule comes."""
+    """Findings, the worst first; each rule's fix is given with its first finding."""
     ranked = sorted(findings, key=lambda it: (SEVERITIES.index(it.severity), it.frame))
     return list(fitting(_each(scrubber, capture, name, ranked), room, _MOST))
 
@@ -67,7 +67,7 @@ def _each(scrubber: Scrubber, capture: OpenCapture, name: str, findings: Iterabl
 def told_groups(
     scrubber: Scrubber, capture: OpenCapture, name: str, groups: Iterable[Group], room: int
 ) -> list[Answer]:
-    """Findings by rule and blame, the worst first: how often, where, the first of them, and the fix."""
+    """Findings grouped by rule and responsible side, the worst first: count, frames, the first finding, and the fix."""
     ranked = sorted(groups, key=lambda it: (SEVERITIES.index(it.severity), -it.count, it.rule))
     return list(fitting((_group(scrubber, capture, name, it) for it in ranked), room, _MOST))
 

@@ -1,8 +1,8 @@
-"""The MCP server over captures: the only module that knows the MCP SDK (2.x), which the extra `mcpspy[agent]` installs.
+"""The MCP server over captures, and the only module that uses the MCP SDK (2.x) of the extra `mcpspy[agent]`.
 
-The theory. The tools are functions that take some time, so each runs in a thread, one at a time: an open capture is not
-made for two. Meanwhile the server answers pings. Between questions it reads on in the captures that are open, a slice
-at a time. Standard output is the protocol's; nothing of ours is ever printed there.
+The tools are functions that take some time, so they run in a thread, one at a time: an open capture is not thread-safe.
+Meanwhile the server answers pings. Between questions it reads on in the open captures, a slice at a time. Standard
+output belongs to the protocol; nothing else may be printed there.
 """
 
 import time
@@ -26,17 +26,17 @@ from mcpspy.agent.waiting import STEP, NextMatch
 from mcpspy.errors import McpspyError, UsageError
 from mcpspy.report.differences.exchange_json import to_json
 
-_SLICE = 0.05  # seconds for which captures grow between questions
-_IDLE = 0.5  # seconds between two looks whether there is more to read
-_DEFAULT = 20.0  # seconds that `wait_for` waits
+_SLICE = 0.05  # seconds of reading per slice between questions
+_IDLE = 0.5  # seconds between two checks for more to read
+_DEFAULT = 20.0  # default time-out of `wait_for`, in seconds
 REPORTS = 1.0
-"""Seconds between two reports of progress."""
+"""Seconds between two progress notifications."""
 
 Returned = TypeVar("Returned")
 
 
 class AgentServer:
-    """The handlers of the protocol around the captures of one directory."""
+    """The protocol handlers for the captures of one directory."""
 
     def __init__(self, captures: AgentCaptures) -> None:
         self._captures = captures
@@ -65,7 +65,7 @@ class AgentServer:
         self._captures.close()
 
     async def _alone(self, function: Callable[[], Returned]) -> Returned:
-        """The result of a function that no other runs beside; in a thread, so that the server goes on."""
+        """Run a function in a thread, never two at a time, so that the server stays responsive. Returns its result."""
         async with self._lock:
             return await anyio.to_thread.run_sync(function)
 
@@ -90,12 +90,12 @@ class AgentServer:
                 found = await self._alone(partial(answer, tool, self._captures, given))
         except McpspyError as error:
             return _failed(self._sentence(error))
-        except Exception as error:  # a fault of ours, or a capture that nobody thought of: the server goes on
+        except Exception as error:  # a bug of ours, or an unforeseen capture: the server continues
             return _failed(f"mcpspy could not answer ({type(error).__name__}); try another session or filter")
         return types.CallToolResult(content=[types.TextContent(text=to_json(found))], structured_content=found)
 
     def _sentence(self, error: McpspyError) -> str:
-        """An error as the client reads it: it may quote what is captured, such as the name of a file."""
+        """The text of an error for the client, scrubbed: it may quote captured content, such as a file name."""
         return self._captures.scrubber.text(str(error), 600)
 
     async def _wait(self, context: Any, seconds: float = _DEFAULT, **given: str) -> Answer:
@@ -162,7 +162,7 @@ class AgentServer:
         return types.GetPromptResult(description=prompt.description, messages=[message])
 
 
-_NOT_FOUND = -32002  # of the revisions before 2026-07-28
+_NOT_FOUND = -32002  # in revisions before 2026-07-28
 
 
 def _tool(tool: AgentTool) -> types.Tool:
@@ -184,10 +184,10 @@ def _failed(sentence: str) -> types.CallToolResult:
 
 
 def serve(folder: str) -> None:
-    """Serve the captures of a directory until the client leaves."""
+    """Serve the captures of a directory until the client disconnects."""
     try:
         anyio.run(AgentServer(AgentCaptures(folder)).run)
     except BaseExceptionGroup as error:
-        if error.split(BrokenPipeError)[1] is None:  # the client is gone, and an answer was on its way
+        if error.split(BrokenPipeError)[1] is None:  # the client disconnected while an answer was being written
             raise BrokenPipeError from error
         raise

@@ -1,4 +1,4 @@
-"""The sessions that were recorded, newest first, and the runs of clients that they belong to."""
+"""The recorded sessions, newest first, and the client runs that they belong to."""
 
 from datetime import UTC, datetime
 
@@ -7,7 +7,7 @@ from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.clean import size_of
 from mcpspy.browse.library import COUNTED, ListedCapture
 
-_MOST = 50  # sessions of an answer
+_MOST = 50  # sessions per answer
 
 
 def list_sessions(
@@ -19,7 +19,7 @@ def list_sessions(
     run: str = "",
     cursor: str = "",
 ) -> Answer:
-    """The sessions that fit, with counts."""
+    """The matching sessions, with counts."""
     captures.look(count=True)
     runs = {entry.path: name for name, group in captures.runs() for entry in group}
     entries = captures.several(run) if run else captures.entries
@@ -48,7 +48,7 @@ def list_sessions(
 
 
 def describe(captures: AgentCaptures, entry: ListedCapture, run: str = "") -> Answer:
-    """One session in a few facts."""
+    """One session as a few facts."""
     counts, found = entry.counts, entry.found
     counted = entry.size <= COUNTED and (entry.finished or entry.live)
     text = captures.scrubber.text

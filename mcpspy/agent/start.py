@@ -1,4 +1,4 @@
-"""Why a session failed to start: how far the handshake came, what the server wrote, how it ended."""
+"""Why a session failed to start: how far the handshake got, what the server wrote, how it ended."""
 
 from typing import NamedTuple
 
@@ -10,25 +10,25 @@ from mcpspy.agent.rulebook import told_groups
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.conversation.preview import INTRODUCE
 
-_FIRST = 5000  # rows among which the handshake is looked for
+_FIRST = 5000  # rows in which the handshake is looked for
 _STDERR = 12  # lines
 _GROUPS = ("lifecycle/", "framing/", "jsonrpc/", "http/", "shape/")
-_SLOW = 10_000_000_000  # nanoseconds: some clients wait no longer
+_SLOW = 10_000_000_000  # nanoseconds: the time-out of some clients
 
 
 class Handshake(NamedTuple):
-    """How far the handshake came: line numbers, 0 for what never came."""
+    """How far the handshake got: line numbers, 0 for a message that is missing."""
 
     first: int = 0
-    """The first message of the client."""
+    """The first message from the client."""
     request: int = 0
-    """The `initialize`, or `server/discover`."""
+    """The `initialize` or `server/discover` request."""
     answer: int = 0
     status: str = ""
     latency: int | None = None
     initialized: int = 0
     later: int = 0
-    """A request that was answered after it."""
+    """A later request that was answered."""
     method: str = ""
 
 
@@ -66,7 +66,7 @@ def explain_start(captures: AgentCaptures, *, session: str = "") -> Answer:
 
 
 def handshake(capture: OpenCapture) -> Handshake:
-    """How far the handshake came, as the fold knows it by now."""
+    """How far the handshake got, as far as the capture is folded."""
     found = Handshake()
     for n in list(capture.index.rows[:_FIRST]):
         row = capture.known(n)
@@ -90,7 +90,7 @@ def handshake(capture: OpenCapture) -> Handshake:
 
 
 def _judged(scrubber: Scrubber, capture: OpenCapture, shaken: Handshake, ending: str) -> tuple[bool, str, str]:
-    """Whether it started, why it did or did not, and what to do."""
+    """Whether it started, the reason, and what to do."""
     live = capture.index.live
     if shaken.later or (shaken.status == "ok" and shaken.method == "server/discover"):
         return True, _slow(shaken) or "the handshake succeeded, and requests were answered", ""
@@ -115,7 +115,7 @@ def _judged(scrubber: Scrubber, capture: OpenCapture, shaken: Handshake, ending:
 
 
 def _silent(capture: OpenCapture, shaken: Handshake, ending: str, *, live: bool) -> tuple[str, str]:
-    """Why `initialize` has no answer."""
+    """Why `initialize` was not answered."""
     if any(it.rule == "framing/not-json" for it in capture.findings.groups.values()):
         why = f"the server wrote lines to stdout that are not JSON, and no answer to {shaken.method}"
         return f"{why}; {ending}" if ending else why, "logs belong on stderr; see the findings"

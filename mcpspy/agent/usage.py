@@ -1,4 +1,4 @@
-"""The tools of a server: what their definitions cost a model, how often they were called, how they did."""
+"""The tools of a server: the size of their definitions in tokens, how often they were called, and with what outcome."""
 
 from mcpspy.agent.answers import LARGEST, Answer, address, cursor_at, facts, milliseconds, place_of, progress
 from mcpspy.agent.captures import AgentCaptures
@@ -9,7 +9,7 @@ from mcpspy.overview import ToolUse
 
 
 def tool_usage(captures: AgentCaptures, *, session: str = "", cursor: str = "") -> Answer:
-    """What each tool costs and did, the most expensive first."""
+    """The cost and the outcomes of each tool, the most expensive first."""
     entry = captures.find(session)
     capture, name = captures.open(entry), captures.name(entry)
     announced = capture.announced

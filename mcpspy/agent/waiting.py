@@ -1,7 +1,7 @@
-"""The next error, or the next row that a filter wants, in a session that is being recorded.
+"""Waiting for the next error, or the next row that matches a filter, in a session that is being recorded.
 
-The theory. Whoever waits wants what comes from now on: rows that are new, and requests that become others, as by a
-response. `NextMatch` looks a step at a time and knows no clock; its caller waits between two looks.
+Only what happens from now on counts: new rows, and requests that change, for example because their response arrived.
+`NextMatch` looks one step at a time and has no clock; its caller waits between two looks.
 """
 
 from bisect import bisect_right
@@ -15,27 +15,28 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import UsageError
 
 ERRORS = "status:error,tool-error,unanswered or severity:error or kind:invalid"
-"""What counts as an error where no filter is given."""
+"""The filter for errors, used if no filter is given."""
 STEP = 0.2
 """Seconds between two looks."""
-_NEAR = 64  # places that a row may stand from where its line number says
+_NEAR = 64  # maximum distance between the place of a row and its line number
 LONGEST = 300
-"""Seconds that a client may wait for at most."""
+"""The longest time-out that a client may request, in seconds."""
 
 
 class NextMatch:
-    """A look at one live session, or at all that are live, for what comes from now on."""
+    """Looks for new matches in one live session, or in all live sessions."""
 
     def __init__(self, captures: AgentCaptures, session: str = "", filter: str = "", after: str = "") -> None:  # noqa: A002
-        """What comes after the frame at the address `after` is new, else what comes from now on.
+        """New is what follows the frame at the address `after`; without one, what is recorded from now on.
 
-        Raises UsageError for a session that is not live, unless something may have come `after`.
+        Raises UsageError if a session is not live, unless there may be something after `after`.
         """
         self._captures = captures
         self._text = filter or ERRORS
-        wanted_filter(self._text, "2026-01-01T00:00:00Z")  # before anything is waited for
+        wanted_filter(self._text, "2026-01-01T00:00:00Z")  # fail before waiting
         self._session = ""
-        self._before: dict[str, tuple[int, int, int]] = {}  # by path: rows, the last line and revised rows of before
+        # by path: number of rows, last line, and number of revised rows at the last look
+        self._before: dict[str, tuple[int, int, int]] = {}
         line = 0
         if after:
             session, line = split_address(after)
@@ -56,18 +57,18 @@ class NextMatch:
                 seen = bisect_right(rows, line) if after else len(rows)
                 self._before[entry.path] = seen, line if after else max(rows, default=0), len(capture.revised)
         self.seen = 0
-        """New rows that were looked at."""
+        """The number of new rows looked at."""
 
     def _watched(self, name: str) -> bool:
         return not self._session or name == self._session
 
     @property
     def sessions(self) -> int:
-        """How many sessions are watched."""
+        """The number of watched sessions."""
         return len(self._before)
 
     def look(self) -> Answer | None:
-        """What has come, if the filter wants it; or that the session has ended."""
+        """The next new row that matches, or the end of the session; None if there is neither yet."""
         captures = self._captures
         captures.look()
         ended = self._session
@@ -97,7 +98,7 @@ class NextMatch:
             at = capture.index.row_of(n)
             fits = at is not None and verdict(capture, wanted, keys, at)
             if fits is None:
-                break  # the fold has to come first
+                break  # the fold must come first
             self.seen += 1
             rows, last = rows + 1, n
             if fits:
@@ -111,16 +112,17 @@ class NextMatch:
         partner = capture.partner(found) if found is not None else None
         if found is None or partner is None or partner < found:
             return found
-        return partner if verdict(capture, wanted, keys, partner) else found  # the response says what the error is
+        # the response has the details of the error
+        return partner if verdict(capture, wanted, keys, partner) else found
 
     def nothing(self, seconds: float) -> Answer:
-        """The answer when the time is over."""
+        """The answer after a time-out."""
         what = f"in {self._session}" if self._session else f"in {self.sessions} live sessions"
         note = f"nothing matched {safe(self._text, 200)!r} {what} within {seconds:g} s; {self.seen} new rows were seen"
         return {"found": False, "note": note} | self._after()
 
     def _after(self) -> Answer:
-        """Where the next call goes on, if one session is watched."""
+        """The address to continue from in the next call, if only one session is watched."""
         if len(self._before) != 1:
             return {}
         [(path, (_, last, _))] = self._before.items()

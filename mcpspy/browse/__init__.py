@@ -1,1 +1,1 @@
-"""Captures that are open to be looked at, while they grow: what people and agents browse, without a screen."""
+"""Open captures that may still grow, prepared for viewing: the part without a screen, shared by TUI and agent tools."""

@@ -1,7 +1,7 @@
-"""What this viewer has done to one session: the gates that it has set, and its orders about held frames.
+"""What this viewer does to one session: the gates that it sets, and its orders for held frames.
 
-The theory. A viewer writes what it wants into the live directory of the capture, and sees in the capture what came of
-it. Nothing is kept of a gate that was removed. When the viewer leaves, its gates go, and what they hold is continued.
+A viewer writes gates and orders into the live directory of the capture, and reads the effects from the capture. Removed
+gates are forgotten. When the viewer quits, its gates are removed and the frames that they hold are continued.
 """
 
 from collections.abc import Callable
@@ -15,19 +15,19 @@ from mcpspy.capture.records import Header
 from mcpspy.errors import CaptureError, UsageError
 
 HOLD = 60_000_000_000
-"""Nanoseconds that a breakpoint holds a frame, if nobody lets it go earlier."""
-_NAME = 40  # characters of the name of a breakpoint
+"""How long a breakpoint holds a frame unless it is released earlier, in nanoseconds."""
+_NAME = 40  # maximum length of a breakpoint name, in characters
 
 
 @dataclass(slots=True)
 class SetGate:
-    """A gate that this viewer has set."""
+    """A gate set by this viewer."""
 
     name: str
     text: str
-    """The filter, as it was typed."""
+    """The filter as typed."""
     when: dict[str, Any]
-    """The same, compiled."""
+    """The compiled filter."""
     on: bool = True
 
     def compiled(self) -> dict[str, Any]:
@@ -36,23 +36,23 @@ class SetGate:
 
 
 class SessionControl:
-    """What a viewer does to one session; methods raise CaptureError where the live directory is not possible."""
+    """Controls one session. Methods raise CaptureError if the live directory cannot be used."""
 
     def __init__(self, path: str, header: Header, seen: GatesInCapture, lives: Callable[[], bool]) -> None:
-        """`lives` tells whether the relay of the capture at `path` is still there."""
+        """`lives` returns whether the relay of the capture at `path` is still running."""
         self.gates: list[SetGate] = []
-        """Those of this viewer, on or off."""
+        """The gates of this viewer, on or off."""
         self._path, self._header, self._seen, self._lives = path, header, seen, lives
         self._viewer: LiveViewer | None = None
-        self._names: set[str] = set()  # of all gates that were ever set here
+        self._names: set[str] = set()  # names of all gates ever set here
 
     @property
     def used(self) -> bool:
-        """Whether anything was done to the session."""
+        """Whether this viewer has changed the session."""
         return self._viewer is not None
 
     def refusal(self) -> str | None:
-        """Why the session cannot be controlled, in one line; None where it can."""
+        """Why the session cannot be controlled, in one line; None if it can."""
         header = self._header
         if header.imported:
             return f"{header.name} was imported from {header.imported.form}: only a running session can be controlled"
@@ -63,11 +63,11 @@ class SessionControl:
         return None
 
     def has_set(self, name: str) -> bool:
-        """Whether a gate of that name was set here, and may be removed since."""
+        """Whether a gate with that name was set here, even if it was removed since."""
         return name in self._names
 
     def add(self, text: str, when: dict[str, Any]) -> SetGate:
-        """Set a breakpoint for the frames of a filter, given as a text and compiled. Raises UsageError."""
+        """Set a breakpoint for the frames that match a filter, given as text and compiled. Raises UsageError."""
         if any(gate.text == text for gate in self.gates):
             raise UsageError("there is such a breakpoint already")
         gate = SetGate(self._free(_subject(when) or text), text, when)
@@ -76,14 +76,14 @@ class SessionControl:
         return gate
 
     def _free(self, subject: str) -> str:
-        """A name that no gate of the session has."""
+        """A name that no gate of the session uses yet."""
         start = f"break {subject}"[:_NAME]
         taken = {str(gate.get("name")) for gate, _ in self._seen.in_force} | self._names | set(self._seen.acted)
         number = next(number for number in range(1, len(taken) + 2) if _numbered(start, number) not in taken)
         return _numbered(start, number)
 
     def toggle(self, gate: SetGate) -> None:
-        """Take a gate out of force, or put it in force again."""
+        """Switch a gate off, or on again."""
         gate.on = not gate.on
         try:
             self._set(self.gates)
@@ -100,11 +100,11 @@ class SessionControl:
         self.gates = gates
 
     def release(self, held: HeldFrame, how: str, frame: str | None = None) -> None:
-        """Let a held frame go: continued, edited (`frame` is the message), dropped, answered (`frame` is that)."""
+        """Release a held frame: continued, edited (`frame` is the new one), dropped, or answered (`frame` is it)."""
         self._live().release(held.number, how, frame)
 
     def send(self, frame: str, session: str | None) -> None:
-        """Send a request of our own, in the session of that id."""
+        """Send a request of the viewer in the session with that id."""
         self._live().send(frame, session)
 
     def _live(self) -> LiveViewer:
@@ -116,7 +116,7 @@ class SessionControl:
         return self._viewer
 
     def close(self) -> None:
-        """Let go what the gates of this viewer hold, and remove them."""
+        """Release everything that the gates of this viewer hold, and remove them."""
         if self._viewer is None:
             return
         with suppress(CaptureError):  # the session has ended
@@ -128,7 +128,7 @@ class SessionControl:
 
 
 def _subject(when: dict[str, Any]) -> str:
-    """What a gate is about, in a word: the name or the method that it wants."""
+    """The subject of a gate in one word: the name or the method that it matches."""
     for key in ("name", "method"):
         wanted = when.get(key)
         if isinstance(wanted, list) and wanted:

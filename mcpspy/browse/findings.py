@@ -1,9 +1,9 @@
-"""The findings of a session as people look through them: by rule and by who is at fault, the worst first.
+"""The findings of a session, grouped by rule and by responsible side, the worst first.
 
-The fold fills `SessionFindings`. That knows the findings of each frame, and the same in groups; it counts everything,
-and keeps what a person can look at. `Outline` is the list of those groups, each folded or not: which line of it is
-what. A session that grows may change the order of groups, so a line is addressed by its group and its number in that,
-never by its place alone.
+The fold fills `SessionFindings`, which has the findings of each frame and the same findings in groups. It counts all of
+them and keeps as many as a person can look at. `Outline` shows the groups as lines, each group folded or unfolded. The
+order of groups may change while a session grows, so a line is addressed by its group and its number in the group, never
+by its position alone.
 """
 
 from bisect import bisect_right
@@ -15,46 +15,46 @@ from mcpspy.rules import RULES, SEVERITIES, Finding, Severity, worst
 from mcpspy.text import printable
 
 FRAMES = 100_000
-"""Frames whose findings are kept."""
+"""The maximum number of frames whose findings are kept."""
 OF_ONE = 50
-"""Findings of one frame that are kept."""
+"""The maximum number of findings kept per frame."""
 OPERATIONAL = "ops/"
-"""What the ids of the rules of operational findings begin with."""
+"""The prefix of the ids of operational rules."""
 
 
 @dataclass(slots=True)
 class Group:
-    """What one rule has found, with one side to blame for it."""
+    """The findings of one rule against one side."""
 
     severity: Severity
     rule: str
     blame: str
     count: int = 0
-    """How often it was found."""
+    """The number of findings."""
     findings: list[Finding] = field(default_factory=list)
-    """Those that are kept, in the order in which they were made."""
+    """The kept findings, in the order in which they were made."""
 
     @property
     def lines(self) -> int:
-        """How many lines it takes unfolded, below its own: one for all that are not kept."""
+        """The number of lines below its own when unfolded; all findings that are not kept share one line."""
         return len(self.findings) + (self.count > len(self.findings))
 
 
 class SessionFindings:
-    """The findings of one session, as far as the fold has come."""
+    """The findings of one session, as far as it is folded."""
 
     def __init__(self) -> None:
         self.counts = dict.fromkeys(SEVERITIES, 0)
-        """How often something was found, by severity."""
+        """The number of findings by severity."""
         self.groups: dict[tuple[str, str, str], Group] = {}
-        """By severity, rule and blame."""
+        """By severity, rule and responsible side."""
         self.operational = False
-        """Operational findings are shown: opinions about the run, which somebody has asked for."""
+        """Whether operational findings are shown. They are opinions about the run, and shown on request only."""
         self._of: dict[int, list[Finding]] = {}  # by line number
         self._opinions: list[Finding] = []
 
     def add(self, finding: Finding) -> bool:
-        """Take one more; whether it is shown."""
+        """Add a finding. Returns whether it is shown."""
         if finding.rule.startswith(OPERATIONAL):
             if len(self._opinions) < FRAMES:
                 self._opinions.append(finding)
@@ -64,7 +64,7 @@ class SessionFindings:
         return True
 
     def show_operational(self, *, wanted: bool) -> list[int]:
-        """Show operational findings, or hide them; returns the lines of their frames."""
+        """Show or hide operational findings. Returns the lines of their frames."""
         if wanted == self.operational:
             return []
         self.operational = wanted
@@ -88,7 +88,7 @@ class SessionFindings:
                 group.findings.append(finding)
 
     def drop(self, group: str) -> list[int]:
-        """Forget what the rules have found whose ids begin with `group`; returns the lines of their frames."""
+        """Remove the findings of the rules whose ids begin with `group`. Returns the lines of their frames."""
         for key, dropped in list(self.groups.items()):
             if dropped.rule.startswith(group):
                 self.counts[dropped.severity] -= dropped.count
@@ -99,45 +99,45 @@ class SessionFindings:
         return lines
 
     def of(self, n: int) -> tuple[Finding, ...]:
-        """What was found of the frame on line `n`."""
+        """The findings of the frame on line `n`."""
         return tuple(self._of.get(n, ()))
 
     def worst(self, n: int) -> Severity | None:
-        """The severity of the worst of that."""
+        """The worst severity of these findings."""
         return worst(self._of.get(n, ()))
 
 
 class OutlineLine(NamedTuple):
-    """What a line of the outline is: a group, or in it the finding of that number."""
+    """A line of the outline: a group, or the finding with that number in the group."""
 
     group: Group
     number: int | None = None
 
     @property
     def finding(self) -> Finding | None:
-        """The finding; None on the line of a group, and on that of those that are not kept."""
+        """The finding; None on the line of a group, and on the line for findings that are not kept."""
         kept = self.number is not None and self.number < len(self.group.findings)
         return self.group.findings[self.number or 0] if kept else None
 
 
 class Outline:
-    """The groups as lines, the worst and the most frequent first; `arrange` after the session has grown."""
+    """The groups as lines, the worst and most frequent first. Call `arrange` after the session has grown."""
 
     def __init__(self, groups: Iterable[Group]) -> None:
-        """`groups` may be a view of what grows."""
+        """`groups` may be a view of a growing collection."""
         self._known = groups
         self._unfolded: set[tuple[str, str, str]] = set()
         self._groups: list[Group] = []
-        self._starts: list[int] = []  # the line of each group
+        self._starts: list[int] = []  # the first line of each group
         self._lines = 0
         self.arrange()
 
     def __len__(self) -> int:
-        """How many lines there are."""
+        """The number of lines."""
         return self._lines
 
     def arrange(self) -> None:
-        """Put the groups in order and number the lines."""
+        """Sort the groups and number the lines."""
         self._groups = sorted(self._known, key=_order)
         self._starts, self._lines = [], 0
         for group in self._groups:
@@ -145,13 +145,13 @@ class Outline:
             self._lines += 1 + (group.lines if self.is_unfolded(group) else 0)
 
     def at(self, line: int) -> OutlineLine:
-        """What stands on a line."""
+        """The entry on a line."""
         place = bisect_right(self._starts, line) - 1
         number = line - self._starts[place] - 1
         return OutlineLine(self._groups[place], None if number < 0 else number)
 
     def line_of(self, place: OutlineLine) -> int:
-        """The line on which something stands now; of what is folded away that of its group, of what is gone 0."""
+        """The current line of an entry. If it is folded, the line of its group; if it no longer exists, 0."""
         found = next((at for at, group in enumerate(self._groups) if _key(group) == _key(place.group)), None)
         if found is None:
             return 0
@@ -160,22 +160,22 @@ class Outline:
         return start + 1 + min(place.number or 0, group.lines - 1) if shown else start
 
     def is_unfolded(self, group: Group) -> bool:
-        """Whether the findings of a group are shown."""
+        """Whether a group is unfolded."""
         return _key(group) in self._unfolded
 
     def fold(self, group: Group, *, unfold: bool) -> None:
-        """Hide the findings of a group, or show them."""
+        """Fold or unfold a group."""
         (self._unfolded.add if unfold else self._unfolded.discard)(_key(group))
         self.arrange()
 
     def fold_all(self, *, unfold: bool) -> None:
-        """Hide all findings, or show them."""
+        """Fold or unfold all groups."""
         self._unfolded = {_key(group) for group in self._groups} if unfold else set()
         self.arrange()
 
 
 def about(place: OutlineLine) -> list[str]:
-    """What a person wants to know of a line: what was found, what the rule is about, and where it is written."""
+    """Details of a line: the finding, what the rule is about, and the page of the specification."""
     finding, rule = place.finding, RULES.get(place.group.rule)
     told = []
     if finding:

@@ -1,11 +1,11 @@
-"""The gates of a session as its capture has them: which are in force, how often each acted, what is held now.
+"""The gates of a session, read from its capture: which are in force, how often each acted, which frames are held now.
 
-The theory. A relay records the gates in force, what a gate did to a frame, and what became of a frame that was held, so
-a viewer needs to ask nobody. `note` takes records in the order of the file: a person waits for what is held, and the
-order of times comes later. `learn` takes messages, which know their request and their session: that tells how long
-the client still waits.
+A relay records the gates in force, what a gate did to a frame, and how a held frame was released. So the capture is the
+only source that a viewer needs. `note` takes records in the order of the file, because a person waits for held frames
+and sorting by time would delay them. `learn` takes messages, which know their request and their session; from these
+follows how long the client still waits.
 
-A session in which no gate acts costs nothing here: only records that a gate made are noted.
+A session without active gates costs nothing here: only records made by a gate are kept.
 """
 
 import json
@@ -21,75 +21,75 @@ from mcpspy.json_values import member
 from mcpspy.wire.jsonrpc import Error, Request, Result
 
 GATE = "gate "
-"""What `by` of a frame begins with that a gate acted on."""
+"""The prefix of `by` in a frame that a gate acted on."""
 _CLIENTS = 256  # sessions whose client is remembered
 _INFO = "io.modelcontextprotocol/clientInfo"
 _INTRODUCES = ("initialize", "server/discover")
 
 
 class HeldFrame(NamedTuple):
-    """A frame that waits. Times are nanoseconds since the capture started."""
+    """A held frame. Times are nanoseconds since the capture started."""
 
     number: int
-    """By which the relay knows it."""
+    """The number by which the relay identifies it."""
     n: int
     """Its line number."""
     t: int
-    """Since when it is held."""
+    """The time since which it is held."""
     gate: str
     """The name of the gate."""
     limit: int | None = None
-    """When it goes on by itself; None where that is unknown."""
+    """When it is continued automatically; None if unknown."""
     awaited: bool = False
-    """The client waits for it, or for its answer."""
+    """Whether the client waits for it, or for the answer to it."""
     gives_up: int | None = None
-    """When the client gives up; None where that is unknown."""
+    """When the client times out; None if unknown."""
 
     def shifted(self, offset: int) -> "HeldFrame":
-        """The same, with times that count from another moment."""
+        """The same frame with its times moved by an offset."""
         limit, gives_up = (None if t is None else t + offset for t in (self.limit, self.gives_up))
         return self._replace(t=self.t + offset, limit=limit, gives_up=gives_up)
 
 
 class HeldTime(NamedTuple):
-    """How long a frame has been held at some moment, in whole seconds."""
+    """How long a frame has been held, in whole seconds."""
 
     seconds: int
     awaited: bool
     left: int | None
-    """Seconds until the client gives up; None where that is unknown."""
+    """Seconds until the client times out; None if unknown."""
 
 
 def held_time(held: HeldFrame, now: int) -> HeldTime:
-    """How long a frame has been held, and how long its client still waits."""
+    """How long a frame has been held, and how long the client still waits."""
     left = None if held.gives_up is None else max(held.gives_up - now, 0) // 10**9
     return HeldTime(max(now - held.t, 0) // 10**9, held.awaited, left)
 
 
 class GatesInCapture:
-    """What the records of one capture tell of its gates; `note` each record, and `learn` from each message."""
+    """The gates of one capture. Pass each record to `note` and each message to `learn`."""
 
     def __init__(self) -> None:
         self.acted: Counter[str] = Counter()
-        """By the name of a gate: on how many frames it acted."""
+        """Gate name -> number of frames it acted on."""
         self.latest: dict[str, int] = {}
-        """By the name of a gate: the line number of the frame that it acted on last."""
+        """Gate name -> line number of the latest frame it acted on."""
         self.held: dict[int, HeldFrame] = {}
-        """By line number: the frames that are held now, the oldest first."""
+        """Line number -> frame that is held now, the oldest first."""
         self.answers: dict[str, int] = {}
-        """By the id of a request that a viewer has sent: the line number of its response."""
+        """Id of a request sent by a viewer -> line number of its response."""
         self._in_force: dict[str, tuple[dict[str, Any], ...]] = {}  # by who set them
-        self._lines: dict[int, int] = {}  # by number: the line of a frame that is held
+        self._lines: dict[int, int] = {}  # number of a held frame -> its line
         self._clients: dict[Session, str] = {}
 
     @property
     def in_force(self) -> list[tuple[dict[str, Any], str]]:
-        """The gates in force, compiled, each with who set it, once for each name: `file` or `viewer`."""
+        """The compiled gates in force, each with its origin (`file` or `viewer`), once per name."""
         found = {str(gate.get("name")): (gate, by) for by in (VIEWER, "file") for gate in self._in_force.get(by, ())}
         return sorted(found.values(), key=lambda entry: entry[1])
 
     def note(self, record: Record) -> None:
-        """Take a record, in the order of the file."""
+        """Take a record; call it in the order of the file."""
         if isinstance(record, Frame):
             if record.by and record.by.startswith(GATE) and record.sender != "mcpspy":
                 self._acted(record, record.by.removeprefix(GATE))
@@ -110,7 +110,7 @@ class GatesInCapture:
             self.held[frame.n] = HeldFrame(frame.held, frame.n, frame.t, gate, max(times, default=None))
 
     def learn(self, message: Message) -> None:
-        """Take a message, whose records are noted: it may introduce a client, be held, or answer a viewer."""
+        """Take a message whose records were noted: it may introduce a client, be held, or answer a viewer."""
         body, frame = message.body, message.frame
         if isinstance(body, Request) and body.method in _INTRODUCES:
             if len(self._clients) >= _CLIENTS:
@@ -125,7 +125,7 @@ class GatesInCapture:
             self.held[message.n] = self._awaited(held, message)
 
     def _awaited(self, held: HeldFrame, message: Message) -> HeldFrame:
-        """A held frame with what is known of its client."""
+        """A held frame with what is known about its client."""
         exchange = message.exchange
         if exchange is None or exchange.request.sender != "client":
             return held
@@ -134,7 +134,7 @@ class GatesInCapture:
 
 
 def _waits(gate: dict[str, Any]) -> Iterator[int]:
-    """The longest time that a gate holds a frame or delays it."""
+    """The longest times for which a gate can hold or delay a frame."""
     action = gate.get("action")
     times = [action.get(key, 0) for key in ("hold", "delay")] if isinstance(action, dict) else []
     if times and all(isinstance(time, int) for time in times) and any(times):
@@ -142,14 +142,14 @@ def _waits(gate: dict[str, Any]) -> Iterator[int]:
 
 
 def _client(request: Message) -> str | None:
-    """How the client calls itself in a request."""
+    """The client name in a request."""
     value = request.body.value if isinstance(request.body, Request) else None
     name = member(value, "params", "clientInfo", "name") or member(value, "params", "_meta", _INFO, "name")
     return name if isinstance(name, str) else None
 
 
 def _gives_up(client: str, method: str, request: Message) -> int | None:
-    """When a client gives up on its request; the time for `initialize` counts from the start of a stdio server."""
+    """When a client times out on its request. The time for `initialize` counts from the start of a stdio server."""
     row = time_outs_of(client) if client else None
     if row and method == "tools/call" and row.call is not None:
         return request.t + round(row.call * 1e9)
@@ -159,13 +159,13 @@ def _gives_up(client: str, method: str, request: Message) -> int | None:
 
 
 def breakpoint_text(method: str, name: str, sender: str) -> str:
-    """The filter for frames like one of a method and name: `method:tools/call name:get_forecast from:client`."""
+    """The filter for frames with this method and name: `method:tools/call name:get_forecast from:client`."""
     terms = {"method": method, "name": name, "from": sender if sender in ("client", "server") else ""}
     return " ".join(f"{key}:{_value(text)}" for key, text in terms.items() if text)
 
 
 def _value(text: str) -> str:
-    """A text as the value of a term: in quotes where it would mean something else."""
+    """A text as the value of a filter term, quoted if necessary."""
     plain = all(letter.isalnum() or letter in "-_./:$" for letter in text)
     if plain:
         return text
@@ -174,7 +174,7 @@ def _value(text: str) -> str:
 
 
 def when_text(when: dict[str, Any]) -> str:
-    """What a gate matches, for people: as a filter as far as it can be written as one."""
+    """What a gate matches, for display, written as a filter as far as possible."""
     return " ".join(f"{key}:{_term(value)}" for key, value in when.items()) or "every frame"
 
 
@@ -187,7 +187,7 @@ def _term(value: Any) -> str:
 
 
 def action_text(action: dict[str, Any]) -> str:
-    """What a gate does, for people: `hold 60 s`, `delay 2 s, drop`."""
+    """What a gate does, for display: `hold 60 s`, `delay 2 s, drop`."""
     return ", ".join(f"{key} {_ACTIONS.get(key, _json)(value)}".strip() for key, value in action.items())
 
 
@@ -200,4 +200,4 @@ def _time(value: Any) -> str:
 
 
 _ACTIONS: dict[str, Callable[[Any], str]] = {"hold": _time, "delay": _time}
-"""How the value of an action is shown, where that is not its JSON."""
+"""How the values of some actions are shown; the others are shown as JSON."""

@@ -1,9 +1,9 @@
-"""The captures that the sessions list shows, without a screen.
+"""The captures of the sessions list, without a screen.
 
-The theory. A directory may hold ten thousand captures, and is looked at again and again. So each file is opened as
-seldom as possible: its header only when it has changed, its records only while it grows, and only if it is small enough
-to be counted. All of that goes in slices, as long as the caller allows, the newest first; what is known is there at
-once, in order.
+A directory may contain ten thousand captures and is looked at repeatedly. So each file is opened as rarely as possible:
+its header only when it has changed, its records only while it grows, and only if it is small enough to be counted. All
+of this happens in time slices set by the caller, the newest captures first. Results are available immediately, and
+sorted.
 """
 
 import math
@@ -28,8 +28,8 @@ from mcpspy.errors import CaptureError
 from mcpspy.rules import SEVERITIES, Finding
 from mcpspy.rules.judge import Judge
 
-COUNTED = 16 << 20  # bytes; counting what is in larger captures would take longer than a list should
-_TAIL = 4096  # bytes at the end of a file in which its last record stands
+COUNTED = 16 << 20  # bytes; counting larger captures would take too long for a list
+_TAIL = 4096  # bytes at the end of a file that contain its last record
 SLICE = 1 << 16
 """Bytes read at once."""
 
@@ -43,56 +43,59 @@ class ListedCapture:
     started: float
     """Seconds since the epoch."""
     words: str
-    """What it can be found by, in lower case."""
+    """The text in which it can be searched, in lower case."""
     size: int = 0
     """Bytes."""
     live: bool = False
     counts: Counts = field(default_factory=Counts)
     found: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SEVERITIES, 0))
-    """How often something was found, by severity."""
+    """The number of findings by severity."""
     counted: int = 0
-    """Bytes of the file that are in those."""
+    """How many bytes of the file are counted."""
     killed: bool = False
-    """Its relay ended without a word."""
+    """Whether its relay ended without an end record."""
     finished: bool = False
-    """What the end of the file leaves open is in them too."""
+    """Whether incomplete content at the end of the file is counted too."""
     stamp: tuple[int, ...] = ()
-    """What the file looked like: device, inode, size, time of change."""
+    """The state of the file: device, inode, size, modification time."""
     fold: tuple[Records, Window, Judge] | None = None
-    """What counts, while there is more to count."""
+    """The counting state, while there is more to count."""
 
     @property
     def ended(self) -> float:
-        """When it was written last, in seconds since the epoch; infinite while it is live."""
+        """When it was last written, in seconds since the epoch; infinite while it is live."""
         return math.inf if self.live else self.stamp[-1] / 1e9
 
 
 class Library:
-    """The captures at `targets`, each a file or a directory. `look`, then `grow` while that has more to do."""
+    """The captures at `targets`, each a file or a directory.
+
+    Call `look`, then `grow` until it has nothing more to do.
+    """
 
     def __init__(self, targets: list[str]) -> None:
         self.targets = targets
         self.entries: list[ListedCapture] = []
-        """Live ones first, then the newest."""
+        """Live captures first, then the newest."""
         self.changes = 0
-        """How often an entry has come, gone, grown or changed its place."""
+        """How often an entry was added, removed, changed or moved."""
         self.looked = False
-        """All targets were looked at since the last `look`."""
+        """Whether all targets were looked at since the last `look`."""
         self._known: dict[str, ListedCapture] = {}
         self.refused: dict[str, str] = {}
-        """Files that are not shown, and why."""
-        self._stamps: dict[str, tuple[int, ...]] = {}  # what those looked like then
+        """File -> why it is not shown."""
+        self._stamps: dict[str, tuple[int, ...]] = {}  # the stamps of refused files
         self._uncounted: deque[ListedCapture] = deque()
         self._round: Iterator[None] = iter(())
 
     def look(self) -> None:
-        """Look at the targets anew, unless that is going on."""
+        """Look at the targets again, unless that is already in progress."""
         if next(self._round, True):
             self._round = self._look()
             self.looked = False
 
     def grow(self, seconds: float) -> bool:
-        """Look and count for about that long; tells whether there is more to do now."""
+        """Look and count for about `seconds`. Returns whether there is more to do now."""
         deadline = time.perf_counter() + seconds
         for _ in self._round:
             if time.perf_counter() > deadline:
@@ -106,7 +109,7 @@ class Library:
         return bool(self._uncounted)
 
     def _look(self) -> Iterator[None]:
-        """Look at one file a step."""
+        """Look at one file per step."""
         seen = set()
         for path in self._paths():
             seen.add(path)
@@ -123,13 +126,13 @@ class Library:
             except NotADirectoryError:
                 yield target
             except OSError:
-                continue  # not there yet
+                continue  # does not exist yet
             else:
-                names.sort(reverse=True)  # they begin with the time
+                names.sort(reverse=True)  # names begin with the time
                 yield from (os.path.join(target, name) for name in names if name.endswith(SUFFIX))
 
     def _take(self, path: str) -> None:
-        """See what there is to say of a file, as far as possible what was said before."""
+        """Read what is known about a file; reuse earlier results as far as possible."""
         known = self._known.get(path)
         try:
             status = os.stat(path)
@@ -159,7 +162,7 @@ class Library:
             (self._uncounted.appendleft if live else self._uncounted.append)(entry)
 
     def _put(self, path: str, entry: ListedCapture | None) -> None:
-        """Let the entry stand for that file, in its place, or none."""
+        """Replace the entry of a file, and move it to its place; None removes it."""
         known = self._known.pop(path, None)
         self.refused.pop(path, None)
         self._stamps.pop(path, None)
@@ -172,7 +175,7 @@ class Library:
 
 
 def chosen(entries: list[ListedCapture], text: str) -> list[ListedCapture]:
-    """Those that have every word of a text in their name, transport, command, URL, path or the client's process id."""
+    """The entries that contain every word of a text in name, transport, command, URL, path or client process id."""
     words = text.lower().split()
     return [entry for entry in entries if all(word in entry.words for word in words)] if words else entries
 
@@ -188,7 +191,10 @@ def _order(entry: ListedCapture) -> tuple[bool, float, str]:
 
 
 def _count(entry: ListedCapture) -> bool:
-    """Count the next slice, at the end of a file that nobody writes what was waiting for more; tells if it was more."""
+    """Count the next slice; at the end of a file that is not live, finish.
+
+    Returns whether there was something to count.
+    """
     if entry.finished:
         return False
     if entry.fold is None:
@@ -203,7 +209,7 @@ def _count(entry: ListedCapture) -> bool:
             _add(entry, judge, window.feed(record))
     except (OSError, CaptureError):
         return False
-    if not chunk and entry.live:  # the next look is later than anything is waited for
+    if not chunk and entry.live:  # the next look is later than any record has to wait
         _add(entry, judge, window.flush())
     elif not chunk:
         for record in records.end():
@@ -216,13 +222,13 @@ def _count(entry: ListedCapture) -> bool:
 
 
 def _closed(path: str) -> bool:
-    """Whether the last record of a file says that the relay ended in order, or goes on in another file."""
+    """Whether the last record of a file is a regular end, or names another file that continues it."""
     try:
         with open(path, "rb") as file:
             file.seek(max(os.fstat(file.fileno()).st_size - _TAIL, 0))
             last = orjson.loads(file.read().rstrip(b"\n").rpartition(b"\n")[2])
         return last["kind"] in ("end", "continued")
-    except OSError:  # it was deleted
+    except OSError:  # deleted
         return True
     except (ValueError, KeyError, TypeError):
         return False

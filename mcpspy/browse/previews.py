@@ -1,7 +1,7 @@
-"""The previews of rows of one capture, each made when its row is first drawn.
+"""The previews of the rows of one capture, each made when its row is first drawn.
 
-The theory. A row that is drawn again shows the same words, so they are kept for as many rows as anybody scrolls over.
-Decoding takes a millisecond for some hundred kilobytes, so a larger message shows how it begins, undecoded.
+A row that is drawn again has the same preview, so previews are cached for as many rows as a person scrolls over.
+Decoding some hundred kilobytes takes a millisecond, so a larger message shows its start, undecoded.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,15 +11,16 @@ from mcpspy.conversation.model import HttpUnit
 from mcpspy.conversation.preview import preview_of_large
 from mcpspy.timeline import Row
 
-_DECODED = 1 << 16  # bytes of a frame that is decoded for its preview
-_WHOLE = 1 << 20  # bytes of its record at most: each byte may be escaped there
+_DECODED = 1 << 16  # the largest frame that is decoded for its preview, in bytes
+_WHOLE = 1 << 20  # the largest record of such a frame: each byte may be escaped
 _KEPT = 5000
 
 
 class Previews:
-    """What rows show beside method and name.
+    """The text that rows show after method and name.
 
-    `read` gives the rows on a line, out of about so many first bytes; `pieces` gives the bytes there, piece by piece.
+    `read` returns the rows on a line, decoded from about the given number of first bytes; `pieces` yields the bytes of
+    the frame on a line, piece by piece.
     """
 
     def __init__(self, read: Callable[[int, int], list[Row]], pieces: Callable[[int], Iterator[bytes]]) -> None:
@@ -29,7 +30,7 @@ class Previews:
 
     def of(self, n: int, known: Known) -> str:
         """The preview of the message on line `n`."""
-        address = (n, known.method)  # that of a response comes with its request
+        address = (n, known.method)  # the method of a response comes from its request
         if address not in self._made:
             if len(self._made) == _KEPT:
                 self._made.clear()
@@ -44,10 +45,10 @@ class Previews:
         return preview_of_large(next(self._pieces(n), b""))
 
     def note(self, unit: HttpUnit) -> None:
-        """Remember the text of a head that resumes a stream: which event that is after, only the fold knows."""
+        """Remember the text of a head that resumes a stream: only the fold knows after which event it resumes."""
         if unit.http.resumes and unit.frame is None:
             self._heads[unit.n] = unit.text
 
     def head(self, row: Row) -> str:
-        """The text of a row that is no message."""
+        """The text of a row that is not a message."""
         return self._heads.get(row.n, row.text or "")

@@ -1,8 +1,8 @@
-"""What clients that a person chooses refuse of a session's tools: the findings of the rules of `compat` (P-01).
+"""What chosen clients refuse in the tools of a session: the findings of the `compat` rules (P-01).
 
-The theory. These rules look at listings of tools alone, and clients are chosen while a session is open. So the fold
-notes the lines that belong to a listing: its frames, the handshake, and the channels that they came over. When clients
-are chosen, a judge of its own reads those lines again: a handful, however long the capture is.
+These rules look only at listings of tools, and a person chooses clients while a session is open. So the fold notes the
+lines that belong to a listing: its frames, the handshake, and their channels. When clients are chosen, a separate judge
+reads only those lines again. There are few of them, however long the capture is.
 """
 
 import time
@@ -19,30 +19,30 @@ from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
 
 GROUP = "compat/"
-"""What the ids of the rules begin with."""
+"""The prefix of the ids of these rules."""
 _LISTING = "tools/list"
 _METHODS = (*HANDSHAKES, _LISTING)
 _STDIO = ("stdin", "stdout")
 
 
 class Refusals:
-    """What the chosen clients refuse; `note` what the fold sees, `choose` clients, then `read`."""
+    """What the chosen clients refuse. Call `note` during the fold, `choose` to set clients, then `read`."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
         self.clients: frozenset[str] = frozenset()
-        """Those that are chosen."""
+        """The chosen clients."""
         self.tools: dict[str, list[Finding]] = {}
-        """By name: what they refuse about a tool, as it was listed last."""
+        """Tool name -> what is refused about the tool as it was listed last."""
         self.listing: list[Finding] = []
-        """What they refuse about the listing as a whole."""
-        self._lines = array("I")  # those that belong to a listing
-        self._noted: set[int] = set()  # the same
+        """What is refused about the listing as a whole."""
+        self._lines = array("I")  # the lines that belong to a listing
+        self._noted: set[int] = set()  # the same, as a set
         self._read = 0
         self._judge = Judge()
-        self._definitions: dict[str, Any] = {}  # by the name of a tool
-        self._counted = 0  # tools of the listing, as far as its pages have come
-        self._wholes: dict[int, list[Finding]] = {}  # by that: what is refused about a listing of so many tools
+        self._definitions: dict[str, Any] = {}  # by tool name
+        self._counted = 0  # tools of the listing, in the pages so far
+        self._wholes: dict[int, list[Finding]] = {}  # number of tools in a listing -> what is refused about its size
 
     @property
     def waiting(self) -> bool:
@@ -67,14 +67,14 @@ class Refusals:
             self._lines.append(line)
 
     def choose(self, clients: Iterable[str]) -> None:
-        """Begin anew with these clients."""
+        """Start again with these clients."""
         self.clients = frozenset(clients)
         self.tools, self.listing = {}, []
         self._read, self._judge = 0, Judge(clients=self.clients)
         self._definitions, self._counted, self._wholes = {}, 0, {}
 
     def read(self, deadline: float) -> Iterator[Finding]:
-        """Read on until a time of `perf_counter`, and yield what the clients refuse."""
+        """Read on until a `perf_counter` time, and yield what the clients refuse."""
         while self.waiting and time.perf_counter() < deadline:
             record = self._index.record(self._lines[self._read])
             self._read += 1
@@ -87,12 +87,12 @@ class Refusals:
                     self._listed(event)
 
     def _listed(self, message: Message) -> None:
-        """Forget what was refused about tools that have changed; what is refused about them now comes after it."""
+        """Forget what was refused about tools that have changed; new findings about them follow."""
         found = page(message)
         if found is None:
             return
         self._counted = len(found.entries or ()) + (0 if found.first else self._counted)
-        if found.last:  # the same number again is no other finding
+        if found.last:  # the same number again is not a new finding
             self.listing = self._wholes.setdefault(self._counted, [])
         for tool in found.entries or ():
             name = member(tool, "name")
@@ -110,7 +110,10 @@ class Refusals:
 
 
 def _matters(seen: Message | HttpUnit) -> bool:
-    """Whether it is about a listing, or tells a session apart: in HTTP+SSE an event names where the client posts."""
+    """Whether it belongs to a listing or identifies a session.
+
+    In HTTP+SSE, an event has the URL for the client's POSTs.
+    """
     if isinstance(seen, Message):
         return seen.method in _METHODS and not seen.frame.omitted
     return seen.kind == "event" and seen.http.legacy

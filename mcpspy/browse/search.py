@@ -1,11 +1,11 @@
-"""Searching a capture: which of its rows a filter wants, without a screen.
+"""Searching a capture for the rows that match a filter, without a screen.
 
-The theory. Whoever types a filter wants the first hits at once and the rest soon, over hundreds of megabytes, and keys
-answered meanwhile. So a search is a generator that looks at a few rows a step; dropping it ends it. A row is decided by
-the cheapest that tells: with many others the columns that the fold keeps and the bytes of their lines (`_decided`),
-then by itself its columns and its line, and only then its messages. What needs the fold waits for it; texts are found
-ahead of it. The rows may grow and change places meanwhile (a request recorded after its response), so a search
-remembers what it has looked at, and looks at those again that were moved or revised.
+A person who types a filter wants the first hits at once and the rest soon, in hundreds of megabytes, without blocking
+the keyboard. So a search is a generator that looks at a few rows per step; dropping the generator ends the search. The
+cheapest evidence is used first: for many rows together, the columns of the fold and the bytes of their lines
+(`_decided`); then for a single row its columns and its line; its decoded messages only at the end. Terms that need the
+fold wait for it; text terms do not. Rows may be added and moved during a search (a request recorded after its
+response), so a search remembers which rows it has looked at, and looks again at those that were moved or revised.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,23 +18,23 @@ from mcpspy.conversation.columns import Columns
 from mcpspy.filters import KEYS, BlockFilter, Filter, Gathered, LineBlock
 from mcpspy.timeline import Row
 
-_AT_ONCE = 64  # rows at a time, and how far behind what it has looked at another row may turn up
-_BLOCK = 1024  # rows that are decided together
-MOST_BYTES = 1 << 18  # of lines that are searched together
-_SEARCHED = 1 << 20  # bytes of a frame in pieces that are looked at
+_AT_ONCE = 64  # rows at a time, and how far back a moved row may appear
+_BLOCK = 1024  # rows decided together
+MOST_BYTES = 1 << 18  # of lines searched together
+_SEARCHED = 1 << 20  # bytes of a frame in pieces that are searched
 _TEXT = frozenset({"text"})
 _FOLDED = frozenset(KEYS) - _TEXT
-"""The keys that the fold knows the values of."""
+"""The keys whose values the fold provides."""
 _ALONE = _TEXT | {"from", "time"}
-"""Those that any row tells by itself, as much of it as is looked at."""
+"""The keys that can be decided from a row alone, as far as it is searched."""
 _REVISED = {"status", "latency", "revision", "rule", "severity"}
-"""Those whose values may become others than they were first."""
+"""The keys whose values may change later."""
 _VERDICTS = {False: 1, True: 2}
 _UNKNOWN = Row(0, 0, "", "")
 
 
 class Indexed(Protocol):
-    """What a search asks of its rows."""
+    """The interface to the rows of a capture that a search needs."""
 
     header: Header
 
@@ -47,26 +47,26 @@ class Indexed(Protocol):
         """The line number of each row."""
 
     def row_of(self, n: int) -> int | None:
-        """The place of the row on line `n`."""
+        """The place of the row on line `n`, None if there is none."""
 
     def in_pieces(self, n: int) -> bool:
-        """Whether the row on line `n` is a frame that was written in pieces."""
+        """Whether the row on line `n` is a frame recorded in pieces."""
 
     def line(self, n: int) -> bytes:
-        """The line of the row on line `n`, as it stands in the file."""
+        """The line of the row on line `n`, as it is in the file."""
 
     def block(self, first: int, last: int, limit: int) -> tuple[bytes, Sequence[int]] | None:
-        """Those of the lines `first` to `last` that `limit` bytes hold, and where each begins and the last one ends.
+        """The lines from `first` to `last` that fit into `limit` bytes, with the start of each and the end of the last.
 
-        None where not even the first does, or where lines do not stand one behind the other.
+        None if the first line does not fit, or if lines are not contiguous.
         """
 
     def record(self, n: int, limit: int = 1 << 62) -> Record:
-        """The record on line `n`, of a frame in pieces about its first `limit` bytes."""
+        """The record on line `n`; for a frame in pieces, about its first `limit` bytes."""
 
 
 class Searched(Protocol):
-    """What a search asks of a capture that is open."""
+    """The interface to an open capture that a search needs."""
 
     @property
     def index(self) -> Indexed:
@@ -74,40 +74,40 @@ class Searched(Protocol):
 
     @property
     def columns(self) -> Columns | None:
-        """What is known of each line, if it is kept in columns."""
+        """What is known about each line, if it is kept in columns."""
 
     @property
     def revised(self) -> Sequence[int]:
-        """The line numbers of rows that became others than the fold first knew them, in that order; it only grows."""
+        """The line numbers of rows that have changed since they were folded, in that order; it only grows."""
 
     @property
     def moved(self) -> Sequence[int]:
-        """The line numbers of rows that the fold put elsewhere, in that order; it only grows."""
+        """The line numbers of rows that the fold has moved, in that order; it only grows."""
 
     def known(self, n: int) -> Row | None:
-        """A new row: that on line `n`, without its text, as the fold knows it by now; its kind may be `batch`."""
+        """The row on line `n` as a new object, without text, as far as it is folded; its kind may be `batch`."""
 
     def messages(self, place: int) -> list[Row]:
-        """The decoded rows at that place."""
+        """The decoded rows at a place."""
 
 
 class SearchStep(NamedTuple):
-    """What one step has found."""
+    """The result of one step."""
 
     place: int
-    """How many rows are done with."""
+    """The number of rows that are finished."""
     hits: list[int]
-    """The line numbers of rows that are wanted."""
+    """The line numbers of rows that match."""
     gone: list[int]
-    """The line numbers of former hits that are wanted no more."""
+    """The line numbers of former hits that no longer match."""
     idle: bool
-    """There was nothing to look at: this is the end, or the fold has to come first."""
+    """Whether there was nothing to look at: the end is reached, or the fold must come first."""
 
 
 def search(capture: Searched, wanted: Filter) -> Iterator[SearchStep]:
-    """Look at some rows a step, for ever; rows that change later are looked at again."""
+    """Look at some rows per step, without end; rows that change later are looked at again."""
     keys = wanted.keys
-    looked = bytearray()  # by line number: a verdict of those below, or 0
+    looked = bytearray()  # by line number: one of the verdicts below, or 0
     place, revised, moved = 0, len(capture.revised), len(capture.moved)
     block, ahead = BlockFilter(wanted), _BLOCK
     while True:
@@ -115,7 +115,7 @@ def search(capture: Searched, wanted: Filter) -> Iterator[SearchStep]:
         before = place, revised, moved
         hits: list[int] = []
         gone: list[int] = []
-        slow = 0  # rows that had to be asked by themselves
+        slow = 0  # rows that had to be decided one by one
         first = max(place - _AT_ONCE, 0)
         window = capture.index.rows[first : place + ahead]
         todo = [at for at, n in enumerate(window, first) if not looked[n]]
@@ -138,7 +138,8 @@ def search(capture: Searched, wanted: Filter) -> Iterator[SearchStep]:
         place = max(place, done)
         for n in capture.moved[moved : moved + _AT_ONCE]:
             at_now = capture.index.row_of(n)
-            if at_now is not None and at_now < place and not looked[n]:  # it was put among those that are done with
+            # it was moved to a place that is already finished
+            if at_now is not None and at_now < place and not looked[n]:
                 found = verdict(capture, wanted, keys, at_now)
                 if found is None:
                     break
@@ -158,7 +159,7 @@ def search(capture: Searched, wanted: Filter) -> Iterator[SearchStep]:
 
 
 def _decided(capture: Searched, wanted: BlockFilter, rows: Sequence[int]) -> list[bool | None]:
-    """What the columns and the lines of some rows tell of them, of as many as are looked at together."""
+    """What columns and lines decide about some rows, as many as are looked at together."""
     columns = capture.columns
     lines = _lines(capture.index, rows) if wanted.reads_lines and rows else None
     if lines:
@@ -172,7 +173,7 @@ def _decided(capture: Searched, wanted: BlockFilter, rows: Sequence[int]) -> lis
 
 
 def _lines(index: Indexed, rows: Sequence[int]) -> LineBlock | None:
-    """The lines of some rows, from that of the first row on."""
+    """The lines of some rows, from the first row on."""
     block = index.block(rows[0], max(rows), MOST_BYTES)
     if block is None:
         return None
@@ -183,7 +184,7 @@ def _lines(index: Indexed, rows: Sequence[int]) -> LineBlock | None:
 
 
 def verdict(capture: Searched, wanted: Filter, keys: frozenset[str], place: int) -> bool | None:
-    """Whether the row at a place is wanted, by a filter with those keys; None: the fold has to come first."""
+    """Whether the row at a place matches a filter that has those keys; None if the fold must come first."""
     n = capture.index.rows[place]
     row, known = _UNKNOWN, frozenset[str]()
     if not keys <= _TEXT:
@@ -196,7 +197,7 @@ def verdict(capture: Searched, wanted: Filter, keys: frozenset[str], place: int)
     line = b"" if found is not None or capture.index.in_pieces(n) else capture.index.line(n)
     if line:
         found = wanted.decide(row, known, line)
-    if found is None and capture.index.header.transport == "stdio":  # where the frame is all of what its row holds
+    if found is None and capture.index.header.transport == "stdio":  # there the frame is the whole content of a row
         raw = raw_of(line) if line else _beginning(capture.index, n)
         if raw:
             row = row if known else Row(n, 0, "", "")
@@ -208,7 +209,7 @@ def verdict(capture: Searched, wanted: Filter, keys: frozenset[str], place: int)
 
 
 def _beginning(index: Indexed, n: int) -> bytes:
-    """As much as is looked at of the frame in pieces on line `n`."""
+    """The start of the frame in pieces on line `n`, as much as is searched."""
     record = index.record(n, _SEARCHED)
     tail = record.omitted.tail if isinstance(record, Frame) and record.omitted else b""
     return record.raw + tail if isinstance(record, Frame) else b""

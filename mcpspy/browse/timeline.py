@@ -1,9 +1,9 @@
 """One capture as the timeline shows it, without a screen.
 
-The theory. People want to see rows at once, wherever they look, in a file of any size that may be growing. So two
-passes go over it in slices, each as long as the caller allows. The index finds the rows: from then on any of them can
-be shown, decoded by itself. The fold follows and tells what answers what: a few bytes for each line of the file, in
-columns, so that a folded row is shown without decoding it. What is on the screen beyond that is decoded on demand.
+Rows have to be visible at once, anywhere in a file of any size that may still grow. So two passes read the file, in
+time slices set by the caller. The index finds the rows; after that, any row can be decoded and shown by itself. The
+fold follows and pairs requests with responses: it keeps a few bytes per line of the file, in columns, so that a folded
+row is shown without decoding it. Anything more that is on the screen is decoded on demand.
 """
 
 import time
@@ -33,20 +33,20 @@ from mcpspy.rules.judge import Judge
 from mcpspy.text import plural
 from mcpspy.timeline import SPOKEN, Row, rows_alone
 
-_IDLE = 2  # looks that found nothing to fold, after which what waits for its order waits no longer
+_IDLE = 2  # after so many looks that found nothing to fold, records no longer wait for ordering
 SLICE = 1 << 15
 """Bytes that the fold reads at once."""
-_SHOWN = 1 << 20  # bytes of a frame that a person is shown
-_READ = 1 << 12  # bytes of what is no message that a line may show
-_LAST = 0.1  # seconds that the fold goes on for at most as a session is left
-_NAMED = 9  # messages of a batch that a line names
+_SHOWN = 1 << 20  # bytes of a frame shown to a person
+_READ = 1 << 12  # bytes of a frame that is not a message, for its line
+_LAST = 0.1  # the longest time for which the fold continues when a session is closed, in seconds
+_NAMED = 9  # messages of a batch that a line lists
 
 
 class Source(NamedTuple):
-    """Where a line of a merge comes from."""
+    """The origin of a line in a merge."""
 
     which: int
-    """The number of its session among those that are merged."""
+    """The number of its session in the merge."""
     n: int
     """Its line number there."""
     name: str
@@ -54,12 +54,12 @@ class Source(NamedTuple):
 
 
 class TimelineRow(NamedTuple):
-    """What one line of the timeline says. Times are nanoseconds since the capture started."""
+    """The content of one line of the timeline. Times are nanoseconds since the capture started."""
 
     n: int
     t: int
     kind: str
-    """As of a row, or `batch`."""
+    """The kind of a row, or `batch`."""
     sender: str
     method: str = ""
     name: str = ""
@@ -69,21 +69,21 @@ class TimelineRow(NamedTuple):
     size: int = 0
     """Bytes of the frame."""
     text: str = ""
-    """What there is to read where there is no method, or beside it."""
+    """Text to show without a method, or after it."""
     severity: str = ""
-    """Of the worst that was found of it."""
+    """The worst severity of its findings."""
     act: str = ""
     """What a gate did to the frame."""
     held: HeldFrame | None = None
-    """While its frame is held."""
+    """Set while its frame is held."""
     source: Source | None = None
-    """In a merge: where it comes from."""
+    """In a merge: its origin."""
     turn: str = ""
-    """In a merge: which turn begins here, after what pause."""
+    """In a merge: the turn that begins here, and the pause before it."""
 
 
 class OpenCapture:
-    """One capture, indexed and folded as far as `grow` has come."""
+    """One capture, indexed and folded as far as `grow` has read."""
 
     def __init__(self, path: str) -> None:
         """Open the capture. Raises CaptureError."""
@@ -92,46 +92,46 @@ class OpenCapture:
         self.header = self.index.header
         self.counts = Counts()
         self.complete = False
-        """The file has ended, and all of it is folded that is there."""
-        self._ended = False  # in order, by a record that says so
+        """Whether the file has ended and is folded completely."""
+        self._ended = False  # with an end record
         self.findings = SessionFindings()
         self.found = self.findings.counts
-        """How often something was found, by severity."""
+        """The number of findings by severity."""
         self.announced = Announced()
         self.refusals = Refusals(self.index)
         self.gates = GatesInCapture()
         self.control = SessionControl(path, self.header, self.gates, lambda: self.index.live)
         self.stderr = array("I")
-        """The line numbers of what the server wrote to stderr."""
+        """The line numbers of stderr output."""
         self.revised = array("I")
-        """The line numbers of rows that became others than the fold first knew them, in that order."""
+        """The line numbers of rows that have changed since they were folded, in that order."""
         self.moved = array("I")
-        """The line numbers of rows that the fold put elsewhere, in that order."""
+        """The line numbers of rows that the fold has moved, in that order."""
         self.columns = Columns()
-        """What is known of each line and each exchange."""
+        """What is known about each line and each exchange."""
         self.times = Times()
         self._records, self._window = Records(), Window()
         self._judge = Judge(operations=Operations())
         self._previews = Previews(self._rows, self.index.pieces)
         self._folded = 0  # bytes
-        self._placed = 0  # rows that the fold has given: the first ones, in the order of their times
-        self._idle = 0  # how often in a row there was nothing to fold
+        self._placed = 0  # number of rows that the fold has placed: the first ones, in the order of their times
+        self._idle = 0  # number of consecutive looks with nothing to fold
         self._steps = self._fold()
 
     def close(self) -> None:
-        """Give the file back, and leave the session: what our gates hold, also since the last look, goes on."""
+        """Close the file and leave the session: frames that our gates hold, including recent ones, are continued."""
         if self.control.used:
             self._go_on(time.perf_counter() + _LAST)
             self.control.close()
         self.index.close()
 
     def __len__(self) -> int:
-        """How many rows there are so far."""
+        """The number of rows so far."""
         return len(self.index.rows)
 
     @property
     def sessions(self) -> "list[OpenCapture]":
-        """The session itself: a merge has several."""
+        """A list of only this session; a merge has several."""
         return [self]
 
     @property
@@ -141,27 +141,27 @@ class OpenCapture:
 
     @property
     def state(self) -> str:
-        """That of the index; or `killed`, where a relay ended without a word."""
+        """The state of the index; or `killed` if the relay ended without an end record."""
         killed = self.complete and not self._ended and self.index.state == "ended"
         return "killed" if killed else self.index.state
 
     @property
     def progress(self) -> float:
-        """The part of the file that is folded, 0 to 1."""
+        """The folded part of the file, 0 to 1."""
         return min(self._folded / max(self.index.size, 1), 1.0)
 
     @property
     def clients(self) -> frozenset[str]:
-        """Those whose limits are looked at."""
+        """The clients whose limits are checked."""
         return self.refusals.clients
 
     def choose(self, clients: Iterable[str]) -> None:
-        """Find what these clients refuse, in place of what others did."""
+        """Find what these clients refuse, instead of what the previous ones refuse."""
         self.revised.extend(self.findings.drop(GROUP))
         self.refusals.choose(clients)
 
     def grow(self, seconds: float) -> bool:
-        """Work for about that long: index, fold, what clients refuse. Tells whether there is more to do now."""
+        """Work for about `seconds`: index, fold, refusals of clients. Returns whether there is more to do now."""
         deadline = time.perf_counter() + seconds
         more = not self.complete and self._go_on(deadline)
         for finding in self.refusals.read(deadline):
@@ -181,13 +181,13 @@ class OpenCapture:
             if time.perf_counter() > deadline:
                 return True
         if self.index.state == "cut short":
-            self.complete = True  # what was not read by then never will be
+            self.complete = True  # what was not read by then is lost
         elif not self.index.live and self._folded == self.index.size:
             self._finish()
         return False
 
     def line(self, place: int) -> TimelineRow:
-        """The line of the timeline at that place."""
+        """The line of the timeline at a place."""
         n = self.index.rows[place]
         known = self.columns.at(n)
         held = self.gates.held.get(n) if self.index.live else None
@@ -211,7 +211,7 @@ class OpenCapture:
         )
 
     def act(self, place: int) -> GateAct | None:
-        """What a gate did to the frame at that place; of a frame that is still held, that."""
+        """What a gate did to the frame at a place; for a frame that is still held, the hold."""
         return self.columns.act(self.index.rows[place])
 
     def _act(self, n: int) -> str:
@@ -219,31 +219,31 @@ class OpenCapture:
         return str(act) if act else ""
 
     def time_of(self, n: int) -> int | None:
-        """When the row on line `n` was, in nanoseconds since the start; None before the fold has come to it."""
+        """The time of the row on line `n`, in nanoseconds since the start; None before it is folded."""
         return self.columns.time(n)
 
     def of(self, place: int) -> tuple["OpenCapture", int]:
-        """The session that the row at that place is of, and its place there: in a merge they differ."""
+        """The session of the row at a place, and its place there: in a merge the two places differ."""
         return self, place
 
     def partner(self, place: int) -> int | None:
-        """The place of the response to a request, or of the request that a response answers; a batch has none."""
+        """The place of the response to a request, or of the request of a response; None for a batch."""
         n = self.index.rows[place]
         partner = self.columns.partner(n)
         return self.index.row_of(partner) if partner and self.columns.kind(n) != "batch" else None
 
     def continues(self, place: int) -> int:
-        """The line number of the answer `input_required` that the request at that place goes on from, else 0."""
+        """The line number of the `input_required` result that the request at a place continues, else 0."""
         return self.columns.continues(self.index.rows[place])
 
     def inputs(self, place: int) -> frozenset[str] | None:
-        """The methods of what the response at that place asks for; None where it is not `input_required`."""
+        """The methods that the response at a place requests input for; None if it is not `input_required`."""
         return self.columns.inputs(self.index.rows[place])
 
     def known(self, n: int) -> Row | None:
-        """A new row: that on line `n`, without its text, as the fold knows it by now; its kind may be `batch`.
+        """The row on line `n` as a new object, without text, as far as it is folded; its kind may be `batch`.
 
-        None before the fold has come to it; what it can no longer come to is a gap.
+        None before it is folded; a line that can no longer be folded is a gap.
         """
         known = self.columns.at(n)
         if not known.kind:
@@ -256,14 +256,14 @@ class OpenCapture:
         return row
 
     def messages(self, place: int) -> list[Row]:
-        """The messages at that place: one, or those of a batch, with what the fold knows of them.
+        """The messages at a place: one, or those of a batch, with the results of the fold.
 
-        Of a frame over a MiB only the beginning is there: `raw` is shorter than `size`, and `value` is missing.
+        Of a frame over a MiB only the start is available: `raw` is shorter than `size`, and `value` is missing.
         """
         return self._rows(self.index.rows[place], _SHOWN)
 
     def _rows(self, n: int, limit: int) -> list[Row]:
-        """The messages on line `n`, of a large frame out of about its first `limit` bytes."""
+        """The messages on line `n`; of a large frame, decoded from about its first `limit` bytes."""
         record = self.index.record(n, limit)
         channel = self.index.channel(record.ch) if isinstance(record, Frame | Close) else None
         if isinstance(record, Open) and record.answers is not None:
@@ -275,13 +275,13 @@ class OpenCapture:
             self._complete(found[0], self.columns.at(n))
         else:
             for row in found:
-                row.status = None  # only the fold can tell
+                row.status = None  # only the fold knows
         return found
 
     def _complete(self, row: Row, known: Known) -> None:
-        """Enter what the fold knows of a row's line."""
+        """Add the results of the fold to a row."""
         if row.kind == "gap" != known.kind:
-            return  # what was there when it was folded is gone
+            return  # the line has changed since it was folded
         row.findings, row.act = self.findings.of(row.n), self.columns.act(row.n)
         row.t, row.size = known.t, known.size
         if len(row.raw) < row.size:
@@ -295,7 +295,7 @@ class OpenCapture:
         row.request, row.response = known.request or row.request, known.response or row.response
 
     def _decoded(self, n: int) -> TimelineRow:
-        """A row that has no method, or that the fold has not come to yet."""
+        """A row that has no method, or that is not folded yet."""
         kind = self.columns.kind(n)
         if not kind and self.index.in_pieces(n):
             return TimelineRow(n, 0, "frame", "mcpspy", text="a large one, not read yet")
@@ -320,7 +320,7 @@ class OpenCapture:
         )
 
     def _fold(self) -> Iterator[bool]:
-        """Folds one record a step, for ever; yields whether there was one."""
+        """Fold one record per step, without end. Yields whether there was one."""
         while True:
             chunk = self.index.read(self._folded, min(SLICE, self.index.indexed - self._folded))
             if not chunk:
@@ -349,7 +349,7 @@ class OpenCapture:
                         self.revised.append(event.frame)
                     continue
                 if latest:
-                    yield True  # a batch may have thousands
+                    yield True  # a batch may have thousands of messages
                 latest = event
                 self._fill(event)
             if latest:
@@ -358,7 +358,7 @@ class OpenCapture:
                 self.revised.append(self._judge.released.n)
 
     def _finish(self) -> None:
-        """The file has ended: what was waiting for more gets its last word."""
+        """Finish at the end of the file: nothing waits for more any longer."""
         for record in self._records.end():
             deque(self._take(self._window.feed(record)), 0)
         deque(self._take(self._window.flush()), 0)
@@ -378,19 +378,21 @@ class OpenCapture:
         self.times.add(event)
         self.revised.extend(self.columns.add(event))
         if _part(event) == 0:
-            self.moved.extend([n] * self.index.put(n, self._placed))  # it was before what was recorded before it
+            # its time is before that of records earlier in the file
+            self.moved.extend([n] * self.index.put(n, self._placed))
             self._placed += 1
         if isinstance(event, Message):
             self.gates.learn(event)
             self.announced.add(event)
             self.refusals.note(event)
             if event.exchange and event.exchange.response is event and not event.http:
-                event.exchange.untie()  # the garbage collector would stop the screen to find it
+                # otherwise the garbage collector would have to find the cycle, and stall the screen
+                event.exchange.untie()
         elif isinstance(event, HttpUnit):
             self.refusals.note(event)
             self._previews.note(event)
         elif isinstance(event, End):
-            self._ended = True  # what was waiting for more comes out after it
+            self._ended = True  # records that waited come out after it
         elif isinstance(event, Frame):
             self.stderr.append(n)
 

@@ -1,1 +1,1 @@
-"""The capture: its place, its writer, its readers. Empty, so that `wrap` imports no more than it needs."""
+"""The capture: location, writer and readers. Empty, so that `wrap` imports no more than it needs."""

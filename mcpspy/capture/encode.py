@@ -1,6 +1,6 @@
-"""JSON for the writer, until it imports a library for that.
+"""JSON for the writer, until it imports a JSON library.
 
-On the `wrap` path: nothing but a built-in module.
+On the `wrap` path: imports only a built-in module.
 """
 
 from _json import encode_basestring
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def to_json(value: object) -> bytes:
-    """Encode plain values as compact JSON; what is not UTF-8 in a path or argument becomes U+FFFD."""
+    """Encode plain values as compact JSON; parts of a path or argument that are not UTF-8 become U+FFFD."""
     if isinstance(value, str):
         return encode_basestring(value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")).encode()
     if value is None or isinstance(value, bool):
@@ -19,7 +19,7 @@ def to_json(value: object) -> bytes:
     if isinstance(value, int):
         return b"%d" % value
     if isinstance(value, float):
-        return repr(value).encode() if value - value == 0 else b"null"  # JSON has no infinity, and no NaN
+        return repr(value).encode() if value - value == 0 else b"null"  # JSON has neither infinity nor NaN
     if isinstance(value, dict):
         return b"{" + b",".join(to_json(key) + b":" + to_json(member) for key, member in value.items()) + b"}"
     if isinstance(value, (list, tuple)):
@@ -28,7 +28,7 @@ def to_json(value: object) -> bytes:
 
 
 def as_sent(frame: bytes | None) -> "str | dict[str, str] | None":
-    """The value of `sent`: a text, base64 where the bytes are not UTF-8, None for nothing."""
+    """The value of `sent`: text, base64 if the bytes are not UTF-8, None for no bytes."""
     if frame is None:
         return None
     try:
@@ -40,5 +40,5 @@ def as_sent(frame: bytes | None) -> "str | dict[str, str] | None":
 
 
 def written(rest: "dict[str, Any]") -> "dict[str, Any]":
-    """The fields of a frame or a release as they are written: `sent` comes as bytes, or None for nothing."""
+    """The fields of a frame or a release as they are written; `sent` comes as bytes, or None for nothing."""
     return rest | {"sent": as_sent(rest["sent"])} if "sent" in rest else rest

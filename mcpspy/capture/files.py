@@ -1,6 +1,6 @@
-"""Creating the file of a capture, and the further files of a long one.
+"""Creating the file of a capture, and the continuation files of a long one.
 
-On the `wrap` path: no imports but built-in modules and the modules of this package.
+On the `wrap` path: imports only built-in modules and modules of this package.
 """
 
 import errno
@@ -13,21 +13,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_TRIES = 8  # names of a capture; a name has 16 random bits, and an import may make hundreds of the same start
+_TRIES = 8  # attempts at a name: it has 16 random bits, and an import may create hundreds with the same start time
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-# O_NONBLOCK: opening a FIFO that nobody reads must fail, not hang.
+# O_NONBLOCK: opening a FIFO without a reader must fail instead of blocking.
 
 
 def open_new(folder: str | None, environ: dict[str, str], name: str, wall: int) -> tuple[int, str]:
-    """Create a file in a directory of captures; returns its descriptor, locked, and its path. Raises OSError."""
+    """Create a file in a directory of captures. Returns its descriptor, locked, and its path. Raises OSError."""
     place = directory(folder, environ)
     make_directory(place)
     return _create(lambda _: os.path.join(place, file_name(wall, name)))
 
 
 def open_output(output: str, say: "Callable[[str], None]") -> tuple[int, str]:
-    """Open the file `output`, replacing a finished capture; where something else is, a sibling. Raises OSError."""
+    """Open the file `output`, replacing a finished capture; if it must not be replaced, open another name next to it.
+
+    Raises OSError.
+    """
     goes_on = _goes_on(output)
     fd = os.open(output, _FLAGS, 0o600)
     obstacle = _obstacle(fd) or goes_on
@@ -43,14 +46,14 @@ def open_output(output: str, say: "Callable[[str], None]") -> tuple[int, str]:
 
 
 def open_next(path: str, part: int) -> tuple[int, str]:
-    """Create the file that the capture at `path` goes on in as its part number `part`. Raises OSError."""
+    """Create part `part` of the capture at `path`, in which it continues. Raises OSError."""
     root, extension = os.path.splitext(path)
     plain = f"{root}-{part}{extension}"
     return _create(lambda number: f"{root}-{part}-{os.urandom(2).hex()}{extension}" if number else plain)
 
 
 def _create(name: "Callable[[int], str]") -> tuple[int, str]:
-    """Create a file that does not exist under the first name that is free, and lock it."""
+    """Create and lock a file under the first name that is not in use."""
     for number in range(_TRIES):
         path = name(number)
         try:
@@ -65,13 +68,13 @@ def _create(name: "Callable[[int], str]") -> tuple[int, str]:
 
 
 def _goes_on(path: str) -> str | None:
-    """Why a file must not be overwritten although nobody writes to it: its capture is written on in another one."""
+    """Why a file that is not live must still not be overwritten: its capture continues in another file."""
     try:
         if not os.path.isfile(path) or not os.path.getsize(path):
             return None
     except OSError:
         return None
-    from mcpspy.capture.parts import JoinedFiles  # not light: only where there is a file
+    from mcpspy.capture.parts import JoinedFiles  # a heavy import: only if there is a file
     from mcpspy.errors import CaptureError
 
     try:
@@ -82,7 +85,7 @@ def _goes_on(path: str) -> str | None:
 
 
 def _obstacle(fd: int) -> str | None:
-    """Why the file behind `fd` must not be overwritten; None (and the lock taken) if it may."""
+    """Why the file behind `fd` must not be overwritten; None if it may be, and then it is locked."""
     if os.fstat(fd).st_mode & 0o170000 != 0o100000:
         os.close(fd)
         raise OSError(errno.EINVAL, "not a regular file")

@@ -1,6 +1,6 @@
-"""The facts of the capture format that its writer and its readers share; `docs/capture-format.md` describes the file.
+"""Constants of the capture format that the writer and the readers share; `docs/capture-format.md` describes the file.
 
-Imported on the `wrap` path: nothing heavy here, and nothing of the package.
+Imported on the `wrap` path: no heavy imports, and none from the package.
 """
 
 import sys
@@ -12,32 +12,32 @@ except ImportError:  # Windows
     pass
 
 FORMAT = 1
-"""The format number that this version writes; it has nothing to do with the version of the program."""
+"""The format number that this version writes; it is independent of the version of the program."""
 
 MAGIC = b'{"mcpspy":'
-"""How every capture begins."""
+"""The start of every capture."""
 
 FRAME_LINE = b'{"kind":"frame",'
-"""How our writer begins the line of a frame."""
+"""The start of a line that holds a frame, as our writer writes it."""
 
 MORE = b'"more"'
-"""The member of a piece of a frame, as it stands in the line; inside a string its quotes would be escaped."""
+"""The member of a partial frame as written in the line; inside a JSON string its quotes would be escaped."""
 
 VIEWER = "viewer"
-"""`by` of the gates that a viewer has set, of a request that it has sent, and of the response."""
+"""`by` of gates set by a viewer, of a request sent by a viewer, and of the response to it."""
 
 RELOAD = "reload"
-"""`by` of what `wrap --reload` changed, held, dropped or sent, when it replaced the server."""
+"""`by` of everything that `wrap --reload` changed, held, dropped or sent while it replaced the server."""
 
 OWN_ID = "mcpspy-"
-"""How the id of a request begins that a viewer, or `wrap --reload`, sends."""
+"""The prefix of the ids of requests sent by a viewer or by `wrap --reload`."""
 
 
 def take(fd: int) -> bool:
-    """Take the lock that marks a live capture; False if somebody holds it. Without locks every file is free."""
+    """Take the lock that marks a live capture; False if another process has it. Without file locks, always True."""
     if sys.platform == "win32":
         return True
-    for _ in range(3):  # a viewer that looks whether the file is live holds a shared lock for a moment
+    for _ in range(3):  # a viewer that checks whether the file is live has a shared lock for a moment
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
@@ -49,7 +49,7 @@ def take(fd: int) -> bool:
 
 
 def is_live(fd: int, without_locks: bool = False) -> bool:
-    """Whether somebody holds the lock on this file; `without_locks` is the answer where there are none."""
+    """Whether a process has locked this file; `without_locks` is the result on systems without file locks."""
     if sys.platform == "win32":
         return without_locks
     try:

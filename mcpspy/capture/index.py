@@ -1,12 +1,13 @@
-"""The index of a capture: where its lines are, and any record at once, in whatever order.
+"""The index of a capture: the position of each line, for reading any record in any order.
 
-The theory. A viewer needs the number of rows and any one of them long before 500 MB are decoded. So `grow` looks only
-at line ends and for the beginning of a frame as our writer writes it; any other line is decoded at once. It
-keeps eight bytes a line, and four more for each line that is a row: a whole frame, an HTTP head that no message
-follows, a gap, a signal, the end. A frame in pieces is one row, that of its last piece.
+A viewer needs the number of rows, and any single row, long before 500 MB are decoded. So `grow` only looks for line
+ends and for the start of a frame as our writer writes it; every other line is decoded at once. It keeps eight bytes per
+line, and four more for each line that is a row: a whole frame, an HTTP head without a message after it, a gap, a
+signal, the end. A frame in pieces is one row, at its last piece.
 
-Which lines are records, and which of them make one frame, both this and `reader.Records` have from `scan`.
-A file that is deleted while it is open can be read to the end; one that is cut short has lost what was cut.
+Which lines are records, and which of them form one frame, is decided in `scan`, both for this module and for
+`reader.Records`. A file that is deleted while it is open can be read to the end. If it is truncated, the removed part
+is lost.
 """
 
 from array import array
@@ -22,57 +23,60 @@ from mcpspy.capture.records import Close, Frame, Gap, Omitted, Open, Record, Rel
 from mcpspy.capture.scan import DAMAGED, KEPT, LARGEST, LONGEST, FileLines, Joined, Scan, is_damage, parse_line
 from mcpspy.wire.http_head import Head, stands_alone
 
-_AT_ONCE = 1 << 15  # bytes that are read when a line is asked for
-_BEGIN = 256  # bytes that tell one capture from another: its id is among them
-_NEAR = 32  # places that a row may stand from where its line number says
+_AT_ONCE = 1 << 15  # bytes read when a line is requested
+_BEGIN = 256  # bytes that identify a capture: they include its id
+_NEAR = 32  # maximum distance between the place of a row and its line number
 
 
 class Index:
-    """The lines of one capture, for random access; `grow` until it returns False, and again while the file grows."""
+    """The lines of one capture, for random access.
+
+    Call `grow` until it returns False, and again while the file grows.
+    """
 
     def __init__(self, path: str) -> None:
-        """Open the capture. Raises CaptureError if it is none."""
+        """Open the file. Raises CaptureError if it is not a capture."""
         self.header = Capture(path).header
         self._file = JoinedFiles(path)
         self.state: Literal["live", "ended", "deleted", "cut short"] = "ended"
-        """At the last look: a relay was writing to it, or none was, or its name is gone, or its contents."""
+        """At the last look: a relay was writing to it; no relay was; its name was deleted; or its content was cut."""
         self.live = False
-        """Whether a relay was writing to it at the last look, deleted or not."""
+        """Whether a relay was writing to it at the last look, even if it was deleted."""
         self.rows = array("I")
-        """The line numbers of the records that are rows, in the order in which they are complete."""
-        self._opened: dict[int, int] = {}  # by channel: the line that opened it
-        self._unread = 0  # the last record, if that is a row that was not decoded: its line
-        self._starts = array("Q", (0,))  # where each line begins, and in the end where the next one will
+        """The line numbers of the records that are rows, in the order in which they were completed."""
+        self._opened: dict[int, int] = {}  # channel -> the line that opened it
+        self._unread = 0  # the line of the last record, if it is a row and was not decoded
+        self._starts = array("Q", (0,))  # the start of each line, and of the line after the last one
         self._lines = FileLines()
-        self._cut = 0  # bytes that were cut into lines, or into what is pending of one
-        self._joined: dict[int, Joined] = {}  # by its last line: a frame in pieces
+        self._cut = 0  # bytes already split into lines, including a pending incomplete line
+        self._joined: dict[int, Joined] = {}  # last line of a frame in pieces -> its pieces
         self._scan = Scan(joined=self._joined)
-        self._window = (0, b"")  # where lines were read last, and what stands there
+        self._window = (0, b"")  # position and content of the last read
         self._begin = self.read(0, _BEGIN)
         self.state = self._look_at_file()
 
     def close(self) -> None:
-        """Give the file back."""
+        """Close the file."""
         self._file.close()
 
     @property
     def lines(self) -> int:
-        """How many lines are indexed; the header is line 1."""
+        """The number of indexed lines; the header is line 1."""
         return len(self._starts) - 1
 
     @property
     def indexed(self) -> int:
-        """Bytes of the file that are indexed."""
+        """Indexed bytes of the file."""
         return self._starts[-1]
 
     @property
     def size(self) -> int:
-        """Bytes of the file."""
+        """Size of the file in bytes."""
         return self._file.size
 
     def grow(self, limit: int = 1 << 18) -> bool:
-        """Index the next `limit` bytes, or as much as one line takes; tells whether there was anything to index."""
-        self.state = self._look_at_file()  # before the read: what was written before the end is read
+        """Index the next `limit` bytes, or at least one line. Returns whether there was anything to index."""
+        self.state = self._look_at_file()  # before the read, so that everything written before the end is read
         if self.state == "cut short":
             return False
         chunk = self.read(self._cut, limit)
@@ -80,7 +84,7 @@ class Index:
             return not self.live and self._finish()
         self._cut += len(chunk)
         lines = self._lines.feed(chunk)
-        dropped = self._lines.dropped if lines else 0  # only the first can be so long
+        dropped = self._lines.dropped if lines else 0  # only the first line can be that long
         for line in lines:
             self._line(line)
             self._starts.append(self._starts[-1] + len(line) + dropped + 1)
@@ -88,12 +92,12 @@ class Index:
         return True
 
     def look(self) -> bool:
-        """Look at the file again without indexing more; tells whether its state has changed."""
+        """Check the state of the file without indexing more. Returns whether it has changed."""
         before, self.state = self.state, self._look_at_file()
         return self.state != before
 
     def read(self, start: int, limit: int) -> bytes:
-        """At most `limit` bytes of the file from `start`; fewer at its end, none where it cannot be read."""
+        """At most `limit` bytes of the file from `start`: fewer at its end, empty if it cannot be read."""
         try:
             self._file.seek(start)
             return self._file.read(limit)
@@ -103,11 +107,11 @@ class Index:
     def _look_at_file(self) -> Literal["live", "ended", "deleted", "cut short"]:
         linked, self.live = self._file.linked, self._file.live
         if self.state == "cut short" or self._file.size < self.indexed or self.read(0, len(self._begin)) != self._begin:
-            return "cut short"  # for good: what is written now is another capture
+            return "cut short"  # for good: the file is now another capture
         return "live" if self.live and linked else "ended" if linked else "deleted"
 
     def line(self, n: int) -> bytes:
-        """Line `n`, as it stands in the file, empty if it is too long; those that follow it are read at once."""
+        """Line `n` as it is in the file, empty if it is too long. The following lines are read at the same time."""
         start, end = self._starts[n - 1], self._starts[n]
         if end - start > LONGEST + 1:
             return b""
@@ -117,25 +121,25 @@ class Index:
         return window[start - first : end - first]
 
     def block(self, first: int, last: int, limit: int) -> tuple[bytes, Sequence[int]] | None:
-        """Those of the lines `first` to `last` that `limit` bytes hold, and where each begins and the last one ends.
+        """The lines from `first` to `last` that fit into `limit` bytes, with the start of each and the end of the last.
 
-        None where not even the first does, or cannot be read.
+        None if the first line does not fit or cannot be read.
         """
         start = self._starts[first - 1]
         end = bisect_right(self._starts, start + limit, first, last + 1) - 1
         content = self.read(start, self._starts[end] - start) if end >= first else b""
-        end = bisect_right(self._starts, start + len(content), first, end + 1) - 1  # a file may end before that
+        end = bisect_right(self._starts, start + len(content), first, end + 1) - 1  # the file may end before that
         return (content[: self._starts[end] - start], self._starts[first - 1 : end + 1]) if end >= first else None
 
     def record(self, n: int, limit: int = 1 << 62) -> Record:
-        """The record on line `n`, of a frame in pieces about its first `limit` bytes; a damaged line is a gap."""
+        """The record on line `n`; for a frame in pieces, about its first `limit` bytes; a damaged line is a gap."""
         last, more = self._decode(n)
         joined = self._joined.get(n)
         if joined is None or not isinstance(last, Frame):
             return last or Gap(n, 0, 1, DAMAGED)
         first = self._decode(joined.lines[0])[0]
         if not isinstance(first, Frame):
-            first = last  # the file was changed meanwhile
+            first = last  # the file has changed since it was indexed
         omitted = None
         if joined.size > LARGEST:
             limit, omitted = KEPT, Omitted(joined.size, self._tail(joined))
@@ -149,12 +153,12 @@ class Index:
         return replace(first, n=n, t=last.t, raw=raw, cut=last.cut or more, omitted=omitted)
 
     def frame_size(self, n: int) -> int | None:
-        """Bytes of the frame on line `n`; None where there is no frame."""
+        """Size of the frame on line `n` in bytes; None if the line is not a frame."""
         joined, record = self._joined.get(n), self._decode(n)[0]
         return None if not isinstance(record, Frame) else joined.size if joined else len(record.raw)
 
     def pieces(self, n: int) -> Iterator[bytes]:
-        """The bytes of the frame on line `n`, piece by piece; none where there is no frame."""
+        """The bytes of the frame on line `n`, piece by piece; nothing if the line is not a frame."""
         joined = self._joined.get(n)
         return self._frames(joined.lines if joined else (n,))
 
@@ -175,17 +179,17 @@ class Index:
         return tail[-KEPT:]
 
     def channel(self, ch: int) -> Open | None:
-        """How a channel was opened, if it was so far."""
+        """The record that opened a channel, None if it was not opened yet."""
         record = self._decode(self._opened[ch])[0] if ch in self._opened else None
         return record if isinstance(record, Open) else None
 
     def in_pieces(self, n: int) -> bool:
-        """Whether the row on line `n` is a frame that was written in pieces, being larger than 64 KiB."""
+        """Whether the row on line `n` is a frame recorded in pieces, because it is larger than 64 KiB."""
         return n in self._joined
 
     def row_of(self, n: int) -> int | None:
-        """The place among the rows of the record on line `n`, if it is a row."""
-        near = max(bisect_left(self.rows, n) - _NEAR, 0)  # the rows are nearly in the order of their lines
+        """The place of the record on line `n` among the rows, None if it is not a row."""
+        near = max(bisect_left(self.rows, n) - _NEAR, 0)  # rows are almost sorted by line
         for first, last in ((near, near + 2 * _NEAR), (0, len(self.rows))):
             try:
                 return self.rows.index(n, first, last)
@@ -194,8 +198,8 @@ class Index:
         return None
 
     def put(self, n: int, place: int) -> bool:
-        """Put the row on line `n` at a place before that where it stands; tells whether it was moved."""
-        if place < len(self.rows) and self.rows[place] == n:  # as nearly always
+        """Move the row on line `n` forward to an earlier place. Returns whether it was moved."""
+        if place < len(self.rows) and self.rows[place] == n:  # the usual case
             return False
         stands = self.row_of(n)
         if stands is None or stands <= place:
@@ -219,7 +223,7 @@ class Index:
                 self._unread = 0
 
     def _record(self, record: Record) -> None:
-        """See what a record that was decoded means for the rows."""
+        """Update the rows for a decoded record."""
         if isinstance(record, Open):
             self._opened[record.ch] = record.n
             is_row = bool(record.head) and stands_alone(record.head or {}, self._asked(record))
@@ -230,22 +234,22 @@ class Index:
         else:
             is_row = True
             if isinstance(record, Gap) and not is_damage(record) and self._ends_in_damage():
-                self.rows.pop()  # the gap counts the torn line that it follows
+                self.rows.pop()  # the gap replaces the damaged line before it
         if is_row:
             self.rows.append(record.n)
 
     def _asked(self, opened: Open) -> Head | None:
-        """The head of the request that a channel answers."""
+        """The head of the request that a channel responds to."""
         asked = self.channel(opened.answers) if opened.answers is not None else None
         return asked.head if asked else None
 
     def _ends_in_damage(self) -> bool:
-        """Whether the last record so far is a line that begins as a frame and does not parse."""
+        """Whether the last record so far is a damaged line that begins like a frame."""
         record = self._decode(self._unread)[0] if self._unread else None
         return record is not None and is_damage(record)
 
     def _finish(self) -> bool:
-        """Nobody writes any more: index an unfinished last line and frames that will not get their last piece."""
+        """The file is no longer live: index an incomplete last line and incomplete frames."""
         rest, rows = self._lines, len(self.rows)
         if rest.unfinished:
             self._line(rest.pending)

@@ -1,4 +1,4 @@
-"""The captures of a directory: which there are, which are live, and deleting the others."""
+"""The captures of a directory: listing them, finding the live ones, and deleting others."""
 
 import math
 import os
@@ -22,10 +22,10 @@ except ImportError:  # Windows
 
 
 HEADERS = 2000
-"""Files that are read at most to find the newest capture, if their times do not tell."""
-_NAMED = 3  # files that are named in a sentence
+"""How many files are read at most to find the newest capture, if file times do not show it."""
+_NAMED = 3  # files listed in a sentence
 _NAME = re.compile(r"\d{8}T\d{6}Z-", re.ASCII)
-_COARSE = 2  # seconds by which the time of a file may be earlier than the clock's
+_COARSE = 2  # seconds by which the time of a file may be behind the clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class Listed:
 
     capture: Capture
     size: int
-    """Bytes of all its files."""
+    """Size of all its files in bytes."""
     live: bool
     started: float
     """Seconds since the epoch."""
     ended: float
-    """When it was written last; infinite while it is live."""
+    """When it was last written, in seconds since the epoch; infinite while it is live."""
 
     @property
     def header(self) -> Header:
@@ -48,22 +48,22 @@ class Listed:
 
 
 Refused = dict[str, str]
-"""Why files cannot be read as captures, by their paths."""
+"""Path -> why the file cannot be read as a capture."""
 
 
 def captures(folder: str, refused: Refused | None = None) -> list[Listed]:
-    """The captures in `folder`, live ones first, then the newest; what is not one is passed over, into `refused`."""
+    """The captures in `folder`, live ones first, then the newest. Other files are skipped and added to `refused`."""
     refused = {} if refused is None else refused
     found = [read for path in _files(folder) if (read := _read(path, refused))]
     return sorted(_first_files(found), key=lambda listed: (not listed.live, -listed.started))
 
 
 def newest(folder: str, refused: Refused) -> Listed | None:
-    """The capture in `folder` that started last; files that may have started later and are no captures, in `refused`.
+    """The capture in `folder` that started last. Files that may be newer but are not captures are added to `refused`.
 
-    No capture started after its file was written last, or after the time in its name, so the files are read from the
-    latest of these on, and no further than the start of the newest capture. Of files that have neither, such as many
-    copies made at once under other names, HEADERS are read.
+    A capture cannot have started after its file was last written, or after the time in its name. So files are read in
+    descending order of these times, down to the start of the newest capture found. If neither time helps, as with many
+    copies made at once under other names, HEADERS files are read.
     """
     found: list[tuple[Listed, list[str]]] = []
     started = -math.inf
@@ -78,26 +78,26 @@ def newest(folder: str, refused: Refused) -> Listed | None:
 
 
 def _started_by(path: str) -> float:
-    """The latest moment at which the capture in a file can have started, in seconds since the epoch."""
+    """The latest possible start of the capture in a file, in seconds since the epoch."""
     try:
         written = os.path.getmtime(path) + _COARSE
     except OSError:  # deleted meanwhile
         return -math.inf
     name = os.path.basename(path)
-    if _NAME.match(name):  # as of `capture.location.file_name`
+    if _NAME.match(name):  # as written by `capture.location.file_name`
         with suppress(ValueError):
             return min(written, datetime.fromisoformat(name[:16]).timestamp() + 1)
     return written
 
 
 def _first_files(found: list[tuple[Listed, list[str]]]) -> list[Listed]:
-    """The captures among some files, without files that go on from another one."""
+    """The captures among some files, without files that continue another one."""
     joined = {path for _, paths in found for path in paths[1:]}
     return [listed for listed, _ in found if listed.capture.path not in joined]
 
 
 def omitted(refused: Refused) -> str:
-    """One sentence about files that are not shown as captures; empty if there are none."""
+    """One sentence about files that are not shown as captures; empty if there are no such files."""
     if not refused:
         return ""
     paths = sorted(refused)
@@ -122,7 +122,7 @@ def _files(folder: str) -> Iterator[str]:
 
 
 def _read(path: str, refused: Refused) -> tuple[Listed, list[str]] | None:
-    """The capture in a file, which may go on from another one, with the paths of its files; None if there is none."""
+    """The capture in a file, possibly a continuation, with the paths of its files; None if it is not a capture."""
     try:
         capture = Capture(path)
         started = datetime.fromisoformat(capture.header.started).timestamp()
@@ -140,10 +140,10 @@ def _read(path: str, refused: Refused) -> tuple[Listed, list[str]] | None:
 
 
 def delete(listed: Listed) -> bool:
-    """Delete a capture with all its files, unless it is live by now; tells whether it did."""
+    """Delete a capture with all its files, unless it is live by now. Returns whether it was deleted."""
     try:
         first, *others = listed.capture.paths
-    except CaptureError:  # it was deleted
+    except CaptureError:  # deleted meanwhile
         return False
     return not listed.capture.live and all(map(_delete, [*others, first]))
 
@@ -161,8 +161,8 @@ def _delete(path: str) -> bool:
 
 @contextmanager
 def _unused(path: str) -> Iterator[None]:
-    """Nobody else has a file locked. Raises BlockingIOError if somebody has."""
-    if sys.platform == "win32":  # which deletes no file that is open, be it by us
+    """Holds if no other process has locked a file. Raises BlockingIOError otherwise."""
+    if sys.platform == "win32":  # Windows cannot delete an open file, even if we opened it
         yield
         return
     fd = os.open(path, os.O_RDONLY)

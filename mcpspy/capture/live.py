@@ -1,15 +1,15 @@
-"""The live directory of a capture: how viewers tell a relay what to do with a session that is running.
+"""The live directory of a capture: how viewers control the relay of a running session.
 
-    .<capture id>.live/          beside the capture; mode 0700, of the relay's own user, no symbolic link
-        gates-<name>.json        {"gates":[…]}: what one viewer has set; it keeps the file locked as long as it lives
+    .<capture id>.live/          next to the capture; mode 0700, owned by the relay's user, not a symbolic link
+        gates-<name>.json        {"gates":[…]}: the gates of one viewer, which keeps the file locked while it runs
         <number>.order.json      {"release":3,"how":"edited","frame":"…"} or {"send":"…","session":…}: done once
 
-The theory. A viewer makes the directory; the relay looks at it with one `stat` now and then, so that a session which
-nobody controls costs nothing. Every file is written beside its place and renamed, so the relay never reads half a file.
-The id of a capture is random: nobody can prepare a directory for a capture that is still to be made. A viewer that has
-died holds no lock, and its gates are in force no longer. Orders go on: whoever gave them wanted them.
+A viewer creates the directory. The relay checks it with one `stat` now and then, so a session that nobody controls
+costs nothing. Files are written under a temporary name and renamed, so the relay never reads an incomplete file. The id
+of a capture is random, so nobody can prepare a directory for a future capture. The lock of a viewer ends with its
+process, and then its gates are no longer in force. Its orders are still carried out.
 
-Nothing here knows what a gate means. Imported on the `wrap` path when the directory is there: nothing heavy here.
+The content of gates is opaque to this module. Imported on the `wrap` path if the directory exists: no heavy imports.
 """
 
 import os
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from typing import Any
 
 LARGEST = 16 << 20
-"""Bytes of the largest file that is read: an edited frame has at most a few MiB."""
+"""The largest file that is read, in bytes: an edited frame has at most a few MiB."""
 _ORDER, _GATES = ".order.json", "gates-"
-_SETTLED = 50_000_000  # nanoseconds after which a file system gives a change another time than the one before
+_SETTLED = 50_000_000  # nanoseconds after which a file system gives a new change a different time
 _numbers = count(1)
 _scan = scanner()
 
 
 def live_directory(capture: str, capture_id: str) -> str:
-    """The live directory of the capture at a path, whether it is there or not."""
+    """The path of the live directory of a capture, whether it exists or not."""
     return os.path.join(os.path.dirname(os.path.abspath(capture)), f".{capture_id}.live")
 
 
 def refusal(path: str) -> str | None:
-    """Why a live directory may not be used; None where it may, or is not there."""
+    """Why a live directory must not be used; None if it may be, or if it does not exist."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -58,12 +58,12 @@ class LiveFolder:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._seen: int | None = None  # when the directory had changed, as far as it has been read
-        self._viewers: dict[str, int] = {}  # the descriptor of each viewer's file
+        self._seen: int | None = None  # modification time of the directory, as far as it was read
+        self._viewers: dict[str, int] = {}  # file of a viewer -> its descriptor
         self._refused = ""
 
     def changed(self) -> bool:
-        """Whether there is something to read: one system call, and one more for each viewer."""
+        """Whether there is something to read. It costs one system call, and one more per viewer."""
         try:
             found: int | None = os.stat(self.path, follow_symlinks=False).st_mtime_ns
         except OSError:
@@ -71,9 +71,9 @@ class LiveFolder:
         return found != self._seen or any(not _lives(fd) for fd in self._viewers.values())
 
     def read(self) -> "tuple[list[dict[str, Any]], list[dict[str, Any]], list[str]]":
-        """The gates that viewers have set, the orders that have come since the last call, and what is wrong.
+        """The gates set by viewers, the orders since the last call, and the faults found.
 
-        A directory that may not be used is left alone, which is said once.
+        A directory that must not be used is ignored, and reported once.
         """
         gates: list[dict[str, Any]] = []
         orders: list[dict[str, Any]] = []
@@ -84,7 +84,8 @@ class LiveFolder:
             self._forget(())
             self._seen = None
             return gates, orders, faults
-        self._seen = changed if time.time_ns() - changed > _SETTLED else -1  # -1: look again, there may be more
+        # -1: look again, more may follow with the same time
+        self._seen = changed if time.time_ns() - changed > _SETTLED else -1
         why = refusal(self.path)
         if why:
             faults = [f"{why}; no gate is taken from there"] if why != self._refused else []
@@ -103,18 +104,18 @@ class LiveFolder:
         return gates, orders, faults
 
     def remove(self) -> None:
-        """Remove the directory with all that is in it: the relay ends."""
+        """Remove the directory and everything in it when the relay ends."""
         self._forget(())
         if refusal(self.path) is None and os.path.isdir(self.path):
             try:
                 for name in os.listdir(self.path):
                     _remove(os.path.join(self.path, name))
                 os.rmdir(self.path)
-            except OSError:  # a viewer writes at this moment: what is left is read by nobody
+            except OSError:  # a viewer is writing at this moment; nobody reads what remains
                 pass
 
     def _gates(self, name: str, faults: list[str]) -> "list[dict[str, Any]]":
-        """The gates of one viewer; those of a viewer that has died are removed."""
+        """The gates of one viewer; if the viewer has ended, its file is removed."""
         path = os.path.join(self.path, name)
         try:
             fd = _opened(path)
@@ -132,13 +133,13 @@ class LiveFolder:
         return [gate for gate in gates if isinstance(gate, dict)] if isinstance(gates, list) else []
 
     def _forget(self, there: "list[str] | tuple[()]") -> None:
-        """Close the files of viewers that are not there any more."""
+        """Close the files of viewers that are gone."""
         for name in [name for name in self._viewers if name not in there]:
             os.close(self._viewers.pop(name))
 
 
 class LiveViewer:
-    """A viewer's side, for one running session. Raises CaptureError where it cannot be controlled."""
+    """The viewer's side, for one running session. Raises CaptureError if the session cannot be controlled."""
 
     def __init__(self, capture: str, capture_id: str) -> None:
         self.path = live_directory(capture, capture_id)
@@ -146,7 +147,7 @@ class LiveViewer:
         self._lock: int | None = None
 
     def set_gates(self, gates: "list[dict[str, Any]]") -> None:
-        """Have these compiled gates in force, and none that this viewer has set before."""
+        """Replace the gates of this viewer by these compiled gates."""
         if not gates:
             self._unset()
             return
@@ -158,15 +159,15 @@ class LiveViewer:
         self._lock = fd
 
     def release(self, held: int, how: str, frame: str | None = None) -> None:
-        """Let a held frame go; `how` is continued, edited, dropped or answered, `frame` the new message or answer."""
+        """Release a held frame; `how` is continued, edited, dropped or answered, `frame` the new message or answer."""
         self._order({"release": held, "how": how} | ({} if frame is None else {"frame": frame}))
 
     def send(self, frame: str, session: str | None = None) -> None:
-        """Send a request of the viewer's own to the server, in the session of that id."""
+        """Send a request of the viewer to the server, in the session with that id."""
         self._order({"send": frame} | ({} if session is None else {"session": session}))
 
     def close(self) -> None:
-        """Take back the gates that this viewer has set."""
+        """Remove the gates of this viewer."""
         self._unset()
 
     def _order(self, order: "dict[str, Any]") -> None:
@@ -181,8 +182,8 @@ class LiveViewer:
             self._lock = None
 
     def _write(self, content: "dict[str, Any]") -> tuple[int, str]:
-        """A descriptor and the path of a new file with this content."""
-        from json import dumps  # not for the relay: it imports `re`
+        """Create a new file with this content. Returns its descriptor and path."""
+        from json import dumps  # not in the relay: it imports `re`
 
         try:
             os.mkdir(self.path, 0o700)
@@ -205,17 +206,17 @@ class LiveViewer:
     def _rename(self, beside: str, name: str) -> None:
         try:
             os.replace(beside, os.path.join(self.path, name))
-        except OSError as error:  # the relay has ended, and has removed the directory
+        except OSError as error:  # the relay has ended and has removed the directory
             raise CaptureError(f"the session has ended: {error.strerror}") from None
 
 
 def _lives(fd: int) -> bool:
-    """Whether the viewer that has locked this file is there; without locks every viewer is taken for alive."""
+    """Whether the viewer that locked this file still runs; on systems without locks, always True."""
     return is_live(fd, without_locks=True)
 
 
 def _loaded(path: str, what: str, faults: list[str]) -> "list[dict[str, Any]]":
-    """The object in a file, as the only element; nothing, and a fault, where there is none."""
+    """A list with the object in a file; if it cannot be read, an empty list, and a fault is added."""
     try:
         with open(_opened(path), "rb") as file:
             raw = file.read(LARGEST + 1)
@@ -229,7 +230,7 @@ def _loaded(path: str, what: str, faults: list[str]) -> "list[dict[str, Any]]":
 
 
 def _opened(path: str) -> int:
-    """A descriptor of a file that can be read without waiting: no pipe, and no link to a device. Raises OSError."""
+    """Open a file that can be read without blocking: not a pipe, and not a link to a device. Raises OSError."""
     fd = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     if stat.S_ISREG(os.fstat(fd).st_mode):
         return fd

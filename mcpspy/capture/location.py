@@ -1,6 +1,6 @@
-"""Where captures are, and how their files are named.
+"""The directory of captures, and the names of their files.
 
-Imported on the `wrap` path: nothing heavy here.
+Imported on the `wrap` path: no heavy imports.
 """
 
 import os
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".jsonl"
 
-# Words that start or fetch a server but do not say which one it is.
+# Words that start or download a server but do not identify it.
 _LAUNCHERS = frozenset(
     "npx npm pnpm pnpx yarn bunx bun deno node tsx ts-node uvx uv pipx poetry pdm hatch rye conda mamba python"
     " python3 py cmd powershell pwsh docker podman sh bash zsh env sudo nice timeout mise exec run dlx x tool"
@@ -26,7 +26,7 @@ _VALUED = frozenset(
 
 
 def home() -> str:
-    """The `.mcpspy` directory of the user, also where HOME is missing."""
+    """The `.mcpspy` directory of the user, even if HOME is not set."""
     folder = os.path.expanduser("~")  # HOME, else the password database
     return os.path.join(folder if os.path.isabs(folder) else "/tmp", ".mcpspy")  # noqa: S108 (no home at all)
 
@@ -52,7 +52,7 @@ def make_directory(path: str) -> None:
 
 
 def server_name(argv: "Sequence[str]", redacted: "Sequence[str]") -> str:
-    """A name for the server that `argv` starts: the first word that identifies it and holds no secret.
+    """A name for the server that `argv` starts: the first word that identifies it and contains no secret.
 
     `redacted` is `argv` with its secrets replaced, word by word.
     """
@@ -64,20 +64,20 @@ def server_name(argv: "Sequence[str]", redacted: "Sequence[str]") -> str:
             skip = word in _VALUED
         elif word == clean and "://" not in word and "=" not in word:
             base = os.path.basename(word.rstrip("/\\").replace("\\", "/"))
-            plain = base.lower().removesuffix(".exe").removesuffix(".cmd")  # as Windows has them
+            plain = base.lower().removesuffix(".exe").removesuffix(".cmd")  # the suffixes of commands on Windows
             if base and plain not in _LAUNCHERS and not (index == 0 and base.startswith("python")):
                 return printable_name(base)
     return printable_name(os.path.basename(redacted[0])) if redacted else "server"
 
 
 def printable_name(name: str) -> str:
-    """`name` with all but letters, digits, `.`, `_` and `-` replaced, at most 48 characters."""
+    """`name` with every character but letters, digits, `.`, `_` and `-` replaced, at most 48 characters."""
     safe = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name)
     return safe.strip(".-")[:48] or "server"
 
 
 def file_name(wall: int, name: str) -> str:
-    """A file name that no other process takes: start, name, pid, random."""
+    """A unique file name: start, name, pid, random."""
     start = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(wall // 1_000_000_000))
     return f"{start}-{printable_name(name)}-{os.getpid()}-{os.urandom(2).hex()}{SUFFIX}"
 

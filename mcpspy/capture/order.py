@@ -1,12 +1,12 @@
-"""The records of a capture in the order of their times.
+"""Sorting the records of a capture by time.
 
-The theory. A relay takes the time of a chunk before it forwards it, and records it after that. So of two channels a
-response may stand in the file before its request, though never in time; and what depends on causes coming before their
-effects needs records in the order of `t` (R-01). Those that stand near each other are put right in a window. One that
-comes later than that, because its forward was blocked for long, is let through where it stands.
+A relay takes the time of a chunk before it forwards it, and records it afterwards. So with two channels a response may
+be in the file before its request, although its time is later. Code that expects causes before their effects needs
+records in the order of `t` (R-01). Records that are close to each other are sorted in a window. A record that is later
+than that, because forwarding was blocked for long, is passed on in its place in the file.
 
-The order within a channel is that of the file: it is exact. What has no time of its own, a damaged line, has that of
-the record before it, and stays behind it.
+Within a channel the order of the file is exact and kept. A record without a time of its own, a damaged line, gets the
+time of the record before it, and stays after that record.
 """
 
 from bisect import bisect_right
@@ -17,34 +17,34 @@ from operator import itemgetter
 from mcpspy.capture.records import Close, End, Frame, Open, Record
 
 SPAN = 1_000_000_000
-"""Nanoseconds from the first to the last record that wait, at most."""
+"""Maximum time between the first and the last waiting record, in nanoseconds."""
 
 RECORDS = 1024
-"""The most records that wait: with more of them the garbage collector takes longer than all the rest."""
+"""Maximum number of waiting records: with more, the garbage collector takes longer than everything else."""
 
 BYTES = 16 << 20
-"""The most bytes of frames that wait."""
+"""Maximum size of waiting frames, in bytes."""
 
-_AT_ONCE = 256  # records that are let through when there are too many: one at a time takes longer
-_SLACK = SPAN // 8  # nanoseconds; the same of the time
+_AT_ONCE = 256  # records passed on when too many wait: one at a time takes longer
+_SLACK = SPAN // 8  # nanoseconds; the same for the time span
 _time = itemgetter(0)
 
 
 class Window:
-    """Puts records in the order of their times; `feed` each, and `flush` when no more are to be waited for."""
+    """Sorts records by time. Pass each to `feed`, and call `flush` when no more will come."""
 
     def __init__(self) -> None:
-        self._waiting: deque[tuple[int, Record]] = deque()  # in the order of the times
+        self._waiting: deque[tuple[int, Record]] = deque()  # sorted by time
         self._bytes = 0
-        self._latest = 0  # the highest time so far
-        self._newest: dict[int, int] = {}  # by channel: the time of its newest record
+        self._latest = 0  # the latest time so far
+        self._newest: dict[int, int] = {}  # channel -> time of its newest record
 
     def feed(self, record: Record) -> Iterable[Record]:
-        """Take the next record; returns those before which no other is waited for."""
+        """Take the next record. Returns the records that no longer have to wait."""
         waiting, t = self._waiting, record.t
         if t < self._latest:
             self._put(record, t)
-        else:  # as nearly always
+        else:  # the usual case
             self._latest = t
             waiting.append((t, record))
             if type(record) is Frame:
@@ -59,7 +59,7 @@ class Window:
         return self._ready()
 
     def _put(self, record: Record, t: int) -> None:
-        """Put a record of an earlier time where it belongs, but not before what precedes it in its channel."""
+        """Insert a record with an earlier time in its place, but not before earlier records of its channel."""
         waiting = self._waiting
         if isinstance(record, Frame):
             self._bytes += len(record.raw)
@@ -68,7 +68,7 @@ class Window:
             if isinstance(record, Close):
                 del self._newest[record.ch]
         elif isinstance(record, End) and waiting:
-            t = max(t, waiting[-1][0])  # whatever else it says, it is the last
+            t = max(t, waiting[-1][0])  # the end is always the last record
         if not waiting or t >= waiting[-1][0]:
             waiting.append((t, record))
         elif t < waiting[0][0]:
@@ -77,7 +77,7 @@ class Window:
             waiting.insert(bisect_right(waiting, t, key=_time), (t, record))
 
     def flush(self) -> Iterable[Record]:
-        """Return all that waits."""
+        """Return all waiting records."""
         found = [record for _, record in self._waiting]
         self._waiting.clear()
         self._bytes = 0
@@ -98,7 +98,7 @@ class Window:
 
 
 def ordered(records: Iterable[Record]) -> Iterator[Record]:
-    """Some records, and no more, in the order of their times."""
+    """Some records sorted by time, when no more will come."""
     window = Window()
     for record in records:
         if ready := window.feed(record):

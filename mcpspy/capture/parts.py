@@ -1,8 +1,8 @@
-"""A capture and the files that it goes on in (`--max-capture`), read as one file.
+"""A capture and the files in which it continues (`--max-capture`), read as one file.
 
-The last record of a file that a writer has left names the next one, and that one's header names the one before; both
-must agree. Of each further file the header and the channels that it opens again are left out, so what is read is what
-one large file would hold. Lines are numbered through.
+The last record of a complete file names the next file, and the header of the next file names the one before; both must
+match. In the continuation files, the header and the repeated `open` records are skipped, so the content is the same as
+that of one large file. Line numbers run through all files.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple, Self
 from mcpspy.capture.format import is_live
 from mcpspy.errors import CaptureError, NotACapture
 
-_TAIL = 1024  # bytes at the end of a file in which the record stands that names the next
+_TAIL = 1024  # bytes at the end of a file that contain the record with the name of the next file
 _CONTINUED = b'{"kind":"continued",'
 _HEAD = 1 << 20  # bytes of the longest header
 _MOST = 10_000  # files of one capture
@@ -22,26 +22,26 @@ _MOST = 10_000  # files of one capture
 class _Part(NamedTuple):
     path: str
     start: int
-    """Where it begins in the whole."""
+    """Its start in the joined file."""
     skipped: int
-    """Bytes at its beginning that are left out."""
+    """Bytes skipped at its beginning."""
     key: tuple[int, int]
     """Device and inode."""
 
 
 class JoinedFiles:
-    """The files of one capture; `read`, `seek` and `tell` are those of a binary file without a buffer.
+    """The files of one capture; `read`, `seek` and `tell` work as those of an unbuffered binary file.
 
-    At most three files are open at a time: the first, the last, and the one that is read.
+    At most three files are open at a time: the first, the last, and the one being read.
     """
 
     def __init__(self, path: str) -> None:
-        """Open the first file. Raises CaptureError where it cannot be read, as all methods do for a later file."""
+        """Open the first file. This and all methods raise CaptureError if a file cannot be read."""
         first = _open(path)
         self._parts = [_Part(path, 0, 0, _key(first))]
         self._files = {0: first}
         self._place = 0
-        self._waiting = False  # the next file exists, and its header is not complete yet
+        self._waiting = False  # the next file exists, but its header is not complete yet
 
     def __enter__(self) -> Self:
         return self
@@ -55,7 +55,7 @@ class JoinedFiles:
             file.close()
 
     def read(self, limit: int) -> bytes:
-        """At most `limit` bytes from here, never across the border of two files; none at the end."""
+        """At most `limit` bytes from the current place, never across two files; empty at the end."""
         last = len(self._parts) - 1
         number = last
         while self._place < self._parts[number].start:
@@ -71,11 +71,11 @@ class JoinedFiles:
         return found
 
     def seek(self, place: int) -> None:
-        """Go to a place in the whole."""
+        """Move to a place in the joined file."""
         self._place = place
 
     def tell(self) -> int:
-        """The place in the whole."""
+        """The place in the joined file."""
         return self._place
 
     @property
@@ -92,18 +92,18 @@ class JoinedFiles:
 
     @property
     def size(self) -> int:
-        """Bytes of the whole, as far as its files are known."""
+        """Size of the joined file in bytes, as far as its files are known."""
         part = self._parts[-1]
         return part.start + max(os.fstat(self._last.fileno()).st_size - part.skipped, 0)
 
     @property
     def linked(self) -> bool:
-        """Whether the first file still has a name."""
+        """Whether the first file still has a name in its directory."""
         return os.fstat(self._files[0].fileno()).st_nlink > 0
 
     @property
     def paths(self) -> list[str]:
-        """The files, first to last."""
+        """The paths of the files, first to last."""
         while self._extend():
             pass
         return [part.path for part in self._parts]
@@ -120,14 +120,14 @@ class JoinedFiles:
         return file
 
     def _extend(self) -> bool:
-        """Open the next file, if the last one names it; tells whether it did."""
+        """Open the next file, if the last one names it. Returns whether it was opened."""
         self._waiting = False
         last = self._last
         if len(self._parts) >= _MOST or is_live(last.fileno()):
             return False
         name = _next_name(last)
         path = os.path.join(os.path.dirname(self._parts[-1].path), name or "")
-        if name is None or not os.path.isfile(path):  # there is none, or it was deleted
+        if name is None or not os.path.isfile(path):  # there is no next file, or it was deleted
             return False
         file = _open(path)
         try:
@@ -144,13 +144,13 @@ class JoinedFiles:
         return True
 
     def _close_others(self) -> None:
-        """Close the files between the first and the last; they are opened again when they are read."""
+        """Close the files between the first and the last; they are opened again when needed."""
         for number in set(self._files) - {0, len(self._parts) - 1}:
             self._files.pop(number).close()
 
 
 _NO_CONTINUATION = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
-"""What is raised for a file that does not go on from the one before."""
+"""The exceptions for a file that does not continue the one before."""
 
 
 def _key(file: BinaryIO) -> tuple[int, int]:
@@ -184,7 +184,7 @@ def _hint(path: str, error: OSError) -> str:
 
 
 def _next_name(file: BinaryIO) -> str | None:
-    """The name of the file that goes on after this one; None if it is the last."""
+    """The name of the file that continues this one; None if this is the last."""
     size = os.fstat(file.fileno()).st_size
     file.seek(max(size - _TAIL, 0))
     line = file.read(_TAIL).rstrip(b"\n").rpartition(b"\n")[2]
@@ -193,7 +193,7 @@ def _next_name(file: BinaryIO) -> str | None:
     try:
         name = json.loads(line)["file"]
         os.fsencode(name)
-    except (ValueError, KeyError, TypeError, RecursionError):  # no name of a file, also for its characters
+    except (ValueError, KeyError, TypeError, RecursionError):  # not a valid file name
         return None
     plain = isinstance(name, str) and name == os.path.basename(name) and "\0" not in name
     return name if plain and name not in ("", ".", "..") else None
@@ -205,9 +205,9 @@ def _header_id(file: BinaryIO) -> str:
 
 
 def _preamble(file: BinaryIO, before: str) -> int:
-    """The bytes of a file that repeat what stands in the one whose id is `before`; 0 while they are not all there.
+    """The number of bytes of a file that repeat content of the file with the id `before`; 0 while they are incomplete.
 
-    Raises ValueError, KeyError or TypeError for a file that does not go on from that one.
+    Raises ValueError, KeyError or TypeError if the file does not continue that one.
     """
     file.seek(0)
     head = file.read(_HEAD)

@@ -1,7 +1,7 @@
 """Reading a capture: bytes in, records out.
 
-The theory. A capture may be growing, so a reader streams: it keeps no more than frames that are not complete. Only a
-file that does not begin as a capture, or has a newer format number, is refused; whatever follows is shown
+A capture may still grow, so a reader streams: it keeps only incomplete frames in memory. A file is refused only if it
+does not begin as a capture, or if it has a newer format number. Everything after the header is shown
 (`mcpspy.capture.scan`).
 """
 
@@ -21,20 +21,20 @@ from mcpspy.capture.scan import LARGEST, FileLines, Scan, parse_line
 from mcpspy.errors import CaptureError, NewerFormat, NotACapture
 
 _CHUNK = 1 << 20  # bytes read at once
-_IDLE = 5  # looks at a live capture that found nothing, after which what waits for its order waits no longer
-_ALONE = (Frame, Open, Close)  # records that tell nothing of those before them
-_HEADER_LIMIT = 1 << 20  # bytes; a longer first line is no header
+_IDLE = 5  # after so many looks at a live capture that found nothing, records no longer wait for ordering
+_ALONE = (Frame, Open, Close)  # records that do not depend on those before them
+_HEADER_LIMIT = 1 << 20  # bytes; a longer first line is not a header
 
 
 class Records:
-    """Turns the bytes of a capture into records; `feed` in any portions, then `end`.
+    """Turns the bytes of a capture into records. Call `feed` with chunks of any size, then `end`.
 
-    A frame of more than `largest` bytes is not joined.
+    Frames of more than `largest` bytes are not joined.
     """
 
     def __init__(self, largest: int = LARGEST) -> None:
         self.header: Header | None = None
-        self._n = 0  # lines so far
+        self._n = 0  # number of lines so far
         self._lines = FileLines()
         self._scan = Scan(largest)
 
@@ -51,14 +51,14 @@ class Records:
         for line in lines:
             self._n += 1
             record, more = parse_line(self._n, line)
-            if isinstance(record, _ALONE) and not more and scan.between:  # as nearly always
+            if isinstance(record, _ALONE) and not more and scan.between:  # the usual case
                 scan.t = record.t
                 yield record
             else:
                 yield from scan.take(record, more=more)
 
     def end(self) -> Iterator[Record]:
-        """Yield what the file's end leaves open: a torn last line as a gap, frames without their last piece as cut."""
+        """Yield what is incomplete at the end of the file: a torn last line as a gap, and incomplete frames as cut."""
         if self._lines.unfinished and self.header:
             self._n += 1
             record, more = parse_line(self._n, self._lines.pending)
@@ -67,24 +67,24 @@ class Records:
 
 
 class Capture:
-    """One capture: its header, and its records as often as they are asked for; `path` is its first file."""
+    """One capture: its header, and its records, which can be read repeatedly; `path` is its first file."""
 
     def __init__(self, path: str) -> None:
-        """Read the header. Raises CaptureError if there is none."""
+        """Read the header. Raises CaptureError if it is missing."""
         self.path = path
         self.header = self._read_header()
 
     def records(self, largest: int = LARGEST, read: Callable[[int], None] | None = None) -> Iterator[Record]:
-        """Every record that stands in the file now, by time; frames of more than `largest` bytes are not whole.
+        """All records in the file now, by time; frames of more than `largest` bytes are incomplete.
 
-        `read` is called with the number of bytes of each chunk that was read, for a progress bar.
+        `read` is called with the number of bytes of each chunk, for a progress bar.
         """
         return ordered(self._as_recorded(largest, read))
 
     def follow(self, wait: Callable[[], None] = lambda: time.sleep(0.05)) -> Iterator[Record]:
-        """Every record, and those to come, by time, until the capture is no longer live.
+        """All records, and new ones as they are written, by time, until the capture is no longer live.
 
-        `wait` is called where the file ends. A capture that is deleted or replaced while it is followed ends there.
+        `wait` is called at the end of the file. If the capture is deleted or replaced meanwhile, the iteration ends.
         """
         with closing(FollowedRecords(self.path)) as following:
             while not following.ended:
@@ -112,7 +112,7 @@ class Capture:
 
     @property
     def paths(self) -> list[str]:
-        """Its files: one, unless it went on in others."""
+        """Its files: one, unless it continues in others."""
         with self._file() as file:
             return file.paths
 
@@ -136,10 +136,10 @@ class Capture:
 
 
 class FollowedRecords:
-    """Reads a capture while it grows: `poll` again and again until it has `ended`, then `close`.
+    """Reads a capture while it grows. Call `poll` repeatedly until it has `ended`, then `close`.
 
-    It ends when the capture is no longer live, and where it is deleted or replaced. `chunk` is how many bytes are read
-    at once: less of them, where many captures are read at the same time.
+    It ends when the capture is no longer live, deleted or replaced. `chunk` is the number of bytes per read; use a
+    smaller one to read many captures at the same time.
     """
 
     def __init__(self, path: str, chunk: int = _CHUNK) -> None:
@@ -151,9 +151,9 @@ class FollowedRecords:
         self._idle = 0
 
     def poll(self) -> Iterator[Record]:
-        """Every record that has come since, by time."""
+        """Every record written since the last call, by time."""
         file = self._file
-        live = file.live  # before the read: what was written before the end is read
+        live = file.live  # before the read, so that everything written before the end is read
         self._idle += 1
         while chunk := file.read(self._chunk):
             self._idle = 0
@@ -173,7 +173,7 @@ class FollowedRecords:
 
 
 def parse_header(line: bytes) -> Header:
-    """The header on the first line of a capture. Raises NotACapture or NewerFormat."""
+    """Parse the header on the first line of a capture. Raises NotACapture or NewerFormat."""
     try:
         fields = orjson.loads(line)
         number = fields["mcpspy"]

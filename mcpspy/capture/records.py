@@ -1,10 +1,10 @@
 """The records of a capture, as its readers see them.
 
-A capture is a header line followed by records; `docs/capture-format.md` describes the file. These classes know nothing
-of files or JSON: the reader makes them, everything after it folds over them.
+A capture is a header line followed by records; `docs/capture-format.md` describes the file. These classes do not depend
+on files or JSON: the reader creates them, and everything after it folds over them.
 
-Times are nanoseconds on a monotonic clock since the capture started. `n` is the line number in the file, the header
-being line 1: the permanent address of a record, shown as `#17`.
+Times are nanoseconds on a monotonic clock since the capture started. `n` is the line number in the file, the header is
+line 1. It is the permanent address of a record, shown as `#17`.
 """
 
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ Target = Literal["group", "process"]
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What a capture that was made of another program's file says of that (docs/import.md)."""
+    """The origin of a capture that was made from another program's file (docs/import.md)."""
 
     form: str
-    """What the file is: `a HAR`."""
+    """The kind of file, such as `a HAR`."""
     approximate: tuple[str, ...] = ()
-    """What is not as it was on the wire: `times of events`, `times of stderr`, `bytes`."""
+    """What is not exactly as on the wire: `times of events`, `times of stderr`, `bytes`."""
     missing: tuple[str, ...] = ()
-    """What the file cannot hold: `heads`, `stderr`, `argv`."""
+    """What the file does not contain: `heads`, `stderr`, `argv`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,31 +40,31 @@ class Header:
     transport: Literal["stdio", "http", "mitm"]
     name: str
     argv: tuple[str, ...] = ()
-    """The command of a stdio server, secrets replaced."""
+    """The command of a stdio server, with secrets replaced."""
     url: str | None = None
-    """The upstream of an HTTP server, secrets replaced."""
+    """The upstream of an HTTP server, with secrets replaced."""
     cwd: str | None = None
     env: tuple[str, ...] = ()
-    """Names of the environment variables that the server got; never values."""
+    """Names of the environment variables passed to the server; never values."""
     pid: int | None = None
-    """The relay's process."""
+    """The process id of the relay."""
     ppid: int | None = None
-    """The process that started the relay: the client."""
+    """The id of the process that started the relay: the client."""
     client_start: int | None = None
-    """When that process began, in clock ticks since the system did; with `ppid` it tells processes apart."""
+    """Start time of that process, in clock ticks since boot; together with `ppid` it identifies the process."""
     imported: Imported | None = None
-    """None: a relay of ours has recorded it."""
+    """None if the capture was recorded by a relay of ours."""
     continues: str | None = None
-    """The id of the capture that goes on in this file, which it left for its size or because it was lost."""
+    """The id of the capture that this file continues. That file had reached its size limit, or was lost."""
     control: bool = False
-    """A viewer can set gates on the session while it runs."""
+    """Whether a viewer can set gates while the session runs."""
     scrubbed: bool = False
-    """Secrets and personal data were taken out of it (`mcpspy scrub`)."""
+    """Whether secrets and personal data were removed (`mcpspy scrub`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A channel begins: a one-way ordered byte stream of one peer."""
+    """A channel begins: a one-way ordered byte stream from one peer."""
 
     n: int
     ch: int
@@ -73,27 +73,27 @@ class Open:
     role: Role
     framing: Framing
     answers: int | None = None
-    """On a response, the channel of its request."""
+    """For a response, the channel of its request."""
     peer: str | None = None
     head: dict[str, Any] | None = None
     """The HTTP head as received: method and target, or status and reason, and the headers in order."""
     sent: dict[str, Any] | None = None
-    """What was forwarded instead, where that differs."""
+    """The head that was forwarded, if it differs."""
     by: str | None = None
     """Why it differs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Omitted:
-    """What is left of a frame that is too large to be joined and decoded, beside its first bytes."""
+    """The end of a frame that is too large to be joined and decoded; its first bytes are in the frame."""
 
     size: int
-    """Bytes of the whole frame."""
+    """Size of the whole frame in bytes."""
     tail: bytes
-    """Its last bytes."""
+    """The last bytes of the frame."""
 
 
-@dataclass(slots=True)  # not frozen as the others are: there are millions, and each would take 2 µs more
+@dataclass(slots=True)  # not frozen like the others: there are millions, and each would take 2 µs longer
 class Frame:
     """One delimited unit of a channel as received: a line, an SSE event, a body, a WebSocket message."""
 
@@ -102,32 +102,32 @@ class Frame:
     t: int
     raw: bytes
     cut: bool = False
-    """The peer ended before the delimiter, or the rest of the frame was lost."""
+    """Whether the peer ended before the delimiter, or the rest of the frame was lost."""
     op: str | None = None
     sender: Sender | None = None
-    """Set where it differs from the channel's."""
+    """Set if it differs from the sender of the channel."""
     sent: bytes | None = None
-    """What was forwarded instead."""
+    """The bytes that were forwarded instead."""
     by: str | None = None
-    """Why something else, or nothing, was forwarded, or who held the frame."""
+    """Why other bytes, or none, were forwarded, or who held the frame."""
     dropped: bool = False
-    """Nothing was forwarded."""
+    """Whether nothing was forwarded."""
     held: int | None = None
-    """The number of a frame that was held; its `Release` says what became of it."""
+    """The number of a held frame; its `Release` record has the outcome."""
     undecided: bool = False
-    """No gate decided on it, as for one that is too long, and it passed as it came."""
+    """Whether the frame passed unchanged without a decision of the gates, for example because it is too long."""
     omitted: Omitted | None = None
-    """Set where `raw` is only the beginning of a frame that is too large to be decoded."""
+    """Set if `raw` is only the start of a frame that is too large to be decoded."""
 
     @property
     def size(self) -> int:
-        """Bytes of the whole frame."""
+        """Size of the whole frame in bytes."""
         return self.omitted.size if self.omitted else len(self.raw)
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A held frame went, or was dropped."""
+    """A held frame was sent or dropped."""
 
     n: int
     t: int
@@ -136,7 +136,7 @@ class Release:
     how: str
     """continued, delayed, edited, dropped, answered, expired, cancelled or closed."""
     sent: bytes | None = None
-    """What was forwarded instead of the frame as it came."""
+    """The bytes that were forwarded instead of the original frame."""
     by: str | None = None
     dropped: bool = False
 
@@ -151,21 +151,21 @@ class Close:
     how: How
     code: int | None = None
     reason: str | None = None
-    """Why a WebSocket was closed; with no code: why the content coding of a body could not be undone."""
+    """Why a WebSocket was closed; without a code, why the body could not be decompressed."""
 
     @property
     def undecoded(self) -> bool:
-        """Whether the content coding of the channel could not be undone."""
+        """Whether the body of the channel could not be decompressed."""
         return self.reason is not None and self.code is None
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Something is missing here: records that could not be written, or a line that does not parse."""
+    """Something is missing here: records that could not be written, or a malformed line."""
 
     n: int
     t: int
-    """Of a damaged line: the time of the record before it."""
+    """For a damaged line, the time of the record before it."""
     lost: int
     why: str
 
@@ -179,9 +179,9 @@ class Signal:
     signal: int
     """Its number."""
     to: Target
-    """What it was sent to: the process group, of which the server is one, or the relay's process alone."""
+    """Who received it: the whole process group, which includes the server, or only the relay's process."""
     forwarded: bool
-    """Whether the relay sent it to the server; one to the group reaches the server without us."""
+    """Whether the relay sent it to the server; a signal to the group reaches the server directly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,14 +191,14 @@ class Gates:
     n: int
     t: int
     gates: tuple[dict[str, Any], ...]
-    """Each as the relay has it: its name, what it matches, and its action (`mcpspy.gate.compiled`)."""
+    """The gates as the relay has them: name, condition and action (`mcpspy.gate.compiled`)."""
     by: str
     """Who set them: `file` or `viewer`."""
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The relay ended in order."""
+    """The relay ended normally."""
 
     n: int
     t: int

@@ -1,8 +1,8 @@
 """Runs: which captures belong to one client process.
 
-The theory. A client starts one relay for each of its servers, so what it did is in several captures. A process is known
-by its number and by when it began; where a capture does not have the latter, the number alone joins only captures that
-overlap or follow each other at once, because containers and systems use numbers again.
+A client starts one relay per server, so its activity is spread over several captures. A process is identified by its id
+and its start time. If a capture has no start time, the id alone joins only captures that overlap or follow each other
+immediately, because containers and systems reuse process ids.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,12 +10,12 @@ from typing import Protocol, TypeVar
 
 from mcpspy.capture.records import Header
 
-_GAP = 60  # seconds from the end of a capture to the start of the next of a process of which only the number is known
-_APART = 86_400  # the same between their starts: the time of a file that was copied is later than its end
+_GAP = 60  # maximum seconds from the end of a capture to the start of the next, if only the process id is known
+_APART = 86_400  # maximum seconds between their starts: the time of a copied file is later than its end
 
 
 class Timed(Protocol):
-    """A capture as far as this module looks at it."""
+    """The attributes of a capture that this module needs."""
 
     @property
     def header(self) -> Header:
@@ -27,20 +27,23 @@ class Timed(Protocol):
 
     @property
     def ended(self) -> float:
-        """When it was written last, in seconds since the epoch; infinite while it is live."""
+        """When it was last written, in seconds since the epoch; infinite while it is live."""
 
 
 Item = TypeVar("Item", bound=Timed)
 
 
 def client_process(header: Header) -> int | None:
-    """The process that started the relay of a stdio server: its client, or what that starts its servers by."""
+    """The process that started the relay of a stdio server: the client, or a launcher of it."""
     known = header.transport == "stdio" and header.imported is None and type(header.ppid) is int and header.ppid > 1
     return header.ppid if known else None
 
 
 def runs(captures: Iterable[Item]) -> list[list[Item]]:
-    """The captures by client process: each run is where its first capture is; without such a process it is alone."""
+    """The captures by client process.
+
+    A run is at the place of its first capture; a capture without process is alone.
+    """
     items = list(captures)
     by_process: dict[tuple[int, int | None], list[int]] = {}
     for place, item in enumerate(items):
@@ -59,7 +62,7 @@ def runs(captures: Iterable[Item]) -> list[list[Item]]:
 
 
 def _divided(items: Sequence[Timed], places: list[int]) -> list[list[int]]:
-    """Captures of processes with one number, divided where the times tell that it was another process."""
+    """Captures of one process id, divided where their times show that it was another process."""
     found: list[list[int]] = []
     latest = started = 0.0
     for place in sorted(places, key=lambda place: items[place].started):

@@ -1,12 +1,12 @@
-"""From the bytes of a capture to its records: the rules of lines, of frames in pieces, and of damage.
+"""From the bytes of a capture to its records: the rules for lines, frames in pieces, and damage.
 
-The theory. A capture may have lost its end to a SIGKILL or its middle to a full disk, may hold what a later version
-wrote, and may be hostile. So nothing here raises once the header is read: a line that does not parse is a `Gap`, as is
-one longer than any writer makes, and kinds and keys that are not known are passed over. A frame in pieces is joined
-when its last piece comes, or when it is certain that this never will; what is larger than `LARGEST` is neither joined
-nor decoded: its first and last bytes are kept, the rest is dropped as it is read.
+A capture may have lost its end to a SIGKILL or its middle to a full disk, may contain records of a later version, and
+may be hostile. So nothing here raises after the header is read. A line that does not parse is a `Gap`, and so is a line
+longer than any writer makes. Unknown kinds and keys are ignored. A frame in pieces is joined when its last piece
+arrives, or when that is certain not to happen. A frame larger than `LARGEST` is neither joined nor decoded: its first
+and last bytes are kept, the rest is discarded while reading.
 
-`mcpspy.capture.reader` takes the records one after the other, `mcpspy.capture.index` their line numbers.
+`mcpspy.capture.reader` uses the records in sequence, `mcpspy.capture.index` uses their line numbers.
 """
 
 import base64
@@ -20,30 +20,30 @@ import orjson
 from mcpspy.capture.records import Close, End, Frame, Gap, Gates, Omitted, Open, Record, Release, Signal
 
 LARGEST = 8 << 20
-"""Bytes of the largest frame that is joined and decoded: 16 MiB would take 0.8 s and 160 MB."""
+"""The largest frame that is joined and decoded, in bytes: 16 MiB would take 0.8 s and 160 MB."""
 
 KEPT = 1 << 16
-"""Bytes that are kept of each end of a larger frame."""
+"""Bytes kept from each end of a larger frame."""
 
 LONGEST = 8 << 20
-"""Bytes of the longest line that is read: a writer's piece of 64 KiB takes 400 KiB at most."""
+"""The longest line that is read, in bytes: a piece of 64 KiB takes at most 400 KiB."""
 
 DAMAGED = "a damaged line"
-"""Why there is a gap where a line does not parse."""
+"""The reason of the gap for a line that does not parse."""
 
 
 class FileLines:
-    """Cuts the bytes of a file into lines, without their newlines; a line over `LONGEST` comes out empty."""
+    """Splits the bytes of a file into lines, without their newlines; a line over `LONGEST` is returned empty."""
 
     def __init__(self) -> None:
         self.pending = b""
-        """The beginning of the line that is not complete."""
+        """The start of the incomplete line."""
         self.dropped = 0
-        """Bytes of that line, or of the first line that `feed` returned last, that were not kept."""
+        """Discarded bytes of that line, or of the first line that `feed` last returned."""
         self._dropping = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Take the next bytes, in chunks smaller than `LONGEST`; returns the lines that they complete."""
+        """Take the next bytes, in chunks smaller than `LONGEST`. Returns the lines that they complete."""
         if not self._dropping:
             self.dropped = 0
         lines = (self.pending + chunk).split(b"\n") if self.pending else chunk.split(b"\n")
@@ -63,16 +63,16 @@ class FileLines:
 
 
 class Joined(NamedTuple):
-    """Where a frame in pieces stands."""
+    """The location of a frame in pieces."""
 
     lines: "array[int]"
     """The line number of each piece."""
     size: int
-    """Bytes of the whole frame."""
+    """Size of the whole frame in bytes."""
 
 
 class _Pieces:
-    """A frame in pieces, as far as it has come."""
+    """The pieces of a frame read so far."""
 
     __slots__ = ("first", "last", "lines", "parts", "size", "tail")
 
@@ -106,15 +106,15 @@ class _Pieces:
 
 
 class Scan:
-    """Turns what stands on the lines after the header into records; `take` each, then `end`.
+    """Turns the lines after the header into records. Call `take` with each, then `end`.
 
-    Frames that were written in pieces come out joined, with the line number and time of the last piece. Where each of
-    them stands is entered into `joined`, if that is given, by the number of its last line.
+    Frames recorded in pieces are joined, and get the line number and time of the last piece. Their locations are
+    entered into `joined`, if given, by the number of the last line.
     """
 
     def __init__(self, largest: int = LARGEST, joined: dict[int, Joined] | None = None) -> None:
         self.between = True
-        """A whole frame that comes next is one record, and makes no other: it need not be given to `take`."""
+        """Whether a whole frame that comes next is exactly one record, so that it need not be passed to `take`."""
         self.t = 0
         """The time of the newest record."""
         self._largest = largest
@@ -123,13 +123,13 @@ class Scan:
         self._damage: Gap | None = None
 
     def take(self, record: Record | None, *, more: bool) -> Iterator[Record]:
-        """Take what `parse_line` made of the next line and yield the records that it completes."""
+        """Take the result of `parse_line` for the next line and yield the records that it completes."""
         if record is not None:
             yield from self._damaged(record) if is_damage(record) else self._record(record, more=more)
             self.between = self._damage is None and not self._pieces
 
     def end(self) -> Iterator[Record]:
-        """Yield what the end of the file leaves open: a damaged last line, and frames without their last piece, cut."""
+        """Yield what is incomplete at the end of the file: a damaged last line, and cut frames without last piece."""
         if self._damage:
             yield self._damage
             self._damage = None
@@ -144,7 +144,7 @@ class Scan:
 
     def _record(self, record: Record, *, more: bool) -> Iterator[Record]:
         if self._damage:
-            if not isinstance(record, Gap):  # a gap counts the torn line that it follows
+            if not isinstance(record, Gap):  # the gap already counts the torn line before it
                 yield self._damage
             self._damage = None
         self.t = record.t
@@ -174,22 +174,22 @@ class Scan:
             yield self._join(ch, cut=True)
 
 
-_FEW = 4  # members of the record of a frame with nothing special: kind, ch, t, raw
+_FEW = 4  # members of a frame record without extras: kind, ch, t, raw
 
 
 def is_damage(record: Record) -> bool:
-    """Whether a record stands for a line that does not parse; a `gap` that a writer wrote never does."""
+    """Whether a record is a line that does not parse; a `gap` written by a writer is not."""
     return isinstance(record, Gap) and record.why is DAMAGED
 
 
 def parse_line(n: int, line: bytes) -> tuple[Record | None, bool]:
-    """The record on a line, None if its kind is unknown, and whether it is a frame that goes on in a later record.
+    """The record on a line, None if its kind is unknown, and whether it is a frame continued in a later record.
 
-    A line that does not parse is a `Gap` of the reason `DAMAGED`, without a time.
+    A line that does not parse is a `Gap` with the reason `DAMAGED`, without a time.
     """
     try:
         fields = orjson.loads(line)
-        if len(fields) == _FEW and "raw" in fields and fields["kind"] == "frame":  # as nearly always
+        if len(fields) == _FEW and "raw" in fields and fields["kind"] == "frame":  # the usual case
             t, ch = fields["t"], fields["ch"]
             if type(t) is int and 0 <= t < 1 << 62 and type(ch) is int:
                 return Frame(n, ch, t, fields["raw"].encode()), False
@@ -207,7 +207,7 @@ def parse_line(n: int, line: bytes) -> tuple[Record | None, bool]:
 
 
 def raw_of(line: bytes) -> bytes:
-    """The bytes of the frame on a line of a capture, quicker than with all of its record; none if that has none."""
+    """The bytes of the frame on a line of a capture, without decoding the whole record; empty if there is no frame."""
     try:
         fields = orjson.loads(line)
         return fields["raw"].encode() if fields["kind"] == "frame" else b""
@@ -245,7 +245,7 @@ def _release(n: int, t: int, fields: dict[str, Any]) -> Release:
 
 
 def _sent(fields: dict[str, Any]) -> bytes | None:
-    """What was forwarded instead; None where that was nothing, or the bytes as they came."""
+    """The bytes forwarded instead; None if nothing was forwarded, or the original bytes."""
     sent = fields.get("sent")
     return base64.b64decode(sent["b64"]) if isinstance(sent, dict) else sent.encode() if sent is not None else None
 
@@ -255,7 +255,7 @@ def _dropped(fields: dict[str, Any]) -> bool:
 
 
 _MAY_HAVE: dict[str, type] = {"answers": int, "peer": str, "head": dict, "sent": dict, "by": str}
-"""What an `open` record may have, in the order of `Open`."""
+"""The optional members of an `open` record, in the order of `Open`."""
 
 
 def _open(n: int, t: int, fields: dict[str, Any]) -> Open:

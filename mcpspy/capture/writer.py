@@ -1,20 +1,20 @@
 """Writing a capture: plain values in, one line out.
 
-The theory. A record is one line, appended with one `os.write` on an `O_APPEND` descriptor, so a SIGKILL loses at most
-the record being written; the records of a channel that has begun and ended at once are one `os.write` together. Writing
-happens after the bytes were forwarded, and a failure of it never reaches the traffic: `Writer` raises nothing. What
-could not be written is counted, and a `gap` record says so as soon as writing works again. A frame of several records
-is kept whole or cut, never joined across a loss.
+A record is one line, appended with one `os.write` on an `O_APPEND` descriptor, so a SIGKILL loses at most the record
+being written. If a channel begins and ends at once, its records are one `os.write` together. Writing happens after the
+bytes were forwarded, and a failure never reaches the traffic: `Writer` never raises. Records that could not be written
+are counted, and a `gap` record with the count follows as soon as writing works again. A frame of several records is
+either complete or cut, never joined across a loss.
 
-The writer holds an exclusive `flock` on the file while it lives: that is how readers tell a live capture from one whose
-relay was killed.
+The writer keeps an exclusive `flock` on the file while it exists. This is how readers distinguish a live capture from
+one whose relay was killed.
 
-A capture goes on in a new file when it has reached its size limit, and when its file was removed or truncated, for
-which the writer looks once a second (A-10). The header of the new file names the one before, and the channels that are
-open are opened again in it, so that it can be read by itself.
+A capture continues in a new file when it has reached its size limit, and when its file was removed or truncated, which
+the writer checks once a second (A-10). The header of the new file names the file before. Open channels are opened again
+in the new file, so that it can be read by itself.
 
-On the `wrap` path: no imports but built-in modules and light ones of this package. `orjson` is imported at the first
-frame over 4 KiB or after the first MiB, where it pays for itself.
+On the `wrap` path: imports only built-in modules and light modules of this package. `orjson` is imported at the first
+frame over 4 KiB or after the first MiB, when it saves more time than its import takes.
 """
 
 import os
@@ -29,16 +29,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_BIG, _MANY = 4096, 1 << 20  # bytes in one frame or in all, from which orjson, 19 ms to import, pays for itself
+_BIG, _MANY = 4096, 1 << 20  # bytes in one frame or in total from which orjson (19 ms to import) is worth it
 _SECOND = 1_000_000_000
 _NEVER = 1 << 62
 
 
 class Writer:
-    """Appends records to one capture; never raises. One thread at a time may use it: the recording sees to that.
+    """Appends records to one capture; never raises. Use it from one thread at a time; the recording ensures that.
 
-    `say` gets one sentence, once, when writing begins to fail. `limit` is the size in bytes from which a new file is
-    begun; none by default.
+    `say` is called with one sentence, once, when writing begins to fail. `limit` is the size in bytes after which a new
+    file begins; no limit by default.
     """
 
     def __init__(
@@ -46,21 +46,21 @@ class Writer:
     ) -> None:
         self.path = path
         self.live_path = os.path.join(os.path.dirname(path), f".{header['id']}.live")
-        """The directory in which a viewer leaves gates for the session; the same in all files of the capture."""
+        """The directory where a viewer puts gates for the session; the same for all files of the capture."""
         self._fd = fd
         self._say = say
         self._fields = header
         self._first_path = path
         self._part = 1
         self._limit = limit or _NEVER
-        self._full = self._limit  # the size from which this file is left
-        self._size = 0  # bytes of this file
-        self._due = 0  # when the file is looked at next
-        self._opens: dict[int, bytes] = {}  # by channel, while it is open: the line that opened it
-        self._header: bytes | None = to_json(header) + b"\n"  # None once it stands in the file
-        self._sound = False  # the header stands in the file and nothing has been lost since
-        self._torn = False  # the file ends inside a line
-        self._stood = 0  # lines that stand in the file of those of a write that failed
+        self._full = self._limit  # the size after which the next file begins
+        self._size = 0  # size of this file in bytes
+        self._due = 0  # time of the next check of the file
+        self._opens: dict[int, bytes] = {}  # open channel -> the line that opened it
+        self._header: bytes | None = to_json(header) + b"\n"  # None once it is written
+        self._sound = False  # whether the header is written and nothing has been lost since
+        self._torn = False  # whether the file ends inside a line
+        self._stood = 0  # lines of a failed write that are in the file
         self._lost = 0
         self._why = ""
         self._said = False
@@ -74,16 +74,16 @@ class Writer:
     def open(
         self, ch: int, t: int, sender: str, role: str, framing: str, rest: "dict[str, object] | None" = None
     ) -> None:
-        """A channel begins; `rest` is what an HTTP channel has besides: answers, peer, head, sent, by."""
+        """A channel begins; `rest` has the additional members of an HTTP channel: answers, peer, head, sent, by."""
         record = {"kind": "open", "ch": ch, "t": t, "from": sender, "role": role, "framing": framing}
         if rest and self._dumps is None:
-            self._load_orjson()  # heads are many small strings; nobody waits for this process to start
+            self._load_orjson()  # heads are many small strings; and the start of this process is not time-critical
         self._append(t, record | rest if rest else record, opens=ch)
 
     def frame(
         self, ch: int, t: int, raw: bytes, more: bool, cut: bool, rest: "dict[str, object] | None" = None
     ) -> None:
-        """A frame, or with `more` a piece of one; `rest` is what few have: op, from, sent, by, held, undecided."""
+        """A frame, or with `more` a piece of one; `rest` has optional members: op, from, sent, by, held, undecided."""
         if t > self._due or self._size > self._full:
             self._look(t)
         try:
@@ -113,9 +113,9 @@ class Writer:
             self._lose()
 
     def whole(self, ch: int, t: int, sender: str, role: str, rest: "dict[str, object]", raw: bytes) -> None:
-        """A channel that is framed as a body begins, has one frame, or none if `raw` is empty, and ends in order.
+        """A channel with the framing `body` begins, has one frame (none if `raw` is empty), and ends normally.
 
-        Its records are written at once. `raw` is at most a piece long; `rest` is as of `open`.
+        Its records are written at once. `raw` is at most one piece; `rest` is as in `open`.
         """
         if t > self._due or self._size > self._full:
             self._look(t)
@@ -129,39 +129,39 @@ class Writer:
                 lines.append(_base64_line(ch, t, raw, False, False, None))
         lines.append(b'{"kind":"close","ch":%d,"t":%d,"how":"eof"}\n' % (ch, t))
         recovered = self._recover(t)
-        self._stood = 0  # a gap or a header that did not fit either has nothing of these lines
+        self._stood = 0  # a gap or a header that failed too contains none of these lines
         if not (recovered and self._write(b"".join(lines))):
             for _ in lines[self._stood :]:
                 self._lose()
 
     def release(self, t: int, held: int, how: str, rest: "dict[str, object] | None" = None) -> None:
-        """A frame that was recorded with this number goes; `rest` as of a frame: sent, by."""
+        """The held frame with this number is sent or dropped; `rest` has optional members: sent, by."""
         self._append(t, {"kind": "release", "t": t, "held": held, "how": how} | (rest or {}))
 
     def gates(self, t: int, gates: "list[dict[str, object]]", by: str) -> None:
-        """These gates are in force from now on, each in its compiled form, set by a `file` or a `viewer`."""
+        """These compiled gates are in force from now on; `by` is `file` or `viewer`."""
         self._append(t, {"kind": "gates", "t": t, "gates": gates, "by": by})
 
     def close(self, ch: int, t: int, how: str, rest: "dict[str, object] | None" = None) -> None:
-        """A channel ends; `rest` is what only some have: code, reason."""
+        """A channel ends; `rest` has optional members: code, reason."""
         self._append(t, {"kind": "close", "ch": ch, "t": t, "how": how} | (rest or {}))
         self._opens.pop(ch, None)
 
     def gap(self, t: int, lost: int, why: str) -> None:
-        """Records are missing that this writer was never given, as where another program's file does not hold them."""
+        """Records are missing that this writer never received, as when another program's file lacks them."""
         self._append(t, {"kind": "gap", "t": t, "lost": lost, "why": why})
 
     def signal(self, t: int, number: int, to: str, forwarded: bool) -> None:
-        """The relay got signal `number`, sent to its `process` alone or to the `group`; whether it forwarded that."""
+        """The relay received signal `number`, sent to its `process` or the `group`; whether it forwarded it."""
         self._append(t, {"kind": "signal", "t": t, "signal": number, "to": to, "forwarded": forwarded})
 
     def end(self, t: int, code: int | None, why: str | None) -> None:
-        """The relay ends: the last record, and no call may follow.
+        """The relay ends: the last record; no call may follow.
 
-        `code` is the exit code of a stdio server, negative for a signal; None where there is no process.
+        `code` is the exit code of a stdio server, negative for a signal; None without a process.
         """
         if self._due < _NEVER:
-            self._due = -1  # the file may be gone since the last look
+            self._due = -1  # the file may have been removed since the last check
         record: dict[str, object] = {"kind": "end", "t": t}
         if code is not None:
             record["exit"] = {"code": code} if code >= 0 else {"signal": -code}
@@ -181,7 +181,7 @@ class Writer:
         if self._dumps:
             try:
                 return self._dumps(record, None, self._options)
-            except TypeError:  # a lone surrogate: bytes that were no UTF-8
+            except TypeError:  # a lone surrogate: bytes that were not UTF-8
                 pass
         return to_json(record) + b"\n"
 
@@ -194,14 +194,17 @@ class Writer:
             (channels.add if more and inside else channels.discard)(ch)
 
     def _lose(self) -> None:
-        """Count a lost record. A gap follows, and no frame is joined across one: those under way are lost from here."""
+        """Count a lost record.
+
+        A gap follows. No frame is joined across a gap, so all frames in progress are lost from here.
+        """
         self._lost += 1
         self._sound = False
         self._dropping |= self._partial
         self._partial.clear()
 
     def _recover(self, t: int) -> bool:
-        """Write what has to stand before the next record, if anything: the header, a gap."""
+        """Write what must come before the next record, if anything: the header, a gap."""
         if self._sound:
             return True
         if self._header is not None:
@@ -217,7 +220,7 @@ class Writer:
         return True
 
     def _truncate(self) -> bool:
-        """Empty the file: it holds at most part of a header."""
+        """Empty the file, which contains at most part of a header."""
         try:
             os.ftruncate(self._fd, 0)
         except OSError as error:
@@ -228,7 +231,7 @@ class Writer:
         return True
 
     def _look(self, t: int) -> None:
-        """Go on in a new file if this one is gone or large enough; no frame is divided between two for its size."""
+        """Continue in a new file if this one is gone or has reached its limit; the limit never divides a frame."""
         if t > self._due:
             self._due = t + _SECOND
             try:
@@ -241,7 +244,7 @@ class Writer:
             self._move(t, None)
 
     def _move(self, t: int, loss: str | None) -> None:
-        """Go on in a new file; `loss` is what happened to this one, if it has not just become too large."""
+        """Continue in a new file; `loss` is what happened to this one, None if it only reached its limit."""
         left = self.path
         try:
             fd, path = open_next(self._first_path, self._part + 1)
@@ -264,7 +267,7 @@ class Writer:
         self._fd, self.path, self._part = fd, path, self._part + 1
         self._size, self._torn, self._sound = 0, False, False
         self._recover(t)
-        self._full = self._size + self._limit  # what is repeated does not count, however much it is
+        self._full = self._size + self._limit  # repeated records do not count, however many there are
 
     def _write(self, line: bytes) -> bool:
         if self._torn:
@@ -304,7 +307,7 @@ def _flags(more: bool, cut: bool) -> dict[str, object]:
 
 
 def _base64_line(ch: int, t: int, raw: bytes, more: bool, cut: bool, rest: "dict[str, object] | None") -> bytes:
-    from binascii import b2a_base64  # with libz behind it: only for those who have such frames
+    from binascii import b2a_base64  # it loads libz: only for users with such frames
 
     text = b2a_base64(raw, newline=False).decode()
     return to_json({"kind": "frame", "ch": ch, "t": t, "b64": text} | _flags(more, cut) | (rest or {})) + b"\n"
@@ -322,13 +325,13 @@ def create(
 ) -> Writer | None:
     """Create the capture file and write its header.
 
-    `output` is a file to write to, `folder` a directory to create one in (neither: the default place); `wall` the start
-    in nanoseconds since the epoch; `limit` as of `Writer`. Returns None, and says why once, if no file can be created.
-    Raises UnicodeEncodeError, and creates none, for text that cannot be written: a lone surrogate that stands for no
-    byte.
+    `output` is a file to write to, `folder` a directory to create one in (neither: the default directory). `wall` is
+    the start in nanoseconds since the epoch, `limit` as in `Writer`. Returns None, and reports why once, if no file can
+    be created. Raises UnicodeEncodeError, and creates no file, for text that cannot be written: a lone surrogate that
+    does not represent a byte.
     """
     header = {"mcpspy": FORMAT, "id": os.urandom(16).hex(), "started": iso_time(wall)} | header
-    to_json(header)  # raises before there is a file
+    to_json(header)  # raises before a file is created
     try:
         fd, path = open_output(output, say) if output else open_new(folder, environ, str(header["name"]), wall)
     except OSError as error:

@@ -1,7 +1,7 @@
-"""The command line: one module for each command, imported only when it is the one.
+"""The command line: one module per command, imported only when that command runs.
 
-`wrap` stands in front of a server that a client is waiting for, so its way from here to the first byte imports nothing
-that it does not need; the other commands may take their time.
+`wrap` starts a server that a client is waiting for, so it imports only what it needs up to the first byte. The other
+commands are not time-critical.
 """
 
 import os
@@ -30,7 +30,7 @@ def main() -> int:
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
         status = run(arguments)
-        sys.stdout.flush()  # here, where a failure has an answer
+        sys.stdout.flush()  # here, where a failure can still be reported
         return status
     except McpspyError as error:
         return _fail(str(error), error.exit_code)
@@ -39,7 +39,7 @@ def main() -> int:
     except BrokenPipeError:  # `mcpspy show … | head`
         _forget_output()
         return 141
-    except OSError as error:  # every file that is read has an error of its own, so this is the output
+    except OSError as error:  # files that are read have their own errors, so this is about the output
         _forget_output()
         return _fail(f"cannot write the output: {error.strerror}")
 
@@ -52,7 +52,7 @@ def _fail(sentence: str, code: int = 2) -> int:
 
 
 def _forget_output() -> None:
-    """Give up what is buffered, or the interpreter tries once more at its end, and complains."""
+    """Discard buffered output; otherwise the interpreter tries to write it again at exit, and prints an error."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.close(null)

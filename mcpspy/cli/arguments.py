@@ -1,4 +1,4 @@
-"""How commands declare what they take: a parser whose mistakes end like every other, and options with named values."""
+"""How commands declare their arguments: a parser that reports mistakes as UsageError, and options with fixed values."""
 
 import argparse
 import re
@@ -19,21 +19,21 @@ class Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **options)
 
     def parse(self, arguments: Sequence[str], given: argparse.Namespace) -> argparse.Namespace:
-        """Parse with options anywhere, unless a part of the command line belongs to a subcommand or another program."""
+        """Parse, with options anywhere, unless words of the command line belong to a subcommand or another program."""
         try:
             return self.parse_intermixed_args(arguments, given)
         except TypeError:
             return self.parse_args(arguments, given)
 
     def error(self, message: str) -> NoReturn:
-        """End with a sentence instead of the usage."""
+        """Raise UsageError instead of printing the usage."""
         sentence = self._plain(message)
-        words = [shown(word) if "@" in word else word for word in sentence.split(" ")]  # it may repeat what was given
+        words = [shown(word) if "@" in word else word for word in sentence.split(" ")]  # the message may quote the arguments
         said = " ".join(words)
         raise UsageError(f"{said}{'' if said.endswith('?') else ';'} see '{self.prog} --help'")
 
     def _plain(self, message: str) -> str:
-        """What argparse complains of most often, with the nearest name that there is."""
+        """The message of argparse in plain words, with the nearest valid name."""
         kind, _, rest = message.partition(": ")
         if kind == "unrecognized arguments":
             option = next((word for word in rest.split() if word.startswith("-")), "")
@@ -64,7 +64,7 @@ def choice(
     *,
     required: bool = False,
 ) -> None:
-    """Add an option that takes one of some names, of which the first is the default unless it is `required`.
+    """Add an option with a fixed set of values. The first is the default, unless the option is `required`.
 
     `text` is its help.
     """
@@ -85,11 +85,11 @@ def choice(
 
 
 def offer(action: argparse.Action, names: Mapping[str, str]) -> None:
-    """Have shells complete the values of an argument, which the command itself judges: names, with what they mean."""
+    """Set the values that shells complete for an argument, with meanings; the command itself validates them."""
     vars(action)["offered"] = names
 
 
 def offered(action: argparse.Action) -> Mapping[str, str] | None:
-    """The names that are offered for an argument, if any are."""
+    """The completion values of an argument, if it has any."""
     names: Mapping[str, str] | None = vars(action).get("offered")
     return names

@@ -1,4 +1,4 @@
-"""`mcpspy ca`: the certificate authority of `mitm`, and how a client comes to trust it."""
+"""`mcpspy ca`: the certificate authority of `mitm`, and how to make a client trust it."""
 
 import argparse
 import os
@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do what `options.what` names; `status` exits 1 where there is no authority, or others can read its key."""
+    """Run the action `options.what`. `status` exits 1 if there is no authority, or if other users can read its key."""
     authority = default()
     if options.what == "status":
         return _status(authority)
@@ -63,7 +63,7 @@ def _environment(authority: Authority) -> None:
     form = "$env:{} = {}" if windows else "export {}={}"
     for name, value in authority.trust(os.environ).items():
         print(form.format(name, quote_for_powershell(value) if windows else shlex.quote(value)))
-    notes = (  # not for the shell: zsh takes no comments from a terminal
+    notes = (  # not meant for the shell: an interactive zsh does not accept comments
         *(f"# {name} names no file: {os.environ[name]} is left out" for name in authority.left_out(os.environ)),
         f"# Python (httpx, requests) and curl read {', '.join(REPLACING)}; Node reads {ADDING}.",
         f"# Electron and browsers read the system's store: put {authority.certificate} there, if you want that.",
@@ -72,7 +72,7 @@ def _environment(authority: Authority) -> None:
 
 
 def quote_for_powershell(value: str) -> str:
-    """A value as a literal of PowerShell."""
+    """A value as a PowerShell literal."""
     return "'" + value.replace("'", "''") + "'"
 
 

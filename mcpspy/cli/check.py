@@ -1,4 +1,4 @@
-"""`mcpspy check`: what is wrong in captures, for people and for CI."""
+"""`mcpspy check`: find errors in captures, for people and for CI."""
 
 import argparse
 import gc
@@ -34,13 +34,16 @@ from mcpspy.spec.client_limits import CLIENTS
 from mcpspy.spec.revisions import Revision
 
 _FAILED = 2
-"""The exit status where a bug of ours kept something from being judged, whatever else was found."""
+"""The exit status if a bug of ours prevented some checks, whatever else was found."""
 SMALL = 1 << 18
-"""Bytes that one process has checked before others have started."""
+"""Bytes of captures that one process checks faster than others can start."""
 GC_OFTEN = gc.get_threshold()
 GC_SELDOM = (10_000, 10, 100)
-"""When the garbage collector looks for cycles of objects: in captures of HTTP, where each exchange is one and keeps its
-frames in memory, whatever their size, and in those of stdio, where few are."""
+"""Thresholds of the garbage collector.
+
+It runs often for captures of HTTP, where each exchange is a reference cycle that keeps its frames in memory, whatever
+their size; and seldom for captures of stdio, which have few cycles.
+"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,7 +87,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check the captures; returns 1 where something reaches the threshold or a waiver is stale, 2 if a rule failed."""
+    """Check the captures. Returns 1 if a finding reaches the threshold or a waiver is stale, 2 if a rule failed."""
     expected = expectations_of(options)
     revision = _revision(options.revision)
     clients = _clients(options.client)
@@ -92,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
     options.captures = options.captures or [newest_capture()]
     threshold: Threshold = options.fail_on
     form: str = options.format
-    gc.freeze()  # what was imported stays: the collector need not look at it again and again
+    gc.freeze()  # imported modules stay in memory, so the collector need not examine them
     if options.follow:
         return _follow(options, revision, clients, ignored, threshold)
     lock = lock_file.read(options.lock) if options.lock else None
@@ -117,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _checked(paths: Sequence[str], work: Work[Checked]) -> list[Checked]:
-    """Check captures, on every processor if it is worth that, with a progress bar."""
+    """Check captures, on all processors if that is worthwhile, with a progress bar."""
     size = sum(map(size_of, paths))
     with ProgressBar("checking", size) as bar:
         return mapped(work, paths, bar.advance, cores() if size > SMALL else 1)
@@ -145,7 +148,7 @@ def _follow(
     ignored: set[str],
     threshold: Threshold,
 ) -> int:
-    """Print the findings in one capture as they come, until it is no longer live."""
+    """Print the findings of one capture as they appear, until it is no longer live."""
     if len(options.captures) != 1 or os.path.isdir(options.captures[0]):
         raise UsageError("--follow takes one capture")
     if expectations_of(options) != NOTHING:
@@ -184,7 +187,7 @@ def _revision(name: str | None) -> Revision | None:
 
 
 def _clients(names: Sequence[str]) -> frozenset[str]:
-    """The clients that some names stand for."""
+    """The clients with these names."""
     for name in names:
         if name not in (*CLIENTS, "all"):
             raise _unknown("client", name, CLIENTS, ", or all")
@@ -192,14 +195,14 @@ def _clients(names: Sequence[str]) -> frozenset[str]:
 
 
 def _unknown(what: str, name: str, known: Collection[str], more: str = "") -> UsageError:
-    """What is wrong with a name: the nearest that there is, and all of them."""
+    """The error for an unknown name: the nearest valid name, and all of them."""
     near = get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}? The" if near else "the"
     return UsageError(f"there is no {what} {name!r}; {hint} {what}s are {', '.join(known)}{more}")
 
 
 def _ignored(patterns: Sequence[str]) -> set[str]:
-    """The rules that some patterns name: `tools/arguments`, `tools/*`."""
+    """The rules that match patterns such as `tools/arguments`, `tools/*`."""
     found = set()
     for pattern in patterns:
         rules = {current(rule) for rule in (*RULES, *FORMER) if fnmatchcase(rule, pattern)}

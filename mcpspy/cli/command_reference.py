@@ -1,7 +1,6 @@
 """The reference of all commands and their options, as Markdown: `scripts/write-rules` writes it to docs/commands.md.
 
-It comes from the parsers themselves. `argparse` words its own help differently from one Python to the next, so the
-tables are made here.
+It is made from the parsers. The help of `argparse` differs between versions of Python, so the tables are made here.
 """
 
 import argparse
@@ -42,7 +41,7 @@ def document() -> str:
         parts.append(f"## {title}\n")
         for command in group:
             parts.append(f"### mcpspy {command.name}\n")
-            if command.name == "wrap":  # which parses its options itself
+            if command.name == "wrap":  # wrap parses its options itself
                 parts.append(f"```text\n{HELP.strip()}\n```\n")
             else:
                 parts += _sections(parser_of(command.name))
@@ -78,7 +77,7 @@ def _synopsis(parser: argparse.ArgumentParser, options: list[argparse.Action], a
 
 
 def _placeholder(action: argparse.Action) -> str:
-    """A positional argument, as `[CAPTURE]...`."""
+    """A positional argument, such as `[CAPTURE]...`."""
     name = "SUBCOMMAND" if action.nargs == argparse.PARSER else str(action.metavar or action.dest).upper()
     form = {"?": f"[{name}]", "*": f"[{name}]...", "+": f"{name}..."}
     return form.get(str(action.nargs), name)

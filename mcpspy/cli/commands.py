@@ -1,7 +1,7 @@
-"""The table of commands, and how one is run: its module is imported when it is the one, and declares what it takes.
+"""The table of commands, and how to run one: its module is imported only then, and declares its arguments.
 
-A command's module has `arguments(parser)`, which declares them, and `run(options)`, which returns the exit status.
-`wrap` parses its few options itself and never comes here (`mcpspy.cli`).
+The module of a command has `arguments(parser)`, which declares them, and `run(options)`, which returns the exit status.
+`wrap` parses its few options itself and does not use this module (`mcpspy.cli`).
 """
 
 import importlib
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Subcommand(NamedTuple):
-    """One command: its name, what it does in a few words, and the module of `mcpspy.cli` if that is named otherwise."""
+    """One command: its name, a short description, and the module of `mcpspy.cli` if its name differs."""
 
     name: str
     help: str
@@ -71,7 +71,7 @@ GROUPS = {
         Subcommand("ca", "manage the certificate authority of 'mitm'"),
     ),
 }
-"""By task, in the order in which `mcpspy --help` shows them."""
+"""By task, in the order of `mcpspy --help`."""
 COMMANDS = {command.name: command for group in GROUPS.values() for command in group}
 """By name."""
 
@@ -93,7 +93,7 @@ Options:
 
 
 def overview() -> str:
-    """What `mcpspy --help` prints."""
+    """The output of `mcpspy --help`."""
     width = max(map(len, COMMANDS))
     groups = [
         "\n".join([f"{title}:", *(f"  {command.name:<{width}}  {command.help}" for command in group)])
@@ -103,7 +103,7 @@ def overview() -> str:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command that `arguments` name; returns the exit status."""
+    """Run the command that `arguments` name. Returns the exit status."""
     if not arguments:
         on_terminal = sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()
         arguments = ["tui", directory(None, os.environ)] if on_terminal else ["--help"]
@@ -120,8 +120,8 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _unknown(name: str) -> str:
-    """What is wrong with a first word that is neither a command nor an option of all commands."""
-    from difflib import get_close_matches  # only a mistake needs it
+    """The error for a first word that is neither a command nor a global option."""
+    from difflib import get_close_matches  # needed for mistakes only
 
     kind, known, otherwise = "command", tuple(COMMANDS), f"the commands are {', '.join(COMMANDS)}"
     if name.startswith("-"):
@@ -131,13 +131,13 @@ def _unknown(name: str) -> str:
 
 
 def _installation() -> str:
-    from mcpspy.cli.versions import report  # only here, so that '--version' stays quick
+    from mcpspy.cli.versions import report  # imported here, so that '--version' stays fast
 
     return report()
 
 
 def _run(name: str, module: "ModuleType", arguments: Sequence[str]) -> int:
-    import argparse  # here, for the help of all commands does without it
+    import argparse  # imported here: the help of all commands does not need it
 
     from mcpspy.cli.arguments import Parser
 
@@ -153,7 +153,7 @@ def _run(name: str, module: "ModuleType", arguments: Sequence[str]) -> int:
     except (McpspyError, OSError):
         raise
     except Exception as error:
-        from mcpspy.cli.faults import sentence  # it reads captures, which most commands do not fail over
+        from mcpspy.cli.faults import sentence  # it reads captures; most commands do not need it
 
         raise McpspyError(sentence(error, options)) from error
     return status

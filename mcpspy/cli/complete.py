@@ -1,12 +1,12 @@
-"""`mcpspy __complete SHELL …`: what the scripts of `mcpspy completion` ask at each Tab.
+"""`mcpspy __complete SHELL …`: the program that the scripts of `mcpspy completion` run at each Tab.
 
-The theory. The shell waits, so this imports no command: `completions/table.json` has what they take, which
-`scripts/write-rules` writes from their parsers (`mcpspy.cli.completion_table`). All that a shell has to know is decided
-here, and a script only hands it on. Names go to the shell as they are, ended by NUL, and the shell quotes them: no name
-is ever text that a shell evaluates. (Scripts that shtab makes from a parser cannot do that: they read names line by
-line. argcomplete imports the command, which takes 300 ms.)
+The shell waits, so no command is imported here. Their arguments are read from `completions/table.json`, which
+`scripts/write-rules` makes from the parsers (`mcpspy.cli.completion_table`). All decisions are made here; a script only
+passes the result to its shell. Names are passed unchanged, terminated by NUL, and the shell quotes them, so a name is
+never evaluated as shell code. (Scripts made by shtab cannot do that: they read names line by line. argcomplete imports
+the command, which takes 300 ms.)
 
-What is written: a word that says what the rest is, then what may stand at the cursor.
+The output is a word with the kind of the rest, then the candidates for the place of the cursor.
 """
 
 import os
@@ -27,22 +27,22 @@ TABLE = os.path.join(os.path.dirname(__file__), "completions", "table.json")
 VALUES, TERMS, CAPTURES, FILES, DIRECTORIES, COMMAND = (
     "values", "terms", "captures", "files", "directories", "command",
 )  # fmt: skip
-"""Words; the beginnings of words; captures; files; directories; another program and its arguments."""
+"""Words; prefixes of words; captures; files; directories; another program and its arguments."""
 
 
 class Completion:
-    """What may stand at the cursor."""
+    """The candidates for the place of the cursor."""
 
     def __init__(self, kind: str, words: "dict[str, str] | None" = None, before: str = "") -> None:
         self.kind = kind
         self.words = words or {}
-        """Each with what it means, in the order in which they are shown."""
+        """Word -> its meaning, in the order in which they are shown."""
         self.before = before
-        """What stands before them in the same word: `--format=`, or the earlier terms of a filter."""
+        """The text before them in the same word: `--format=`, or the earlier terms of a filter."""
 
 
 def complete(arguments: "Sequence[str]") -> int:
-    """Write what may stand at the cursor: bash gives the line and its breaks, the others words."""
+    """Print the candidates at the cursor. bash passes the line and its word breaks, other shells pass words."""
     if len(arguments) < 3 or arguments[0] not in _LINES:
         raise UsageError("only the scripts that 'mcpspy completion SHELL' prints use '__complete'")
     shell, *words = arguments
@@ -58,10 +58,11 @@ def complete(arguments: "Sequence[str]") -> int:
 
 
 def read_table() -> "Node":
-    """The table: what the program takes, and `terms`, of which filters are made.
+    """The table: the arguments of the program, and `terms`, the terms of filters.
 
-    A node, the program or a command, has `options` with their values (null: none), a text for each in `help`,
-    `positionals`, whether there may be `many` of the last, whether a `server` follows, and `commands`.
+    A node is the program or a command. It has `options` with their values (null for an option without a value), a text
+    for each in `help`, `positionals`, `many` (whether the last may be repeated), `server` (whether the command line of
+    a server follows), and `commands`.
     """
     with open(TABLE, encoding="utf-8") as file:
         table: Node = only_value(file.read(), scanner())
@@ -69,7 +70,7 @@ def read_table() -> "Node":
 
 
 def answer(table: "Node", words: "Sequence[str]") -> Completion:
-    """What the last of some words may be, which is not complete; the first is a command."""
+    """The candidates for the last of some words, which is incomplete; the first word is a command."""
     found = _answer(table, words)
     if found.kind == TERMS:
         earlier, space, term = words[-1][len(found.before) :].rpartition(" ")
@@ -79,7 +80,7 @@ def answer(table: "Node", words: "Sequence[str]") -> Completion:
 
 
 def _answer(table: "Node", words: "Sequence[str]") -> Completion:
-    """What is known of a place: a value of an option, an option, a command, or the argument whose turn it is."""
+    """The candidates in one place: values of an option, options, commands, or values of the next argument."""
     node, place, value, over = table, 0, None, False
     *earlier, last = words
     for word in earlier:
@@ -118,12 +119,12 @@ def _answer(table: "Node", words: "Sequence[str]") -> Completion:
 
 
 def _of(value: "str | dict[str, str]", before: str = "") -> Completion:
-    """What the value of an argument may be."""
+    """The candidates for the value of an argument."""
     return Completion(value, None, before) if isinstance(value, str) else Completion(VALUES, value, before)
 
 
 def captures(folder: str) -> list[str]:
-    """The paths of the captures in a directory, the one that was written to last first."""
+    """The paths of the captures in a directory, the most recently written first."""
     try:
         with os.scandir(folder) as entries:
             found = [(_written(it), it.path) for it in entries if it.name.endswith(SUFFIX)]
@@ -133,7 +134,7 @@ def captures(folder: str) -> list[str]:
 
 
 def _written(entry: "os.DirEntry[str]") -> int:
-    """When a file was last written to, in nanoseconds; 0 for what is none."""
+    """When a file was last written, in nanoseconds; 0 if it is not a regular file."""
     try:
         return max(entry.stat().st_mtime_ns, 1) if entry.is_file() else 0
     except OSError:  # deleted meanwhile, or a link to itself
@@ -141,12 +142,12 @@ def _written(entry: "os.DirEntry[str]") -> int:
 
 
 def split(line: str, breaks: str) -> tuple[list[str], int]:
-    """The words of a line of bash without their quotes, and where the part begins that bash would replace.
+    """The words of a bash line without their quotes, and where in the last word the part begins that bash replaces.
 
-    That is the place in the last word after the last of `breaks` that is not quoted.
+    This part begins after the last unquoted character of `breaks`.
     """
     words, quote, start, escaped = [""], "", 0, False
-    between = True  # two words
+    between = True  # whether between two words
     for character in line:
         if escaped:
             words[-1] += character
@@ -173,7 +174,7 @@ def split(line: str, breaks: str) -> tuple[list[str], int]:
 
 
 def _bash(found: Completion, word: str, start: int) -> "Iterator[str]":
-    """Whole candidates for what bash replaces: it neither chooses among them nor shows texts."""
+    """Whole candidates for the part that bash replaces: bash neither filters them nor shows descriptions."""
     rest = word[len(found.before) :]
     if found.kind == CAPTURES:
         named = [it for it in found.words if rest and rest in os.path.basename(it)]
@@ -184,7 +185,7 @@ def _bash(found: Completion, word: str, start: int) -> "Iterator[str]":
 
 
 def _here(word: str) -> "Iterator[str]":
-    """The captures and directories that a path is the beginning of; of the working directory only captures at first."""
+    """The captures and directories that a path is a prefix of; without a path, only captures."""
     folder, name = os.path.split(word)
     try:
         found = sorted(os.listdir(os.path.expanduser(folder) or "."))
@@ -202,7 +203,7 @@ def _here(word: str) -> "Iterator[str]":
 
 
 def _zsh(found: Completion, _: str, __: int) -> "Iterator[str]":
-    """Candidates, and lines for people of the same number after them; zsh chooses."""
+    """Candidates, then as many lines to display; zsh filters them."""
     words = [f"{found.before}{it}" for it in found.words]
     yield from words
     if found.kind != CAPTURES:
@@ -210,7 +211,7 @@ def _zsh(found: Completion, _: str, __: int) -> "Iterator[str]":
 
 
 def _fish(found: Completion, word: str, _: int) -> "Iterator[str]":
-    """Candidates with their texts after a tab, so a name with a tab cannot be one; fish chooses."""
+    """Candidates with descriptions after a tab, so a name with a tab cannot be offered; fish filters them."""
     here = _here(word[len(found.before) :]) if found.kind == CAPTURES else ()
     words = found.words | dict.fromkeys(here, "")
     yield from (f"{found.before}{it}\t{text}".rstrip("\t") for it, text in words.items() if "\t" not in it)

@@ -1,4 +1,4 @@
-"""`mcpspy completion`: the script that has a shell complete commands, options and captures."""
+"""`mcpspy completion`: print the script with which a shell completes commands, options and captures."""
 
 import argparse
 import os
@@ -12,7 +12,7 @@ SHELLS = {
     "zsh": 'eval "$(mcpspy completion zsh)"     in ~/.zshrc, after compinit',
     "fish": "mcpspy completion fish | source     in ~/.config/fish/config.fish",
 }
-"""With the line that switches it on, and where that stands."""
+"""Shell -> the line that enables the script, and the file for it."""
 _SCRIPTS = os.path.join(os.path.dirname(__file__), "completions")
 
 

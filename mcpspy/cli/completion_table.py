@@ -1,7 +1,7 @@
-"""What commands take, as the table from which shells complete: `scripts/write-rules` writes it to a file.
+"""The arguments of all commands as the table that shells complete from: `scripts/write-rules` writes it to a file.
 
-It comes from the parsers themselves, so all that a command declares is completed. What a value is, its placeholder says
-(`CAPTURE`, `FILE`), or the names that the command offers (`mcpspy.cli.arguments.offer`).
+It is made from the parsers, so everything that a command declares is completed. The kind of a value comes from its
+placeholder (`CAPTURE`, `FILE`), or from the names that the command offers (`mcpspy.cli.arguments.offer`).
 """
 
 import argparse
@@ -37,7 +37,7 @@ _TERMS = {
     "severity": SEVERITIES,
     "revision": [revision.value for revision in Revision],
 }
-_WIDEST = 80  # characters of a text
+_WIDEST = 80  # characters of a description
 _OPTION = re.compile(r"^  (-.+?)(?:  +|\n {10,})(.+(?:\n {10,}.+)*)", re.MULTILINE)
 
 
@@ -55,26 +55,26 @@ def _compact(value: Any) -> str:
 
 
 def _terms() -> dict[str, str]:
-    """How terms of a filter begin, and those whose values are known."""
+    """The beginnings of filter terms, and the terms whose values are known."""
     values = (f"{key}:{value}" for key, known in _TERMS.items() for value in known)
     return dict.fromkeys([*(f"{key}:" for key in KEYS), *values], "")
 
 
 def _declared(name: str) -> dict[str, Any]:
-    if name == "wrap":  # which parses its options itself
+    if name == "wrap":  # wrap parses its options itself
         return _from_help(HELP)
     return _node(parser_of(name))
 
 
 def parser_of(name: str) -> Parser:
-    """The parser of a command, with all that the command declares; `wrap` has none."""
+    """The parser of a command with all its arguments; not for `wrap`, which has no parser."""
     parser = Parser(prog=f"mcpspy {name}")
     importlib.import_module(f"mcpspy.cli.{COMMANDS[name].module or name}").arguments(parser)
     return parser
 
 
 def _from_help(text: str) -> dict[str, Any]:
-    """What a help text lists under its options, where a server follows; a placeholder in lower case is a value."""
+    """The options in the help text of a command that starts a server; a lower-case placeholder is a value."""
     options: dict[str, Any] = {}
     texts = {}
     for head, words in _OPTION.findall(text):
@@ -106,7 +106,7 @@ def _node(parser: argparse.ArgumentParser) -> dict[str, Any]:
 
 
 def declared_actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """What a parser takes, without what its help leaves out."""
+    """The arguments of a parser, without those hidden from its help."""
     yield from (action for action in parser._actions if action.help != argparse.SUPPRESS)  # noqa: SLF001
 
 

@@ -1,6 +1,6 @@
-"""`mcpspy demo`: a session to look at, of a small server and a scripted client behind the real `wrap`.
+"""`mcpspy demo`: a sample session of a small server and a scripted client, recorded by the real `wrap`.
 
-On a terminal the session is watched live, in the TUI; otherwise it is played to its end and then printed.
+On a terminal the session is shown live in the TUI; otherwise it runs to its end and is then printed.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from mcpspy.text import printable
 
 PACE = 0.4
 """Seconds before each request, so that a person can follow."""
-_STEP = 0.01  # seconds between two looks at whether the capture has begun
+_STEP = 0.01  # seconds between two checks for the start of the capture
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,11 +27,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(_: argparse.Namespace) -> int:
-    """Play the session and show it."""
+    """Run the session and show it."""
     watched = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     path = _new_path()
     command = [sys.executable, "-m", "mcpspy.demo.client", "-o", path, "--pace", str(PACE if watched else 0)]
-    null, pipe = subprocess.DEVNULL, subprocess.PIPE  # what comes on stderr is less than a pipe holds
+    null, pipe = subprocess.DEVNULL, subprocess.PIPE  # stderr output is small enough for the buffer of a pipe
     with subprocess.Popen(command, stdin=null, stdout=null, stderr=pipe) as client:
         try:
             if watched:
@@ -46,14 +46,14 @@ def run(_: argparse.Namespace) -> int:
                 if client.returncode:
                     raise McpspyError(_complaint(client) or f"the demo's client ended with status {client.returncode}")
         finally:
-            client.terminate()  # nothing happens if it has ended
+            client.terminate()  # has no effect if it has ended
             client.wait()
     print(f"\n'mcpspy show {printable(path, 4096)}' prints this capture again; 'mcpspy' shows all captures")
     return 0
 
 
 def _new_path() -> str:
-    """A path for a new capture, in a directory where one can be created; raises CaptureError if none can."""
+    """A path for a new capture, in a directory where one can be created. Raises CaptureError if there is none."""
     folder = directory(None, os.environ)
     try:
         make_directory(folder)
@@ -66,7 +66,7 @@ def _new_path() -> str:
 
 
 def _await_capture(client: subprocess.Popen[bytes], path: str) -> None:
-    """Wait until the capture has begun; raises CaptureError if the client ends without one."""
+    """Wait for the start of the capture. Raises CaptureError if the client ends before that."""
     while True:
         ended = client.poll() is not None
         try:
@@ -79,7 +79,7 @@ def _await_capture(client: subprocess.Popen[bytes], path: str) -> None:
 
 
 def _complaint(client: subprocess.Popen[bytes]) -> str:
-    """What `wrap`, or else the client, had to say before it ended."""
+    """The error message of `wrap`, or else of the client."""
     assert client.stderr
     said = client.stderr.read().decode(errors="replace").splitlines()
     of_wrap = [line.removeprefix("mcpspy: ") for line in said if line.startswith("mcpspy: ")]

@@ -1,4 +1,4 @@
-"""`mcpspy diff`: what changed from one capture to another."""
+"""`mcpspy diff`: the differences between two captures."""
 
 import argparse
 
@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare and report; returns 1 if something differs."""
+    """Compare and report. Returns 1 if there is a difference."""
     ignore = [Ignored.parse(text) for text in options.ignore]
     paths = options.old, options.new
     with ProgressBar("reading", sum(map(size_of, paths))) as bar:

@@ -1,4 +1,4 @@
-"""`mcpspy doctor`: why nothing appears."""
+"""`mcpspy doctor`: diagnose why no session appears."""
 
 import argparse
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what was looked at; exit status 1 if there is a problem."""
+    """Print the checks; exit status 1 if there is a problem."""
     machine = Machine.here()
     problems = _print(of_captures(machine), "")
     for found, own, broken in _chosen(options.target, machine):
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _chosen(target: str | None, machine: Machine) -> list[tuple[Found, list[Server], str]]:
-    """The places to look at, each with its servers and with what keeps it from being read."""
+    """The places to check, each with its servers and the reason if it cannot be read."""
     known = routes.load()
     if target in BY_ID:
         assert target
@@ -74,7 +74,7 @@ def _look(found: Found, machine: Machine, known: dict[str, routes.Route]) -> tup
 
 
 def _print(checks: Iterable[Check], margin: str) -> int:
-    """Print what was found, and return how many problems are among it."""
+    """Print the checks. Returns the number of problems."""
     problems = 0
     for level, text, fix in checks:
         first, *more = text.split("\n")

@@ -1,4 +1,4 @@
-"""What the options of `check` expect of a session: a file, and the expectations that most people have."""
+"""The options of `check` about the expected content of a session: a file, and the most common expectations."""
 
 import argparse
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def declare_expectations(parser: argparse.ArgumentParser) -> None:
 
 
 def expectations_of(options: argparse.Namespace) -> Expectations:
-    """What the options expect. Raises UsageError."""
+    """The expectations of the options. Raises UsageError."""
     found = read(options.expect) if options.expect else Expectations()
     for option, more in (("--expect-tool", {}), ("--forbid-tool", {"never": True})):
         for name in getattr(options, option[2:].replace("-", "_")):
@@ -40,7 +40,7 @@ def expectations_of(options: argparse.Namespace) -> Expectations:
 
 
 def refuse_unmet_servers(expected: Expectations, captures: Sequence[Checked]) -> None:
-    """Raise UsageError for an expectation about a server that no capture is of: nothing would ever break it."""
+    """Raise UsageError for an expectation about a server without captures: it could never be violated."""
     held = {(it.rule, it.title) for checked in captures for it in checked.met}
     for expectation in expected.every:
         if (expectation.rule, expectation.title) not in held:

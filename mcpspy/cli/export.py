@@ -1,4 +1,4 @@
-"""`mcpspy export`: captures in the formats of other programs."""
+"""`mcpspy export`: convert captures to formats of other programs."""
 
 import argparse
 import os
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         if path is not None and any(is_file_of(path, source.capture) for source in sources):
             raise UsageError(f"{path} is a capture that is exported here; the export needs another name")
     passes = kind.passes if options.filter is None else kind.filtered_passes
-    on_terminal = options.output is None and sys.stdout.isatty()  # where a bar would stand in the text
+    on_terminal = options.output is None and sys.stdout.isatty()  # there the bar would appear within the text
     total = sum(size_of(source.capture.path) for source in sources) * passes
     with ProgressBar("exporting", total) as bar:
         for source in sources:
@@ -85,7 +85,7 @@ def _run_parquet(options: argparse.Namespace) -> int:
     if options.filter is not None:
         raise UsageError("--format parquet takes no --filter: tables are whole, and queries choose rows")
     captures = built(options.captures)
-    from mcpspy.query import lake  # needs the extra, as `built` has told
+    from mcpspy.query import lake  # needs the extra; `built` reports if it is missing
 
     added = lake.add(captures, os.path.abspath(options.output), again=options.force)
     unchanged = len(captures) - added
@@ -99,7 +99,7 @@ def _source(path: str, text: str | None) -> ExportSource:
 
 
 def _targets(sources: list[ExportSource], name: str, output: str | None) -> dict[str | None, list[ExportSource]]:
-    """What is written where, None being stdout. A directory is made if it is not there."""
+    """Output file -> sources; None is stdout. Creates the directory if it does not exist."""
     suffix = FORMATS[name].suffix
     if output is None:
         return {None: sources}
@@ -108,7 +108,7 @@ def _targets(sources: list[ExportSource], name: str, output: str | None) -> dict
         return {output: sources}
     fits = [source for source in sources if holds(name, source)]
     if not fits:
-        return {output: sources}  # which is refused, with the reason
+        return {output: sources}  # refused later, with the reason
     for source in sources:
         if source not in fits:
             say(f"skipped: {source.capture.path} is a stdio session, and {name} holds HTTP only")

@@ -1,7 +1,7 @@
-"""What the user is told when a command fails although nobody raised an error on purpose: one line, never a traceback.
+"""The message for an unexpected failure of a command: one line, never a traceback.
 
-Captures hold what strangers sent. A message may be nested so deeply that Python's stack ends, and a capture may find a
-bug of ours. Both end the command here, and only here.
+Captures contain data from strangers. A message may be nested so deeply that Python's stack overflows, and a capture may
+trigger a bug of ours. Both end the command, and are reported only here.
 """
 
 import argparse
@@ -13,13 +13,13 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
 from mcpspy.errors import CaptureError
 
-_DEEP = 100  # levels: a frame with fewer brackets is not what ended the stack
+_DEEP = 100  # levels: a frame with fewer brackets did not overflow the stack
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _ROOT = "mcpspy"
 
 
 def sentence(error: Exception, options: argparse.Namespace) -> str:
-    """What ended a command, and where."""
+    """Why a command failed, and where."""
     if isinstance(error, RecursionError):
         return _too_deep(options)
     places = [frame for frame in traceback.extract_tb(error.__traceback__) if f"{_ROOT}/" in frame.filename]
@@ -36,24 +36,24 @@ def _too_deep(options: argparse.Namespace) -> str:
 
 
 def _deep_frames(options: argparse.Namespace) -> Iterator[tuple[int, int, str]]:
-    """Levels, line number and capture of each frame that may have ended the stack."""
+    """Levels, line number and capture of each frame that may have overflowed the stack."""
     for path in _paths(options):
         try:
             for record in Capture(path).records():
                 if isinstance(record, Frame) and record.raw.count(b"{") + record.raw.count(b"[") > _DEEP:
                     yield _levels(record.raw), record.n, path
         except (CaptureError, OSError):
-            continue  # it is no capture, or not the one that is wanted
+            continue  # not a capture, or not the requested one
 
 
 def _paths(options: argparse.Namespace) -> Iterator[str]:
-    """The arguments of a command, some of which are captures."""
+    """The arguments of a command; some are captures."""
     for value in vars(options).values():
         yield from (it for it in (value if isinstance(value, list) else [value]) if isinstance(it, str) and it)
 
 
 def _levels(raw: bytes) -> int:
-    """How deeply a frame is nested, whether or not it is JSON throughout."""
+    """The nesting depth of a frame, even if it is not valid JSON throughout."""
     level = deepest = 0
     for character in re.sub(rb"[^][{}]", b"", _STRING.sub(b"", raw)):
         level += 1 if character in b"[{" else -1

@@ -1,6 +1,6 @@
-"""`mcpspy mock --gate`: the relay of `wrap` or `proxy` in front of a mock, which records nothing.
+"""`mcpspy mock --gate`: the relay of `wrap` or `proxy` in front of a mock server, without recording.
 
-So a gate does to a mock exactly what it does to a real server, and neither the mock nor its output knows of gates.
+So a gate does exactly the same to a mock as to a real server, and the mock itself does not know about gates.
 """
 
 import asyncio
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 def relay_stdio(command: list[str], gates: list[dict[str, Any]], answerers: "Answerers") -> NoReturn:
-    """Relay between this process's client and the mock that a command starts; ends with the status of the mock."""
+    """Relay between this process's client and the mock started by a command. Exits with the status of the mock."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # the mock's end by Ctrl-C is ours
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C that ends the mock also ends us
     environ = environment()
     status = run(
         spawn(command, environ),
@@ -49,11 +49,11 @@ def relay_stdio(command: list[str], gates: list[dict[str, Any]], answerers: "Ans
         control=False,
         record=False,
     )
-    os._exit(status)  # a pump may still be blocked in a read
+    os._exit(status)  # a pump may still block in a read
 
 
 def relay_in_front(where: str, gates: list[dict[str, Any]], answerers: "Answerers") -> Front:
-    """What listens at `HOST:PORT` in place of a mock, and relays to it. Raises UsageError where it cannot listen."""
+    """Listen at `HOST:PORT` in place of a mock, and relay to it. Raises UsageError if it cannot listen."""
     host, port = listening_place(where, 6279)
     listener = bound(host, port)
 

@@ -1,6 +1,6 @@
-"""What commands share that take a gate file: the options, the compiled gates, and what answers from recordings.
+"""What commands with a gate file share: the options, compiling the gates, and answers from recordings.
 
-On the `wrap` path where it has a gate: nothing heavy here.
+On the `wrap` path if there are gates: no heavy imports.
 """
 
 import os
@@ -44,7 +44,7 @@ def add_control(parser: "argparse.ArgumentParser") -> None:
 
 
 def compiled(path: str | None, transport: str) -> "list[dict[str, Any]] | None":
-    """The gates of a file, compiled here; None without a file. Raises GateError."""
+    """The gates of a file, compiled in this process; None without a file. Raises GateError."""
     if path is None:
         return None
     from mcpspy.gate_files.file import compile_file
@@ -53,9 +53,9 @@ def compiled(path: str | None, transport: str) -> "list[dict[str, Any]] | None":
 
 
 def compiled_apart(path: str) -> "list[dict[str, Any]] | None":
-    """The gates of a file for stdio, compiled by another process; None where it has told the user of a mistake.
+    """The gates of a file for stdio, compiled in another process; None if that process has reported a mistake.
 
-    So this process, which a client waits for and which lives as long as its session, imports no compiler.
+    A client waits for this process, and it lives as long as the session, so it does not import the compiler.
     """
     argv = [sys.executable, "-P", "-c", _PROGRAM, "--transport", "stdio", "--", path, _ROOT]
     try:
@@ -66,7 +66,7 @@ def compiled_apart(path: str) -> "list[dict[str, Any]] | None":
 
 
 def _output_of(argv: list[str]) -> tuple[int, str]:
-    """The exit status of a program and what it writes to stdout; its stderr is ours."""
+    """The exit status and the stdout of a program; stderr is passed through."""
     if sys.platform == "win32":
         import subprocess
 
@@ -85,16 +85,16 @@ def _output_of(argv: list[str]) -> tuple[int, str]:
         text = output.read()
     try:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), text
-    except ChildProcessError:  # whoever started us ignores SIGCHLD, so the kernel keeps no status
+    except ChildProcessError:  # SIGCHLD is ignored (inherited), so the kernel keeps no status
         return (0 if text else 2), text
 
 
 def recorded_answers(gates: "Iterable[dict[str, Any]] | None") -> "Answerers":
-    """What answers from recordings, for each gate that does. Raises CaptureError."""
+    """The recorded answers for each gate that answers from a recording. Raises CaptureError."""
     found = {gate["name"]: gate["action"]["answer-from"] for gate in gates or () if "answer-from" in gate["action"]}
     if not found:
         return {}
     from mcpspy.cli.output import say
-    from mcpspy.replay.mock.answers import answers  # a quarter of a second
+    from mcpspy.replay.mock.answers import answers  # takes 0.25 s to import
 
     return {name: answers(recording["file"], recording["miss"], say) for name, recording in found.items()}

@@ -1,4 +1,4 @@
-"""`mcpspy import FILE`: captures of what another program recorded."""
+"""`mcpspy import FILE`: convert recordings of other programs to captures."""
 
 import argparse
 import os
@@ -19,7 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Make the captures and print where they lie."""
+    """Create the captures and print their paths."""
     size = os.path.getsize(options.file) if os.path.isfile(options.file) else 0
     with ProgressBar("importing", size) as bar:
         account = bring(options.file, os.environ, options.folder, bar.advance)

@@ -44,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def declare(parser: argparse.ArgumentParser, verb: str) -> None:
-    """Declare what both `install` and `uninstall` take after the client."""
+    """Declare the arguments that `install` and `uninstall` have in common, after the client."""
     parser.add_argument(
         "servers", nargs="*", default=[], metavar="SERVER", help=f"servers to {verb} (default: all of them)"
     )
@@ -54,7 +54,7 @@ def declare(parser: argparse.ArgumentParser, verb: str) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show the plan, or with `--dry-run` the changes, and carry it out; without servers ask first, on a terminal."""
+    """Show the plan, or with `--dry-run` the changes, and apply it. Without server names, ask first on a terminal."""
     machine, words = Machine.here(), launcher()
     if options.client is None:
         return _list(machine, words)
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     if not (options.yes or _agreed(asks=not options.servers)):
         print("nothing was changed")
         return left
-    _save(needed)  # first, for the way back of a URL is nowhere else
+    _save(needed)  # first: the original URL is stored nowhere else
     write(drafts)
     _print_advice(chosen, drafts, places, machine, needed)
     return left
@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
 def _add_agent(
     options: argparse.Namespace, chosen: Client, places: Sequence[Found], machine: Machine, words: Sequence[str]
 ) -> int:
-    """Add the server for agents to the client's configuration, and nothing else."""
+    """Add the server for agents to the client's configuration, and change nothing more."""
     if options.servers:
         raise UsageError("--agent takes no servers: it adds 'mcpspy mcp' itself")
     drafts = agents(places, machine, routes.load(), words)
@@ -137,7 +137,7 @@ def _steps(drafts: Sequence[Draft], action: str) -> list[tuple[Draft, Step]]:
 
 
 def _refuse_unknown(drafts: Sequence[Draft], chosen: Client) -> None:
-    """Raise Unwrappable if there is an entry that nobody knows, naming what can be wrapped without it."""
+    """Raise Unwrappable if an entry has an unknown form, and list the servers that can be wrapped without it."""
     refused = _steps(drafts, REFUSE)
     if not refused:
         return
@@ -153,7 +153,7 @@ def _save(needed: Mapping[str, routes.Route]) -> None:
 
 
 def existing(chosen: Client, machine: Machine, scope: str | None) -> list[Found]:
-    """The places of a client that are there; raises an Error that names those that were looked for."""
+    """The places of a client that exist. If there are none, raises an Error that lists the paths searched."""
     if scope is not None and scope not in SCOPES:
         raise UsageError(f"there is no scope {scope!r}; the scopes are {', '.join(SCOPES)}")
     if places := find(chosen, machine, scope):
@@ -167,7 +167,7 @@ def existing(chosen: Client, machine: Machine, scope: str | None) -> list[Found]
 
 
 def check_servers(drafts: Sequence[Draft], names: Sequence[str], chosen: Client) -> None:
-    """Raise an Error for a server that was named and is not there, or for which nothing can be done."""
+    """Raise an Error for a server that was named and does not exist, or cannot be changed."""
     steps = [step for draft in drafts for step in draft.steps]
     for name in names:
         own = [step for step in steps if step.server == name]
@@ -186,7 +186,7 @@ def _missing(name: str, drafts: Sequence[Draft], chosen: Client) -> str:
 
 
 def print_plan(drafts: Sequence[Draft], margin: str = "") -> None:
-    """Each file with what is to be done with each of its servers."""
+    """Print each file with the planned action for each of its servers."""
     for draft in drafts:
         print(f"{margin}{printable(draft.config.path, 4096)}")
         for note in draft.notes:
@@ -202,7 +202,7 @@ def print_plan(drafts: Sequence[Draft], margin: str = "") -> None:
 
 
 def print_changes(drafts: Sequence[Draft]) -> None:
-    """The changes as a unified diff, without secrets, and without lines around them, which may hold more."""
+    """The changes as a unified diff, without secrets, and without context lines, which may contain more secrets."""
     for draft in drafts:
         path = draft.config.path
         old, new = (withheld(content.decode(), draft.form).split("\n") for content in (draft.config.raw, draft.content))
@@ -216,7 +216,7 @@ def changed_servers(drafts: Sequence[Draft]) -> str:
 
 
 def _agreed(*, asks: bool) -> bool:
-    """Whether the user agrees: without a terminal, that takes `--yes`; raises UsageError."""
+    """Whether the user agrees. Without a terminal this needs `--yes`; otherwise raises UsageError."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("there is no terminal to ask on, so nothing was changed; run it again with --yes")
     if not asks:

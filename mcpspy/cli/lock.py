@@ -1,4 +1,4 @@
-"""`mcpspy lock`: what servers offer, written to a file that is committed and compared with."""
+"""`mcpspy lock`: write what servers offer to a file that is committed and compared with later."""
 
 import argparse
 import os
@@ -55,7 +55,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Lock the servers; returns 1 if the file holds something else and stays as it is."""
+    """Lock the servers. Returns 1 if the file has different content and was not changed."""
     sources = [bool(options.captures), bool(options.url), bool(options.server)]
     if sum(sources) != 1:
         raise UsageError("lock needs captures, or a server: mcpspy lock CAPTURE..., --url URL, or -- COMMAND [ARG...]")
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _known(path: str, *, update: bool) -> Lock:
-    """What the file holds now. A server that somebody has edited there may only be replaced."""
+    """The current content of the file. An entry that was edited by hand can only be replaced."""
     if not os.path.lexists(path):
         return {}
     try:
@@ -117,7 +117,7 @@ def _from_captures(options: argparse.Namespace, known: Lock) -> Lock:
 
 
 def _from_server(options: argparse.Namespace, known: Lock) -> Lock:
-    """Start the server, or reach it, and have it list what it offers."""
+    """Start the server or connect to it, and list what it offers."""
     argv: list[str] = options.server
     name = options.name or (server_name(argv, Redactor().argv(argv)) if argv else "server")
     with tempfile.TemporaryDirectory(prefix="mcpspy-") as folder:
@@ -135,7 +135,7 @@ def _from_server(options: argparse.Namespace, known: Lock) -> Lock:
 
 
 def _name(known: Lock, offered: Offered, capture: str) -> str:
-    """The name of a server in the file: that of its entry, else its own, else that of the capture."""
+    """The name of a server in the file: from its existing entry, else its own name, else the name of the capture."""
     return entry_of(known, offered.name, capture) or offered.name or capture
 
 
@@ -150,7 +150,7 @@ def _connect(options: argparse.Namespace, name: str, path: str) -> "Link | WebLi
 
 
 def _print(name: str, server: LockedServer, changes: Sequence[LockChange] | None) -> None:
-    """A line for the server, and one for each change."""
+    """Print a line for the server, and one for each change."""
     known = [plural(len(server.listings[kind]), NOUNS[kind]) for kind in KINDS if server.listings.get(kind)]
     told = ", ".join(known) or "nothing listed"
     state = "new" if changes is None else f"{plural(len(changes), 'change')}" if changes else "unchanged"

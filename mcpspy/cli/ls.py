@@ -1,4 +1,4 @@
-"""`mcpspy ls`: the captures of a directory, live ones first."""
+"""`mcpspy ls`: list the captures of a directory, live ones first."""
 
 import argparse
 import os
@@ -19,13 +19,13 @@ from mcpspy.errors import CaptureError
 from mcpspy.report.lines import WIDTH
 from mcpspy.text import age_text, fitted, length_text, plural, printable, size_text
 
-_TOOLS = 3  # that are named
-_MARGIN = 13  # columns before the lines of a capture below its first, in a group
-_COUNTED = 16 << 20  # bytes; counting larger captures would take longer than a list should
+_TOOLS = 3  # maximum number of tools listed
+_MARGIN = 13  # indentation of further lines of a capture, in a group
+_COUNTED = 16 << 20  # bytes; counting larger captures would take too long for a list
 
 
 Counted = list[tuple[Listed, Counts | None]]
-"""The captures of a run, each with what is in it unless it is too large."""
+"""The captures of a run, each with its counts, or None if it is too large."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,18 +67,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _heading(counted: Counted) -> str:
-    """What several captures of one client process have above them."""
+    """The heading above several captures of one client process."""
     process = client_process(counted[0][0].header)
     return f"{printable(_client(counted) or 'client', 60)}, process {process}: {plural(len(counted), 'capture')}"
 
 
 def _client(counted: Counted) -> str:
-    """Name and version of the client of a run, as far as it introduced itself."""
+    """Name and version of the client of a run, if it introduced itself."""
     return next((counts.client for _, counts in counted if counts and counts.client), "")
 
 
 def _run_line(counted: Counted) -> str:
-    """A run on one line: when it began, its client and process, and what all its captures have in them."""
+    """A run on one line: start, client, process, and the totals of all its captures."""
     fields = _run_fields(counted)
     began = min(listed.started for listed, _ in counted)
     when = "live" if fields["live"] else age_text(time.time() - began)
@@ -96,7 +96,7 @@ def _run_line(counted: Counted) -> str:
 
 
 def _run_fields(counted: Counted) -> dict[str, Any]:
-    """A run as programs read it; where a capture is too large to be counted, so is the run."""
+    """A run as JSON; if a capture is too large to be counted, the run has no counts."""
     names = dict.fromkeys(listed.header.name for listed, _ in counted)
     known = [counts for _, counts in counted if counts]
     complete = len(known) == len(counted)
@@ -118,13 +118,13 @@ def _run_fields(counted: Counted) -> dict[str, Any]:
 
 
 def _turn_fields(turn: RunTurn) -> dict[str, Any]:
-    """A turn as programs read it."""
+    """A turn as JSON."""
     started, ended = (iso_time(t) for t in (turn.start, turn.end))
     return {"started": started, "ended": ended, "frames": turn.frames, "exchanges": turn.exchanges}
 
 
 def _fields(listed: Listed, counts: Counts | None) -> dict[str, Any]:
-    """A capture as programs read it."""
+    """A capture as JSON."""
     header = listed.header
     return {
         "path": os.fsencode(listed.capture.path).decode("utf-8", "replace"),
@@ -153,7 +153,7 @@ def _line(listed: Listed, counts: Counts | None) -> str:
 
 
 def _about(counts: Counts) -> tuple[str, str]:
-    """What a session was about: who spoke with whom and the tools that were called most; and the last error."""
+    """A summary of a session: the client, the server and the most called tools; and the last error."""
     most = sorted(counts.called.items(), key=lambda called: -called[1])
     tools = ", ".join([*(f"{name} {number:,}" for name, number in most[:_TOOLS]), *["…"] * (len(most) > _TOOLS)])
     error = f"last error {counts.last_error}" if counts.last_error else ""

@@ -36,6 +36,7 @@ def run(options: argparse.Namespace) -> int:
     if sys.stdin is None or sys.stdin.isatty():
         print("mcpspy: serving MCP on stdin; 'mcpspy install CLIENT --agent' adds this to a client", file=sys.stderr)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # the SDK reads stdin in a thread, which an exception cannot end
+        # the SDK reads stdin in a thread, which an exception cannot interrupt
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     serve(folder)
     return 0

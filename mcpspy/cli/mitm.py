@@ -1,4 +1,4 @@
-"""`mcpspy mitm`: stand between clients and HTTPS servers whose URL cannot be changed, and record what is said."""
+"""`mcpspy mitm`: proxy and record HTTPS traffic of servers whose URL cannot be changed."""
 
 import argparse
 import asyncio
@@ -54,7 +54,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Relay until a signal ends it."""
+    """Relay until a signal arrives."""
     mitm = interceptor()
     host, port = listening_place(options.listen, DEFAULT_PORT)
     target = mitm.target(options.mode)
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
         )
     authority = default()
     if authority.exists():
-        authority.pem()  # or clients would be told to trust what cannot be used
+        authority.pem()  # fail now, before clients are told to trust an unusable certificate
     settings = mitm.MitmSettings(host, port, options.mode, hosts, options.all_http, options.ca, options.insecure)
 
     def begin(url: str, clock: Clock) -> Recording:
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
         address = _address(options.mode, host, port)
         try:
             print(address, flush=True)
-        except OSError as error:  # which mitmproxy would keep to itself
+        except OSError as error:  # mitmproxy would not report it
             say(f"cannot write the output, which is {address}: {error.strerror}")
         if not is_loopback(host):
             say(f"listening on {host}: whoever reaches this machine can use it as a proxy")
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def interceptor() -> ModuleType:
-    """The module that runs mitmproxy. Raises UsageError where that is not installed."""
+    """The module that runs mitmproxy. Raises UsageError if it is not installed."""
     try:
         from mcpspy.relay.mitm import master as mitm
     except ModuleNotFoundError as error:
@@ -110,14 +110,14 @@ def interceptor() -> ModuleType:
 
 
 def _address(mode: str, host: str, port: int | None) -> str:
-    """What a client has to be told."""
+    """The setting that a client needs."""
     if port is None:
         return mode
     return f"{'socks5' if mode == 'socks5' else 'http'}://{to_dial(host)}:{port}"
 
 
 def _next(mode: str, host: str, port: int | None) -> str:
-    """What to do with the client."""
+    """The next step for the user, at the client."""
     address = f"{to_dial(host)}:{port}"
     if mode.startswith("reverse"):
         return f"; in the client's URL put http://{address} in place of {mode.partition(':')[2]}"

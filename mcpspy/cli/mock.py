@@ -1,4 +1,4 @@
-"""`mcpspy mock`: be the server that a capture has recorded, on stdin and stdout or over HTTP."""
+"""`mcpspy mock`: serve a capture as a mock server, on stdin and stdout or over HTTP."""
 
 import argparse
 import os
@@ -41,7 +41,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until the client goes, or over HTTP until a signal comes; returns 1 if it said what was not recorded."""
+    """Serve until the client disconnects, or over HTTP until a signal.
+
+    Returns 1 if a request was not recorded, or was wrong.
+    """
     refuse(options)
     gates = compiled(options.gate, "http" if options.listen else "stdio")
     if gates and not options.listen:
@@ -58,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _serve(options: argparse.Namespace, gates: list[dict[str, Any]] | None) -> Sequence[Mock]:
-    """Serve what the captures have, and no more."""
+    """Serve only what the captures contain."""
     scripts = [load(path, say) for path in options.captures]
 
     def make() -> Mock:
@@ -69,13 +72,13 @@ def _serve(options: argparse.Namespace, gates: list[dict[str, Any]] | None) -> S
 
 def _serve_stdio(mock: Mock) -> Mock:
     sink = os.dup(1)
-    os.dup2(2, 1)  # nothing else may get among the messages
+    os.dup2(2, 1)  # nothing else may be written between the messages
     serve(mock, 0, sink, say)
     return mock
 
 
 def _command(options: argparse.Namespace) -> list[str]:
-    """The same mock on stdio, without gates."""
+    """The command line of the same mock on stdio, without gates."""
     strategies = [f"--{strategy.name}" for strategy in options.strategies[1:]]
     return [
         sys.executable,
@@ -90,12 +93,12 @@ def _command(options: argparse.Namespace) -> list[str]:
 
 
 def _as_path(path: str) -> str:
-    """A path that cannot be taken for an option."""
+    """A path that cannot be mistaken for an option."""
     return os.path.join(".", path) if path.startswith("-") else path
 
 
 def _serve_web(make: Callable[[], Mock], where: str, gates: list[dict[str, Any]] | None) -> Sequence[Mock]:
-    from mcpspy.replay.mock.http import serve_web  # aiohttp takes a fifth of a second
+    from mcpspy.replay.mock.http import serve_web  # aiohttp takes 0.2 s to import
 
     if not gates:
         return serve_web(make, where, say)

@@ -1,4 +1,4 @@
-"""`mcpspy otel`: captures as telemetry for a collector of OpenTelemetry."""
+"""`mcpspy otel`: send captures as telemetry to an OpenTelemetry collector."""
 
 import argparse
 import json
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _DEFAULT = "http://localhost:4318"
-_LATENCY = 0.125  # seconds after which a signal is noticed
-_LARGEST = 32768  # characters of an argument or a result
+_LATENCY = 0.125  # seconds until a signal is noticed
+_LARGEST = 32768  # maximum length of an argument or a result, in characters
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +53,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Send until all is sent, or with --follow until a signal comes."""
+    """Send until everything is sent, or with --follow until a signal arrives."""
     _check_environment()
     endpoint = (options.endpoint or next(filter(None, map(os.environ.get, _ENDPOINTS)), _DEFAULT)).rstrip("/")
     report = partial(_report, shown(endpoint))
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check_environment() -> None:
-    """Raises UsageError for variables that would make the command pointless."""
+    """Raises UsageError for variables that would prevent any export."""
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         raise UsageError("nothing is sent, because OTEL_SDK_DISABLED is true")
     if os.environ.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower() not in ("otlp", ""):
@@ -98,10 +98,10 @@ def _check_environment() -> None:
 
 
 def _signals() -> Callable[[float], bool]:
-    """Makes SIGINT and SIGTERM end the command soon, and a second one at once.
+    """Make SIGINT and SIGTERM end the command soon, and a second one at once.
 
-    Returns a function that waits for some seconds, and tells whether a signal has come. A handler must take no lock, as
-    that of an event: the code that it interrupts may hold it.
+    Returns a function that waits for some seconds, and returns whether a signal arrived. A handler must not take a
+    lock, such as that of an event: the interrupted code may hold it.
     """
     came: list[int] = []
 
@@ -142,7 +142,7 @@ def _sender(options: argparse.Namespace, report: Callable[[str], None]) -> "Send
 
 
 def _contents(redact: Callable[[str], str], exchange: "Exchange") -> "dict[str, Value]":
-    """Arguments and results as JSON in a string, strings as they are, without known secrets."""
+    """Arguments and results as JSON text; strings unchanged; known secrets redacted."""
     found: dict[str, Value] = {}
     for name, value in content_attributes(exchange).items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

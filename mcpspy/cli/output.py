@@ -1,4 +1,4 @@
-"""What commands print beside their results, whether results have colours, and how paths are shown."""
+"""What commands print besides their results, whether results are coloured, and how paths are shown."""
 
 import os
 import shutil
@@ -8,22 +8,22 @@ from mcpspy.text import printable
 
 
 def say(sentence: str) -> None:
-    """Print a sentence to stderr on one line, after our name."""
+    """Print one line to stderr, after the name of the program."""
     print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr, flush=True)
 
 
 def has_colours() -> bool:
-    """Whether stdout is a terminal whose user wants colours (https://no-color.org)."""
+    """Whether stdout is a terminal, and the user wants colours (https://no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def line_width(elsewhere: int) -> int:
-    """The columns of the terminal that stdout is; where it is none, as many as `elsewhere`."""
+    """The width of the terminal on stdout in columns; `elsewhere` if stdout is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else elsewhere
 
 
 def path_text(path: str) -> str:
-    """A path as people read it: safe on a terminal, and with `~` for the home directory, which names the user."""
+    """A path for display: safe on a terminal, and with `~` for the home directory, which contains the user name."""
     home = os.path.expanduser("~")
     if path == home or path.startswith(home + os.sep):
         path = "~" + path[len(home) :]

@@ -1,6 +1,6 @@
 """A progress bar on stderr for work that takes a while: only on a terminal, and not in CI.
 
-`rich` is imported when the bar appears, which is only after the work has taken half a second.
+`rich` is imported when the bar appears, which is after half a second of work.
 """
 
 import os
@@ -20,7 +20,7 @@ PATIENCE = 0.5
 
 
 class ProgressBar:
-    """A context that shows how much of `total` is done while it is open; then the bar disappears."""
+    """A context manager that shows the progress towards `total`; at its end the bar disappears."""
 
     def __init__(self, title: str, total: int) -> None:
         self._title = title
@@ -39,7 +39,7 @@ class ProgressBar:
             self._bar.stop()
 
     def advance(self, number: int) -> None:
-        """So much more is done."""
+        """Add `number` to the progress."""
         if not self._wanted:
             return
         self._done += number
@@ -58,7 +58,7 @@ class ProgressBar:
             TaskProgressColumn(),
             TimeRemainingColumn(),
         )
-        # stdout is for results: nothing printed there may be caught by the bar.
+        # stdout is for results: the bar must not redirect it.
         bar = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
         bar.add_task(self._title, total=self._total, completed=self._done)
         bar.start()
@@ -66,7 +66,7 @@ class ProgressBar:
 
 
 def size_of(path: str) -> int:
-    """The bytes of a capture; 0 if it cannot be read, which those who read it will report."""
+    """The size of a capture in bytes; 0 if it cannot be read, which is reported by its reader."""
     try:
         return sum(map(os.path.getsize, Capture(path).paths))
     except (CaptureError, OSError):

@@ -1,4 +1,4 @@
-"""`mcpspy proxy`: stand between HTTP clients and one or several servers, and record what is said."""
+"""`mcpspy proxy`: proxy and record HTTP traffic between clients and one or several servers."""
 
 import argparse
 import asyncio
@@ -76,7 +76,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Relay until a signal ends it."""
+    """Relay until a signal arrives."""
     host, port = listening_place(options.listen, 6278)
     addresses = _addresses(options)
     if options.output and len(addresses) > 1:
@@ -168,7 +168,7 @@ def _addresses(options: argparse.Namespace) -> dict[str, Address]:
 
 
 def _move(chosen: Client, port: int) -> None:
-    """Make the files of a client lead to the port that we listen on, and say what changed."""
+    """Change the files of a client to the port that we listen on, and report the changes."""
     machine, known = Machine.here(), routes.load()
     names = [name for name, _ in _routes_of(chosen, machine)]
     try:
@@ -209,7 +209,7 @@ def _refuse_to_relay_to_ourselves(addresses: dict[str, Address], own: str, port:
 
 
 def _recording(options: argparse.Namespace, name: str, address: Address, limit: int | None) -> Recording:
-    """The recording of a route, begun."""
+    """Start the recording of a route."""
     recording = Recording(say)
     url = f"{address.origin[0]}://{address.authority}{address.target}"
     recording.begin("http", name, url=url, output=options.output, folder=options.folder, limit=limit, control=True)

@@ -25,7 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Delete, or with `--dry-run` say what would be."""
+    """Delete, or with `--dry-run` list what would be deleted."""
     if options.older is None and options.keep is None:
         raise UsageError("prune needs to know what is old: --older 30d, --keep 2GB, or both")
     folder = directory(options.directory, os.environ)
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
             freed += listed.size
             number += 1
     if not options.dry_run:
-        forget_gone()  # what 'mcpspy sql' keeps of them
+        forget_gone()  # tables that 'mcpspy sql' keeps of deleted captures
     left = sum(listed.size for listed in found) - freed
     verb = "would be deleted" if options.dry_run else "deleted"
     print(
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _old(found: list[Listed], older: float | None, keep: float | None) -> list[Listed]:
-    """The captures to delete, oldest first; live ones count for `keep` but are never among them."""
+    """The captures to delete, oldest first. Live captures count for `keep` but are never deleted."""
     candidates = sorted((listed for listed in found if not listed.live), key=lambda listed: listed.started)
     total = sum(listed.size for listed in found)
     old: list[Listed] = []

@@ -1,4 +1,4 @@
-"""`mcpspy mock --record-missing`: what the capture lacks is asked of the real server, and the capture has it then."""
+"""`mcpspy mock --record-missing`: send requests that the capture lacks to the real server, and add its answers."""
 
 import argparse
 import os
@@ -24,14 +24,14 @@ from mcpspy.replay.script.turns import Script
 from mcpspy.text import printable
 from mcpspy.wire.jsonrpc import Result
 
-_ANSWERS = 10.0  # seconds for the answers to a client that has closed its end
-_MOST = 5  # requests that are named,
-_LONGEST = 60  # each with so many characters
+_ANSWERS = 10.0  # seconds for pending answers after the client has closed its end
+_MOST = 5  # requests that are listed,
+_LONGEST = 60  # each with at most so many characters
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
 def refuse(options: argparse.Namespace) -> None:
-    """Raise UsageError if `--record-missing` cannot be done, before anything is begun."""
+    """Raise UsageError if `--record-missing` is not possible, before anything is started."""
     command = "mcpspy mock CAPTURE --record-missing -- COMMAND [ARG...]"
     if not options.record_missing:
         if options.server:
@@ -53,7 +53,7 @@ def refuse(options: argparse.Namespace) -> None:
 
 
 def _refuse_capture(path: str) -> None:
-    """Raise UsageError if nothing can be added to the capture at `path`, or CaptureError if it is none."""
+    """Raise UsageError if the capture at `path` cannot be extended, or CaptureError if it is not a capture."""
     folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise UsageError(f"cannot record into {path}: there is no directory {folder}")
@@ -76,10 +76,10 @@ def _refuse_capture(path: str) -> None:
 
 
 def serve_recording(options: argparse.Namespace) -> Mock:
-    """Serve the client on stdin and stdout until it goes, and add to the capture what it lacked."""
+    """Serve the client on stdin and stdout until it disconnects, and add what was missing to the capture."""
     path = options.captures[0]
     sink = os.dup(1)
-    os.dup2(2, 1)  # nothing else may get among the messages
+    os.dup2(2, 1)  # nothing else may be written between the messages
     recovered = take_in(path, say)
     if recovered:
         say(f"{path} has {_requests(recovered)} more, of a session that was not added when it was over")
@@ -95,7 +95,7 @@ def serve_recording(options: argparse.Namespace) -> Mock:
     server.end()
     while not heard.empty():
         take = heard.get()
-        if take:  # None is a signal: it ends already
+        if take:  # None is a signal: the session already ends
             take()
     say_due(mock, sink)
     _tell_revision(path, scripts, missing.revision)
@@ -105,7 +105,7 @@ def serve_recording(options: argparse.Namespace) -> Mock:
 
 
 def _hear_out(mock: Mock, missing: Missing, heard: Heard, sink: int) -> None:
-    """Give the server time for its answers: the client says no more, but may still read; a signal says that it left."""
+    """Wait for pending answers of the server. The client has closed stdin but may still read; after a signal, stop."""
     due = time.monotonic() + _ANSWERS
     while missing.pending:
         try:
@@ -126,7 +126,7 @@ def _tell(path: str, asked: list[str], added: int) -> None:
 
 
 def _tell_revision(path: str, scripts: list[Script], spoken: str | None) -> None:
-    """Say so if the server speaks a revision that the client does not know of: its handshake was the recorded one."""
+    """Warn if the server uses a revision unknown to the client, because the client got the recorded handshake."""
     answers = [turn.response for script in scripts for turn in script.turns if turn.method == "initialize"]
     told = [member(it.body.result, "protocolVersion") for it in answers if it and isinstance(it.body, Result)]
     if spoken and told and spoken not in told:
@@ -138,9 +138,9 @@ def _requests(count: int) -> str:
 
 
 def _end_by_signals(heard: Heard) -> threading.Event:
-    """Let the signals that end processes end the session in order, so that what was recorded is added.
+    """Let signals that end processes end the session normally, so that new recordings are added.
 
-    Returns what is set by then.
+    Returns an event that is set by then.
     """
     stopped = threading.Event()
 

@@ -1,6 +1,6 @@
-"""`mcpspy wrap --reload`: the options that belong to it, and what has to be there before a server is started.
+"""The options of `mcpspy wrap --reload`, and the checks before a server is started.
 
-Imported on the `wrap` path with that option only.
+Imported on the `wrap` path only with that option.
 """
 
 import os
@@ -14,7 +14,7 @@ _AFTER = ("idle",)
 
 
 def check_reload(paths: list[str], after: str | None, *, gate: bool) -> None:
-    """Raise UsageError unless these paths can be watched, and the other options go with that."""
+    """Raise UsageError if these paths cannot be watched, or if other options conflict."""
     if not paths:
         raise UsageError("--reload-after needs --reload PATH: which files to watch")
     if sys.platform == "win32":

@@ -1,4 +1,4 @@
-"""`mcpspy replay`: say to a server what the client of a capture said, and compare what it answers."""
+"""`mcpspy replay`: replay a capture against a server and report differences."""
 
 import argparse
 import os
@@ -67,7 +67,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Replay and report; returns 1 if something differs."""
+    """Replay and report. Returns 1 if there is a difference."""
     _refuse(options)
     file = settings.place(options.capture)
     chosen = settings.with_options(
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _replay(options: argparse.Namespace, script: Script, path: str, *, read_only: bool) -> Replayed:
-    """One run. Each has a bar of its own, since the thread that draws it may not be there when a server is started."""
+    """One run. Each run has its own progress bar, because its thread must not exist while a server is started."""
     with ProgressBar("replaying", len(script.messages)) as bar:
         connect = partial(_connect, options, script)
         return replay(script, connect, path, read_only=read_only, advance=bar.advance)
@@ -141,7 +141,7 @@ def _report(options: argparse.Namespace, replayed: Replayed, rules: Rules) -> in
 
 
 def _advise(capture: str, compared: Sequence[Compared]) -> None:
-    """Say how to ignore differences that look new in each run (R-15)."""
+    """Print how to ignore differences that look new in each run (R-15)."""
     found = [(it, difference) for it in compared for difference in it.differences if looks_volatile(difference)]
     if not found:
         return
@@ -156,7 +156,7 @@ def _advise(capture: str, compared: Sequence[Compared]) -> None:
 
 
 def _propose(found: list[Ignored], file: str, *, write: bool) -> None:
-    """Show what differed from run to run, and put it into the settings if that is wanted."""
+    """Show what differed between runs, and write it to the settings if requested."""
     patterns = [str(pattern) for pattern in found]
     if not patterns:
         say("the runs were alike: there is nothing to ignore")

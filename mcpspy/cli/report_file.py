@@ -1,4 +1,4 @@
-"""The file that a report goes to."""
+"""Writing a report to a file or to stdout."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from mcpspy.errors import UsageError
 
 
 def refuse_to_overwrite(option: str, output: str, read: Sequence[str]) -> None:
-    """Raises UsageError where the report what is written would take the place of what is read."""
+    """Raises UsageError if the output would overwrite a file that is read."""
     for path in read:
         if os.path.exists(output) and os.path.exists(path) and os.path.samefile(output, path):
             raise UsageError(f"{option} {output} is the file {path} that is read here; give another one")

@@ -1,6 +1,6 @@
-"""What a user decides about a scrub: what is replaced, and whether the result may be written.
+"""The decisions of a user about a scrub: what is replaced, and whether the result may be written.
 
-`scrub` and `share` take the same options, print the same table, and ask the same question.
+`scrub` and `share` have the same options, table and question.
 """
 
 import argparse
@@ -14,11 +14,11 @@ from mcpspy.sharing.scrub import Leftover, Replaced, Scrub, ScrubOptions
 from mcpspy.text import plural, printable
 
 _SHOWN = 30  # rows of each table
-_HEAD = 6  # characters of what looks random that are shown
+_HEAD = 6  # characters shown of a value that looks random
 
 
 def scrub_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what decides about a scrub."""
+    """Declare the options of a scrub."""
     parser.add_argument("--yes", action="store_true", help="write without asking")
     parser.add_argument(
         "--replace",
@@ -40,12 +40,12 @@ def scrub_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def scrub_options(options: argparse.Namespace) -> ScrubOptions:
-    """What those options give. Raises UsageError for what is no regular expression."""
+    """The settings from those options. Raises UsageError for an invalid regular expression."""
     return ScrubOptions(options.only_secrets, tuple(map(_pattern, options.replace)), tuple(options.keep))
 
 
 def refuse_without_terminal(command: str, *, yes: bool) -> None:
-    """Raise UsageError where a command has to ask, and nobody can answer."""
+    """Raise UsageError if a command has to ask the user and there is no terminal."""
     if not yes and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(f"{command} asks before it writes, and this is not a terminal; --yes writes without asking")
 
@@ -80,7 +80,7 @@ def _confirmed(file: str) -> bool:
 
 
 def _table(replaced: Sequence[Replaced], leftovers: Sequence[Leftover]) -> Iterator[str]:
-    """What is replaced and what is left, for the user to look at."""
+    """The tables of replaced and of remaining values, for review."""
     if not replaced:
         yield "found nothing to replace"
     else:

@@ -1,4 +1,4 @@
-"""`mcpspy rules`: what is checked, and one rule explained."""
+"""`mcpspy rules`: list the rules, or explain one."""
 
 import argparse
 
@@ -20,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the table, or the rule that was asked for."""
+    """Print the table, or the requested rule."""
     width = min(line_width(0), _WIDEST)
     if options.rule is None:
         print(overview(width), end="")

@@ -1,4 +1,4 @@
-"""`mcpspy run`: start a client that goes through `mcpspy mitm` and trusts it."""
+"""`mcpspy run`: start a client that connects through `mcpspy mitm` and trusts its certificate authority."""
 
 import argparse
 import os
@@ -42,7 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Become the client; returns an exit status only where that cannot be."""
+    """Become the client. Returns an exit status only if that is impossible."""
     argv = options.server
     if options.without_dashes:
         raise UsageError(f"put '--' before the client's command: mcpspy run -- {shown(options.without_dashes[0])} ...")
@@ -67,24 +67,24 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _environment() -> dict[str, str]:
-    """As this process was started with, our own variables included: the client may start `mcpspy wrap`."""
+    """The environment of this process, including our own variables: the client may start `mcpspy wrap`."""
     own = {name: value for name, value in os.environ.items() if name.startswith("MCPSPY_")}
     return {os.fsdecode(name): os.fsdecode(value) for name, value in environment().items()} | own
 
 
 def _proxy(place: str) -> str:
-    """The URL of the proxy at a place. Raises UsageError where nothing listens."""
+    """The URL of the proxy at a place. Raises UsageError if nothing listens there."""
     host, port = listening_place(place.removeprefix("http://").removesuffix("/"), 6279, "--proxy")
     try:
         socket.create_connection((host, port), 5).close()
-    except (OSError, UnicodeError):  # the latter for what can be no host's name
+    except (OSError, UnicodeError):  # UnicodeError: not a valid host name
         advice = "start 'mcpspy mitm --allow HOST' first, or name where it listens with --proxy"
         raise UsageError(f"nothing listens on {place}: {advice}") from None
     return f"http://{to_dial(host)}:{port}"
 
 
 def _ignores_proxies(command: str) -> str | None:
-    """What to tell the user whose client runs on a Node that takes no notice of proxies."""
+    """A warning for a client that runs on a version of Node that ignores proxies."""
     path = shutil.which(command)
     if path is None:
         return None
@@ -112,16 +112,16 @@ def _is_script_of_node(path: str) -> bool:
 
 
 def heeds_proxies(major: int, minor: int) -> bool:
-    """Whether a Node obeys NODE_USE_ENV_PROXY (its documentation, "Enterprise network configuration")."""
+    """Whether a version of Node obeys NODE_USE_ENV_PROXY (its documentation, "Enterprise network configuration")."""
     return major >= 24 or (major == 22 and minor >= 21)
 
 
 def _become(argv: list[str], environ: dict[str, str]) -> int:
     try:
-        if sys.platform == "win32":  # exec would leave the terminal to two processes
+        if sys.platform == "win32":  # after exec, two processes would share the terminal
             program = shutil.which(argv[0], path=environ.get("PATH")) or argv[0]
             return subprocess.call(command_line(argv, environ, program), env=environ)
-        for name in ("SIGPIPE", "SIGXFSZ"):  # which Python ignores, and exec would pass on
+        for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and exec would pass that on
             signal.signal(getattr(signal, name), signal.SIG_DFL)
         os.execvpe(argv[0], argv, environ)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`mcpspy schema`: the message shapes of each revision and of the known extensions, and what changed between two."""
+"""`mcpspy schema`: the message shapes of revisions and known extensions, and differences between revisions."""
 
 import argparse
 import json
@@ -44,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what is asked for."""
+    """Print what was requested."""
     if options.what == "list":
         for revision in Revision:
             here = f"{plural(len(definitions(revision)), 'definition')}, {plural(len(methods(revision)), 'method')}"
@@ -71,7 +71,7 @@ def _show(revision: Revision, name: str | None) -> None:
 
 
 def _extent(extension: Extension) -> str:
-    """The first revision that has an extension, and how much there is of it in the newest one."""
+    """The first revision that has an extension, and its size in the newest revision."""
     having = [revision for revision in Revision if _own(extension, revision)]
     first, newest = having[0], having[-1]
     added = [owner for owner, _ in extension_methods(newest).values() if owner is extension]
@@ -79,18 +79,18 @@ def _extent(extension: Extension) -> str:
 
 
 def _own(extension: Extension, revision: Revision) -> list[str]:
-    """The names of an extension's definitions, as far as a revision has them."""
+    """The names of an extension's definitions that exist in a revision."""
     return [name for name in all_definitions(revision) if name in extension.definitions]
 
 
 def _extension(name: str, revision: Revision) -> Extension | None:
-    """The extension with an id, or with the last part of one, that a revision has."""
+    """The extension of a revision with an id, or with the last part of one."""
     named = (it for it in EXTENSIONS.values() if it.prefix and name in (it.id, it.id.rpartition("/")[2]))
     return next((it for it in named if _own(it, revision)), None)
 
 
 def _schema_of(extension: Extension, revision: Revision) -> Schema:
-    """The JSON Schema of an extension, with those of the protocol's definitions that it refers to."""
+    """The JSON Schema of an extension, including the protocol definitions that it refers to."""
     every = all_definitions(revision)
     found: dict[str, Schema] = {}
     wanted = _own(extension, revision)
@@ -125,7 +125,7 @@ def _definition(revision: Revision, name: str) -> str:
 
 
 def changes(old: Revision, new: Revision) -> Iterator[str]:
-    """What came, went and changed from one revision to another, in lines."""
+    """What was added, removed and changed from one revision to another, in lines."""
     before, after = definitions(old), definitions(new)
     came, went = sorted(after.keys() - before.keys()), sorted(before.keys() - after.keys())
     yield from (f"+ {name}{_state(after[name])}" for name in came)
@@ -142,13 +142,13 @@ def changes(old: Revision, new: Revision) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """The definitions of two revisions; the path of a part of one is empty for the whole."""
+    """The definitions of two revisions; the path of a part is empty for the whole definition."""
 
     before: Definitions
     after: Definitions
 
     def lines(self, path: str, was: Schema, now: Schema) -> Iterator[str]:
-        """What changed in a definition, or in a part of one that both have."""
+        """The changes in a definition, or in a part that exists in both revisions."""
         was, now = (
             self._spelled_out(path, was, now, self.before, self.after),
             self._spelled_out(path, now, was, self.after, self.before),
@@ -174,9 +174,11 @@ class _Comparison:
 
     @staticmethod
     def _spelled_out(path: str, schema: Schema, other: Schema, here: Definitions, there: Definitions) -> Schema:
-        """What a name stands for, where that tells more: it is new, and what it names is params, small, or no news.
+        """Resolve a reference if that shows more.
 
-        Until 2025-06-18 params stood in the definitions of their requests.
+        It has to be new; and the target is params, not an object, or the same as the schema in the other revision.
+
+        Until 2025-06-18 params were part of the definitions of their requests.
         """
         name = schema.get("$ref", "").removeprefix("#/$defs/")
         if not name or name in there:

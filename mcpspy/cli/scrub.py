@@ -1,4 +1,4 @@
-"""`mcpspy scrub`: a capture without secrets and personal data, and whether captures hold any."""
+"""`mcpspy scrub`: remove secrets and personal data from a capture, or check captures for them."""
 
 import argparse
 import os
@@ -22,7 +22,7 @@ from mcpspy.sharing.scrub.findings import FORMATS, ScrubChecked, check, without_
 from mcpspy.text import printable
 
 SMALL = 1 << 20
-"""Bytes that one process has checked before others have started."""
+"""Bytes of captures that one process checks faster than others can start."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Scrub one capture, or check several; returns 1 where `--check` finds something or a waiver is stale."""
+    """Scrub one capture, or check several. Returns 1 if `--check` finds something or a waiver is stale."""
     wanted = scrub_options(options)
     if options.check:
         if options.file or options.force or options.yes:

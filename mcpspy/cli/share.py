@@ -1,4 +1,4 @@
-"""`mcpspy share`: a capture as one HTML page that opens offline, without secrets and personal data."""
+"""`mcpspy share`: write a capture as one HTML page that works offline, without secrets and personal data."""
 
 import argparse
 import os
@@ -33,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the page; returns 1 where the user does not want it."""
+    """Write the page. Returns 1 if the user declines."""
     path = existing_path(options.capture)
     if options.raw and (options.replace or options.keep or options.only_secrets):
         raise UsageError("--raw replaces nothing: no --replace, --keep or --only-secrets with it")

@@ -1,4 +1,4 @@
-"""`mcpspy show`: a capture as a timeline, for people or as JSON."""
+"""`mcpspy show`: print a capture as a timeline, for people or as JSON."""
 
 import argparse
 import sys
@@ -59,7 +59,8 @@ def run(options: argparse.Namespace) -> int:
     found: Iterable[Streamed]
     if wanted and not options.follow:
         timeline = Timeline()
-        found = final_rows(capture.records, timeline, live=live)  # how an exchange ended is known of its request too
+        # the outcome of an exchange is shown at its request too
+        found = final_rows(capture.records, timeline, live=live)
     else:
         timeline = Timeline(rules=True)
         found = judged(capture.follow() if options.follow else capture.records(), timeline)
@@ -82,16 +83,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 class _Choice:
-    """What is printed: all, or what a filter wants."""
+    """What is printed: everything, or what matches a filter."""
 
     def __init__(self, wanted: Filter | None) -> None:
         self._wanted = wanted
-        self._printed: set[tuple[int, int]] = set()  # the addresses of rows, where there is a filter
+        self._printed: set[tuple[int, int]] = set()  # the addresses of printed rows, if there is a filter
 
     def wants(self, found: Streamed) -> bool:
-        """Whether to print a row; or a later finding about one: if that was printed, or such findings are wanted.
+        """Whether to print a row or a later finding. A finding is printed if its row was printed, or if it matches.
 
-        What became of a frame that was held is printed if its row was.
+        The outcome of a held frame is printed if its row was printed.
         """
         if self._wanted is None:
             return True
@@ -131,7 +132,7 @@ def _print_json(capture: Capture, choose: Callable[[Streamed], bool], marks: Gat
 
 
 def title(capture: Capture, *, live: bool) -> str:
-    """What stands above the timeline."""
+    """The text above the timeline."""
     header = capture.header
     state = " · live" if live else ""
     command = " ".join(header.argv) or header.url or ""
@@ -145,7 +146,7 @@ def title(capture: Capture, *, live: bool) -> str:
 
 
 def _noted(found: Iterable[Streamed], declarations: Declarations) -> Iterator[Streamed]:
-    """What was found, while the extensions that rows declare are noted."""
+    """Pass items through, and note the extensions that rows declare."""
     for row in found:
         if isinstance(row, Row) and row.extensions:
             declarations.add(row.n, row.sender, row.extensions)
@@ -160,7 +161,7 @@ def _print_lines(
     colour: bool,
     flush: bool,
 ) -> None:
-    """Print the rows and what is found of them, or what `choose` wants of it."""
+    """Print the rows and their findings, or those that `choose` selects."""
     width, out = line_width(WIDTH), sys.stdout
 
     def put(text: str, code: str | None) -> None:
@@ -181,4 +182,4 @@ def _print_lines(
         for finding in row.findings:
             put(finding_line(finding), words.SEVERITIES[finding.severity])
         if row.exchange and row.kind in ("result", "error") and row.http is None:
-            row.exchange.untie()  # what carried it over HTTP, others may yet be judged by
+            row.exchange.untie()  # not over HTTP: other checks may still need its connection

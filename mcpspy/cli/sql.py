@@ -1,4 +1,4 @@
-"""`mcpspy sql`: captures as tables for SQL."""
+"""`mcpspy sql`: query captures as SQL tables."""
 
 import argparse
 import csv
@@ -24,8 +24,8 @@ from mcpspy.text import plural, printable
 if TYPE_CHECKING:
     from mcpspy.query.database import CaptureDatabase, Values
 
-_MEASURED = 1000  # rows that tell how wide the columns of a table are
-_WIDEST = 60  # columns of a cell
+_MEASURED = 1000  # rows that determine the widths of the columns
+_WIDEST = 60  # maximum width of a cell, in characters
 _NULL = ""
 
 
@@ -52,7 +52,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Make the tables that are not there yet, and answer the query."""
+    """Make missing tables, and run the query."""
     if options.format == "parquet" and options.output is None:
         raise UsageError("--format parquet needs a file: -o FILE")
     if options.output is not None and os.path.lexists(options.output) and not options.force:
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _table(database: "CaptureDatabase", query: str, file: BinaryIO) -> None:
-    """Columns of text: the first rows tell how wide they are, and what is longer is cut."""
+    """Text columns: the first rows determine their widths, and longer values are cut."""
     names, rows = database.texts(query)
     first = [_printed(row) for row in islice(rows, _MEASURED)]
     heading = [printable(name, _WIDEST) for name in names]
@@ -101,7 +101,7 @@ def _json(database: "CaptureDatabase", query: str, file: BinaryIO) -> None:
 
 
 def _csv(database: "CaptureDatabase", query: str, file: BinaryIO) -> None:
-    """RFC 4180, with the same guard against formulas as `export --format csv`."""
+    """RFC 4180, with the same protection against spreadsheet formulas as `export --format csv`."""
     names, rows = database.texts(query)
     table = csv.writer(_Encoded(file), lineterminator="\r\n")
     table.writerow(map(plain, names))
@@ -109,7 +109,7 @@ def _csv(database: "CaptureDatabase", query: str, file: BinaryIO) -> None:
 
 
 class _Encoded:
-    """What `csv` writes to."""
+    """The file object for `csv`, which encodes the text."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

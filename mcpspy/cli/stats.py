@@ -1,4 +1,4 @@
-"""`mcpspy stats`: what servers, their tools and their clients did."""
+"""`mcpspy stats`: statistics of servers, their tools and their clients."""
 
 import argparse
 import json
@@ -19,10 +19,10 @@ from mcpspy.query.stats import ClientUse, ServerUse, Stats
 from mcpspy.text import duration_text, plural, printable, size_text
 
 _PARTS = (0.5, 0.95)
-_NAME, _BAR = 30, 6  # columns of the screen
-_NEVER = 20  # tools without a call that are named
+_NAME, _BAR = 30, 6  # widths in characters
+_NEVER = 20  # tools without calls that are listed
 _BARS = ""  # the heading of the bars
-_SHARED = 50  # groups of tools that share a name or a definition that are printed
+_SHARED = 50  # groups of tools with the same name or definition that are printed
 _TOKENS = f"""\
 context, result, largest: tokens that the definition, a result on average and the largest result take of a
 model's context. Estimated: one for {TOKEN} bytes, of a definition for name, description and inputSchema"""
@@ -30,9 +30,9 @@ _COLUMNS = {
     "calls": 7, _BARS: _BAR + 1, "errors": 7, "found": 6, "p50": 9, "p95": 9, "max": 9, "definition": 11,
     "arguments": 10, "results": 9, "context": 8, "result": 7, "largest": 8,
 }  # fmt: skip
-"""How wide each column is."""
+"""The width of each column."""
 _LESS = ("definition", "arguments", "results", "max", _BARS, "largest", "found")
-"""What a narrow terminal goes without, in this order."""
+"""The columns that are left out on a narrow terminal, in this order."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     """Read the captures, and print the counts."""
     stats = Stats()
     paths = {os.path.realpath(path): path for path in readable_paths(options.captures or [directory(None, os.environ)])}
-    captures = list(map(Capture, paths.values()))  # one that is named twice is counted once
+    captures = list(map(Capture, paths.values()))  # a capture that is named twice counts once
     with ProgressBar("counting", sum(size_of(capture.path) for capture in captures)) as bar:
         for capture in captures:
             stats.add(capture, bar.advance)
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _columns() -> dict[str, int]:
-    """The columns that fit, each with its width; a file or another program gets all, without the bars."""
+    """The columns that fit, each with its width; for a file or another program all of them, but without bars."""
     columns = dict(_COLUMNS)
     if not sys.stdout.isatty():
         del columns[_BARS]
@@ -105,7 +105,7 @@ def _server_lines(server: ServerUse, columns: Mapping[str, int]) -> Iterator[str
 
 
 def _more_lines(server: ServerUse) -> Iterator[str]:
-    """Who was waited for, what the definitions cost, and the tools that were not called."""
+    """Times of both sides, the cost of the definitions, and the tools without calls."""
     waited = waited_text(server.times)
     if waited:
         yield f"  waited for: {waited}"
@@ -130,7 +130,7 @@ def _duplicate_lines(shared: list[Duplicate]) -> Iterator[str]:
 
 
 def _cells(tool: ToolUse, most: int) -> dict[str, str]:
-    """What stands in each column, where the tool with the most calls has that many."""
+    """The content of each column; `most` is the highest number of calls of a tool."""
     latencies = [duration_text(latency) for latency in tool.latencies.quantiles(*_PARTS, 1)] or ["-"] * 3
     return {
         "calls": f"{tool.calls:,}",
@@ -166,7 +166,7 @@ def _client_lines(client: ClientUse) -> Iterator[str]:
 
 
 def _times(latencies: Latencies) -> dict[str, float | None]:
-    """Seconds; null where nothing was answered."""
+    """Seconds; null if there was no response."""
     found: dict[str, float | None] = dict.fromkeys(("p50", "p95", "max"))
     found.update((name, it / 1e9) for name, it in zip(found, latencies.quantiles(*_PARTS, 1), strict=False))
     return found

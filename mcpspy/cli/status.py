@@ -1,4 +1,4 @@
-"""`mcpspy status`: the servers of all MCP clients, whether they are wrapped, and what they recorded."""
+"""`mcpspy status`: list the servers of all MCP clients, whether they are wrapped, and what they recorded."""
 
 import argparse
 import os
@@ -58,7 +58,7 @@ def _of(server: Server, recorded: Sequence[Listed]) -> list[Listed]:
 
 
 def _wrote(server: Server, header: Header) -> bool:
-    """Whether a capture is of a server: its name, and its command line or its route, are those in the header."""
+    """Whether a capture is of a server: name, and command line or route, are the same as in the header."""
     if server.url or server.route:
         return header.transport == "http" and header.name == server.route
     if header.name != server.label or len(header.argv) != len(server.words):
@@ -69,13 +69,13 @@ def _wrote(server: Server, header: Header) -> bool:
 
 
 def _resolves(server: Server) -> bool | None:
-    """Whether the server's own command is found here; None where that cannot be told."""
+    """Whether the server's own command is found here; None if that is unknown."""
     if not server.words:
         return None
     command = server.words[0]
     if os.path.dirname(command):
         command = os.path.join(server.cwd or "", command)
-        if not os.path.isabs(command):  # in a directory, or by a `~`, that only the client knows
+        if not os.path.isabs(command):  # relative to a directory, or to a `~`, that only the client knows
             return None
     return None if has_variable(command, server.found.client) else resolves(command)
 

@@ -1,4 +1,4 @@
-"""Captures as tables, made where they are not there yet: what `sql` and `export --format parquet` begin with."""
+"""Captures as tables, created if they do not exist yet: the first step of `sql` and `export --format parquet`."""
 
 import os
 import sys
@@ -22,9 +22,9 @@ _PASSES = 2  # over a capture
 
 
 def built(named: Sequence[str]) -> list[CapturedTables]:
-    """The tables of the captures that were named, made where they were not there or not as the capture is now.
+    """The tables of the named captures; missing and outdated ones are made.
 
-    Raises UsageError where the extra is not installed, CaptureError where a capture cannot be read.
+    Raises UsageError if the extra is not installed, CaptureError if a capture cannot be read.
     """
     build = _imported().build
     found: dict[str, CapturedTables] = {}
@@ -56,5 +56,5 @@ def _imported() -> "ModuleType":
 
 
 def _matching(name: str) -> list[str]:
-    """The files that a pattern in quotation marks matches; what is no pattern, or matches nothing, as it is."""
+    """The files that match a quoted pattern; any other name, and one without matches, is returned unchanged."""
     return [name] if os.path.lexists(name) else sorted(glob(name)) or [name]

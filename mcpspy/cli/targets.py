@@ -1,4 +1,4 @@
-"""What a command line names: captures, directories of them, and which rows of them are meant."""
+"""The targets of a command line: captures, directories of captures, and filters for their rows."""
 
 import os
 import sys
@@ -17,12 +17,15 @@ Skipped = tuple[type[CaptureError], ...]
 
 
 def readable_paths(named: Sequence[str]) -> Iterator[str]:
-    """The same for counts over many captures: in a directory, those that a later mcpspy has written are skipped too."""
+    """As `capture_paths`, for counts over many captures: in directories, captures of a later mcpspy are skipped too."""
     return capture_paths(named, (NotACapture, NewerFormat))
 
 
 def capture_paths(named: Sequence[str], skipped: Skipped = (NotACapture,)) -> Iterator[str]:
-    """The captures that were named; of a directory those in it, by name. What fails there so is skipped, and named."""
+    """The named captures, and those in named directories, by name.
+
+    Failures of the kinds `skipped` are skipped and listed.
+    """
     for name in named:
         if not os.path.isdir(name):
             yield existing_path(name)
@@ -38,7 +41,7 @@ def capture_paths(named: Sequence[str], skipped: Skipped = (NotACapture,)) -> It
 
 
 def _captures(paths: Sequence[str], skipped: Skipped) -> list[str]:
-    """The captures among some files, each by its first file. Raises CaptureError where one cannot be read."""
+    """The captures among some files, each by its first file. Raises CaptureError if one cannot be read."""
     found, continued = [], set()
     for path in paths:
         try:
@@ -53,7 +56,10 @@ def _captures(paths: Sequence[str], skipped: Skipped) -> list[str]:
 
 
 def newest_capture() -> str:
-    """The capture of the capture directory that started last; stderr names it, and files after it that are none."""
+    """The capture in the capture directory that started last.
+
+    Its name, and newer files that are not captures, go to stderr.
+    """
     folder = directory(None, os.environ)
     refused: Refused = {}
     found = newest(folder, refused)
@@ -74,7 +80,7 @@ def _modified(path: str) -> float:
 
 
 def existing_path(path: str) -> str:
-    """The path, if something is there. Raises CaptureError with the nearest name in its directory."""
+    """The path, if it exists. Raises CaptureError, with the nearest name in its directory."""
     if os.path.lexists(path):
         return path
     folder, name = os.path.split(path)
@@ -87,12 +93,12 @@ def existing_path(path: str) -> str:
 
 
 def is_file_of(path: str, capture: Capture) -> bool:
-    """Whether a path is a file of a capture, which no result may replace."""
+    """Whether a path is a file of a capture, which output must not overwrite."""
     return os.path.exists(path) and any(os.path.samefile(path, part) for part in capture.paths)
 
 
 def parsed_filter(text: str, started: str) -> Filter:
-    """The filter that the command line gives; what cannot be understood is pointed at."""
+    """Parse the filter of the command line; the error shows the position of a mistake."""
     try:
         return parse(text, started)
     except FilterError as error:

@@ -1,4 +1,4 @@
-"""`mcpspy tui`: watch captures in the terminal or in a browser, live ones growing."""
+"""`mcpspy tui`: view captures in the terminal or in a browser, including live ones."""
 
 import argparse
 import os
@@ -36,15 +36,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show the given captures and directories, or the newest capture and those behind it."""
+    """Show the given captures and directories, or the newest capture with the list behind it."""
     folder = directory(None, os.environ)
     for target in options.targets:
-        if target == folder:  # it may not be there yet
+        if target == folder:  # it may not exist yet
             continue
         if not os.path.exists(target):
             raise CaptureError(f"{target} does not exist; 'mcpspy ls' lists the captures there are")
         if not os.path.isdir(target):
-            Capture(target)  # says what is wrong with it
+            Capture(target)  # raises if it is not a capture
     targets = options.targets or [folder]
     if options.web is None:
         return run_app(targets, None if options.targets else newest_capture())
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _web() -> ModuleType:
-    """The module that imports textual-serve. Raises UsageError where that is not installed."""
+    """The module that imports textual-serve. Raises UsageError if it is not installed."""
     try:
         from mcpspy.tui.web import page
     except ModuleNotFoundError as error:

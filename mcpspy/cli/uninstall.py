@@ -1,4 +1,4 @@
-"""`mcpspy uninstall`: take mcpspy away from the servers of an MCP client."""
+"""`mcpspy uninstall`: remove mcpspy from the servers of an MCP client."""
 
 import argparse
 
@@ -22,7 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Undo what `install` did, byte for byte where nobody else has changed the file since."""
+    """Undo what `install` did, byte for byte if the file has not been changed by others since."""
     chosen, machine = client(options.client), Machine.here()
     places = existing(chosen, machine, options.scope)
     if options.agent:

@@ -1,4 +1,4 @@
-"""`mcpspy verify`: prove that neither a client nor a server can see what stands between them."""
+"""`mcpspy verify`: prove that mcpspy changes nothing that a client or a server can observe."""
 
 import argparse
 import json
@@ -70,7 +70,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run, compare, print; 1 if something differs."""
+    """Run, compare and print. Returns 1 if there is a difference."""
     if sys.platform == "win32":
         raise UsageError("verify needs the signals and descriptors of POSIX: it does not run on Windows")
     if bool(options.server) == bool(options.url):
@@ -166,17 +166,18 @@ def _seconds(text: str) -> float:
 
 @contextmanager
 def _signals_heeded() -> Iterator[None]:
-    """Let signals that end us end the servers too.
+    """Let signals that end this process end the servers too.
 
-    A signal that we were started to ignore, as SIGINT is in the background of a script, a server would ignore as well,
-    and there would be nothing to compare: what has a function here is the default in a new process.
+    A signal that was ignored when this process started, such as SIGINT in the background of a script, would be ignored
+    by a server as well, and there would be nothing to compare. A signal with a handler here gets its default action in
+    a new process.
     """
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     numbers = [getattr(signal, name) for name in _ENDING]
-    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # by nohup
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # started by nohup
         numbers.remove(signal.SIGHUP)
     before = {number: signal.signal(number, interrupt) for number in numbers}
     try:

@@ -1,7 +1,7 @@
-"""`mcpspy --version --verbose`: what a bug report needs to know of the installation.
+"""`mcpspy --version --verbose`: the facts about the installation for a bug report.
 
-Names of variables and versions only: no value of a variable but those that describe the terminal, and `~` for the home
-directory. Nothing is imported to learn its version, so a broken dependency cannot keep the report from being printed.
+It prints names of variables and versions only; values only of variables that describe the terminal, and `~` for the
+home directory. No package is imported to find its version, so a broken dependency cannot prevent the report.
 """
 
 import os
@@ -20,15 +20,15 @@ from mcpspy.text import printable
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)[^;]*(?:;\s*(?P<marker>.*))?")
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([\w.-]+)['"]""")
 _AROUND = ("NO_COLOR", "TMUX", "STY", "SSH_CONNECTION", "WT_SESSION")
-"""Variables that matter by being set; their values may name hosts."""
+"""Only whether they are set matters; their values may contain host names."""
 _INDENT = "  "
 
 
 def report() -> str:
-    """All of it, as aligned lines of plain text."""
+    """The whole report, as aligned lines of plain text."""
     try:
         required = metadata.requires("mcpspy") or []
-    except metadata.PackageNotFoundError:  # run from its source
+    except metadata.PackageNotFoundError:  # run from a source tree
         required = []
     dependencies, extras = parse(required)
     rows = {
@@ -47,9 +47,9 @@ def report() -> str:
 
 
 def parse(required: Sequence[str]) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """The dependencies, each with its marker or "", and the packages of each extra, of a `Requires-Dist` list.
+    """Parse a `Requires-Dist` list: the dependencies, each with its marker or "", and the packages of each extra.
 
-    The extra `dev` is left out: it is for people who change mcpspy.
+    The extra `dev` is left out: it is for people who develop mcpspy.
     """
     dependencies: dict[str, str] = {}
     extras: dict[str, list[str]] = {}
@@ -60,7 +60,7 @@ def parse(required: Sequence[str]) -> tuple[dict[str, str], dict[str, list[str]]
         name, marker = found["name"], found["marker"] or ""
         if named := _EXTRA.search(marker):
             packages = extras.setdefault(named[1], [])
-            if name not in packages:  # it may stand there once for each Python
+            if name not in packages:  # it may be listed once per Python version
                 packages.append(name)
         else:
             dependencies[name] = marker
@@ -69,7 +69,7 @@ def parse(required: Sequence[str]) -> tuple[dict[str, str], dict[str, list[str]]
 
 
 def of_dependency(name: str, marker: str) -> str:
-    """The installed version of a package, or that it is missing and when it is needed."""
+    """The installed version of a package; if it is missing, when it is needed."""
     return _version(name) or (f"not installed; needed if {marker}" if marker else "not installed")
 
 
@@ -89,7 +89,7 @@ def _version(package: str) -> str:
 
 
 def _captures() -> str:
-    """The capture directory, where it is named, and whether there is one."""
+    """The capture directory, the variable that sets it, and whether it exists."""
     folder = directory(None, os.environ)
     origin = ", from MCPSPY_CAPTURE_DIR" if os.environ.get("MCPSPY_CAPTURE_DIR") else ""
     state = "" if os.path.isdir(folder) else ", does not exist yet"
@@ -101,7 +101,7 @@ def _terminal() -> str:
 
 
 def _terminal_facts(environ: Mapping[str, str]) -> Iterator[str]:
-    """What decides how the TUI is drawn: the kind and size of the terminal, its encoding, and what it runs in."""
+    """What affects the TUI: the kind and size of the terminal, its encoding, and programs such as tmux around it."""
     if not sys.stdout.isatty():
         yield "none (stdout is not a terminal)"
     else:

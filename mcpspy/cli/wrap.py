@@ -1,6 +1,6 @@
-"""`mcpspy wrap`: parse its few options by hand, for `argparse` costs 8 ms, and become the relay.
+"""`mcpspy wrap`: parse its few options by hand, because `argparse` costs 8 ms, and become the relay.
 
-Imported on the `wrap` path: nothing heavy here.
+Imported on the `wrap` path: no heavy imports.
 """
 
 import _signal  # type: ignore[import-not-found]  # `signal` imports `enum`: 7 ms
@@ -64,7 +64,7 @@ _FLAGS = ("--check", "--no-control")
 def wrap(arguments: list[str]) -> int:
     """Run the command; `arguments` are the words after `wrap`."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
-        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # Ctrl-C in these first milliseconds: no traceback
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # no traceback for Ctrl-C in these first milliseconds
     options: dict[str, str | None] = dict.fromkeys(_OPTIONS.values())
     flags = set()
     watched: list[str] = []
@@ -107,12 +107,12 @@ def wrap(arguments: list[str]) -> int:
     environ = environment()
     try:
         server = spawn(argv, environ)
-    except SpawnError as error:  # not even a process could be had: perhaps no descriptor to import anything with
+    except SpawnError as error:  # no process could be started: there may not even be a descriptor left for imports
         os.write(2, f"mcpspy: {error}\n".encode())
         return error.status
-    from mcpspy.relay.stdio.relay import run  # while the server boots
+    from mcpspy.relay.stdio.relay import run  # while the server starts
 
-    # Nothing is left to clean up afterwards, and the pumps may still be blocked in a read: no finalisation.
+    # Nothing needs cleaning up afterwards, and the pumps may still block in a read: no finalisation.
     name, output, folder = options["name"], options["output"], options["folder"]
     status = run(
         server,
@@ -133,7 +133,7 @@ def wrap(arguments: list[str]) -> int:
 def _reload(
     argv: list[str], paths: list[str], options: "dict[str, str | None]", limit: int | None, *, check: bool
 ) -> int:
-    """Be the relay that replaces the server when files change."""
+    """Run the relay that replaces the server when files change."""
     from mcpspy.cli.reloading import check_reload
 
     check_reload(paths, options["after"], gate=options["gate"] is not None)
