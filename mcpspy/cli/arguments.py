@@ -28,8 +28,8 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise UsageError instead of printing the usage."""
         sentence = self._plain(message)
-        words = [shown(word) if "@" in word else word for word in sentence.split(" ")]  # the message may quote the arguments
-        said = " ".join(words)
+        # the message may quote the arguments
+        said = " ".join(shown(word) if "@" in word else word for word in sentence.split(" "))
         raise UsageError(f"{said}{'' if said.endswith('?') else ';'} see '{self.prog} --help'")
 
     def _plain(self, message: str) -> str:

@@ -137,7 +137,7 @@ def test_an_imported_session_says_so(tmp_path):
 def test_a_directory_that_is_not_ours_alone_is_refused_in_one_line(relay, session, tmp_path):
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     os.symlink(tmp_path / "elsewhere", relay.folder.path)
-    with pytest.raises(CaptureError, match="no directory") as error:
+    with pytest.raises(CaptureError, match="not a directory") as error:
         session.control.add("from:client", {"from": "client"})
     assert "\n" not in str(error.value)
     os.unlink(relay.folder.path)

@@ -41,10 +41,15 @@ def test_an_address_is_an_authority_and_a_target(url, authority, target):
     assert (address.authority, address.target) == (authority, target)
 
 
-@pytest.mark.parametrize("url", ["", "h:80", "ftp://h/", "/mcp", "http://", "http://h:99999/", "http://u:p@h/"])
+@pytest.mark.parametrize("url", ["", "h:80", "ftp://h/", "/mcp", "http://", "http://h:99999/"])
 def test_what_is_no_url_of_a_server_is_a_mistake(url):
     with pytest.raises(UsageError, match="is not a URL, such as"):
         Address(url)
+
+
+def test_a_url_with_a_password_is_refused_without_repeating_it():
+    with pytest.raises(UsageError, match="^'http://«withheld»@h/' has a password: let the client send it$"):
+        Address("http://u:p@h/")
 
 
 def test_fields_of_the_hop_stay_behind_with_those_that_connection_names():

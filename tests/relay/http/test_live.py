@@ -125,7 +125,7 @@ async def test_a_response_of_json_is_held_and_edited(tmp_path):
             viewer.release(1, "edited", edited.decode())
             await client.head()
             assert await client.until(b"0\r\n\r\n") == chunk(edited) + b"0\r\n\r\n"
-    assert there.stderr.count(b"frame 1 is no request") == 1
+    assert there.stderr.count(b"frame 1 is not a request") == 1
 
 
 @scripted
@@ -282,7 +282,7 @@ async def test_a_directory_that_may_not_be_used_is_told_once(tmp_path):
         for _ in range(3):
             await passes(there)
             await looked()
-    assert there.stderr.count(b"is no directory; no gate is taken from there") == 1
+    assert there.stderr.count(b"is not a directory; no gate is taken from there") == 1
     assert folder in directories(tmp_path)
 
 

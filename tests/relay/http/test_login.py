@@ -68,7 +68,7 @@ def test_without_help_the_client_refuses_and_the_user_learns_why(tmp_path):
     assert "--rewrite-oauth" in told
     assert "mcpspy mitm" in told
     (finding,) = (it for it in check(str(capture)).findings if it.rule == "http/oauth-origin")
-    assert "a login will fail" in finding.message
+    assert "login will fail" in finding.message
 
 
 def test_with_the_metadata_rewritten_the_client_logs_in(tmp_path):

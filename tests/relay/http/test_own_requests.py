@@ -146,7 +146,7 @@ async def test_what_cannot_be_sent_is_told(tmp_path):
             client, server, _ = await there.both(ASK)
             await server.send(LAST)
             await client.until(b"{}")
-    assert b"a viewer's frame is no request whose id begins with mcpspy-" in there.stderr
+    assert b"a viewer's frame is not a request whose id begins with mcpspy-" in there.stderr
     assert b"no client of the session 'unknown'" in there.stderr
 
 

@@ -342,7 +342,7 @@ def test_a_link_in_place_of_the_live_directory_is_refused_and_said_once(session,
         live.ask(CALL)
         assert live.line() == CALL
         time.sleep(0.11)
-    said = f"mcpspy: {live.viewer.path} is no directory; no gate is taken from there\n".encode()
+    said = f"mcpspy: {live.viewer.path} is not a directory; no gate is taken from there\n".encode()
     assert live.finish() == (b"", said, 0)
     assert os.path.islink(live.viewer.path)
 
