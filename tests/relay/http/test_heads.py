@@ -48,7 +48,7 @@ def test_what_is_no_url_of_a_server_is_a_mistake(url):
 
 
 def test_a_url_with_a_password_is_refused_without_repeating_it():
-    with pytest.raises(UsageError, match="^'http://«withheld»@h/' has a password: let the client send it$"):
+    with pytest.raises(UsageError, match=r"^'http://«withheld»@h/' has a password: let the client send it$"):
         Address("http://u:p@h/")
 
 
