@@ -32,6 +32,7 @@ for line in sys.stdin:
     else:
         name = request["params"]["name"]
         if name == "hang":
+            print("hangs", file=sys.stderr, flush=True)
             continue
         if name == "die":
             os._exit(3)
@@ -135,6 +136,7 @@ def test_a_signal_ends_the_session_and_what_was_recorded_is_added(path, number):
         ask(process, INITIALIZE, READY, call(6, "b"))
         process.stdin.write(call(7, "hang") + "\n")
         process.stdin.flush()
+        assert [process.stderr.readline() for _ in range(2)] == ["ready\n", "hangs\n"]
         process.send_signal(number)
         assert process.wait() == 1
         assert f"mcpspy: {path} lacked tools/call b" in process.stderr.read()
