@@ -378,16 +378,14 @@ class OpenCapture:
         self.times.add(event)
         self.revised.extend(self.columns.add(event))
         if _part(event) == 0:
-            # its time is before that of records earlier in the file
-            self.moved.extend([n] * self.index.put(n, self._placed))
+            self.moved.extend([n] * self.index.put(n, self._placed))  # its time may be before that of earlier records
             self._placed += 1
         if isinstance(event, Message):
             self.gates.learn(event)
             self.announced.add(event)
             self.refusals.note(event)
             if event.exchange and event.exchange.response is event and not event.http:
-                # otherwise the garbage collector would have to find the cycle, and stall the screen
-                event.exchange.untie()
+                event.exchange.untie()  # else the garbage collector has to find the cycle, and stalls the screen
         elif isinstance(event, HttpUnit):
             self.refusals.note(event)
             self._previews.note(event)
