@@ -56,7 +56,7 @@ class Launched:
             raise spawn_error(argv[0], error.errno or 0, path) from error
         self.pid = self._process.pid
         _own.add(self.pid)
-        self._to_send: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._to_send: queue.SimpleQueue[bytes | int | None] = queue.SimpleQueue()  # lines, signals, the end
         self._threads = [
             threading.Thread(target=work, daemon=True) for work in (self._write, self._read, self._read_aside)
         ]
@@ -85,8 +85,8 @@ class Launched:
         self._to_send.put(None)
 
     def signal(self, number: int) -> None:
-        """Send a signal to the process alone."""
-        self._process.send_signal(number)
+        """Send a signal to the process alone, after what is still to be sent."""
+        self._to_send.put(number)
 
     def ended(self, seconds: float) -> int | None:
         """Its exit status, negative for a signal, once its streams are read; None if it runs on after so long."""
@@ -115,15 +115,18 @@ class Launched:
         stream = self._process.stdin
         assert stream
         with stream:
-            while (line := self._to_send.get()) is not None:
-                rest = memoryview(line)
+            while (line_or_signal := self._to_send.get()) is not None:
+                if isinstance(line_or_signal, int):
+                    self._process.send_signal(line_or_signal)
+                    continue
+                rest = memoryview(line_or_signal)
                 try:
                     while rest:
                         written = stream.write(rest) or 0
                         self.sent += rest[:written]
                         rest = rest[written:]
                 except (OSError, ValueError):
-                    return
+                    continue  # it no longer reads, but can still be sent a signal
 
     def _read(self) -> None:
         rest, room = bytearray(), ROOM

@@ -34,6 +34,24 @@ def test_what_is_sent_arrives_before_the_end_of_stdin():
     assert len(process.sent) == 300_001
 
 
+def test_a_signal_is_sent_after_what_is_still_to_be_sent():
+    """A client that interrupts a server has finished its last message."""
+    with program("import sys; print(flush=True); sys.stdin.buffer.read(300_001); sys.stdin.read()") as process:
+        assert process.receive(20) == b""
+        process.send(b"x" * 300_000)
+        process.signal(signal.SIGTERM)
+        assert process.ended(20) == -signal.SIGTERM
+    assert len(process.sent) == 300_001
+
+
+def test_a_server_that_does_not_read_can_be_sent_a_signal():
+    with program("import os, time; os.close(0); print(flush=True); time.sleep(60)") as process:
+        assert process.receive(20) == b""
+        process.send(b"x" * 300_000)
+        process.signal(signal.SIGTERM)
+        assert process.ended(20) == -signal.SIGTERM
+
+
 def test_nothing_is_waited_for_without_end():
     with program("import time; time.sleep(60)") as process:
         with pytest.raises(TimeoutError):
