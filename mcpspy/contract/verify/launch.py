@@ -126,7 +126,7 @@ class Launched:
                         self.sent += rest[:written]
                         rest = rest[written:]
                 except (OSError, ValueError):
-                    continue  # it no longer reads, but can still be sent a signal
+                    pass  # it no longer reads, but can still be sent a signal
 
     def _read(self) -> None:
         rest, room = bytearray(), ROOM
