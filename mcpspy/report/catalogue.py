@@ -8,41 +8,41 @@ from mcpspy.rules import RULES, Rule
 from mcpspy.spec.revisions import Revision
 
 NOTATION = """\
-= 2025-06-18                          a client and a server with every capability have shaken hands
-> 2 tools/list {"cursor":"a"}         the client's request 2
+= 2025-06-18                          client and server are initialized, with every capability
+> 2 tools/list {"cursor":"a"}         the client sends request 2
 < 2 = {"tools":[]}                    its result
 < 2 ! {"code":-32603,"message":"no"}  its error
-< notifications/message {…}           a notification of the server's
-! text                                a line on the server's stderr
-< | text                              a line as it is, with \\xNN and \\r for bytes
-< |… text                             the same, ended before its newline
-< |x9000 text                         filled up with spaces to so many bytes
-< |nest90                             an array in an array, so many times
-< |deep-schema 2                      the result 2 of tools/list, with a schema of 70 levels
-< |tools129 2                         the same, with so many tools
-< |description2049 2                  the same, with a tool whose description has so many characters
-@5 > 3 ping                           a message five seconds after the beginning
+< notifications/message {…}           the server sends a notification
+! text                                the server writes a line to stderr
+< | text                              a raw line; \\xNN and \\r stand for bytes
+< |… text                             the same, but the stream ends before the newline
+< |x9000 text                         padded with spaces to that many bytes
+< |nest90                             nested arrays, that many levels deep
+< |deep-schema 2                      the result of tools/list request 2, with a schema of 70 levels
+< |tools129 2                         the same, with that many tools
+< |description2049 2                  the same, with a tool description of that many characters
+@5 > 3 ping                           a message that is sent five seconds after the start
 . stdin closed                        the client closes stdin; . stdout closed: the server closes stdout
 . signal 15                           the client sends a signal
-. exit 1                              the server's process ends with a code; . killed 9: by a signal
-. unstarted text                      the server could not be started, and why
--- locked                             what comes before is in the lock, what follows is compared with it
+. exit 1                              the server's process exits with a code; . killed 9: ends by a signal
+. unstarted text                      the server could not be started; the text is the reason
+-- locked                             everything above is in the lock file, everything below is compared with it
 
-= 2025-06-18 http                     the handshake over Streamable HTTP, in a session
->> 2 tools/list                       a POST of the client's request 2, with the headers that belong to it
->> [accept: text/html] 2 tools/list   the same with another header; [accept:] without it
+= 2025-06-18 http                     the same over Streamable HTTP, in a session
+>> 2 tools/list                       the client sends request 2 in a POST with the required headers
+>> [accept: text/html] 2 tools/list   the same with another header value; [accept:] leaves the header out
 >> GET [last-event-id: 7]             a request without a body
 << 200 2 = {"tools":[]}               the answer to the last request: status, headers if any, body
 << 202                                an answer without a body
 << 200 events                         an answer that is a stream of events
 <- [id: 7] 2 = {"tools":[]}           an event of the last stream
-<x text                               the content coding of the last body could not be undone, and why
-<. closed                             the server ends the last stream; <. broken: it breaks off
-<. left                               the client leaves the last request before it is answered, else the last stream
+<x text                               the last body could not be decompressed; the text is the reason
+<. closed                             the server ends the last stream; <. broken: the connection breaks
+<. left                               the client closes the last request before its answer, or the last stream
 
-`{META …}` stands for params with the `_meta` that every request of 2026-07-28 has; `{META logLevel info …}` asks for
-log messages as well, `{META can roots …}` declares that capability of the client, and `{META with ID …}` an
-extension.
+`{META …}` stands for params with the `_meta` that every request of 2026-07-28 must have. `{META logLevel info …}` also
+requests log messages, `{META can roots …}` declares this capability of the client, and `{META with ID …}` declares
+this extension.
 """
 """How to read the examples."""
 
