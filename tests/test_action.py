@@ -12,12 +12,12 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.cli.test_replay import SESSION
+from tests.limits import LIMIT
 from tests.replay import scripts
 from tests.transcript import capture
 
 ROOT = Path(__file__).parent.parent
 ACTION = YAML(typ="safe").load((ROOT / "action.yml").read_text(encoding="utf-8"))
-LIMIT = 60  # seconds
 GH = """\
 #!{python}
 import json, os, sys

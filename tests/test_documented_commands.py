@@ -25,6 +25,7 @@ from mcpspy.cli.commands import COMMANDS
 from mcpspy.cli.complete import read_table
 from mcpspy.replay.client import drive, stdio
 from tests.cli.test_replay import SESSION
+from tests.limits import LIMIT
 from tests.replay.scripts import SERVER
 from tests.test_documentation import prose
 from tests.transcript import capture
@@ -34,7 +35,6 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^( *)```(?:(sh|bash)|console)\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
 COMMAND = re.compile(r"""(?:^|[\s(]|venv/bin/)mcpspy(?![^\s)"])(.*)""")
 END = re.compile(r"""\s+(?:#|\||&&|\|\|)\s|\)"$""")
-LIMIT = 60  # seconds
 
 NOT_RUN = {
     "opens the terminal application: tests/tui": ("",),

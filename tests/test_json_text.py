@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.json_text import only_value, scanner, value_at
+from tests.limits import LIMIT
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -47,7 +48,9 @@ def test_it_needs_no_other_module_and_refuses_all_the_same(text):
         "print(*set(sys.modules) - before)\n"
         f"try: only_value({text!r}, scanner())\nexcept ValueError: print('refused')"
     )
-    run = subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True, timeout=30)
+    run = subprocess.run(
+        [sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True, timeout=LIMIT
+    )
     modules, verdict = run.stdout.splitlines()
     assert set(modules.split()) == {"_json", "mcpspy", "mcpspy.json_text"}
     assert verdict == "refused"

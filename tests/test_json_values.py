@@ -17,6 +17,7 @@ from mcpspy.json_values import (
     text_of,
     walk,
 )
+from tests.limits import LIMIT
 
 EXAMPLE = {"foo": ["bar", "baz"], "": 0, "a/b": 1, "c%d": 2, "e^f": 3, "g|h": 4, "i\\j": 5, 'k"l': 6, " ": 7, "m~n": 8}
 """The document of RFC 6901, section 5."""
@@ -121,7 +122,9 @@ def test_a_number_of_any_length_is_quoted_by_its_digits():
 def test_the_module_is_light():
     """S-13: the gate imports it before the first byte."""
     program = "import sys; before = set(sys.modules); import mcpspy.json_values; print(*set(sys.modules) - before)"
-    run = subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True, timeout=30)
+    run = subprocess.run(
+        [sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True, timeout=LIMIT
+    )
     assert set(run.stdout.split()) == {"mcpspy", "mcpspy.json_values"}
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import mcpspy
 from tests.each import each
+from tests.limits import LIMIT
 
 ROOT = os.path.dirname(mcpspy.__file__)
 
@@ -467,7 +468,7 @@ def names(home, program):
         check=True,
         stdin=subprocess.DEVNULL,
         env={"HOME": home, "PATH": os.defpath},
-        timeout=30,
+        timeout=LIMIT,
     )
     return [line.rpartition("|")[2].strip() for line in run.stderr.splitlines() if line.startswith("import time:")]
 
@@ -503,7 +504,9 @@ def test_other_commands_are_imported_only_when_they_are_called(tmp_path):
         "from mcpspy.cli import main\nmain()\nprint(*sys.modules)"
     )
     command = [sys.executable, "-c", script]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, env={"HOME": str(tmp_path)}, timeout=30)
+    run = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={"HOME": str(tmp_path)}, timeout=LIMIT
+    )
     found = set(run.stdout.splitlines()[-1].split())
     assert "mcpspy.cli.ls" in found
     assert not {"mcpspy.cli.prune", "mcpspy.cli.show", "mcpspy.relay.stdio.relay", "asyncio"} & found

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
+from tests.limits import LIMIT
+
 PAGE = (Path(__file__).parents[1] / "docs" / "tutorial.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"(?:[Ss]ave this as `([^`]+)`[^`]*)?^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-LIMIT = 60  # seconds
 VARYING = (
     (r"\S*/\.mcpspy/captures/\S+?\.jsonl", "CAPTURE"),
     (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME"),

@@ -10,6 +10,7 @@ import pytest
 from mcpspy.capture.live import LiveFolder, LiveViewer, live_directory, refusal
 from mcpspy.errors import CaptureError
 from tests import limits
+from tests.limits import LIMIT
 
 GATES = [{"name": "a", "when": {}, "action": {"drop": True}}]
 
@@ -94,13 +95,13 @@ def test_the_gates_of_a_viewer_that_died_are_in_force_no_longer(capture, folder)
         process.stdout.readline()
         assert folder.read()[0] == GATES
         process.kill()
-        process.wait(timeout=10)
+        process.wait(timeout=LIMIT)
         assert folder.changed()
         assert folder.read()[0] == []
         assert os.listdir(folder.path) == []
     finally:
         process.kill()
-        process.communicate(timeout=10)
+        process.communicate(timeout=LIMIT)
 
 
 def test_the_relay_removes_it_at_its_end(folder, viewer):

@@ -15,11 +15,11 @@ from mcpspy.report.findings import FORMATS, FindingsFormat
 from mcpspy.rules import FORMER, RULES
 from tests import limits
 from tests.capture.test_parts import written
+from tests.limits import LIMIT
 from tests.report.captures import FAULTY, faulty, fine
 from tests.transcript import begin, capture, finish, record
 
 ROOT = Path(__file__).parent.parent.parent
-LIMIT = 60  # seconds
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import pytest
 
 from mcpspy import __version__, cli
 from mcpspy.cli.commands import COMMANDS
+from tests.limits import LIMIT
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_every_command_declares_what_it_takes(mcpspy, name):
 
 def test_the_help_of_all_commands_imports_none_of_them():
     script = "from mcpspy.cli.commands import run; import sys; run(['--help']); print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT)
     loaded = set(done.stdout.splitlines()[-1].split())
     assert not {f"mcpspy.cli.{command.module or command.name}" for command in COMMANDS.values()} & loaded
     assert not {"argparse", "difflib", "mcpspy.rules", "textual", "rich"} & loaded
@@ -135,6 +136,6 @@ def test_a_bug_of_ours_is_not_hidden(mcpspy, monkeypatch):
 def test_the_exit_status_is_that_of_the_process(arguments, status):
     root = os.path.dirname(os.path.dirname(os.path.dirname(cli.__file__)))
     command = [sys.executable, "-m", "mcpspy", *arguments]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root, timeout=30)
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root, timeout=LIMIT)
     assert run.returncode == status
     assert (run.stderr.count("\n"), "Traceback" in run.stderr) == (int(status != 0), False)

@@ -26,6 +26,7 @@ from mcpspy.cli.complete import (
 )
 from mcpspy.rules import RULES
 from tests import limits
+from tests.limits import LIMIT
 
 BREAKS = " \t\n\"'@><=;|&(:"  # COMP_WORDBREAKS of bash
 HOSTILE = (
@@ -154,7 +155,9 @@ def test_a_tab_imports_nothing_heavy():
     script = "import sys; sys.argv = ['mcpspy', '__complete', 'fish', 'mcpspy', 'show', '']\n"
     script += "from mcpspy.cli import main; main(); print(*sys.modules)"
     script = f"import sys; sys.path[:0] = {sys.path!r}\n{script}"
-    run = subprocess.run([sys.executable, "-IS", "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    run = subprocess.run(
+        [sys.executable, "-IS", "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT
+    )
     loaded = set(run.stdout.rpartition("\0")[2].split())
     assert "mcpspy.cli.complete" in loaded
     assert not {"re", "json", "typing", "argparse", "orjson", "mcpspy.rules", "mcpspy.cli.commands"} & loaded

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests.importers.files import PING, brought, dumps, entry, fixture, flow, har
+from tests.limits import LIMIT
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_an_imported_capture_is_a_mock_server(home, mcpspy, weather):
         {"jsonrpc": "2.0", "id": 11, "method": "tools/list"},
     ]
     lines = "".join(json.dumps(message) + "\n" for message in asked)
-    run = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=30, check=False)
+    run = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=LIMIT, check=False)
     answers = {answer["id"]: answer for answer in map(json.loads, run.stdout.splitlines())}
     assert answers[11]["result"]["tools"][0]["name"] == "forecast"
 
@@ -119,6 +120,6 @@ def test_a_large_file_takes_little_memory(tmp_path):
 def test_it_imports_no_mitmproxy(tmp_path):
     """I-01."""
     script = "import sys; import mcpspy.importers.forms; print('mitmproxy' in sys.modules)"
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True)
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=LIMIT, check=True)
     assert run.stdout == "False\n"
     assert brought(tmp_path, fixture("weather.mitm"))[1]

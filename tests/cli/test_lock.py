@@ -12,6 +12,7 @@ from mcpspy.replay.client import stdio
 from tests import contract
 from tests.cli.test_replay import SESSION
 from tests.contract.sessions import hello
+from tests.limits import LIMIT
 from tests.peers import prepare
 from tests.peers.serving import run, serving
 from tests.replay.scripts import SERVER
@@ -204,7 +205,7 @@ def test_a_listing_that_is_too_long_to_be_decoded_does_not_pass(mcpspy):
     for first in (0, 1):  # with a handshake, and without
         lines = "".join(json.dumps({"jsonrpc": "2.0", **it}) + "\n" for it in requests[first:])
         wrap = [sys.executable, "-m", "mcpspy", "wrap", "-o", f"{first}.jsonl", "--", *server, "large"]
-        subprocess.run(wrap, input=lines.encode(), check=True, capture_output=True, timeout=30)
+        subprocess.run(wrap, input=lines.encode(), check=True, capture_output=True, timeout=LIMIT)
         code, out, _ = mcpspy("check", f"{first}.jsonl", "--lock", "mcp.lock.json")
         assert code == 1
         assert "error  lock/not-listed" in out

@@ -8,6 +8,7 @@ import pytest
 
 from mcpspy import cli
 from mcpspy.text import size_text
+from tests.limits import LIMIT
 from tests.transcript import WALL, begin, capture, finish, record
 
 SESSION = """
@@ -276,6 +277,6 @@ def test_a_file_name_that_is_no_unicode_is_listed(tmp_path, options):
     os.rename(tmp_path / "a.jsonl", os.path.join(os.fsencode(tmp_path), b"\xff.jsonl"))
     root = os.path.dirname(os.path.dirname(os.path.dirname(cli.__file__)))
     command = [sys.executable, "-m", "mcpspy", "ls", str(tmp_path), *options]
-    run = subprocess.run(command, capture_output=True, check=False, cwd=root, timeout=30)
+    run = subprocess.run(command, capture_output=True, check=False, cwd=root, timeout=LIMIT)
     assert (run.returncode, run.stderr) == (0, b"")
     assert b"weather" in run.stdout

@@ -12,12 +12,12 @@ import time
 import pytest
 
 from tests import limits
+from tests.limits import LIMIT
 from tests.peers import prepare, warm
 from tests.relay.interception import certificate, intercepting, needs_mitmproxy
 
 __all__ = ["certificate"]  # a fixture
 
-LIMIT = 30
 SECONDS = 2.5  # until it listens
 
 

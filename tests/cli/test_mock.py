@@ -5,10 +5,10 @@ import pytest
 
 from mcpspy import cli
 from tests.cli.test_replay import SESSION
+from tests.limits import LIMIT
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result
 from tests.transcript import capture
 
-LIMIT = 30  # seconds
 SAMPLE = '{"jsonrpc":"2.0","id":0,"method":"sampling/createMessage","params":{}}'
 GREEN = '{"jsonrpc":"2.0","id":0,"result":{"content":"green"}}'
 

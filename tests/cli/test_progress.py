@@ -6,6 +6,7 @@ import pytest
 
 from mcpspy.cli import progress
 from mcpspy.cli.progress import ProgressBar
+from tests.limits import LIMIT
 
 
 class Terminal(io.StringIO):
@@ -75,5 +76,5 @@ def test_without_a_terminal_nothing_is_imported_and_nothing_written():
         "with progress.ProgressBar('checking', 10) as bar: bar.advance(5)\n"
         "print('rich' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT)
     assert (done.stdout, done.stderr) == ("False\n", "")

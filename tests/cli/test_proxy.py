@@ -11,9 +11,8 @@ import pytest
 
 from mcpspy.cli import main
 from tests import limits, ports
+from tests.limits import LIMIT
 from tests.peers.serving import run
-
-LIMIT = 20
 
 
 def proxy(*arguments, cwd=".", env=None):

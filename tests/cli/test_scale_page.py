@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_replay import SESSION
+from tests.limits import LIMIT
 from tests.replay import scripts
 from tests.telemetry.collector import Collector
 
 PAGE = (Path(__file__).parents[2] / "docs" / "scale.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"(?ms)^```sh\n(.*?)^```", PAGE)
 ASKED = "".join(line.partition("> ")[2] + "\n" for line in SESSION.splitlines() if "> {" in line)
-LIMIT = 60  # seconds
 
 
 @pytest.mark.field

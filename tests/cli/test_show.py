@@ -16,6 +16,7 @@ from mcpspy.errors import CaptureError
 from mcpspy.report.lines import line
 from mcpspy.timeline import final_rows, rows, to_json
 from tests import limits
+from tests.limits import LIMIT
 from tests.rules.gate_sessions import Stdio, request, result, save
 from tests.transcript import abandon, begin, capture, finish, record, records
 
@@ -466,7 +467,7 @@ def process(*arguments, **options):
 def test_an_output_of_any_encoding_is_written(tmp_path, encoding):
     path = capture(tmp_path / "a", '> {"id":1,"method":"ping","params":"é"}\n! é🌍')
     with process(path, env=os.environ | {"PYTHONIOENCODING": encoding}) as shown:
-        out, err = shown.communicate(timeout=30)
+        out, err = shown.communicate(timeout=LIMIT)
     assert (shown.returncode, err) == (0, b"")
     assert b"ping" in out
 
@@ -479,7 +480,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path, options):
         shown.stdout.readline()
         shown.stdout.close()
         err = shown.stderr.read()
-        status = shown.wait(timeout=30)
+        status = shown.wait(timeout=LIMIT)
     assert (status, err) == (141, b"")
 
 

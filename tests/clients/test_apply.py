@@ -11,6 +11,7 @@ from mcpspy.clients import apply
 from mcpspy.clients.apply import check_writable, forget, load, recall, remember, replace, write_private
 from mcpspy.errors import ConfigError
 from tests import limits
+from tests.limits import LIMIT
 
 TEXT = b'\xef\xbb\xbf{"a": 1}\r\n'
 
@@ -143,7 +144,7 @@ def test_a_kill_at_any_point_loses_nothing(path, home, victim):
             "remember(config, config.raw, b'new'); replace(config, b'new')\n"
         )
         environ = {"HOME": str(home), "PATH": os.defpath}
-        run = subprocess.run([sys.executable, "-c", script], check=False, env=environ, timeout=30)
+        run = subprocess.run([sys.executable, "-c", script], check=False, env=environ, timeout=LIMIT)
         config = load(str(path))
         if run.returncode == 0:
             assert (survived, config.raw) == (3, b"new")

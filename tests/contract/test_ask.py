@@ -12,12 +12,12 @@ from mcpspy.errors import CaptureError
 from mcpspy.replay.client import stdio
 from mcpspy.replay.client.http import WebLink
 from mcpspy.replay.client.stdio import Link
+from tests.limits import LIMIT
 from tests.peers import prepare
 from tests.peers.serving import serving
 
 SERVER = [sys.executable, str(Path(__file__).parent / "asked.py")]
 SOON = 0.7  # seconds for what never comes
-LIMIT = 30.0
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 from mcpspy.demo.server import WeatherServer
 from tests import limits
 from tests.demo.official import validate
+from tests.limits import LIMIT
 
 STRAY = "Fetching forecast for Oslo…".encode()
 WITH_MODEL = {"protocolVersion": "2025-11-25", "capabilities": {"sampling": {}}, "clientInfo": {}}
@@ -243,7 +244,7 @@ def test_what_it_says_is_as_the_official_schema_says(session, method, params, mo
 def serve(stdin):
     """What the server's process answers to `stdin`, closed after it: stdout, stderr, exit status."""
     command = [sys.executable, "-m", "mcpspy.demo.server"]
-    run = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=30)
+    run = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=LIMIT)
     return run.stdout, run.stderr, run.returncode
 
 
@@ -279,7 +280,7 @@ def test_it_ends_quietly_when_nobody_reads_its_answers():
 def test_it_imports_nothing_but_the_standard_library_and_little_of_that():
     """It stands in front of a person who is waiting."""
     program = "import sys, mcpspy.demo.client; print(*sys.modules)"
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=LIMIT)
     found = set(run.stdout.split())
     assert not {"asyncio", "orjson", "textual", "mcp", "jsonschema", "jsonschema_rs"} & found
     ours = {name for name in found if name.startswith("mcpspy")}

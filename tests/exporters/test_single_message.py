@@ -19,13 +19,13 @@ from mcpspy.capture.records import Frame, Header, Open
 from mcpspy.errors import UsageError
 from mcpspy.exporters import single_message
 from mcpspy.timeline import rows
+from tests.limits import LIMIT
 from tests.peers import prepare
 from tests.peers.serving import serving
 from tests.test_text import unsafe
 from tests.transcript import OPENS
 
 STDIO = Header("9f2c", "2026-11-20T19:15:00.123456Z", "mcpspy 0.1.0", "stdio", "weather", ("uv", "run", "server.py"))
-LIMIT = 30
 CALL = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "add", "arguments": {"a": 2, "b": 3}}}
 HEADERS = [
     ["host", "127.0.0.1:1"],

@@ -9,10 +9,10 @@ import time
 import pytest
 
 from tests import limits, ports
+from tests.limits import LIMIT
 from tests.peers import prepare, warm
 
 PATHS = {"http": "/mcp", "json": "/mcp", "sse": "/sse", "ws": "/ws"}
-LIMIT = 30  # seconds until a process that ends, or a server that starts, is given up
 
 
 def each(cases, usual):

@@ -12,9 +12,9 @@ import pytest
 from mcpspy.errors import CaptureError, McpspyError
 from mcpspy.process.workers import cores, mapped
 from tests import limits
+from tests.limits import LIMIT
 
 ITEMS = [str(number) for number in range(20)]
-LIMIT = 30  # seconds
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 

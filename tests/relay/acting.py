@@ -17,8 +17,6 @@ SYNC = b'{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"sync"}}
 RESULT = b'{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"sunny"}],"n":1.10}}'
 SYNCED = b'{"jsonrpc":"2.0","id":8,"result":{}}'
 PROGRESS = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":1}}'
-LIMIT = 20
-"""Seconds that a call may take."""
 STDIO_SERVER = """
 import json, sys
 got = open(sys.argv[1], "ab", buffering=0)

@@ -13,8 +13,8 @@ from pathlib import Path
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
 from tests import limits
+from tests.limits import LIMIT
 
-LIMIT = 30  # seconds that anything here may take before the test fails
 PYTHON = (sys.executable, "-I", "-S", "-c")  # a server in Python that starts quickly
 
 

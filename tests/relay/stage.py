@@ -15,9 +15,9 @@ from pathlib import Path
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, End, Frame, Open
+from tests.limits import LIMIT
 from tests.peers import warm
 
-LIMIT = 20  # seconds that a test here may take
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 GATED = str(Path(__file__).with_name("gated_proxy.py"))  # as a file: `tests` takes half a second to import

@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
+from tests.limits import LIMIT
 from tests.peers import prepare
 from tests.peers.serving import each, run, running, serving
 from tests.replay.webs import served
 from tests.timelines import CAPTURES
 
-LIMIT = 60  # seconds
 SESSIONS = {  # the capture, its server, its client with the client's options: those of scripts/record-golden
     "features-node-2024-11-05": ("node", "python1 --scenario features --revision 2024-11-05"),
     "features-python2-2025-03-26": ("python2", "node --scenario features --revision 2025-03-26"),

@@ -11,11 +11,11 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.cli.test_replay import SESSION
+from tests.limits import LIMIT
 from tests.replay import scripts
 from tests.transcript import capture
 
 RECIPE = Path(__file__).parent.parent.parent / "docs" / "recipes" / "ci.md"
-LIMIT = 60  # seconds
 SESSION_OF_TODAY = f"""
 import subprocess, sys
 lines = {[line.partition("> ")[2] for line in SESSION.splitlines() if "> {" in line]!r}

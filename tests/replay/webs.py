@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from tests import limits
-
-LIMIT = 30  # seconds that anything here may take
+from tests.limits import LIMIT
 
 
 class Served:

@@ -6,11 +6,11 @@ import subprocess
 import pytest
 
 from mcpspy.rules import RULES
+from tests.limits import LIMIT
 from tests.peers import prepare
 from tests.rules.compat.test_limits import EMPTY, compat, listing
 from tests.rules.examples import messages
 
-LIMIT = 60  # seconds
 REFERENCE = {"properties": {"x": {"$ref": "#/$defs/none"}}}
 TOOLS = [
     {"inputSchema": EMPTY},

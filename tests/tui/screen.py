@@ -23,9 +23,9 @@ from mcpspy.tui.message.pane import Pane
 from mcpspy.tui.message.pretty import Piece
 from mcpspy.tui.session.views.timeline import TimelineRows
 from mcpspy.tui.session_rows import SessionRows
+from tests.limits import LIMIT
 
 STYLES = os.path.join(os.path.dirname(tui.__file__), "app.tcss")
-LIMIT = 60
 """Seconds that anything here may take before the test fails."""
 _ROUNDS = 100  # of messages that are answered with messages
 _CALM = 2  # rounds without any: a message may have others sent when its receiver is idle

@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 
+from tests.limits import LIMIT
 from tests.relay.harness import until
 
 SHELL = "sh"
@@ -21,7 +22,7 @@ class Terminal:
 
     def _run(self, *arguments, check=True):
         command = [*self._tmux, *arguments]
-        done = subprocess.run(command, capture_output=True, check=check, env=self._environ, timeout=20)
+        done = subprocess.run(command, capture_output=True, check=check, env=self._environ, timeout=LIMIT)
         return done.stdout.decode()
 
     def type(self, *keys):

@@ -7,6 +7,7 @@ import pytest
 
 from mcpspy.contract.verify.tap import Tap
 from tests.contract.verify.web import serving
+from tests.limits import LIMIT
 
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
 PONG = b'{"jsonrpc": "2.0", "id": 1, "result": {}}'
@@ -19,7 +20,7 @@ def tap():
 
 
 def connection(tap):
-    return http.client.HTTPConnection(urlsplit(tap.url).hostname, urlsplit(tap.url).port, timeout=30)
+    return http.client.HTTPConnection(urlsplit(tap.url).hostname, urlsplit(tap.url).port, timeout=LIMIT)
 
 
 @pytest.mark.parametrize("chunked", [False, True])

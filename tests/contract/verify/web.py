@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
+from tests.limits import LIMIT
+
 RESULTS = {
     "initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}},
     "tools/list": {"tools": [{"name": "look", "inputSchema": {}, "annotations": {"readOnlyHint": True}}]},
@@ -70,7 +72,7 @@ def _proxy(url, fault):
         def do_POST(self):
             body = self.body()
             heads = {name: value for name, value in self.headers.items() if name.lower() != "host"}
-            connection = http.client.HTTPConnection(there.hostname, there.port, timeout=30)
+            connection = http.client.HTTPConnection(there.hostname, there.port, timeout=LIMIT)
             connection.request(self.command, self.path, body or None, heads)
             response = connection.getresponse()
             text = response.read()

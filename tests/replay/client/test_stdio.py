@@ -11,9 +11,8 @@ from mcpspy.errors import CaptureError, SpawnError
 from mcpspy.replay import streams
 from mcpspy.replay.client import stdio
 from mcpspy.replay.client.stdio import Ended, Link, signals_restored
+from tests.limits import LIMIT
 from tests.relay.harness import python, running, to_us, until
-
-LIMIT = 30  # seconds
 
 
 def start(tmp_path, source):

@@ -14,13 +14,12 @@ from mcpspy.tui.model import merged as module
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.selection import Selection
 from tests import NIGHTLY
+from tests.limits import LIMIT
 from tests.memory import objects_in
 from tests.test_text import unsafe
 from tests.timelines import CAPTURES
 from tests.transcript import WALL, finish, record
 from tests.tui.screen import message, on_screen, opened, play, resize, strips, timeline, until
-
-LIMIT = 20  # seconds
 
 
 def begin(path, seconds):

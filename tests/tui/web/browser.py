@@ -13,8 +13,8 @@ from contextlib import closing, suppress
 import pytest
 
 from tests import limits
+from tests.limits import LIMIT
 
-LIMIT = 30  # seconds
 BLANK = 20_000  # bytes that the picture of a page with nothing on it does not reach
 
 needs_chromium = pytest.mark.skipif(

@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
+from tests.limits import LIMIT
 from tests.transcript import capture
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs pipes that a thread can wait for")
-LIMIT = 30  # seconds
 
 
 def test_it_ends_with_its_input(tmp_path):
