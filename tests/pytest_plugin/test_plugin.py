@@ -29,7 +29,7 @@ def call(number, city):
 def ask(command, *cities):
     lines = [call(number, city) for number, city in enumerate(cities)]
     said = "".join(json.dumps(line) + "\\n" for line in lines)
-    done = subprocess.run(command, input=said, capture_output=True, text=True, timeout=LIMIT)
+    done = subprocess.run(command, input=said, capture_output=True, text=True, timeout=120)
     return [json.loads(line)["result"]["content"][0]["text"] for line in done.stdout.splitlines() if "result" in line]
 """
 
@@ -113,7 +113,7 @@ from urllib.parse import urlsplit
 
 def post(url, message):
     there = urlsplit(url)
-    connection = http.client.HTTPConnection(there.hostname, there.port, timeout=LIMIT)
+    connection = http.client.HTTPConnection(there.hostname, there.port, timeout=120)
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     connection.request("POST", there.path, json.dumps(message), headers)
     text = connection.getresponse().read().decode()
@@ -207,7 +207,7 @@ def test_server(mcp_replay):
 
 def test_client(mcp_mock):
     client = ["python3", "{field}/client.py", "--", *mcp_mock({capture!r})]
-    assert subprocess.run(client, timeout=LIMIT).returncode == 0
+    assert subprocess.run(client, timeout=120).returncode == 0
 """
     code, out = suite(body.replace("python3", sys.executable), ci=True)
     assert code == 0, out
@@ -223,7 +223,7 @@ def test_server(mcp_replay):
 def test_client(mcp_mock_url):
     url = mcp_mock_url({path!r})
     client = [url if word == "URL" else word for word in {client!r}]
-    assert subprocess.run(client, timeout=LIMIT).returncode == 0
+    assert subprocess.run(client, timeout=120).returncode == 0
 """
         code, out = suite(body, ci=True)
     assert code == 0, out
