@@ -39,7 +39,16 @@ def test_many_beginnings_of_tokens_take_time_linear_in_their_length(kind):
     for literal in kind.literals:
         for unit in (literal, " " + literal, literal + "a", literal + "0-"):
             long = unit * (40_000 // len(unit))
-            begun = time.process_time()
-            in_frame(long.encode())
-            replaced(long, lambda _: "M")
-            assert time.process_time() - begun < 0.3, unit
+            assert any(seconds(long) < 0.3 for _ in range(TRIES)), unit
+
+
+TRIES = 20
+"""So often may a busy machine take long; quadratic time is too long each time."""
+
+
+def seconds(text):
+    """How long both searches take the processor."""
+    begun = time.process_time()
+    in_frame(text.encode())
+    replaced(text, lambda _: "M")
+    return time.process_time() - begun

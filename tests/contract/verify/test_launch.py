@@ -13,6 +13,7 @@ from mcpspy.errors import SpawnError
 from mcpspy.process.child import environment
 from tests.contract.verify import PYTHON
 from tests.contract.verify.conftest import alive
+from tests.limits import SOON
 
 
 def program(text):
@@ -115,6 +116,6 @@ def test_an_end_in_words(code, text, sentence):
 
 def test_killing_takes_no_time():
     begun = time.monotonic()
-    with program("import time; time.sleep(60)"):
+    with program("import time; time.sleep(600)"):
         pass
-    assert time.monotonic() - begun < 20
+    assert time.monotonic() - begun < SOON

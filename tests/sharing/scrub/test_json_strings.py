@@ -1,11 +1,11 @@
 """Strings are replaced in JSON texts, and nothing else changes."""
 
 import json
-import time
 
 import pytest
 
 from mcpspy.sharing.scrub.json_strings import changed, is_json
+from tests.limits import proportionate
 
 
 class Marked:
@@ -76,7 +76,6 @@ def test_bytes_that_are_no_utf8_stay_beside_an_escaped_surrogate():
              '["' + "\\n" * 2_000_000 + '"]', '"' * 1_000_000, '{"a":' * 100_000]
 )  # fmt: skip
 def test_a_hostile_text_takes_linear_time(text):
-    begun = time.process_time()
-    changed(text, Marked())
-    is_json(text)
-    assert time.process_time() - begun < 3, "seconds"
+    with proportionate():
+        changed(text, Marked())
+        is_json(text)

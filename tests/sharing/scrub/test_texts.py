@@ -1,13 +1,13 @@
 """Texts without secrets, addresses and names."""
 
 import re
-import time
 
 import pytest
 
 from mcpspy.sharing.scrub.known_values import KnownValues
 from mcpspy.sharing.scrub.options import ScrubOptions
 from mcpspy.sharing.scrub.texts import Texts, is_suspicious
+from tests.limits import proportionate
 
 V = "redacted-value-1"
 
@@ -119,9 +119,8 @@ SIZE = 100_000
 )  # fmt: skip
 def test_a_hostile_text_takes_linear_time(part):
     text = "password " + part * (SIZE // len(part))
-    begun = time.process_time()
-    texts().text(text)
-    assert time.process_time() - begun < 2, "seconds"
+    with proportionate():
+        texts().text(text)
 
 
 @pytest.mark.parametrize("pattern", [r"\d+", "(?i)h", "redacted", ".*", "^"])

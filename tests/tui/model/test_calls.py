@@ -9,6 +9,7 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.model.calls import Calls
 from mcpspy.tui.model.merged import Merged
 from tests.browse.test_timeline import grow, said
+from tests.limits import LIMIT
 from tests.timelines import CAPTURES
 from tests.transcript import begin, finish
 from tests.tui.model import test_merged
@@ -126,7 +127,7 @@ def test_the_calls_of_a_merge_are_placed_in_slices(tmp_path):
     text = "\n".join(f"> {n} ping\n< {n} = {{}}" for n in range(200))
     paths = [test_merged.capture(tmp_path / f"{n}.jsonl", n, text) for n in range(2)]
     with closing(test_merged.grown(Merged([OpenCapture(str(path)) for path in paths]))) as merged:
-        calls, slices, deadline = Calls(merged), 0, time.monotonic() + 20
+        calls, slices, deadline = Calls(merged), 0, time.monotonic() + LIMIT
         while calls.grow(0.0):
             slices += 1
             assert time.monotonic() < deadline
