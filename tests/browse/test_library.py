@@ -13,7 +13,7 @@ from mcpspy.conversation.counts import Counts, count
 from mcpspy.timeline import Row, judged
 from tests.capture.test_reader import FRAME, file, piece
 from tests.test_timeline import EVERY_OUTCOME
-from tests.timelines import CAPTURES
+from tests.timelines import CAPTURES, GOLDEN
 from tests.transcript import WALL, abandon, begin, capture, finish, record
 
 
@@ -239,7 +239,7 @@ def test_files_may_be_given_instead_of_directories(tmp_path):
 
 
 @pytest.mark.parametrize("size", [100, 1 << 16])
-@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_counting_in_slices_gives_what_the_fold_gives(path, size, monkeypatch):
     monkeypatch.setattr(library, "SLICE", size)
     found = Library([str(path)])

@@ -9,7 +9,7 @@ from mcpspy.browse.refusals import GROUP
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.report.checked import check
 from mcpspy.spec.client_limits import CLIENTS
-from tests.timelines import CAPTURES
+from tests.timelines import GOLDEN
 from tests.transcript import begin, capture, finish, record
 
 ALL = frozenset(CLIENTS)
@@ -49,7 +49,7 @@ def found(session):
     return compat(finding for group in session.findings.groups.values() for finding in group.findings)
 
 
-@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_what_is_refused_in_a_golden_capture_is_what_check_finds(path):
     """P-01: over every transport; and nothing is left of it when no client is chosen any more."""
     with closing(OpenCapture(str(path))) as session:

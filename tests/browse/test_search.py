@@ -21,10 +21,10 @@ from mcpspy.filters import parse
 from mcpspy.timeline import Row, final_rows, rows_alone
 from tests.capture.test_index import write_in_pieces
 from tests.each import each
-from tests.timelines import CAPTURES
+from tests.timelines import CAPTURES, GOLDEN
 from tests.transcript import begin, capture, finish, record
 
-EACH = pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+EACH = pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 FILTERS = [
     "",
     "method:tools/call",

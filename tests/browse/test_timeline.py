@@ -24,10 +24,10 @@ from tests.each import each
 from tests.rules.gate_sessions import TRANSPORTS, save
 from tests.rules.test_gate_effects import SCENES
 from tests.test_timeline import EVERY_OUTCOME
-from tests.timelines import CAPTURES
+from tests.timelines import GOLDEN
 from tests.transcript import CHANNELS, abandon, begin, capture, descriptor, finish, lines, record
 
-EACH = pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+EACH = pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 CHANNELS_OPEN = [
     OPEN,
     {"kind": "open", "ch": 2, "t": 0, "from": "server", "role": "stdout", "framing": "lines"},

@@ -20,7 +20,7 @@ from mcpspy.errors import CaptureError, NewerFormat
 from mcpspy.timeline import rows
 from tests.capture.test_reader import CLOSE, END, FRAME, GAP, GATES, OPEN, SIGNAL, decode, file, line, piece
 from tests.each import each
-from tests.timelines import CAPTURES
+from tests.timelines import GOLDEN
 from tests.transcript import abandon, begin, capture, finish, record
 
 RELEASE = {"kind": "release", "t": 9, "held": 3, "how": "edited", "sent": "x"}
@@ -96,7 +96,7 @@ def kept(tmp_path):
 
 
 @pytest.mark.parametrize("limit", [7, 1 << 16])
-@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_a_golden_capture_has_the_rows_of_its_timeline_in_their_order(opened, path, limit):
     index = opened(path)
     agree(index, path, limit)

@@ -13,11 +13,11 @@ from mcpspy.filters import KEYS, parse
 from mcpspy.filters.texts import row_text, unescaped
 from mcpspy.timeline import Row, final_rows
 from tests.each import each
-from tests.timelines import CAPTURES
+from tests.timelines import CAPTURES, GOLDEN
 from tests.transcript import begin, finish
 
 STARTED = "2026-11-20T19:15:00Z"
-EACH = pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+EACH = pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 
 
 def read(text):

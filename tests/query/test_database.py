@@ -16,7 +16,7 @@ from mcpspy.query.database import CaptureDatabase
 from mcpspy.query.tables import TABLES
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def database(golden, tmp_path_factory):
     with closing(CaptureDatabase(list(golden.values()), str(tmp_path_factory.mktemp("scratch")))) as found:
         yield found
@@ -92,7 +92,7 @@ def test_duckdb_denies_the_rest_also_to_who_gets_past_the_first_lock(database, g
             asked.append(self.path)
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
             with pytest.raises(duckdb.Error):
                 database.database.execute(
@@ -140,7 +140,7 @@ def test_tables_can_be_described(database, query):
 
 def test_the_order_of_a_query_is_kept(database):
     _, rows = texts(database, "SELECT time, n FROM frames ORDER BY time DESC, n")
-    assert len(rows) > 1000
+    assert len(rows) > 300
     assert [time for time, _ in rows] == sorted((time for time, _ in rows), reverse=True)
 
 

@@ -15,7 +15,7 @@ from mcpspy.query.derived import MESSAGES
 from mcpspy.query.stats import Stats
 from mcpspy.timeline import final_rows, to_json
 from tests.test_overview import HANDSHAKE, called, listed
-from tests.timelines import CAPTURES
+from tests.timelines import GOLDEN
 from tests.transcript import begin, finish, record
 
 
@@ -25,7 +25,7 @@ def selected(captured, query):
         return [json.loads(line) for line in database.objects(query)]
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in CAPTURES.glob("*.jsonl")))
+@pytest.mark.parametrize("name", [path.stem for path in GOLDEN])
 def test_the_tables_of_a_golden_capture_agree_with_show(golden, name):
     captured = golden[name]
     source = Capture(captured.capture.path)
@@ -65,7 +65,7 @@ def test_the_tables_of_a_golden_capture_agree_with_show(golden, name):
     assert methods["initialize"] == 0 or counts["client"]
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in CAPTURES.glob("*.jsonl")))
+@pytest.mark.parametrize("name", [path.stem for path in GOLDEN])
 def test_the_tools_of_a_golden_capture_are_those_of_stats(golden, name):
     stats = Stats()
     stats.add(golden[name].capture)

@@ -7,7 +7,7 @@ from mcpspy.query import stats as module
 from mcpspy.query.stats import OTHER_CLIENTS, Stats
 from mcpspy.timeline import final_rows
 from tests.test_overview import HANDSHAKE, called, listed
-from tests.timelines import CAPTURES
+from tests.timelines import GOLDEN
 from tests.transcript import capture
 
 
@@ -79,7 +79,7 @@ def test_clients_beyond_a_bound_are_one(stats, monkeypatch):
     assert {name: client.sessions for (name, _), client in found.clients.items()} == {"cursor": 1, OTHER_CLIENTS: 2}
 
 
-@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_the_counts_of_a_golden_capture_are_those_of_show(path):
     found = Stats()
     found.add(Capture(str(path)))

@@ -9,8 +9,14 @@ from pathlib import Path
 from mcpspy.capture.reader import Capture
 from mcpspy.text import printable
 from mcpspy.timeline import Row, final_rows
+from tests import NIGHTLY
 
 CAPTURES = Path(__file__).parent.parent.parent / "captures"
+FEW = """features-node-2024-11-05 features-python2-2025-03-26 field-stdio http-everything-2025-11-25
+    http-python2-2026-07-28""".split()
+GOLDEN = sorted(path for path in CAPTURES.glob("*.jsonl") if NIGHTLY or path.stem in FEW)
+"""The captures that each view of them is tried with: one of each transport and revision, and nightly all."""
+
 ARROWS = {"client": ">", "server": "<", "mcpspy": "."}
 WIDTHS = (6, 1, 12, 13, 34, 24, 10, 10, 9)
 

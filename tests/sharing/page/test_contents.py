@@ -8,7 +8,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.rules import RULES
 from mcpspy.timeline import final_rows, to_json
 from tests.sharing.page.written import session, written
-from tests.timelines import CAPTURES
+from tests.timelines import GOLDEN
 from tests.transcript import abandon, begin, capture, record
 
 TALK = """
@@ -22,7 +22,7 @@ TALK = """
 """
 
 
-@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_the_rows_are_those_of_show_json_in_its_order(path):
     read = Capture(str(path))
     shown = [json.loads(to_json(row, read.header)) for row in final_rows(read.records, live=False)]

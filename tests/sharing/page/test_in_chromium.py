@@ -11,7 +11,7 @@ from mcpspy.timeline import final_rows
 from tests import NIGHTLY
 from tests.filters.test_cases import CASES
 from tests.sharing.page.written import written
-from tests.timelines import CAPTURES
+from tests.timelines import CAPTURES, GOLDEN
 from tests.transcript import capture
 from tests.tui.web.browser import needs_chromium
 
@@ -86,7 +86,7 @@ def told(row):
     return [row.n, row.kind, row.method or ("(no request seen)" if answer else f"{row.kind}:"), status]
 
 
-@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_a_golden_capture_shows_and_filters_as_show_does_and_asks_the_network_for_nothing(browser, tmp_path, path):
     read = Capture(str(path))
     rows = list(final_rows(read.records, live=False))

@@ -6,7 +6,7 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.sharing.page.rows import page_row
 from mcpspy.timeline import final_rows, to_json
-from tests.timelines import CAPTURES
+from tests.timelines import GOLDEN
 from tests.transcript import capture
 
 
@@ -17,7 +17,7 @@ def rows(path):
         yield orjson.loads(orjson.dumps(page_row(row, read.header))), orjson.loads(to_json(row, read.header))
 
 
-@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_a_row_is_that_of_show_json_without_what_the_capture_has(path):
     for given, shown in rows(path):
         own = {name: given.pop(name) for name in ("preview", "text", "token") if name in given}

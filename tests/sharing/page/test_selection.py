@@ -8,7 +8,7 @@ from mcpspy.capture.reader import Capture, Records
 from mcpspy.filters import parse
 from mcpspy.sharing.page.selection import LEFT_OUT, selected, shown_filter, wanted_lines
 from mcpspy.timeline import final_rows
-from tests.timelines import CAPTURES
+from tests.timelines import CAPTURES, GOLDEN
 from tests.transcript import capture
 
 SESSION = """
@@ -76,7 +76,7 @@ def test_all_stays_under_a_filter_that_fits_all(tmp_path):
     assert left == lines
 
 
-@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 @pytest.mark.parametrize("wanted", ["method:tools/call", "kind:stderr or kind:http", "name:*e*", "id:1,2,3"])
 def test_what_is_left_of_a_golden_capture_reads_as_it_did(path, wanted):
     """The same numbers, kinds and partners; nothing is found that was not there before."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcpspy.sharing.page.assemble import page
+from tests.limits import LIMIT
 from tests.peers import prepare
 from tests.sharing.page.sources import HERE, PAGE, program
 
@@ -29,7 +30,7 @@ def sources():
 
 def run(*command):
     """What a program prints, which finds nothing."""
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -69,7 +70,7 @@ def test_a_planted_fault_of_types_is_found(tmp_path, source, fault):
     settings = (HERE / "tsconfig.json").read_text().replace("../../../mcpspy/sharing/page/*.js", "page.js")
     (tmp_path / "tsconfig.json").write_text(settings)
     command = [program("tsc"), "-p", str(tmp_path / "tsconfig.json")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert fault in done.stdout
 
 

@@ -10,7 +10,7 @@ from mcpspy.tui.model.calls import Calls
 from mcpspy.tui.model.merged import Merged
 from tests.browse.test_timeline import grow, said
 from tests.limits import LIMIT
-from tests.timelines import CAPTURES
+from tests.timelines import GOLDEN
 from tests.transcript import begin, finish
 from tests.tui.model import test_merged
 
@@ -91,7 +91,7 @@ def test_a_call_knows_for_how_long_it_waited_for_a_person(tmp_path):
         assert (call.asked, call.continues) == (12 * 10**9, False)
 
 
-@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_every_request_of_a_golden_capture_is_a_call(path):
     with closing(grow(OpenCapture(str(path)))) as session:
         calls = Calls(session)

@@ -8,7 +8,7 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.model import lanes as module
 from mcpspy.tui.model.lanes import DEEPEST, Lane, Lanes
 from tests.browse.test_timeline import grow, said
-from tests.timelines import CAPTURES
+from tests.timelines import CAPTURES, GOLDEN
 from tests.transcript import begin, capture, finish, record
 
 META = (
@@ -161,7 +161,7 @@ def test_what_is_gone_through_is_the_same_in_whatever_steps_a_session_is_read(tm
         assert [lanes.at(place) for place in range(len(lanes))] == [whole.at(place) for place in range(len(whole))]
 
 
-@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_each_answer_closes_what_its_request_has_opened(path):
     session, lanes = opened(path)
     with closing(session):

@@ -10,7 +10,7 @@ from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.peers import Fact, facts
 from tests.browse.test_timeline import grow, said
 from tests.test_overview import HANDSHAKE, listed
-from tests.timelines import CAPTURES
+from tests.timelines import GOLDEN
 from tests.tui.model import test_merged
 
 FULL = {
@@ -103,7 +103,7 @@ def test_what_is_told_is_bounded(tmp_path):
     assert max(len(fact.text) for fact in found) == 100_001
 
 
-@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_every_golden_capture_names_both_sides(path):
     with closing(grow(OpenCapture(str(path)))) as session:
         found = list(facts(session))

@@ -13,7 +13,7 @@ from mcpspy.tui.widgets.help import HelpScreen
 from mcpspy.tui.widgets.prompt import Prompt
 from mcpspy.tui.widgets.rows import Jump
 from tests import NIGHTLY
-from tests.timelines import CAPTURES
+from tests.timelines import GOLDEN
 from tests.transcript import begin, capture, finish, record
 from tests.tui.screen import detail, lines, message, on_screen, opened, play, shown, strips, timeline, until
 
@@ -534,7 +534,6 @@ def test_the_line_from_a_request_to_its_response_goes_with_the_cursor(tmp_path):
 # Every view on every capture.
 
 KEYS = ("down", "pagedown", "G", "enter", "home") if NIGHTLY else ("pagedown", "enter")
-GOLDEN = sorted(CAPTURES.glob("*.jsonl"))
 SIZES = ((120, 30), (40, 10), (80, 24))
 VIEWS = ("12", "34", "51", "23", "45")
 """The captures take turns with both; nightly each has all."""

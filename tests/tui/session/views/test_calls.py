@@ -5,7 +5,7 @@ from unittest.mock import patch
 import pytest
 
 from mcpspy.tui.session.views.calls import CallsView
-from tests.timelines import CAPTURES
+from tests.timelines import GOLDEN
 from tests.transcript import WALL, begin, capture, finish, record
 from tests.tui.model import test_merged
 from tests.tui.screen import lines, on_screen, opened, play, sessions, shown, timeline, until
@@ -90,7 +90,7 @@ def test_hostile_text_is_shown_harmless_at_every_size(tmp_path, size):
     view(CallsView, path, scenario, size)
 
 
-@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_every_golden_capture_is_shown(path):
     async def scenario(pilot):
         for _ in range(pilot.app.rows.count()):

@@ -4,7 +4,7 @@ import pytest
 from textual.widgets import Static
 
 from mcpspy.tui.session.views.findings import FindingsView
-from tests.timelines import CAPTURES
+from tests.timelines import GOLDEN
 from tests.transcript import begin, capture, finish, record
 from tests.tui.screen import lines, shown
 from tests.tui.views import HOSTILE, view
@@ -107,7 +107,7 @@ def test_hostile_text_is_shown_harmless_at_every_size(tmp_path, size):
     view(FindingsView, path, scenario, size)
 
 
-@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_every_finding_of_a_golden_capture_has_its_line(path):
     async def scenario(pilot):
         rows, session = pilot.app.rows, pilot.app.session

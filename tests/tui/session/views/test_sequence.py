@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from mcpspy.tui.session.views.sequence import Layout, SequenceRows, SequenceView, heading
 from tests.test_overview import HANDSHAKE
 from tests.test_timeline import EVERY_OUTCOME
-from tests.timelines import CAPTURES
+from tests.timelines import GOLDEN
 from tests.transcript import begin, capture, finish, record
 from tests.tui.screen import lines, on_screen, shown, until
 from tests.tui.views import HOSTILE, view
@@ -126,7 +126,7 @@ def test_a_row_leads_to_its_frame(tmp_path):
     assert view(SequenceView, capture(tmp_path / "a.jsonl", ASKED), scenario).jumps == [7]
 
 
-@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_every_golden_capture_is_shown(path):
     async def scenario(pilot):
         rows, session = pilot.app.query_one(SequenceRows), pilot.app.session

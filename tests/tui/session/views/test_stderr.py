@@ -3,7 +3,7 @@
 import pytest
 
 from mcpspy.tui.session.views.stderr import StderrView
-from tests.timelines import CAPTURES
+from tests.timelines import GOLDEN
 from tests.transcript import begin, capture, finish, record
 from tests.tui.screen import lines, shown
 from tests.tui.views import HOSTILE, view
@@ -72,7 +72,7 @@ def test_hostile_lines_are_shown_harmless_at_every_size(tmp_path, size):
     view(StderrView, path, scenario, size)
 
 
-@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_every_golden_capture_is_shown(path):
     async def scenario(pilot):
         session, rows = pilot.app.session, pilot.app.view

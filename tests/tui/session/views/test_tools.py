@@ -8,7 +8,7 @@ from mcpspy.tui.session.views.tools import ToolsView
 from tests.browse.test_refusals import BEGIN
 from tests.browse.test_refusals import listed as listing
 from tests.test_overview import HANDSHAKE, called, listed
-from tests.timelines import CAPTURES
+from tests.timelines import GOLDEN
 from tests.transcript import begin, capture, finish, record
 from tests.tui.screen import lines, shown
 from tests.tui.views import HOSTILE, view
@@ -144,7 +144,7 @@ def test_hostile_names_are_shown_harmless_at_every_size(tmp_path, size):
     view(ToolsView, path, scenario, size)
 
 
-@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_every_golden_capture_is_shown(path):
     async def scenario(pilot):
         names = [line.split()[0] for line in words(pilot.app)]
