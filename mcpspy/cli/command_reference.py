@@ -13,23 +13,27 @@ from mcpspy.cli.wrap import HELP
 _TITLE = """\
 # Commands
 
-Every command with all its options. `mcpspy COMMAND --help` prints the same. `scripts/write-rules` writes
-this page; do not edit it.
+Every command with all its options, as `mcpspy COMMAND --help` prints them. `mcpspy` alone shows the list of captures in
+the terminal. `mcpspy --version --verbose` prints what belongs in a bug report. `scripts/write-rules` writes this page;
+do not edit it.
 
-`tui`, `show` and `check` use the newest capture if you give none, and print its path on stderr. Captures go to
-`-o FILE`, to `--capture-dir`, to `$MCPSPY_CAPTURE_DIR`, or to `~/.mcpspy/captures`.
+A *frame* is one unit of the traffic as it was received: usually one message. `tui`, `show` and `check` use the newest
+capture if you give none, and print its path on stderr. Captures go to the first of these that is given: `-o FILE`,
+`--capture-dir`, `$MCPSPY_CAPTURE_DIR`; otherwise to `~/.mcpspy/captures`.
 
 | exit status | meaning |
 |---|---|
 | 0 | success |
-| 1 | findings at or above `--fail-on`, a stale waiver, differences, or requests that a mock had no answer for |
+| 1 | something was found (findings at or above `--fail-on`, a waiver that matches nothing, differences, secrets, \
+problems), a client's server could not be changed, or a mock had no answer for a request |
 | 2 | wrong usage, unreadable input, or a bug in mcpspy that stopped a check |
 
-With exit status 2, stderr has one line with the reason.
+With exit status 2, stderr says why: in one line, unless `check` lists bugs.
 
-`wrap` ends like the server: with its exit status, or by its signal. 127 means that the command was not found, 126 that
-it cannot be executed. `wrap` writes nothing to stdout. It writes to stderr only if the capture cannot be written or got
-another name, if the command cannot be started, or if `--check` or `--reload` has something to report.
+`wrap` exits with the exit status of the server, or dies by the same signal. 127 means that the command was not found,
+126 that it cannot be executed. `wrap` adds nothing to the server's stdout. It writes to stderr only if its options or
+the gate file have a mistake, if the command cannot be started, if the capture cannot be written or `-o FILE` must not be
+replaced, and what `--check` and `--reload` report.
 """
 _OWN_HELP = ("-h", "--help")
 
@@ -56,6 +60,8 @@ def _sections(parser: argparse.ArgumentParser) -> Iterator[str]:
     yield f"```text\n{_synopsis(parser, options, actions)}\n```\n"
     if parser.description:
         yield parser.description + "\n"
+    if parser.epilog and inner is None:
+        yield f"```text\n{parser.epilog.strip()}\n```\n" if "\n" in parser.epilog else parser.epilog + "\n"
     rows = [
         f"| `{_cell(_placeholder(it))}` | {_cell(help_of(it))} |" for it in actions if not it.option_strings and it.help
     ]
@@ -69,10 +75,10 @@ def _sections(parser: argparse.ArgumentParser) -> Iterator[str]:
 
 
 def _synopsis(parser: argparse.ArgumentParser, options: list[argparse.Action], actions: list[argparse.Action]) -> str:
+    if parser.usage:
+        return parser.usage.replace("\n       ", "\n")
     words = [parser.prog, *(["[OPTION]..."] if options else [])]
     words += [_placeholder(action) for action in actions if not action.option_strings]
-    if parser.get_default("server") is not None:
-        words.append("[-- COMMAND...]")
     return " ".join(words)
 
 
@@ -85,7 +91,10 @@ def _placeholder(action: argparse.Action) -> str:
 
 def _option(action: argparse.Action) -> str:
     names = ", ".join(action.option_strings)
-    return names if action.nargs == 0 else f"{names} {action.metavar or action.dest.upper()}"
+    if action.nargs == 0:
+        return names
+    value = action.metavar or action.dest.upper()
+    return f"{names} [{value}]" if action.nargs == "?" else f"{names} {value}"
 
 
 def _cell(text: str) -> str:

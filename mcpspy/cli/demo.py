@@ -23,7 +23,9 @@ _STEP = 0.01  # seconds between two checks for the start of the capture
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.description = "Run a sample session: a client calls a small weather server behind 'mcpspy wrap'."
+    parser.description = (
+        "Run a sample session: a client calls a small weather server behind 'mcpspy wrap'. Show it live."
+    )
 
 
 def run(_: argparse.Namespace) -> int:

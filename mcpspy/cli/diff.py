@@ -20,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="POINTER",
-        help="ignore the differences at '[METHOD [NAME]] /POINTER'; * is any step; repeatable",
+        help="ignore the differences at '[METHOD [NAME]] /POINTER'; * is any one part of the pointer; repeatable",
     )
     choice(parser, "--format", tuple(FORMATS), "format of the report", "FORMAT")
 

@@ -28,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = "What each format holds, and which program opens it: docs/export.md."
     parser.add_argument("captures", nargs="+", metavar="CAPTURE|DIR", help="a directory stands for its *.jsonl files")
-    choice(parser, "--format", (*FORMATS, _PARQUET), "output format", "FORMAT", required=True)
+    choice(parser, "--format", (*FORMATS, _PARQUET), "output format (required)", "FORMAT", required=True)
     parser.add_argument(
         "-o",
         dest="output",

@@ -29,7 +29,7 @@ _ROOT = os.path.abspath(__file__).rsplit(os.sep, 3)[0]
 def add_gate(parser: "argparse.ArgumentParser") -> None:
     """Declare `--gate`."""
     parser.add_argument(
-        "--gate", metavar="FILE", help="hold, change or drop the frames that FILE names (TOML, docs/gate.md)"
+        "--gate", metavar="FILE", help="hold, change or drop messages, as the gates in FILE say (TOML, docs/gate.md)"
     )
 
 

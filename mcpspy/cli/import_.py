@@ -12,7 +12,10 @@ from mcpspy.text import plural, printable
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.description = "Make a capture for each server in a file that another program recorded, and print the paths."
+    parser.description = (
+        "Make a capture for each server in a recording of another program, or in a page of 'mcpspy share', and "
+        "print the paths."
+    )
     parser.epilog = "It reads files of mitmproxy, browsers (HAR), the MCP Inspector and others: docs/import.md."
     parser.add_argument("file", metavar="FILE")
     parser.add_argument("--capture-dir", dest="folder", metavar="DIR", help="write the captures into DIR")

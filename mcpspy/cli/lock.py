@@ -33,8 +33,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.usage = "mcpspy lock [OPTION...] (CAPTURE|DIR... | --url URL | -- COMMAND [ARG...])"
     parser.description = (
-        "Write what servers offer to a lock file: capabilities, instructions, tools, prompts, resources and "
-        "templates. Read it from captures, or start a server and request its lists; no tool is called."
+        "Write a lock file of what servers offer: capabilities, instructions, tools, prompts, resources and "
+        "resource templates. Read it from captures, or start a server and request its lists; no tool is called."
     )
     parser.epilog = "Exit status 1: the file holds something else, and --update is not given."
     parser.set_defaults(server=[])

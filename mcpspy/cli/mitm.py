@@ -21,14 +21,14 @@ DEFAULT_PORT = 6279
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.description = "Decrypt and record the MCP traffic of clients that connect to an HTTPS server themselves."
+    parser.description = "Decrypt and record the MCP traffic of clients that connect directly to an HTTPS server."
     parser.epilog = "It prints its own URL. Ctrl-C ends it. Each server gets its own capture."
     parser.add_argument(
         "--allow",
         action="append",
         default=[],
         metavar="HOST",
-        help="decrypt connections to HOST, '*.example.com' or HOST:PORT; other connections stay encrypted; repeatable",
+        help="decrypt connections to HOST, '*.example.com' or HOST:PORT; other connections stay encrypted; repeatable, required unless --mode names the server",
     )
     parser.add_argument(
         "--listen",
@@ -40,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--mode",
         default="regular",
         metavar="MODE",
-        help="how clients reach it: regular (default), upstream:URL, reverse:URL, socks5, local or local:PROGRAM",
+        help="how clients reach this proxy, one of the modes of mitmproxy: regular (default), upstream:URL, reverse:URL, socks5, local or local:PROGRAM",
     )
     parser.add_argument("--all-http", action="store_true", help="also record HTTP traffic that is not MCP")
     parser.add_argument("--ca", metavar="FILE", help="also trust the certificates in FILE, for servers")

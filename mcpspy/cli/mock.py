@@ -35,7 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--record-missing",
         action="store_true",
-        help="send requests that the capture lacks to the server of COMMAND, and add its answers to the capture",
+        help="send requests that are not in the capture to COMMAND, and add its answers to the capture",
     )
     add_gate(parser)
 

@@ -39,13 +39,13 @@ _LARGEST = 32768  # maximum length of an argument or a result, in characters
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = (
-        "Send captures to an OpenTelemetry collector over OTLP/HTTP: each exchange as a span, stderr, log "
-        "messages and findings as logs, durations as metrics. What the collector has accepted is not sent "
+        "Send captures to an OpenTelemetry collector over OTLP/HTTP: each exchange as a span; stderr, "
+        "log messages and findings as logs; with --follow also durations as metrics. What the collector has accepted is not sent "
         "again."
     )
     parser.epilog = "The OTEL_* variables of the OpenTelemetry SDK apply. Needs the extra mcpspy[otel]."
     parser.add_argument("captures", nargs="*", metavar="CAPTURE|DIR", help="default: the capture directory")
-    parser.add_argument("--follow", action="store_true", help="keep sending live and new captures, and send metrics")
+    parser.add_argument("--follow", action="store_true", help="keep sending: live captures, new captures, and metrics")
     parser.add_argument(
         "--endpoint", metavar="URL", help=f"base URL of the collector (default: {_ENDPOINTS[1]}, or {_DEFAULT})"
     )

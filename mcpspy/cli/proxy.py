@@ -31,7 +31,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = "Proxy HTTP traffic between clients and one or several MCP servers, and record it."
     parser.epilog = "It prints the URL to put into the client. Ctrl-C ends it."
-    parser.add_argument("url", nargs="?", metavar="URL", help="URL of the server, as in the client's configuration now")
+    parser.add_argument(
+        "url", nargs="?", metavar="URL", help="URL of the server, as it is in the client's configuration now"
+    )
     parser.add_argument(
         "--listen",
         default="127.0.0.1:6278",
@@ -39,13 +41,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="listen on this address (default: %(default)s; port 0: any free port)",
     )
     parser.add_argument("--name", metavar="NAME", help="name of the server in captures (default: its host)")
-    parser.add_argument("-o", dest="output", metavar="FILE", help="write the capture to FILE, replacing a finished one")
+    parser.add_argument(
+        "-o", dest="output", metavar="FILE", help="write the capture to FILE; only a finished capture there is replaced"
+    )
     parser.add_argument("--capture-dir", dest="folder", metavar="DIR", help="write the capture into DIR")
     parser.add_argument(
         "--max-capture", dest="limit", metavar="SIZE", help="continue in a new file at this size, such as 500MB"
     )
     parser.add_argument(
-        "--route", action="append", default=[], metavar="NAME=URL", help="forward /NAME/ to a server; repeatable"
+        "--route", action="append", default=[], metavar="NAME=URL", help="forward /NAME/ to URL; repeatable"
     )
     served = parser.add_argument(
         "--from",
@@ -53,7 +57,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="CLIENT",
-        help="serve the routes that 'install CLIENT' made, and write the port of --listen into its file; repeatable",
+        help="serve the remote servers of CLIENT that 'install' sent here, and write the port of --listen into its configuration; repeatable",
     )
     offer(served, {one.id: one.name for one in CLIENTS})
     parser.add_argument(
@@ -69,7 +73,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rewrite-oauth",
         action="store_true",
-        help="replace the server's URL in its OAuth metadata with the URL of this proxy, if a login fails",
+        help="put this proxy's URL into the server's OAuth metadata; try it if a login fails (docs/how-to/oauth.md)",
     )
     add_gate(parser)
     add_control(parser)

@@ -15,7 +15,7 @@ _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.description = "Delete old captures, but never a live one."
+    parser.description = "Delete old captures, but never a live one. It needs --older, --keep or both."
     parser.add_argument("directory", nargs="?", metavar="DIR", help="default: the capture directory")
     parser.add_argument("--older", metavar="AGE", help="delete captures older than this: 90m, 12h, 30d, 8w")
     parser.add_argument(

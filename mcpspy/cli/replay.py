@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.usage = "mcpspy replay CAPTURE [OPTION...] (--url URL | -- COMMAND [ARG...])"
-    parser.description = "Replay the client's messages of a capture against a server and report differences."
+    parser.description = "Replay the client's messages from a capture against a server and report differences."
     parser.epilog = (
         "Options can also be written to NAME.replay.toml beside NAME.jsonl. Exit status 1: something differs."
     )
@@ -50,7 +50,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="POINTER",
-        help="ignore the differences at '[METHOD [NAME]] /POINTER'; * is any step; repeatable",
+        help="ignore the differences at '[METHOD [NAME]] /POINTER'; * is any one part of the pointer; repeatable",
     )
     parser.add_argument("--learn", type=int, metavar="N", help="run N times and propose what to ignore")
     parser.add_argument("--shape", action="store_true", help="compare only the structure of the answers")

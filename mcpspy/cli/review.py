@@ -35,7 +35,9 @@ def scrub_arguments(parser: argparse.ArgumentParser) -> None:
         help="keep the value at this JSON pointer of messages; repeatable",
     )
     parser.add_argument(
-        "--only-secrets", action="store_true", help="keep e-mail addresses, home directories, user names"
+        "--only-secrets",
+        action="store_true",
+        help="replace secrets only, not e-mail addresses, home directories and user names",
     )
 
 

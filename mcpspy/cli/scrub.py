@@ -29,11 +29,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = (
         "Write a copy of a capture without secrets, e-mail addresses, home directories and user names; or, "
-        "with --check, exit 1 if captures hold any. Record numbers stay the same, and equal values get equal "
-        "labels."
+        "with --check, exit 1 if captures hold any. Record numbers stay the same, and equal values get the "
+        "same replacement."
     )
-    parser.add_argument("captures", nargs="+", metavar="CAPTURE", help="with --check also directories")
-    parser.add_argument("-o", dest="file", metavar="FILE", help="write the new capture to FILE")
+    parser.add_argument("captures", nargs="+", metavar="CAPTURE", help="one; with --check several, and directories")
+    parser.add_argument(
+        "-o", dest="file", metavar="FILE", help="write the new capture to FILE (required without --check)"
+    )
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
     scrub_arguments(parser)
     parser.add_argument("--check", action="store_true", help="write nothing; report what would be replaced, and where")

@@ -23,12 +23,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "e-mail addresses, home directories and user names are replaced first. 'mcpspy import' reads the page back."
     )
     parser.add_argument("capture", metavar="CAPTURE")
-    parser.add_argument("-o", dest="file", metavar="FILE", help="write to FILE (default: CAPTURE with .html, here)")
+    parser.add_argument(
+        "-o",
+        dest="file",
+        metavar="FILE",
+        help="write to FILE (default: CAPTURE's name with .html, in the current directory)",
+    )
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
     parser.add_argument(
         "--filter", metavar="EXPR", help="share matching rows and their exchanges only (docs/filters.md)"
     )
-    parser.add_argument("--raw", action="store_true", help="replace nothing, with a notice on the page")
+    parser.add_argument("--raw", action="store_true", help="keep everything, also secrets; the page says so")
     scrub_arguments(parser)
 
 

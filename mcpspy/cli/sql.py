@@ -33,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = (
         f"Query captures with SQL (DuckDB). The tables are {', '.join(TABLES)}; "
-        '"DESCRIBE messages" lists the columns of one.'
+        '"DESCRIBE messages" lists the columns of the table "messages".'
     )
     parser.epilog = (
         "Example: mcpspy sql \"SELECT name, count(*) FROM exchanges WHERE status <> 'ok' GROUP BY name\". All columns, "

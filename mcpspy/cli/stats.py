@@ -39,7 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = (
         "Count what servers, tools and clients do: calls, errors, latencies, bytes, findings, and requests "
-        "that clients gave up. Also show where the time was spent, and how much of a model's context tools "
+        "that clients gave up on. Also show where the time was spent, and how much of a model's context the tools "
         "use."
     )
     parser.epilog = (

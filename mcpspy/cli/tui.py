@@ -17,14 +17,12 @@ _PORT = 6280
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
-    parser.description = (
-        "Browse captures in the terminal: all sessions of a directory, or one. Live sessions are followed."
-    )
+    parser.description = "Browse captures in the terminal: one, several, or all of a directory. Live ones are followed."
     parser.add_argument(
         "targets",
         nargs="*",
         metavar="CAPTURE|DIR",
-        help="default: the newest capture of the capture directory; with --web all of that directory",
+        help="default: the newest capture; with --web, all of the capture directory",
     )
     parser.add_argument(
         "--web",

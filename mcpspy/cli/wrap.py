@@ -30,14 +30,15 @@ the traffic.
 options:
   -h, --help          show this help message and exit
   --name NAME         name of the server in captures (default: from COMMAND)
-  -o FILE             write the capture to FILE, replacing a finished one
+  -o FILE             write the capture to FILE; only a finished capture there
+                      is replaced, for anything else another name is used
   --capture-dir DIR   write the capture into DIR (default:
                       $MCPSPY_CAPTURE_DIR, else ~/.mcpspy/captures)
   --max-capture SIZE  continue in a new file at this size, such as 500MB
   --check             print protocol errors to stderr as they happen, one line
                       for each
-  --gate FILE         hold, change or drop the frames that FILE names (TOML,
-                      docs/gate.md)
+  --gate FILE         hold, change or drop messages, as the gates in FILE say
+                      (TOML, docs/gate.md)
   --no-control        do not let viewers hold or change frames of this session
   --reload PATH       when files below PATH change, replace the server and keep
                       the client connected; may be repeated
