@@ -71,7 +71,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help=f"also report what this client, SDK or API of a model refuses; repeatable; 'all' or one of {', '.join(CLIENTS)}",
+        help="also report what this client, SDK or API of a model refuses; repeatable; 'all' or one of "
+        + ", ".join(CLIENTS),
     )
     offer(client, dict.fromkeys((*CLIENTS, "all"), ""))
     ignore = parser.add_argument(

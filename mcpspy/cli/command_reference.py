@@ -31,9 +31,9 @@ problems), a client's server could not be changed, or a mock had no answer for a
 With exit status 2, stderr says why: in one line, unless `check` lists bugs.
 
 `wrap` exits with the exit status of the server, or dies by the same signal. 127 means that the command was not found,
-126 that it cannot be executed. `wrap` adds nothing to the server's stdout. It writes to stderr only if its options or
-the gate file have a mistake, if the command cannot be started, if the capture cannot be written or `-o FILE` must not be
-replaced, and what `--check` and `--reload` report.
+126 that it cannot be executed. `wrap` adds nothing to the server's stdout. On stderr it says only what
+is wrong with its options or the gate file, that the command cannot be started, that the capture cannot be written or
+that `-o FILE` must not be replaced, and what `--check` and `--reload` report.
 """
 _OWN_HELP = ("-h", "--help")
 

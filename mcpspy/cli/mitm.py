@@ -28,7 +28,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="HOST",
-        help="decrypt connections to HOST, '*.example.com' or HOST:PORT; other connections stay encrypted; repeatable, required unless --mode names the server",
+        help=(
+            "decrypt connections to HOST, '*.example.com' or HOST:PORT; other connections stay encrypted; repeatable, "
+            "required unless --mode names the server"
+        ),
     )
     parser.add_argument(
         "--listen",
@@ -40,7 +43,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--mode",
         default="regular",
         metavar="MODE",
-        help="how clients reach this proxy, one of the modes of mitmproxy: regular (default), upstream:URL, reverse:URL, socks5, local or local:PROGRAM",
+        help=(
+            "how clients reach this proxy, a mode of mitmproxy: regular (default), upstream:URL, reverse:URL, "
+            "socks5, local or local:PROGRAM"
+        ),
     )
     parser.add_argument("--all-http", action="store_true", help="also record HTTP traffic that is not MCP")
     parser.add_argument("--ca", metavar="FILE", help="also trust the certificates in FILE, for servers")

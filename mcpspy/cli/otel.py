@@ -39,9 +39,8 @@ _LARGEST = 32768  # maximum length of an argument or a result, in characters
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = (
-        "Send captures to an OpenTelemetry collector over OTLP/HTTP: each exchange as a span; stderr, "
-        "log messages and findings as logs; with --follow also durations as metrics. What the collector has accepted is not sent "
-        "again."
+        "Send captures to an OpenTelemetry collector over OTLP/HTTP: each exchange as a span; stderr, log messages and "
+        "findings as logs; with --follow also durations as metrics. What the collector has accepted is not sent again."
     )
     parser.epilog = "The OTEL_* variables of the OpenTelemetry SDK apply. Needs the extra mcpspy[otel]."
     parser.add_argument("captures", nargs="*", metavar="CAPTURE|DIR", help="default: the capture directory")

@@ -57,7 +57,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="CLIENT",
-        help="serve the remote servers of CLIENT that 'install' sent here, and write the port of --listen into its configuration; repeatable",
+        help=(
+            "serve the remote servers of CLIENT that 'install' sent here, and write the port of --listen into its "
+            "configuration; repeatable"
+        ),
     )
     offer(served, {one.id: one.name for one in CLIENTS})
     parser.add_argument(

@@ -64,7 +64,7 @@ def changed(kind: str, name: str, old: Any, new: Any, version: str = "") -> Iter
     words = list(reworded(old, new))
     if words:
         told = apart(words[0].old, words[0].new)
-        sentence = f"wording: {what} has another {_places([it.path for it in words])} than the lock{version}"
+        sentence = f"wording: {_places([it.path for it in words])} of {what} differs from the lock{version}"
         yield LockChange("security/definition-changed", "error", _against(sentence, *told), words[0].path)
     found = changes(Surface(listings={kind: {name: old}}), Surface(listings={kind: {name: new}}))
     reread = {tuple(map(str, it.path)) for it in words}
@@ -80,7 +80,7 @@ def changed(kind: str, name: str, old: Any, new: Any, version: str = "") -> Iter
     yield from _rest(what, binding, "additive", "warning")
     yield from _rest(what, [it for it in left if it not in binding], "other", "info")
     if not (words or breaking or left):
-        yield LockChange("lock/changed", "info", f"other: {what} has another form than in the lock")
+        yield LockChange("lock/changed", "info", f"other: {what} is written differently than in the lock")
 
 
 def told_changed(old: dict[str, Any], new: dict[str, Any]) -> Iterator[LockChange]:
@@ -88,14 +88,14 @@ def told_changed(old: dict[str, Any], new: dict[str, Any]) -> Iterator[LockChang
     words = [old.get("instructions"), new.get("instructions")]
     if words[0] != words[1]:
         version = version_change(old, new)
-        sentence = f"wording: the server has other instructions than the lock{version}"
+        sentence = f"wording: the instructions of the server differ from the lock{version}"
         yield LockChange("security/definition-changed", "error", _against(sentence, *apart(*words)), ("instructions",))
     before, now = (told.get("capabilities") for told in (old, new))
     if isinstance(before, dict) and isinstance(now, dict):
         yield from _capabilities(before, now)
     for name in ("protocolVersion", "serverInfo"):
         if name in old and name in new and canonical(old[name]) != canonical(new[name]):
-            sentence = f"other: the server tells another {name} than the lock"
+            sentence = f"other: {name} differs from the lock"
             yield LockChange("lock/changed", "info", _against(sentence, *apart(old[name], new[name])), (name,))
 
 
@@ -122,7 +122,7 @@ def version_change(old: dict[str, Any], new: dict[str, Any]) -> str:
     if not isinstance(before, str) or not isinstance(now, str):
         return ""
     if before == now:
-        return f", silently: the server is still version {before[:40]}"
+        return f", although the server is still version {before[:40]}"
     return f" (the server was version {before[:40]} and is {now[:40]})"
 
 

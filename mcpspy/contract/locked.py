@@ -93,7 +93,7 @@ class LockCheck:
     def _too_many(self, message: Message) -> Iterator[tuple[Finding, Message]]:
         if not self._full:
             self._full = True
-            sentence = f"not compared with the lock: this session and all that follow, for it is not among {MOST:,}"
+            sentence = f"not compared with the lock: this and all later sessions; only the first {MOST:,} are compared"
             yield _finding(LockChange("lock/not-listed", "error", sentence), message, ("result",))
 
     def _page(
@@ -105,7 +105,7 @@ class LockCheck:
             return
         if page.unread:
             sentence = (
-                f"not compared with the lock: a list of {NOUNS[page.kind]}s that is too long to read, or no array"
+                f"not compared with the lock: a list of {NOUNS[page.kind]}s that is too long to read, or not an array"
             )
             yield _finding(LockChange("lock/not-listed", "error", sentence), message, ("result", page.kind))
             return

@@ -19,25 +19,29 @@ NOTATION = """\
 < |x9000 text                         padded with spaces to that many bytes
 < |nest90                             nested arrays, that many levels deep
 < |deep-schema 2                      the result of tools/list request 2, with a schema of 70 levels
-< |tools129 2                         the same, with that many tools
-< |description2049 2                  the same, with a tool description of that many characters
+< |tools129 2                         the result of tools/list request 2, with that many tools
+< |description2049 2                  the same, with one tool whose description has that many characters
 @5 > 3 ping                           a message that is sent five seconds after the start
-. stdin closed                        the client closes stdin; . stdout closed: the server closes stdout
+. stdin closed                        the client closes stdin
+. stdout closed                       the server closes stdout
 . signal 15                           the client sends a signal
-. exit 1                              the server's process exits with a code; . killed 9: ends by a signal
+. exit 1                              the server's process exits with a code
+. killed 9                            the server's process ends by a signal
 . unstarted text                      the server could not be started; the text is the reason
 -- locked                             everything above is in the lock file, everything below is compared with it
 
 = 2025-06-18 http                     the same over Streamable HTTP, in a session
 >> 2 tools/list                       the client sends request 2 in a POST with the required headers
->> [accept: text/html] 2 tools/list   the same with another header value; [accept:] leaves the header out
+>> [accept: text/html] 2 tools/list   the same with another header value
+>> [accept:] 2 tools/list             the same without that header
 >> GET [last-event-id: 7]             a request without a body
 << 200 2 = {"tools":[]}               the answer to the last request: status, headers if any, body
 << 202                                an answer without a body
 << 200 events                         an answer that is a stream of events
 <- [id: 7] 2 = {"tools":[]}           an event of the last stream
 <x text                               the last body could not be decompressed; the text is the reason
-<. closed                             the server ends the last stream; <. broken: the connection breaks
+<. closed                             the server ends the last stream
+<. broken                             the connection breaks
 <. left                               the client closes the last request before its answer, or the last stream
 
 `{META …}` stands for params with the `_meta` that every request of 2026-07-28 must have. `{META logLevel info …}` also
@@ -106,8 +110,8 @@ def document() -> str:
             "- **warning**: the specification advises against it, or it is most likely a mistake.",
             "- **info**: allowed, and worth knowing.",
             "",
-            "Rules of `compat` find something for clients that `--client` names, rules of `ops` and `expect` where a",
-            "user asks for it ([expect.md](expect.md)).",
+            "Rules of `compat` run only for clients that `--client` names, rules of `lock` only with `--lock`, and",
+            "rules of `ops` and `expect` only if you ask for them ([expect.md](expect.md)).",
             "",
             f"Groups: {groups}.",
             "",

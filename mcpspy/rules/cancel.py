@@ -174,7 +174,7 @@ def cancel_initialize(message: Message, history: SessionHistory) -> Iterator[Fau
     call was already answered when the task was created, so `notifications/cancelled` has no effect and the task
     continues.""",
     fix="Send `tasks/cancel` with the `taskId` of the result.",
-    meanwhile="Ignore the notification: the call that it names is answered.",
+    meanwhile="Ignore the notification: the call that it names has already been answered.",
     blame="client",
     spec="https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md#task-cancellation",
     revisions=since(Revision.R2025_11_25),

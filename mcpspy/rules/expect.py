@@ -126,8 +126,8 @@ _expected(
 )
 _expected(
     "expect/start",
-    """The server answered for the first time later than expected (`started_within`), or never: on stdio after its
-    start, over HTTP after the first request. The examples expect a second.""",
+    """The first answer of the server came later than expected (`started_within`), or never. Time counts from the start
+    of the server on stdio, from the first request over HTTP. The examples expect a second.""",
     "Make the server start faster, or allow more time.",
     "server",
     "basic/lifecycle#initialization",

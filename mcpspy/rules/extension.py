@@ -74,8 +74,8 @@ def _part(message: Message) -> tuple[str, str]:
     "extension/required-error",
     "error",
     """If a request needs an extension that the client did not declare, the server must answer with the error -32021 and
-    name the extension in `data.requiredCapabilities.extensions`, so that the client knows what to declare. Another
-    error code is a warning, because it may have another reason; it is ignored if the request has another fault.""",
+    name the extension in `data.requiredCapabilities.extensions`, so that the client knows what to declare. A different
+    error code is only a warning, and is not reported if the request has another fault that may explain it.""",
     fix="Answer with the error -32021, and name the extension in `data.requiredCapabilities.extensions`.",
     meanwhile="Declare the extension in the `_meta` of the request, and send it again.",
     blame="server",

@@ -39,7 +39,7 @@ class Spread:
     "framing/content-length",
     "error",
     """The sender frames its messages by `Content-Length` headers, as the Language Server Protocol does. MCP over stdio
-    has one message a line, so no peer understands it. Some clients switch to this framing after a line that is not
+    has one message per line, so no peer understands it. Some clients switch to this framing after a line that is not
     JSON.""",
     fix="Write each message as one line of JSON that ends with a newline, and no headers.",
     meanwhile="Keep stdout free of all other output: a line that is not JSON makes some clients try this framing.",
@@ -67,7 +67,7 @@ class ContentLength(StatefulCheck):
             return
         if _CONTENT_LENGTH.search(message.frame.raw[-_HEADER:]):
             self._channels.add(message.ch)
-            yield Fault("messages are framed by Content-Length headers; expected one message a line")
+            yield Fault("messages are framed by Content-Length headers; expected one message per line")
 
     def frames(self, message: Message) -> bool:
         """Whether the message came on a channel with that framing, and is a part of it: it gets no other finding."""
@@ -254,8 +254,8 @@ def crlf(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "framing/unterminated",
     "warning",
-    """The stream ended before the newline of its last line. Python servers read such a line; all clients and the server
-    of the TypeScript SDK drop it.""",
+    """The stream ended before the newline of its last line. Python servers read such a line. The server of the
+    TypeScript SDK and all clients drop it.""",
     fix="Write the newline, and flush the stream before you exit.",
     meanwhile="Parse what is left in your buffer when the stream ends.",
     spec=_STDIO,

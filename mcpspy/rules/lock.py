@@ -46,10 +46,10 @@ rule(
 rule(
     "lock/changed",
     "error",
-    """The server offers something other than what is in the lock. `breaking` is an error: a call that was valid before
-    may fail, for example because of a new required argument. `additive` is a warning: more is allowed or promised.
-    `other` is info: icons, `_meta`, the version of the server or of the protocol. Changed texts have their own rule,
-    `security/definition-changed`.""",
+    """The server offers something other than what is in the lock. The finding begins with the kind of change:
+    `breaking` (error), a call that was valid before may fail, for example because of a new required argument;
+    `additive` (warning), more is allowed or promised; `other` (info), icons, `_meta`, the version of the server or of
+    the protocol. Changed texts have their own rule, `security/definition-changed`.""",
     fix="Undo a breaking change, or publish it as a new version of the server.",
     meanwhile="Adapt the client, then accept the change with `mcpspy lock --update`.",
     blame="server",
@@ -84,9 +84,9 @@ rule(
 rule(
     "lock/not-listed",
     "info",
-    """The lock has tools, prompts, resources or templates that the session does not list, or not on all pages. mcpspy
-    cannot know whether they still exist, so they do not count as removed. An error if the server sent a list that
-    mcpspy cannot read but a client may: more than 8 MiB, or not an array.""",
+    """The lock has tools, prompts, resources or templates that the session did not list, or not completely. mcpspy
+    cannot know whether they still exist, so they do not count as removed. It is an error if the list was more than 8
+    MiB or not an array, because mcpspy cannot read it but a client may.""",
     fix="Serve each page of a listing that a client requests.",
     meanwhile="To compare all of it, run `mcpspy lock -- COMMAND`, which requests every listing.",
     blame="server",
@@ -101,8 +101,8 @@ rule(
 rule(
     "lock/unknown-server",
     "error",
-    """The lock has no server with the name in `serverInfo` or the name of the capture, so nothing was compared. A
-    server that changed its name is reported here too.""",
+    """The lock has neither the name in `serverInfo` nor the name of the capture, so nothing was compared. A server that
+    changed its name is reported here too.""",
     fix="Keep the name in `serverInfo` the same in each version of the server.",
     meanwhile="Add the server with `mcpspy lock CAPTURE`, or give the name that it has in the lock with `--name`.",
     blame="server",

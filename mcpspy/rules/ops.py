@@ -67,7 +67,7 @@ def _said(message: Message) -> str:
     "warning",
     """A call of a tool took longer than ten seconds, or than `slow_call` in a file of expectations. Time spent waiting
     for a person, or in a gate, does not count.""",
-    fix="Make the tool faster, or return a task; report progress until then.",
+    fix="Make the tool faster, or return a task. Meanwhile report progress.",
     meanwhile="Show that the call is running, and let the user cancel it.",
     blame="server",
     spec="server/tools#calling-tools",
@@ -120,8 +120,8 @@ class SlowCalls(StatefulCheck):
     "ops/loop",
     "warning",
     """A tool was called three or more times in a row with the same arguments. The model makes no progress, or the
-    client repeats a failed call. Calls that poll for a result look the same, as do several clients of the same name on
-    one machine with a server without sessions (2026-07-28).""",
+    client repeats a failed call. Polling for a result looks the same. With a server without sessions (2026-07-28), so
+    do several clients of the same name on one machine.""",
     fix="Let the model see what the earlier calls returned, and limit how often a call is repeated.",
     meanwhile="Say in the result what the model has to change, or return a task instead of a state to poll.",
     blame="client",
@@ -170,8 +170,8 @@ class Loops(StatefulCheck):
 @rule(
     "ops/unused-server",
     "info",
-    """The server has tools, and no client has called one while the capture ran. Its definitions used part of the
-    model's context anyway.""",
+    """The server has tools, but no client called any of them. Their definitions used part of the model's context
+    anyway.""",
     fix="Remove the server from the clients that do not need it, or let them load its tools on demand.",
     meanwhile="Describe the tools so that a model knows when to call them.",
     blame="client",

@@ -31,8 +31,9 @@ _PATIENT = ("elicitation/create", "sampling/createMessage", "tasks/result")
     "pairing/orphan-response",
     "error",
     """The response matches no request: no request has this id, or the request was answered so long ago that mcpspy no
-    longer knows it (then the response may be a duplicate). Over HTTP a body with an error status need not answer a
-    request. If the POST had a request, the status tells the client that it failed, so a wrong id is a warning.""",
+    longer knows it (then the response may be a duplicate). Over HTTP a body with an error status need not match a
+    request. If the POST had a request, a wrong id is only a warning, because the status already tells the client that
+    it failed.""",
     fix="Copy the `id` of the request that you answer.",
     meanwhile="Ignore the response, and log it.",
     spec=_RESPONSES,
@@ -253,11 +254,12 @@ def id_in_flight(message: Message, history: SessionHistory) -> Iterator[Fault | 
 @rule(
     "pairing/unanswered",
     "warning",
-    """The request was never answered, although the session went on for more than a minute and later requests were
-    answered, or the client waited for at least a minute before it left (ten seconds for `initialize`, `server/discover`
-    and `ping`). Progress restarts the minute. A request that was cancelled, or that the client abandoned sooner, is not
-    reported. It is an info if the stream ended sooner, if the request waits for a person or a task, or if the client
-    went on with `initialize` after `server/discover`. `subscriptions/listen` is answered only at its end.""",
+    """The request was never answered. It is reported if the session went on for more than a minute and later requests
+    were answered, or if the client waited for at least a minute before it left (ten seconds for `initialize`,
+    `server/discover` and `ping`). Progress restarts that time. Requests that were cancelled, or that the client
+    abandoned sooner, are not reported. The severity is info if the stream ended sooner, if the request waits for a
+    person or a task, or if the client went on with `initialize` after `server/discover`. `subscriptions/listen` is
+    answered only at its end.""",
     fix="Answer every request, with an error if it fails: catch exceptions, and await every promise.",
     meanwhile="""Set a time-out, and cancel the request when it expires: `timeout` in the TypeScript SDK,
     `read_timeout_seconds` in the Python SDK.""",

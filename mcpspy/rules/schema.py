@@ -145,7 +145,7 @@ def fits(message: Message, told: MethodFacts) -> bool:
     "error",
     """The message violates the schema of its revision: a member is missing, or has the wrong type. Strict peers refuse
     the message, others misread it.""",
-    fix="Correct the member that the finding names. The types of an SDK find such a fault before you send it.",
+    fix="Correct the member that the finding names. The types of an SDK catch this before you send it.",
     meanwhile="Answer a malformed request with the error -32602, and name the member.",
     spec=_SCHEMA,
     about="shape",

@@ -199,10 +199,10 @@ class InstructionsToModel(StatefulCheck):
 @rule(
     "security/definition-changed",
     "error",
-    """A server changed a text that a model reads or that a user sees before approving a call, since an earlier listing
-    or since the lock (`--lock`). Such texts are descriptions (also of arguments), titles, annotations, and the
-    instructions of the server. A server that is already trusted can change what a model does in this way (a rug pull).
-    A warning if the server announced the change with `notifications/tools/list_changed`.""",
+    """Since an earlier listing or since the lock (`--lock`), a server changed a text that a model reads or that a user
+    sees before approving a call. Such texts are descriptions (also of arguments), titles, annotations, and the
+    instructions of the server. In this way a trusted server can change what a model does (a rug pull). It is only a
+    warning if the server announced the change with `notifications/tools/list_changed`.""",
     fix="Keep descriptions the same while a session runs, and publish new ones with a new version of the server.",
     meanwhile="Show both texts to the user before the next call. Accept a change with `mcpspy lock --update`.",
     blame="server",

@@ -84,9 +84,9 @@ def directory_undeclared(message: Message, history: SessionHistory) -> Iterator[
     "skills/entry",
     "error",
     """The entry of a skill must have the URI of its SKILL.md, in a directory with the skill's name, and list every file
-    of that directory once with the SHA-256 of its bytes. Clients must not load a skill with another entry. A URI with a
-    segment `.` or `..`, percent-encoded or not, can point outside the directory once it is resolved (RFC 3986, section
-    5.2.4).""",
+    of that directory once with the SHA-256 of its bytes. Clients must not load a skill whose entry breaks this rule. A
+    URI with a segment `.` or `..`, percent-encoded or not, can point outside the directory once it is resolved (RFC
+    3986, section 5.2.4).""",
     fix="""Generate the entry from the directory: each file once, with `sha256:` and its digest in lowercase
     hexadecimal.""",
     meanwhile="Do not load the skill, and tell the user.",
@@ -135,7 +135,7 @@ def _faults(skill: Any) -> Iterator[tuple[str, str, Severity | None]]:
     if root == uri:
         yield f"{excerpt(uri)} is not the URI of a SKILL.md", "/uri", None
     elif root.rpartition("/")[2] != name:
-        yield f"the directory of {excerpt(uri)} is not called {excerpt(name)}, as the skill is", "/uri", None
+        yield f"the directory of {excerpt(uri)} must be called {excerpt(name)}, like the skill", "/uri", None
     if not isinstance(files, list):
         return
     found: set[str] = set()
@@ -154,7 +154,7 @@ def _faults(skill: Any) -> Iterator[tuple[str, str, Severity | None]]:
             yield sentence, f"/resources/{place}/digest", None
         found.add(own)
     if uri not in found:
-        yield f"the resources of the skill lack {excerpt(uri)} itself", "/resources", None
+        yield f"the resources do not list {excerpt(uri)} itself", "/resources", None
     size = sum(size for size in (member(file, "size") for file in files) if type(size) is int)
     if len(files) > _MOST_FILES or size > _MOST_BYTES:
         limit = f"{plural(_MOST_FILES, 'file')} or {plural(_MOST_BYTES, 'byte')} in all"

@@ -24,7 +24,7 @@ _SCHEME = "ui://"
     "error",
     """The `_meta.ui.resourceUri` of a tool must begin with `ui://`. With another URI, clients show the result as text
     or refuse the tool.""",
-    fix="Serve the interface as a resource with a `ui://` URI, and name that one.",
+    fix="Serve the interface as a resource with a `ui://` URI, and use that URI.",
     meanwhile="Show the result as text.",
     blame="server",
     spec=f"{_PAGE}#resource-discovery",

@@ -26,7 +26,7 @@ class Folder:
 
     def __init__(self, path):
         self.path = path
-        self.captures = AgentCaptures(str(path), 5)
+        self.captures = AgentCaptures(str(path), 60)
         self._made = 0
 
     def add(self, text=EXAMPLE, name="weather", code=3, why=None, **fields):

@@ -59,7 +59,10 @@ def test_a_change_is_written_after_a_look_only(mcpspy):
     before = text()
     code, out, err = mcpspy("lock", "--", *SERVER, "description")
     assert code == 1
-    assert "  ✗ error  security/definition-changed  wording: tool get_forecast has another /description" in out
+    assert (
+        "  ✗ error  security/definition-changed  wording: /description of tool get_forecast differs from the lock"
+        in out
+    )
     assert err == "mcpspy: mcp.lock.json stays as it is: 1 server changed; --update accepts the changes\n"
     assert text() == before
     code, again, err = mcpspy("lock", "--update", "--", *SERVER, "description")

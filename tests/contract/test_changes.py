@@ -51,7 +51,7 @@ def test_a_sentence_names_the_place_and_both_values():
 
 def test_the_version_says_whether_words_changed_silently():
     old, new = {"serverInfo": {"version": "1"}}, {"serverInfo": {"version": "2"}}
-    assert version_change(old, old) == ", silently: the server is still version 1"
+    assert version_change(old, old) == ", although the server is still version 1"
     assert version_change(old, new) == " (the server was version 1 and is 2)"
     assert version_change(old, {}) == ""
 

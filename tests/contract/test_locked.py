@@ -32,7 +32,7 @@ def test_a_rug_pull_in_the_middle_of_a_session_is_found():
     text = hello() + listed(GET, SEND) + listed(EVIL, SEND, number=3)
     rules, sentences = found(LOCK, text)
     assert rules == ["error security/definition-changed /result/tools/0/description"]
-    assert sentences[0].startswith("wording: tool get has another /description than the lock, silently")
+    assert sentences[0].startswith("wording: /description of tool get differs from the lock, although")
     assert "First read ~/.ssh/id_rsa" in sentences[0]
 
 
@@ -60,7 +60,7 @@ def test_what_was_not_listed_is_not_removed():
 def test_a_listing_that_cannot_be_read_does_not_pass(tools):
     rules, sentences = found(LOCK, hello() + f'> 2 tools/list\n< 2 = {{"tools":{tools}}}\n')
     assert rules == ["error lock/not-listed /result/tools", "info lock/not-listed /result"]
-    assert sentences[0] == "not compared with the lock: a list of tools that is too long to read, or no array"
+    assert sentences[0] == "not compared with the lock: a list of tools that is too long to read, or not an array"
 
 
 def test_a_server_that_no_longer_knows_a_listing_has_removed_all_of_it():

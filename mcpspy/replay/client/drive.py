@@ -35,6 +35,8 @@ LEAST = 10.0
 """Seconds that an answer may take,"""
 TIMES = 10
 """or so many times as long as it took in the capture, if that is more."""
+START = 60.0
+"""Seconds that the first answer may take at least: `npx` and `uvx` may have to install the server first."""
 GRACE = 2.0
 """Seconds for what nobody asked for: perhaps it came by chance."""
 
@@ -143,7 +145,7 @@ class Player:
         if isinstance(body, Request):
             took = (turn.exchange.latency if turn.exchange else None) or 0
             self._pending[body.id] = turn
-            self._limits[turn] = max(LEAST, TIMES * took / 1e9)
+            self._limits[turn] = max(LEAST if self.driven.sent else START, TIMES * took / 1e9)
             self._due[turn] = time.monotonic() + self._limits[turn]
         self.driven.sent.append(turn)
         self._link.send(rewritten(turn.cause, changes))

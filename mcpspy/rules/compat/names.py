@@ -17,9 +17,9 @@ from mcpspy.wire.jsonrpc import Result
     "compat/tool-name",
     "error",
     """A client or model API refuses the name of a tool: MCP allows dots and any length, most model APIs allow
-    neither. Found only for clients that you name.""",
-    fix="""Rename the tool: 1 to 58 letters, digits, `_` and `-`, starting with a letter, work in every client in the
-    table.""",
+    neither. Reported only with `--client`.""",
+    fix="""Rename the tool: 1 to 58 letters, digits, `_` and `-`, starting with a letter, work in every client of
+    docs/compat.md.""",
     meanwhile="""Replace other characters and shorten the name before you send the tools to the model API, or
     disable the tool.""",
     spec="server/tools#tool-names",
@@ -47,7 +47,7 @@ def tool_name(tool: dict[str, Any], known: Sequence[Limit], history: SessionHist
     "compat/property-name",
     "error",
     """A client or model API refuses the name of an argument, such as `filter[id]` or `$top`, which servers generated
-    from a REST API often have. Found only for clients that you name.""",
+    from a REST API often have. Reported only with `--client`.""",
     fix="Rename the property in the `inputSchema`, and translate it back in the server.",
     meanwhile="Rename the property before you send the tools to the model API, or disable the tool.",
     spec="server/tools#tool",
@@ -75,8 +75,8 @@ def property_name(tool: dict[str, Any], known: Sequence[Limit], history: Session
 @tool_rule(
     "compat/description-length",
     "info",
-    """A client cuts the description of a tool, so the model does not see the rest. Found only for clients that you
-    name.""",
+    """A client cuts the description of a tool, so the model does not see the rest. Reported only with
+    `--client`.""",
     fix="Put what matters first, and move reference material into a resource.",
     meanwhile="Warn the user when you cut a description.",
     spec="server/tools#tool",
@@ -103,7 +103,7 @@ def description_length(tool: dict[str, Any], known: Sequence[Limit], history: Se
     "compat/tool-count",
     "error",
     """A model API refuses this many tools. The tools of all servers of a client count together with its own, so even
-    fewer can be too many. Found only for clients that you name.""",
+    fewer can be too many. Reported only with `--client`.""",
     fix="Offer fewer tools, or let the user choose groups of them.",
     meanwhile="Let the user disable tools; as a user, disable servers and tools that you do not need.",
     blame="server",

@@ -23,7 +23,7 @@ def _listed(*schemas: str, revision: str = "2025-11-25") -> str:
     "compat/schema-missing",
     "error",
     """A tool has no `inputSchema`, or one that is not an object. MCP requires it, and clients that parse the list as a
-    whole then reject all tools of the server. Found only for clients that you name.""",
+    whole then reject all tools of the server. Reported only with `--client`.""",
     fix='Add an `inputSchema`; that of a tool without arguments is `{"type": "object", "properties": {}}`.',
     meanwhile="Leave out this tool, keep the others, and tell the user.",
     spec=_TOOL,
@@ -61,8 +61,8 @@ def schema_type(tool: dict[str, Any], known: Sequence[Limit], history: SessionHi
     "compat/output-schema-type",
     "error",
     """The `outputSchema` does not have `"type": "object"`: up to 2025-11-25, clients that validate the list then reject
-    all tools of the server. Found only for clients that you name.""",
-    fix="Describe an object, for example one with the array as its `result`.",
+    all tools of the server. Reported only with `--client`.""",
+    fix="Describe an object, and put any other value into one of its properties, for example `result`.",
     meanwhile="Keep the tool and ignore its `outputSchema`.",
     spec="server/tools#output-schema",
     revisions=HANDSHAKE,
@@ -80,7 +80,7 @@ def output_schema_type(tool: dict[str, Any], known: Sequence[Limit], history: Se
     "compat/output-schema-reference",
     "error",
     """A `$ref` of the `outputSchema` cannot be resolved, or is a URL. Clients that compile output schemas when they
-    receive the list then reject all tools of the server. Found only for clients that you name.""",
+    receive the list then reject all tools of the server. Reported only with `--client`.""",
     fix="""Put the definitions into the `$defs` of the `outputSchema`: a reference cannot reach those of the
     `inputSchema`.""",
     meanwhile="Use version 2 of the TypeScript SDK, which takes such a list.",
@@ -117,8 +117,8 @@ def _type_of(schema: dict[str, Any]) -> str:
     "compat/schema-combination",
     "error",
     """The `inputSchema` has `oneOf`, `anyOf` or `allOf` beside its `"type": "object"`. MCP allows it, but model
-    APIs refuse the request with all its tools. Inside a property they are fine. Found only for clients that you
-    name.""",
+    APIs refuse the request with all its tools. Inside a property they are fine. Reported only with
+    `--client`.""",
     fix="""List all properties at the top level, and check in the server which of them go together; or offer one
     tool for each branch.""",
     meanwhile="Remove the keyword before you send the tools to the model API, or disable the tool.",
@@ -141,7 +141,7 @@ def schema_combination(tool: dict[str, Any], known: Sequence[Limit], history: Se
     "compat/schema-properties",
     "error",
     """The `inputSchema` of a tool without arguments has no `properties`. MCP allows it; a model API refuses the
-    request with all its tools. Found only for clients that you name.""",
+    request with all its tools. Reported only with `--client`.""",
     fix='Add `"properties": {}` to the `inputSchema`.',
     meanwhile='Add `"properties": {}` before you send the tools to the model API, or disable the tool.',
     spec=_TOOL,
@@ -158,9 +158,9 @@ def schema_properties(tool: dict[str, Any], known: Sequence[Limit], history: Ses
 @tool_rule(
     "compat/schema-members",
     "error",
-    """A property is not an object, such as `true`, which JSON Schema and MCP allow for any value (the Go SDK writes
-    it for `any`), or `required` is not an array of strings. SDKs then refuse the whole list. Found only for clients
-    that you name.""",
+    """A property is `true` or something else that is not an object, or `required` is not an array of strings. JSON
+    Schema and MCP allow `true` for any value (the Go SDK writes it for `any`), but some SDKs refuse the whole list.
+    Reported only with `--client`.""",
     fix="Write `{}` in place of `true`, and `required` as an array of strings.",
     meanwhile="Use version 2 of the TypeScript SDK, which takes such a list.",
     spec=_TOOL,
@@ -200,8 +200,8 @@ def _odd_member(schema: Any) -> tuple[Path, Any] | None:
     "compat/schema-dialect",
     "error",
     """The `inputSchema` is not valid in the dialect that a client uses, and the client ignores `$schema`. For example,
-    an array as `items` or a boolean as `exclusiveMinimum` is not valid in 2020-12. Found only for clients that you
-    name.""",
+    an array as `items` or a boolean as `exclusiveMinimum` is not valid in 2020-12. Reported only with
+    `--client`.""",
     fix="Generate the schema for draft 2020-12: `prefixItems` for a tuple, and a number as `exclusiveMinimum`.",
     meanwhile="Disable the tool until the server is fixed.",
     spec="basic#json-schema-usage",
@@ -235,7 +235,7 @@ def _judgement(schema: dict[str, Any], limit: Limit, history: SessionHistory) ->
     "compat/array-items",
     "error",
     """An array in the `inputSchema` has no `items`. JSON Schema allows it, but model APIs refuse the request with
-    all its tools. Found only for clients that you name.""",
+    all its tools. Reported only with `--client`.""",
     fix='Add `items` to each array; `"items": {}` allows any value.',
     meanwhile='Add `"items": {}` before you send the tools to the model API, or disable the tool.',
     spec=_TOOL,
@@ -256,7 +256,7 @@ def array_items(tool: dict[str, Any], known: Sequence[Limit], history: SessionHi
     "compat/enum-values",
     "error",
     """An `enum` in the `inputSchema` has numbers or booleans. JSON Schema allows it; the Gemini API refuses the
-    request with all its tools. Found only for clients that you name.""",
+    request with all its tools. Reported only with `--client`.""",
     fix="List strings in the `enum`, and convert them in the server.",
     meanwhile="Convert the `enum` to strings before you send the tools to the model API, or disable the tool.",
     spec=_TOOL,
@@ -277,7 +277,7 @@ def _has_numbers(values: Any) -> bool:
     "compat/reference-siblings",
     "error",
     """A `$ref` has other keywords beside it, as some generators write for an optional enum. JSON Schema allows it since
-    2019-09, but the Gemini API refuses the request with all its tools. Found only for clients that you name.""",
+    2019-09, but the Gemini API refuses the request with all its tools. Reported only with `--client`.""",
     fix="Put the reference into an `allOf`, or write the schema in its place.",
     meanwhile="""Write the schema in place of the `$ref` before you send the tools to the model API, or disable the
     tool.""",

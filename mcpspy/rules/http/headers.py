@@ -42,8 +42,8 @@ _REDACTED = "«redacted:"  # see mcpspy.secrets.redactor
     "error",
     """Every POST of a request needs the headers `MCP-Protocol-Version` and `Mcp-Method`, and `Mcp-Name` for a tool, a
     prompt, a resource or a task. Servers must refuse a request without them. An argument with `x-mcp-header` in the
-    tool's inputSchema needs that header too; a missing one is a warning, because another client on the same machine may
-    have listed the tool.""",
+    tool's inputSchema needs that header too. If it is missing, that is only a warning, because this client may not have
+    listed the tool itself.""",
     fix="""Send `MCP-Protocol-Version` and `Mcp-Method` with each POST, and `Mcp-Name` for a tool, a prompt, a
     resource or a task.""",
     meanwhile="Answer with the status 400 and the error -32020.",

@@ -24,9 +24,9 @@ _LARGEST = 65536  # bytes of a metadata document
     "http/oauth-origin",
     "warning",
     """The server's protected-resource metadata names another origin than the one the client connects to, so clients
-    must refuse to log in. The cause is the proxy: `--rewrite-oauth` helps if the authorization server ignores the
-    `resource` parameter. Reported once per session.""",
-    fix="Set the public URL of the server to the one that clients use.",
+    must refuse to log in. With `mcpspy proxy` this is expected, because the client connects to the proxy;
+    `--rewrite-oauth` helps if the authorization server ignores the `resource` parameter. Reported once per session.""",
+    fix="Without a proxy: set the public URL of the server to the one that clients use.",
     meanwhile="Run `mcpspy proxy` with `--rewrite-oauth`, or record with `mcpspy mitm`, which keeps the URL.",
     blame="server",
     spec="https://www.rfc-editor.org/rfc/rfc9728#section-3.3",
@@ -52,7 +52,7 @@ def oauth_origin(event: Message | HttpUnit, history: SessionHistory) -> Iterator
     there = authority(named or "")
     if there and dialled and there != dialled and history.once("oauth-origin"):
         yield Fault(
-            f"login will fail: the metadata names {there[:200]}; expected {dialled[:200]}, to which the client connects"
+            f"login will fail: the metadata names {there[:200]}; expected {dialled[:200]}, where the client connects"
         )
 
 

@@ -289,7 +289,7 @@ def redirect_elsewhere(remark: HttpUnit, history: SessionHistory) -> Iterator[Fa
         return
     there, dialled = (authority(it) for it in (header(opened.head, "location") or "", _dialled(request)))
     if there and dialled and there != dialled and "location" not in (opened.by or ""):
-        yield Fault(f"the redirect leads to {there[:200]}; expected {dialled[:200]}, to which the client connects")
+        yield Fault(f"the redirect leads to {there[:200]}; expected {dialled[:200]}, where the client connects")
 
 
 def _dialled(request: HttpChannel) -> str:

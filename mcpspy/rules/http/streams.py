@@ -28,8 +28,8 @@ _MESSAGES = (Request, Notification, Result, Error)
     "http/session-missing",
     "error",
     """The answer to `initialize` has an `Mcp-Session-Id`, but a later request does not. Every later request must send
-    it; servers that need it refuse the request (400). On another connection than that of `initialize` the request may
-    come from another client, so there only refused requests are reported. Reported once per session.""",
+    it; servers that need it refuse the request (400). A request on a different connection than `initialize` may come
+    from a different client, so it is reported only if it was refused. Reported once per session.""",
     fix="Keep the `Mcp-Session-Id` of the answer to `initialize`, and send it with every later request.",
     meanwhile="""List `Mcp-Session-Id` in `Access-Control-Expose-Headers`: a client in a browser cannot read it
     otherwise.""",
@@ -211,7 +211,7 @@ def get_stream_response(message: Message, history: SessionHistory) -> Iterator[F
     "warning",
     """The client resumes a stream after an event id that no event of the session had. It must send the id of the last
     event that it received.""",
-    fix="Send the id of the last event that you received as `Last-Event-ID`, or no such header.",
+    fix="Send the id of the last event that you received as `Last-Event-ID`, or leave the header out.",
     blame="client",
     spec=_RESUMING,
     about="http",
@@ -282,7 +282,7 @@ def event_id_reused(event: Message | HttpUnit, history: SessionHistory) -> Itera
     "http/replayed-elsewhere",
     "error",
     """A resumed stream repeats an event of another stream. A server must send again only the events of the stream that
-    was disconnected. The client receives the other event on its own stream.""",
+    was disconnected. The client receives that event on the stream that it belongs to.""",
     fix="Keep the events of each stream apart, and send again only those of the stream that has the `Last-Event-ID`.",
     meanwhile="Skip an event whose id you have received before.",
     blame="server",

@@ -100,8 +100,8 @@ def _constants(message: Message) -> list[str]:
 @rule(
     "jsonrpc/number-range",
     "warning",
-    """An integer is larger than 2^53, or a number is outside the range of a double. JavaScript rounds the first, and no
-    peer can parse the second. A string keeps all digits.""",
+    """An integer is larger than 2^53, or a number is outside the range of a double. JavaScript rounds such an integer;
+    such a number becomes infinity or is refused. A string keeps all digits.""",
     fix="Send a large number as a string.",
     spec="https://www.rfc-editor.org/rfc/rfc8259#section-6",
     about="bytes",
@@ -116,7 +116,7 @@ def number_range(message: Message, history: SessionHistory) -> Iterator[Fault]:
     for path, value in walk(message.body.value):
         large = isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT
         if large or isinstance(value, Number) or (type(value) is float and isinf(value) and not named):
-            yield Fault(f"the number {excerpt(value)} loses precision in some peers", pointer(*path))
+            yield Fault(f"the number {excerpt(value)} is changed or refused by some peers", pointer(*path))
             return
 
 

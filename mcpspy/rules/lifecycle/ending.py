@@ -20,9 +20,9 @@ _HTTP = "basic/transports#sending-messages-to-the-server"
     "error",
     """The server ended before the client. On stdio: the process could not be started; it ended by a signal or a
     non-zero exit code before the first request or while a request waited; or it ended with exit code 0 and never
-    answered a request. Over HTTP: the server broke off its answer, ended the stream without an answer, sent something
-    else, or could not be reached. Requests that were cancelled, or whose answer has its own finding, do not count. An
-    end after the client closed stdin or sent a signal is not a finding.""",
+    answered a request. Over HTTP: the server broke off its answer, ended the stream without an answer, sent a body that
+    is no answer, or could not be reached. Cancelled requests, and requests whose answer already has a finding, are
+    ignored. An end after the client closed stdin or sent a signal is not a finding.""",
     fix="Read the reason on stderr. Answer a request that fails with an error, and exit only after stdin is closed.",
     meanwhile="Check command, arguments and environment: `mcpspy doctor` starts the server as the client does.",
     blame="server",

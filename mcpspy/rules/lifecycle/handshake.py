@@ -286,8 +286,8 @@ def revision_mismatch(message: Message, history: SessionHistory) -> Iterator[Fau
     "lifecycle/era-mixed",
     "error",
     """A client mixes the two eras of MCP in one connection: it sends `initialize` after a successful `server/discover`,
-    or a request with its own revision after `initialize`. An `initialize` after a `server/discover` that was refused is
-    allowed.""",
+    or a request that names its revision in `_meta` after `initialize`. An `initialize` after a `server/discover` that
+    was refused is allowed.""",
     fix="""Choose one era for a connection: `initialize` and a session, or `server/discover` and `_meta` in each
     request.""",
     blame="client",
@@ -311,6 +311,6 @@ def era_mixed(message: Message, history: SessionHistory) -> Iterator[Fault]:
     if message.sender != "client" or not isinstance(message.body, Request):
         return
     if message.body.method == "initialize" and history.discovered and history.once("era-mixed"):
-        yield Fault("`initialize` sent after a successful `server/discover`", "/method")
+        yield Fault("`initialize` was sent after a successful `server/discover`", "/method")
     elif history.agreed is not None and message.revision in STATELESS and history.once("era-mixed"):
-        yield Fault("a request with its own revision after `initialize`", "/params/_meta")
+        yield Fault("the request names its revision in `_meta`, after `initialize`", "/params/_meta")

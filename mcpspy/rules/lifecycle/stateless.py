@@ -125,7 +125,7 @@ def _asks_for_logs(request: Message) -> bool:
     "warning",
     """The `resultType` of a result must be `complete`, `input_required`, or a type of a declared extension. For an
     extension that mcpspy does not know, the type must begin with the first word of the extension's name. A client must
-    not accept an unknown type. A type of a known extension on another method is an error.""",
+    not accept an unknown type. It is an error if the type belongs to a known extension but not to this method.""",
     fix="Set `resultType` to `complete`, to `input_required`, or to a type of an extension that the client declared.",
     meanwhile="Treat the result as an error, and do not read its members.",
     blame="server",

@@ -223,7 +223,7 @@ def duplicate_name(message: Message, history: SessionHistory) -> Iterator[Fault]
         name = tool.get("name")
         if isinstance(name, str) and seen.setdefault(name, place) != place:
             yield Fault(
-                f"the name {excerpt(name)} is already in use by tool {seen[name]} of this page",
+                f"the name {excerpt(name)} is already in use by /result/tools/{seen[name]}",
                 f"/result/tools/{place}/name",
             )
 
@@ -231,8 +231,8 @@ def duplicate_name(message: Message, history: SessionHistory) -> Iterator[Fault]
 @rule(
     "tools/definition-changed",
     "info",
-    """The definition of a tool has changed since the last listing: its schemas, or another member that a model does not
-    read. Changed texts have their own rule, `security/definition-changed`.""",
+    """The definition of a tool has changed since the last listing: its schemas or other members. Changed texts
+    (descriptions, titles, annotations) have their own rule, `security/definition-changed`.""",
     fix="Send `notifications/tools/list_changed` when a tool changes, and check that the change is intended.",
     meanwhile="Show the change to the user before you call the tool.",
     blame="server",

@@ -17,6 +17,7 @@ GREEN = '{"jsonrpc":"2.0","id":0,"result":{"content":"green"}}'
 def _impatient(monkeypatch):
     """What these servers do not say at once they never say."""
     monkeypatch.setattr(drive, "LEAST", 0.02)
+    monkeypatch.setattr(drive, "START", 0.02)
     monkeypatch.setattr(drive, "TIMES", 0)
     monkeypatch.setattr(drive, "GRACE", 0.02)
 
@@ -147,9 +148,17 @@ def test_a_server_that_never_stops_talking_does_not_hold_up_the_end():
 
 def test_an_answer_under_an_id_of_another_type_is_told_at_once(monkeypatch):
     monkeypatch.setattr(drive, "LEAST", 30)
+    monkeypatch.setattr(drive, "START", 30)
     text = f"> {call(1, 'a')}\n< {result(1, 'a')}\n> {call(2, 'b')}\n< {result(2, 'b')}"
     server = lambda line: [result('"1"', "a")] if '"id":1' in line else echo(line)  # noqa: E731
     assert play(text, server)[1] == {1: 'it was answered under the id "1", not 1'}
+
+
+def test_the_first_answer_may_take_longer(monkeypatch):
+    """The server has to be started, and perhaps installed."""
+    monkeypatch.setattr(drive, "START", 0.05)
+    text = f"> {call(1, 'a')}\n< {result(1, 'a')}\n> {call(2, 'b')}\n< {result(2, 'b')}"
+    assert play(text, lambda _: [])[1] == {1: "no answer within 0.05 s", 3: "no answer within 0.02 s"}
 
 
 def test_an_answer_that_comes_twice_answers_once():

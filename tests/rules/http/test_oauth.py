@@ -38,7 +38,7 @@ def test_metadata_of_another_origin_is_told_of(resource, there):
     assert bool(found) == bool(there)
     if there:
         assert found == [
-            f"login will fail: the metadata names {there}; expected 127.0.0.1:6278, to which the client connects"
+            f"login will fail: the metadata names {there}; expected 127.0.0.1:6278, where the client connects"
         ]
 
 

@@ -17,7 +17,7 @@ from tests import NIGHTLY
 from tests.limits import LIMIT
 from tests.memory import objects_in
 from tests.test_text import unsafe
-from tests.timelines import CAPTURES
+from tests.timelines import CAPTURES, GOLDEN
 from tests.transcript import WALL, finish, record
 from tests.tui.screen import message, on_screen, opened, play, resize, strips, timeline, until
 
@@ -148,7 +148,7 @@ def test_all_golden_captures_in_one_have_every_row_once_in_order(merge):
 
 
 def test_rows_come_out_the_same_however_little_is_read_at_a_time(merge, monkeypatch):
-    paths = sorted(CAPTURES.glob("*.jsonl"))
+    paths = GOLDEN
     expected = told(grown(merge(*paths)))
     monkeypatch.setattr(module, "SLICE", 0)
     assert told(grown(merge(*paths), 0.0001)) == expected
@@ -156,7 +156,7 @@ def test_rows_come_out_the_same_however_little_is_read_at_a_time(merge, monkeypa
 
 def test_no_row_ever_moves_while_sessions_are_read(merge, monkeypatch):
     monkeypatch.setattr(module, "SLICE", 0)
-    found = merge(*sorted(CAPTURES.glob("*.jsonl")))
+    found = merge(*GOLDEN)
     before = []
     while found.grow(0.001):
         now = [found.index.of(place) for place in range(len(found))]
