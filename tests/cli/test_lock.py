@@ -242,7 +242,7 @@ def test_one_change_of_words_is_told_once(mcpspy):
     ):
         found = json.loads(mcpspy("check", f"{name}.jsonl", "--lock", "mcp.lock.json", "--format", "json")[1])
         assert [it["rule"] for it in found["captures"][0]["findings"]] == rules
-        assert " than the lock" in found["captures"][0]["findings"][0]["message"]
+        assert " from the lock" in found["captures"][0]["findings"][0]["message"]
     alone = json.loads(mcpspy("check", "pulled.jsonl", "--format", "json")[1])
     assert [it["rule"] for it in alone["captures"][0]["findings"]] == ["security/definition-changed"]
 

@@ -64,7 +64,7 @@ def test_x_01_a_session_with_skills_that_is_right_has_no_finding(text):
 
 FAULTY = [
     (skill("skill://acme/pdf/README.md"), "/uri", "is not the URI of a SKILL.md"),
-    (skill(name="forms"), "/uri", "is not called"),
+    (skill(name="forms"), "/uri", "must be called"),
     (skill(files=[file("skill://acme/pdf/SKILL.md"), file("skill://acme/other.md")]), "/resources/1/uri", "is not in"),
     *(
         (skill(files=[file("skill://acme/pdf/SKILL.md"), file(f"skill://acme/pdf/{path}")]), "/resources/1/uri", "..")
@@ -72,7 +72,7 @@ FAULTY = [
     ),
     (skill("skill://acme/../pdf/SKILL.md", files="dynamic"), "/uri", ".."),
     (skill(files=[file("skill://acme/pdf/SKILL.md")] * 2), "/resources/1/uri", "is listed twice"),
-    (skill(files=[file("skill://acme/pdf/a.md")]), "/resources", "lack"),
+    (skill(files=[file("skill://acme/pdf/a.md")]), "/resources", "do not list"),
     (skill(files=[file("skill://acme/pdf/SKILL.md", digest=DIGEST.upper())]), "/resources/0/digest", "expected sha256"),
     (
         skill(files=[file("skill://acme/pdf/SKILL.md", size=1 << 30)]),
