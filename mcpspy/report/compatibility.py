@@ -17,7 +17,7 @@ def document() -> str:
             "option none of this is reported. In the TUI, press `c` and choose a client or all of them: the views",
             "*findings* and *tools* show what it refuses, and why.",
             "",
-            "- **error**: the whole request is refused, or no tool of the server is taken.",
+            "- **error**: the whole request is refused, or all tools of the server are dropped.",
             "- **warning**: the tool is left out.",
             "- **info**: a text is cut off.",
             "",

@@ -331,9 +331,9 @@ def bom(message: Message, history: SessionHistory) -> Iterator[Fault]:
     "framing/undecodable",
     "error",
     """The body does not match its `Content-Encoding`: it is damaged, or ends too early. It was forwarded and recorded
-    unchanged. A coding that mcpspy does not support is reported as info.""",
-    fix="Send the whole body in the coding that `Content-Encoding` names, or without a coding.",
-    meanwhile="Send `Accept-Encoding: identity` with your requests, to get bodies without a coding.",
+    unchanged. An encoding that mcpspy does not support is reported as info.""",
+    fix="Send the whole body with the encoding that `Content-Encoding` names, or without one.",
+    meanwhile="Send `Accept-Encoding: identity` with your requests, to get bodies without an encoding.",
     spec="https://www.rfc-editor.org/rfc/rfc9110#section-8.4",
     about="http",
     fails="""

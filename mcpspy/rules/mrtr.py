@@ -24,8 +24,8 @@ _ASKING = ("tools/call", "prompts/get", "resources/read")
 @rule(
     "mrtr/state-missing",
     "error",
-    """The `input_required` result had a `requestState`, but the retry does not. The retry must repeat it, otherwise the
-    server cannot match the two.""",
+    """The `input_required` result had a `requestState`, but the retry (the request that is sent again, with the input)
+    does not. The retry must repeat it, otherwise the server cannot match the two.""",
     fix="Copy `requestState` from the result into the `params` of the retry.",
     meanwhile="Answer a retry without its state with an error.",
     blame="client",

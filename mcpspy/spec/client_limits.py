@@ -38,7 +38,7 @@ class Effect(Enum):
 
     REQUEST = "the whole request is refused"
     """By a model API: no message gets through while the tool is in the list."""
-    LIST = "no tool of the server is taken"
+    LIST = "all tools of the server are dropped"
     TOOL = "this tool is left out"
     CUT = "the rest is cut off"
 

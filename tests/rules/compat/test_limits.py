@@ -59,7 +59,7 @@ def test_all_clients_that_refuse_a_tool_for_one_reason_make_one_finding():
     assert finding.message == (
         'tool "a.b"; expected a tool name that matches ^[a-zA-Z0-9_-]{1,128}$, else the whole request is refused '
         "(anthropic-api); expected a tool name that matches ^[a-zA-Z0-9_-]{1,64}$, else the whole request is refused "
-        "(bedrock-api, openai-api), no tool of the server is taken (claude-desktop); rename the tool"
+        "(bedrock-api, openai-api), all tools of the server are dropped (claude-desktop); rename the tool"
     )
     assert finding.pointer == "/result/tools/0/name"
 
