@@ -66,6 +66,7 @@ def test_an_exit_that_another_thread_is_told_of_is_noticed(tmp_path, monkeypatch
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # it exits just after the look
         return 0, 0
 
+    monkeypatch.setattr(stdio, "CLOSED", LIMIT)
     session = start(tmp_path, "import sys; sys.exit(3)")
     monkeypatch.setattr(os, "waitpid", waitpid)
     session.wait()
