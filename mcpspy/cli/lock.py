@@ -36,7 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "Write a lock file of what servers offer: capabilities, instructions, tools, prompts, resources and "
         "resource templates. Read it from captures, or start a server and request its lists; no tool is called."
     )
-    parser.epilog = "Exit status 1: the file holds something else, and --update is not given."
+    parser.epilog = "Exit status 1: the lock file differs from what the servers offer now, and --update is not given."
     parser.set_defaults(server=[])
     parser.add_argument("captures", nargs="*", metavar="CAPTURE|DIR", help="a directory stands for its *.jsonl files")
     parser.add_argument("--url", metavar="URL", help="URL of the server, instead of its command")

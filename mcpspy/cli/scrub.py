@@ -32,7 +32,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "with --check, exit 1 if captures hold any. Record numbers stay the same, and equal values get the "
         "same replacement."
     )
-    parser.add_argument("captures", nargs="+", metavar="CAPTURE", help="one; with --check several, and directories")
+    parser.add_argument(
+        "captures", nargs="+", metavar="CAPTURE", help="exactly one; with --check any number, and directories"
+    )
     parser.add_argument(
         "-o", dest="file", metavar="FILE", help="write the new capture to FILE (required without --check)"
     )

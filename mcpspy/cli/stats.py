@@ -44,7 +44,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "p50 and p95 are latencies that half and 95 percent of the calls did not exceed. "
-        f"Tokens are estimated: one for {TOKEN} bytes of JSON, of a definition for name, description and inputSchema."
+        f"Tokens are estimated as one for each {TOKEN} bytes of JSON. Of a tool's definition, only name, description "
+        "and inputSchema count."
     )
     parser.add_argument("captures", nargs="*", metavar="CAPTURE|DIR", help="default: the capture directory")
     parser.add_argument("--json", action="store_true", help="print one JSON object for each server and each client")

@@ -34,8 +34,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         " bytes, environment, signals, exit status, or HTTP requests and responses."
     )
     parser.epilog = (
-        "Only listings are requested, and tools called that are read-only and need no arguments, unless --call names"
-        " more. Exit status 0: nothing differs; 1: something does."
+        "It requests the listings, and calls only tools that are read-only and need no arguments. --call adds other "
+        "tools. Exit status 0: nothing differs; 1: something does."
     )
     parser.set_defaults(server=[])
     parser.add_argument("--url", metavar="URL", help="verify 'mcpspy proxy' in front of the server at URL")
