@@ -11,5 +11,5 @@ del os.environ["TEXTUAL_FPS"]
 NIGHTLY = os.environ.get("MCPSPY_NIGHTLY") == "1"
 """Whether what is tested in a smaller form otherwise is tested in full: `scripts/test --nightly`."""
 
-settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=500 if NIGHTLY else 20)
+settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=500 if NIGHTLY else 30)
 settings.load_profile("repeatable")

@@ -4,7 +4,6 @@ import io
 import os
 import select
 import subprocess
-import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -12,41 +11,14 @@ from contextlib import contextmanager
 LIMIT = 120
 """Seconds until a test gives up: a process answers in milliseconds, on a very busy machine in many seconds."""
 
-SOON = 30
-"""Seconds for what waits for nothing, on a very busy machine: held up wrongly, it takes a minute or for ever."""
-
-AT_ONCE = 1
-"""Seconds that what passes at once takes at most, as the median of several: on an idle machine a hundredth of that."""
-
-PROCESSOR = 20
-"""Seconds of the processor for work in proportion to its input: it takes a tenth of one, on a very slow machine ten."""
-
 
 @contextmanager
-def proportionate():
-    """Fails when the work in its block grows faster than its input: a test gives so much that this takes longer."""
+def proportionate(seconds):
+    """Fails when its block takes the processor longer: a test gives so much that work in proportion takes far less."""
     begun = time.process_time()
     yield
     taken = time.process_time() - begun
-    assert taken < PROCESSOR, f"{taken:.0f} s of the processor"
-
-
-def steps(call, *arguments):
-    """How many lines of Python a call runs: the same on every machine, and blind for work inside a library."""
-    count = 0
-
-    def step(_frame, event, _argument):
-        nonlocal count
-        count += event == "line"
-        return step
-
-    before = sys.gettrace()
-    sys.settrace(step)
-    try:
-        call(*arguments)
-    finally:
-        sys.settrace(before)
-    return count
+    assert taken < seconds, f"{taken:.1f} s of the processor"
 
 
 def within(call, *arguments, seconds=LIMIT):

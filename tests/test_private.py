@@ -51,7 +51,6 @@ def private_names(source):
     return sorted({name for name in found if PRIVATE.fullmatch(name)} - DOCUMENTED)
 
 
-@pytest.mark.nightly
 def test_tests_use_no_private_names():
     sources = {path.relative_to(TESTS).as_posix(): path.read_text(encoding="utf-8") for path in TESTS.rglob("*.py")}
     del sources[pathlib.Path(__file__).name]

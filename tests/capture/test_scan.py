@@ -89,7 +89,6 @@ def test_a_frame_over_the_bound_keeps_its_ends(largest):
     assert (frame.raw, frame.omitted) == (whole, None)
 
 
-@pytest.mark.nightly
 def test_a_frame_of_200_mb_in_pieces_is_read_in_flat_memory():
     """A-03."""
     scan = Scan()

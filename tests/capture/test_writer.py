@@ -20,7 +20,7 @@ from mcpspy.capture.reader import Capture, Records
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Release
 from mcpspy.capture.writer import create
 from mcpspy.wire.lines import Lines
-from tests import NIGHTLY, limits
+from tests import limits
 from tests.transcript import WALL, abandon, begin, descriptor, finish
 
 HEADER = {"tool": "mcpspy 0.1.0", "transport": "stdio", "name": "weather", "argv": ["node", "weather.js"]}
@@ -291,7 +291,7 @@ def test_a_whole_channel_is_written_as_its_records_are(tmp_path, full, raw):
     assert lines(tmp_path / "a")[1:] == lines(tmp_path / "b")[1:]
 
 
-@pytest.mark.parametrize("room", range(0, 160, 1 if NIGHTLY else 9))
+@pytest.mark.parametrize("room", range(0, 160, 3))
 def test_of_a_whole_channel_what_did_not_fit_on_the_disk_is_counted(tmp_path, full, room):
     """At any place that a write may be short."""
     writer, said = make(tmp_path / "a")

@@ -303,7 +303,6 @@ def shell(request, environment, tmp_path):
         yield shell
 
 
-@pytest.mark.nightly
 def test_a_shell_completes_hostile_names_as_they_are_and_runs_nothing(shell, tmp_path):
     caps = tmp_path / "caps"
     for name in HOSTILE:
@@ -313,7 +312,6 @@ def test_a_shell_completes_hostile_names_as_they_are_and_runs_nothing(shell, tmp
     assert not os.path.exists("pwned")
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
 def test_a_hostile_name_of_the_capture_directory_is_completed_as_it_is(name, environment, tmp_path):
     path = tmp_path / "caps" / "a $(touch pwned)'\n[b]*" / "weather x.jsonl"

@@ -190,8 +190,8 @@ def test_no_more_is_read_than_a_row_can_hold(value, method):
     """R-14: a message may have megabytes, and its row is drawn again and again."""
     shapes = [{"arguments": {"a": value}}, {"level": value, "data": value}, {"x": value}, {"messages": [value]}]
     results = [{"content": [{"type": "text", "text": value}]}, {"structuredContent": {"a": value}}, {"tools": [value]}]
-    with proportionate():
-        for _ in range(30):
+    with proportionate(0.02 * 24):
+        for _ in range(3):
             assert all(len(of_params(method, params)) <= LONGEST for params in [*shapes, value])
             assert all(len(of_result(result)) <= LONGEST for result in [*results, value])
 

@@ -9,10 +9,10 @@ from mcpspy.exporters import export
 from mcpspy.exporters.source import ExportSource
 from tests import limits
 from tests.peers import prepare
-from tests.timelines import GOLDEN
 from tests.tui.web.browser import Browser
 
 NODE = os.path.join(prepare.HERE, "node")
+GOLDEN = os.path.join(os.path.dirname(os.path.dirname(prepare.HERE)), "captures")
 _HAR = """
 import json, sys
 from mitmproxy.io import read_flows_from_paths
@@ -25,8 +25,8 @@ _FAULTS = "select name, value from stats where severity != 'info' and value > 0"
 
 
 def golden():
-    """The paths of golden captures."""
-    return [str(path) for path in GOLDEN]
+    """The paths of the captures in `captures/`."""
+    return sorted(os.path.join(GOLDEN, name) for name in os.listdir(GOLDEN) if name.endswith(".jsonl"))
 
 
 def exported(name, *paths, wants=None):

@@ -3,8 +3,9 @@ import json
 import pytest
 
 from mcpspy.exporters.mermaid import MOST, text
-from tests.exporters.consumers import exported, golden
+from tests.exporters.consumers import exported
 from tests.exporters.gated import gated
+from tests.timelines import GOLDEN
 from tests.transcript import capture
 from tests.tui.web.browser import needs_chromium
 
@@ -31,8 +32,8 @@ def diagram(tmp_path, transcript, wants=None):
 
 @needs_chromium
 def test_mermaid_accepts_the_diagram_of_every_golden_capture_and_refuses_a_broken_one(mermaid):
-    for path in golden():
-        assert mermaid.parse(exported("mermaid", path).decode()) == "", path
+    for path in GOLDEN:
+        assert mermaid.parse(exported("mermaid", str(path)).decode()) == "", path
     assert "Parse error" in mermaid.parse("sequenceDiagram\n    client->>: #35;1 ping\n")
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from tests.exporters.consumers import Perfetto, exported, golden
 from tests.exporters.gated import gated
-from tests.timelines import CAPTURES
 from tests.transcript import capture
 
 SLICES = (
@@ -104,7 +103,7 @@ def test_an_arrow_leads_from_the_only_open_call_to_what_the_server_asks_meanwhil
 
 
 def test_an_arrow_leads_from_one_round_to_the_next():
-    path = str(CAPTURES / "features-python2-2026-07-28.jsonl")
+    [path] = [path for path in golden() if path.endswith("features-python2-2026-07-28.jsonl")]
     rounds = [event for event in events(exported("perfetto", path)) if event["name"] == "round"]
     assert {event["ph"] for event in rounds} == {"s", "f"}
     before, after = rounds[:2]

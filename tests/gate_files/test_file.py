@@ -242,7 +242,7 @@ NONSENSE = st.one_of(
 ).map(lambda text: text.encode("utf-8", "surrogatepass")) | st.binary(max_size=40)
 
 
-@settings(max_examples=5000 if NIGHTLY else 100)
+@settings(max_examples=5000 if NIGHTLY else 300)
 @given(NONSENSE, st.sampled_from(TRANSPORTS))
 @example(b'[[gate]]\nwhen = """\\', "stdio")
 @example(b"[[gate]]\nafter = 0x" + b"f" * 6000, "stdio")

@@ -3,7 +3,6 @@ import random
 import pytest
 
 from mcpspy.importers.flow_file import NEWEST, OLDEST
-from tests import NIGHTLY
 from tests.importers.files import AT, PING, PONG, brought, dumps, fixture, flow, imported, told
 
 SECRET = b"made-up-credential"
@@ -127,7 +126,7 @@ def test_a_damaged_flow_loses_itself_alone(tmp_path):
     """Bits are turned at random; the seed is fixed."""
     whole = dumps(flow())
     chance = random.Random(7)  # noqa: S311 (no secret)
-    for turn in range(200 if NIGHTLY else 50):
+    for turn in range(200):
         damaged = bytearray(whole)
         place = chance.randrange(6, len(whole) - 1)  # its own length and type stay
         damaged[place] ^= 1 << chance.randrange(8)

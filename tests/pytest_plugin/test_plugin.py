@@ -165,7 +165,6 @@ def test_a_server_over_http_that_cannot_be_reached_fails_the_test(suite):
     assert (code, "is not a URL, such as" in out) == (1, True)
 
 
-@pytest.mark.nightly
 def test_a_capture_tests_a_server_over_http(suite, tmp_path):
     path = capture(tmp_path / "weather.jsonl", SESSION)
     with served(path) as server:
@@ -214,7 +213,6 @@ def test_client(mcp_mock):
     assert code == 0, out
 
 
-@pytest.mark.nightly
 def test_a_capture_of_this_project_tests_its_server_and_its_client_over_http(suite):
     path, client = str(CAPTURES / "field-sse.jsonl"), list(map(str, prepare.mem0("URL")))
     with serving("mem0", "sse") as url:

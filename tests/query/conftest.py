@@ -4,16 +4,16 @@ import pytest
 
 from mcpspy.query.build import build
 from mcpspy.query.cache import tables_of
-from tests.timelines import GOLDEN
+from tests.timelines import CAPTURES
 from tests.transcript import capture
 
 
 @pytest.fixture(scope="session")
 def golden(tmp_path_factory):
-    """The tables of golden captures, by the names of their files."""
+    """The tables of all golden captures, by the names of their files."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        found = {path.stem: tables_of(str(path)) for path in GOLDEN}
+        found = {path.stem: tables_of(str(path)) for path in sorted(CAPTURES.glob("*.jsonl"))}
         for captured in found.values():
             build([captured], lambda _: None)
     return found

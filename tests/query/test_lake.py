@@ -15,10 +15,8 @@ from mcpspy.query.cache import tables_of
 from mcpspy.query.database import CaptureDatabase
 from mcpspy.query.lake import add
 from mcpspy.query.tables import TABLES
-from tests import NIGHTLY
 from tests.transcript import capture
 
-NAMES = ["../../x", "", "long" * 100, "/é" * 60, "a/b", "ä 1%2F=", "123", ".."]
 LATE = """
 @1 > 1 ping
 @1 < 1 = {}
@@ -110,7 +108,7 @@ def test_files_have_their_version_and_are_the_users_alone(made, tmp_path):
         assert not path.split("/")[-1].startswith(".")
 
 
-@pytest.mark.parametrize("name", NAMES if NIGHTLY else NAMES[:3])
+@pytest.mark.parametrize("name", ["../../x", "a/b", "ä 1%2F=", "", "123", "..", "long" * 100, "/é" * 60])
 def test_a_server_of_any_name_stays_in_the_folder(tmp_path, cache, name):
     path = tmp_path / "made.jsonl"
     capture(str(path), "> 1 ping")
@@ -143,7 +141,7 @@ def test_a_finding_that_there_is_no_more_goes_and_those_of_others_stay(made, tmp
     assert read(folder, "findings", "day::VARCHAR") == [("2025-11-24",)]
 
 
-@pytest.mark.parametrize("table", sorted(TABLES.keys() - {"tools", "findings"}) if NIGHTLY else ["messages"])
+@pytest.mark.parametrize("table", sorted(TABLES.keys() - {"tools", "findings"}))
 def test_a_file_that_is_missing_or_of_another_state_is_written_again(made, tmp_path, table):
     """As a killed process leaves them, or two that export two states of a capture at the same time."""
     folder = tmp_path / "lake"

@@ -72,7 +72,6 @@ def test_the_job_is_one_that_github_takes():
         assert set(step) <= {"name", "uses", "run", "if", "with"}
 
 
-@pytest.mark.nightly
 def test_a_server_that_has_not_changed_passes_and_everything_that_is_kept_is_there(project):
     assert run(project) == {"Record": 0, "Scrub": 0, "Check": 0, "Lock": 0, "Replay": 0}
     (kept,) = [it["with"]["path"].split() for it in job()["jobs"]["replay"]["steps"] if "upload" in it.get("uses", "")]

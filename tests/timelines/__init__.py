@@ -12,10 +12,10 @@ from mcpspy.timeline import Row, final_rows
 from tests import NIGHTLY
 
 CAPTURES = Path(__file__).parent.parent.parent / "captures"
-FEW = """features-node-2024-11-05 features-python2-2025-03-26 field-stdio http-everything-2025-11-25
-    http-python2-2026-07-28""".split()
+FEW = """features-python2-2025-03-26 field-stdio full-python1-2025-06-18 http-everything-2025-11-25
+    http-python2-2026-07-28 sse-python1-2024-11-05""".split()
 GOLDEN = sorted(path for path in CAPTURES.glob("*.jsonl") if NIGHTLY or path.stem in FEW)
-"""The captures that each view of them is tried with: one of each transport and revision, and nightly all."""
+"""The captures that each view of them is tried with: every transport and revision, and nightly all."""
 
 ARROWS = {"client": ">", "server": "<", "mcpspy": "."}
 WIDTHS = (6, 1, 12, 13, 34, 24, 10, 10, 9)

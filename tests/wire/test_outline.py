@@ -75,5 +75,5 @@ def test_nothing_raises(head, tail):
 
 
 def test_an_object_of_spaces_takes_no_time():
-    with proportionate():
-        assert isinstance(outline(b"{" + b" " * 500_000, b" " * 500_000), Undecoded)
+    with proportionate(1):
+        assert isinstance(outline(b"{" + b" " * 65536, b" " * 65536), Undecoded)

@@ -136,8 +136,7 @@ class Player:
 
     def _say(self, turn: Turn) -> None:
         """Say what a turn begins with."""
-        for _ in range(self._link.heard.qsize()):
-            self._hear(0)
+        self._hear_all()
         if self._ended:
             raise _Stop(f"the server {self._ended}")
         body = turn.cause.body
@@ -192,11 +191,15 @@ class Player:
             if self._ended:
                 return False
             if left <= 0:  # on a busy machine an answer may have come in time, and nobody has looked
-                for _ in range(self._link.heard.qsize()):
-                    self._hear(0)
+                self._hear_all()
                 return condition()
             self._hear(left)
         return True
+
+    def _hear_all(self) -> None:
+        """Take what has come, and not what comes meanwhile: a server may never stop talking."""
+        for _ in range(self._link.heard.qsize()):
+            self._hear(0)
 
     def _hear(self, seconds: float) -> bool:
         """Take the next line of the server; False if none comes in time."""

@@ -13,7 +13,6 @@ from mcpspy.errors import SpawnError
 from mcpspy.process.child import environment
 from tests.contract.verify import PYTHON
 from tests.contract.verify.conftest import alive
-from tests.limits import SOON
 
 
 def program(text):
@@ -116,6 +115,6 @@ def test_an_end_in_words(code, text, sentence):
 
 def test_killing_takes_no_time():
     begun = time.monotonic()
-    with program("import time; time.sleep(600)"):
+    with program("import time; time.sleep(60)"):
         pass
-    assert time.monotonic() - begun < SOON
+    assert time.monotonic() - begun < 20

@@ -19,7 +19,6 @@ from mcpspy.relay.http.response import Response
 from mcpspy.relay.http.route import HttpRoute
 from mcpspy.relay.http.upstream import Upstream
 from mcpspy.wire.lines import PIECE
-from tests.limits import AT_ONCE
 from tests.relay.stage import scripted, stage
 
 POST = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -127,7 +126,7 @@ async def test_a_client_that_leaves_ends_the_upstreams_side_at_once(tmp_path, wh
             client.close()
             await server.gone()
             delays.append(time.monotonic() - before)
-    assert sorted(delays)[2] < AT_ONCE
+    assert sorted(delays)[2] < 0.1  # the median: one may meet a busy machine
     hows = list(there.how().values())
     if when == "in the request's body":
         assert hows == ["reset"] * 5

@@ -6,7 +6,6 @@ import time
 import pytest
 
 from mcpspy.capture.records import Close, Frame
-from tests.limits import AT_ONCE
 from tests.relay.http.test_forward import CALL, GET, LAST, OK, POST, STREAM, chunk
 from tests.relay.stage import scripted, stage
 
@@ -25,7 +24,7 @@ async def test_each_event_passes_at_once_and_is_a_frame(tmp_path):
             await server.send(chunk(event))
             assert await client.read(len(chunk(event))) == chunk(event)
             delays.append(time.monotonic() - before)
-        assert sorted(delays)[1] < AT_ONCE  # H-04 asks for 10 ms, which benchmarks/ measure
+        assert sorted(delays)[1] < 0.1  # a bound that a busy machine keeps; H-04 asks for 10 ms
         await server.send(chunk(b"data: cu"), b"0\r\n\r\n")
         assert (await client.until(b"0\r\n\r\n")).endswith(b"data: cu\r\n0\r\n\r\n")
     assert [record.raw for record in there.records(Frame)] == [
@@ -163,7 +162,7 @@ async def test_an_upstream_that_breaks_off_does_not_look_finished(tmp_path, fram
         other, server, _ = await there.both(GET)
         await server.send(LAST)
         assert await other.until(b"{}") == OK  # the proxy lives on
-    assert sorted(delays)[1] < AT_ONCE
+    assert sorted(delays)[1] < 0.1
     finished = (framing, end) == ("close", "close")
     assert there.how()[2] == ("eof" if finished else "reset")
     assert there.records(Frame)[0].cut is not finished
@@ -206,7 +205,7 @@ async def test_the_worst_of_streams_passes_byte_for_byte_and_at_once(tmp_path, n
                 delays.append(time.monotonic() - begun)
         server.close()
         assert await client.gone() == "eof"
-    assert sorted(delays)[len(delays) // 2] < AT_ONCE / 10
+    assert sorted(delays)[len(delays) // 2] < 0.01
     assert there.frames(2) == [*(event[:-1] for event in events), b"data: cut"]
     assert there.records(Frame)[-1].cut
 

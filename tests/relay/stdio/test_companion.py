@@ -14,7 +14,6 @@ import pytest
 
 from mcpspy.relay.stdio import companion
 from mcpspy.relay.stdio.companion import Companion
-from tests.limits import SOON
 from tests.relay.harness import LIMIT, python, running, until
 from tests.test_layers import LIGHT, imported
 
@@ -27,6 +26,8 @@ for line in sys.stdin:
     print('{"jsonrpc":"2.0","id":1,"result":{}}', flush=True)
 """
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+END = 0.3  # seconds that `wrap` may take for its own end
+SLACK = 10  # seconds for a machine that is busy with other tests
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def test_the_end_waits_a_moment_for_what_only_the_end_can_tell(checked):
     assert wrapped.stderr.readline().endswith(b"[framing/not-json]\n")
     before = time.monotonic()
     _, err, code = wrapped.finish()
-    assert time.monotonic() - before < SOON
+    assert time.monotonic() - before < END + SLACK
     assert code == 0
     assert [line.rpartition(b"[")[2] for line in err.splitlines()] in ([], [b"pairing/orphan-response]"])
 
@@ -136,7 +137,7 @@ def test_a_companion_that_hangs_or_dies_changes_nothing(checked, number):
     before = time.monotonic()
     wrapped.stderr.read()  # to its end: every holder is gone
     assert wrapped.wait(LIMIT) == 7
-    assert time.monotonic() - before < SOON
+    assert time.monotonic() - before < END + SLACK
     assert not running(pid)
     assert len(wrapped.frames(1)) == len(wrapped.frames(2)) == 201
 
@@ -163,7 +164,7 @@ for line in sys.stdin:
     wrapped.stdin.close()
     assert wrapped.stderr.read().count(b"." * 1000) >= 1
     assert wrapped.wait(LIMIT) == 0
-    assert time.monotonic() - before < SOON
+    assert time.monotonic() - before < END + SLACK
 
 
 def companion_waits(pid):
@@ -238,8 +239,8 @@ def test_a_companion_that_cannot_start_is_said_once_and_waited_for_by_nobody(mon
     started.wake()
     until(lambda: said, "the sentence")
     before = time.monotonic()
-    started.end(100)
-    assert time.monotonic() - before < SOON
+    started.end(5)
+    assert time.monotonic() - before < 4
     assert said == ["cannot check what passes (OSError: no room); traffic goes on"]
 
 
@@ -248,8 +249,8 @@ def test_a_companion_that_was_never_woken_is_ended_at_once(monkeypatch):
     monkeypatch.setattr(companion.os, "setpriority", lambda which, pid, value: pids.append(pid))
     started = Companion(os.devnull, print)  # lest its thread, which has to end, starts anything of use
     before = time.monotonic()
-    started.end(100)
-    assert time.monotonic() - before < SOON
+    started.end(5)
+    assert time.monotonic() - before < 4
     started.wake()
     until(lambda: pids, "the process")
     started.end(0)

@@ -15,7 +15,6 @@ from mcpspy.capture.live import LiveViewer
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, End, Frame, Gates, Release
 from tests import limits
-from tests.limits import AT_ONCE, SOON
 from tests.peers import prepare
 from tests.peers.serving import running
 from tests.relay import gated
@@ -105,7 +104,7 @@ def test_a_running_session_is_held_and_released(session, how, message, forwarded
     live.viewer.release(held, how, message)
     expected = [frame for frame in (forwarded, back) if frame] + [OTHER]
     assert sorted(live.line() for _ in expected) == sorted(expected)
-    assert time.monotonic() - began < SOON
+    assert time.monotonic() - began < 5
     live.viewer.set_gates([])
     assert live.finish() == (b"", b"", 0)
     release = live.records(Release)[0]
@@ -128,6 +127,7 @@ def test_gates_with_fractions_are_recorded(session):
 
 
 def test_orders_are_carried_out_at_once_while_something_is_held(session):
+    """Within 10 ms, and what the machine adds."""
     live = session()
     live.set(HOLD)
     taken = []
@@ -138,7 +138,7 @@ def test_orders_are_carried_out_at_once_while_something_is_held(session):
         began = time.monotonic()
         assert live.line() == CALL
         taken.append(time.monotonic() - began)
-    assert sorted(taken)[5] < AT_ONCE
+    assert sorted(taken)[5] < 0.05
     live.finish()
 
 
@@ -315,7 +315,7 @@ def test_a_server_that_exits_ends_the_session_within_its_time_although_frames_ar
     os.kill(child, signal.SIGKILL)
     began = time.monotonic()
     assert live.process.wait(SECONDS) == -signal.SIGKILL
-    assert time.monotonic() - began < SOON
+    assert time.monotonic() - began < 2
     assert live.finish()[0] == b"done\n"
     assert {release.held: release.dropped for release in live.records(Release)} == {1: False, 2: False, 3: True}
 

@@ -16,10 +16,10 @@ GREEN = '{"jsonrpc":"2.0","id":0,"result":{"content":"green"}}'
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
     """What these servers do not say at once they never say."""
-    monkeypatch.setattr(drive, "LEAST", 0.2)
-    monkeypatch.setattr(drive, "START", 0.2)
+    monkeypatch.setattr(drive, "LEAST", 0.02)
+    monkeypatch.setattr(drive, "START", 0.02)
     monkeypatch.setattr(drive, "TIMES", 0)
-    monkeypatch.setattr(drive, "GRACE", 0.2)
+    monkeypatch.setattr(drive, "GRACE", 0.02)
 
 
 def play(text, server, skip=()):
@@ -67,7 +67,7 @@ def test_a_request_goes_out_when_the_answers_that_came_before_it_have_come():
     held.clear()
     apart = f"> {call(1, 'a')}\n< {result(1, 'a')}\n> {call(2, 'b')}\n< {result(2, 'b')}"
     _, reasons = play(apart, server)
-    assert reasons == {1: "no answer within 0.2 s"}, "the second waited for the first"
+    assert reasons == {1: "no answer within 0.02 s"}, "the second waited for the first"
 
 
 def test_what_the_server_has_issued_goes_back_to_it():
@@ -111,7 +111,7 @@ def test_a_question_that_was_never_asked_is_answered_as_far_as_that_is_possible(
 def test_one_silence_is_an_outcome_and_two_are_the_end():
     lines = [f"> {call(n, 'a')}\n< {result(n, 'a')}" for n in (1, 2, 3)]
     _, reasons = play("\n".join(lines), lambda line: echo(line) if '"id":2' in line else [])
-    assert reasons == {1: "no answer within 0.2 s", 5: "no answer within 0.2 s"}
+    assert reasons == {1: "no answer within 0.02 s", 5: "no answer within 0.02 s"}
     sent, reasons = play("\n".join(lines), lambda _: [])
     assert len(sent) == 2
     assert reasons[5] == "not sent: the server no longer answered"
@@ -143,7 +143,7 @@ def test_a_server_that_never_stops_talking_does_not_hold_up_the_end():
     link.heard = Endless()
     player = Player(recorded, link, ())
     player.run()
-    assert list(player.driven.reasons.values()) == ["no answer within 0.2 s"] * 2
+    assert list(player.driven.reasons.values()) == ["no answer within 0.02 s"] * 2
 
 
 def test_an_answer_under_an_id_of_another_type_is_told_at_once(monkeypatch):
@@ -156,9 +156,9 @@ def test_an_answer_under_an_id_of_another_type_is_told_at_once(monkeypatch):
 
 def test_the_first_answer_may_take_longer(monkeypatch):
     """The server has to be started, and perhaps installed."""
-    monkeypatch.setattr(drive, "START", 0.5)
+    monkeypatch.setattr(drive, "START", 0.05)
     text = f"> {call(1, 'a')}\n< {result(1, 'a')}\n> {call(2, 'b')}\n< {result(2, 'b')}"
-    assert play(text, lambda _: [])[1] == {1: "no answer within 0.5 s", 3: "no answer within 0.2 s"}
+    assert play(text, lambda _: [])[1] == {1: "no answer within 0.05 s", 3: "no answer within 0.02 s"}
 
 
 def test_an_answer_that_comes_twice_answers_once():

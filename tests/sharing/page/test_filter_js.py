@@ -111,7 +111,7 @@ def test_any_text_is_the_same_filter_or_the_same_mistake(tmp_path):
     parts = FILTERS + [case["filter"] for case in CASES]
     texts = parts + [
         "".join(part for _ in range(chosen.randint(1, 4)) for part in (chosen.choice(parts), chosen.choice(JOINS)))
-        for _ in range(20_000 if NIGHTLY else 500)
+        for _ in range(20_000 if NIGHTLY else 2_000)
     ]
     texts += ["".join(chosen.choice(text) for _ in range(len(text))) for text in parts if text]
     texts = [text for text in texts if len(text) < 2000]

@@ -1,7 +1,5 @@
 """What a filter does in each view, and where its words stand in messages."""
 
-import pytest
-
 from tests.sharing.page.browsing import ENTER, ESCAPE
 from tests.tui.web.browser import needs_chromium
 
@@ -10,7 +8,6 @@ pytestmark = needs_chromium
 MARKED = "[...CSS.highlights.get('words')].map(range => range.toString())"
 
 
-@pytest.mark.nightly
 def test_the_sequence_shows_what_the_filter_leaves(everything):
     everything.press("4")
     assert everything.filter("method:tools/call") == "22 of 65"

@@ -56,7 +56,6 @@ def test_the_sources_are_formatted_and_linted():
     run(program("biome"), "check", "--error-on-warnings", f"--config-path={HERE / 'biome.jsonc'}", str(PAGE))
 
 
-@pytest.mark.nightly
 @needs_node
 @pytest.mark.parametrize(
     ("source", "fault"),

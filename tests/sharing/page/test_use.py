@@ -67,7 +67,6 @@ def test_an_address_leads_to_its_frame_and_keys_lead_on(everything):
     assert everything.selected() == "#16"
 
 
-@pytest.mark.nightly
 def test_of_ten_thousand_rows_few_are_drawn_and_the_last_is_a_key_away(page, tmp_path):
     path = CAPTURES / "everything-2025-11-25.jsonl"
     data = made.session(path)
@@ -96,7 +95,6 @@ def test_the_request_stands_beside_its_response_until_that_is_turned_off(everyth
     assert everything.texts(".card h3") == ["→ #27 tools/call get-sum"]
 
 
-@pytest.mark.nightly
 def test_a_message_is_a_tree_its_text_or_its_bytes(everything):
     raw = '{"method":"tools/call","params":{"name":"get-sum","arguments":{"a":"two"}},"jsonrpc":"2.0","id":6}'
     assert '"a": "two"' in everything.texts(".selected .line")
@@ -110,7 +108,6 @@ def test_a_message_is_a_tree_its_text_or_its_bytes(everything):
     everything.until("document.querySelector('.selected .tree')")
 
 
-@pytest.mark.nightly
 def test_a_tree_folds_by_keys(everything):
     everything.press(ENTER)
     before = everything.texts(".selected .line")
@@ -158,7 +155,6 @@ def test_findings_lead_to_their_frames(everything):
     assert everything.selected() == "#29"
 
 
-@pytest.mark.nightly
 def test_tools_can_be_sorted(everything):
     everything.press("3")
     everything.browser.script("document.querySelectorAll('.tools th button')[1].click()")
@@ -167,7 +163,6 @@ def test_tools_can_be_sorted(everything):
     assert everything.value("document.querySelector('[aria-sort]').textContent") == "definition ↓"
 
 
-@pytest.mark.nightly
 def test_the_sequence_joins_requests_to_their_responses(everything):
     everything.press("4")
     assert everything.value("document.querySelectorAll('#arrows-body [data-at]').length") > 20
@@ -189,7 +184,6 @@ def test_a_filter_leaves_rows_out_and_a_mistake_is_shown_with_its_place(everythi
     assert "unknown key 'metod' at column 1" in everything.texts("#mistake")[0]
 
 
-@pytest.mark.nightly
 def test_matches_can_be_gone_through_among_all_rows(everything):
     everything.browser.script("document.getElementById('others').click()")
     assert everything.filter("status:tool-error") == "4 of 65"
@@ -209,7 +203,6 @@ def test_the_saved_capture_is_the_capture(everything):
     assert everything.value("window.saved") == (CAPTURES / "everything-2025-11-25.jsonl").read_text()
 
 
-@pytest.mark.nightly
 def test_over_http_the_head_of_each_message_is_there(page):
     page.open(CAPTURES / "http-python2-2026-07-28.jsonl", "#36")
     assert page.texts(".card .http summary") == ["HTTP request: POST /mcp", "HTTP response: 400 Bad Request"]
@@ -241,7 +234,6 @@ def test_what_a_gate_did_is_shown_and_each_message_of_a_batch_has_its_address(pa
     assert page.texts(".card h3") == ["→ #7 ping", "← #8.1 ping"]
 
 
-@pytest.mark.nightly
 def test_an_event_of_a_stream_shows_its_message(page):
     page.open(CAPTURES / "sse-python1-2024-11-05.jsonl", "#9")
     events = made.session(CAPTURES / "sse-python1-2024-11-05.jsonl")["rows"]

@@ -76,6 +76,6 @@ def test_bytes_that_are_no_utf8_stay_beside_an_escaped_surrogate():
              '["' + "\\n" * 2_000_000 + '"]', '"' * 1_000_000, '{"a":' * 100_000]
 )  # fmt: skip
 def test_a_hostile_text_takes_linear_time(text):
-    with proportionate():
+    with proportionate(3):
         changed(text, Marked())
         is_json(text)

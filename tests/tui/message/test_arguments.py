@@ -112,7 +112,7 @@ def test_a_heavy_schema_is_not_judged_and_nobody_waits():
     heavy = {"$defs": {"d0": {"type": "string"}}, "properties": {"x": {"$ref": "#/$defs/d28"}}}
     for level in range(1, 29):
         heavy["$defs"][f"d{level}"] = {"allOf": [{"$ref": f"#/$defs/d{level - 1}"}] * 2}
-    with proportionate():
+    with proportionate(2):
         assert marks({"x": 1}, heavy) == {"x": "unknown"}
 
 

@@ -292,7 +292,6 @@ def test_a_row_takes_no_more_than_ten_bytes_beyond_those_of_its_session(two, mer
 # On the screen.
 
 
-@pytest.mark.nightly
 def test_all_golden_captures_are_merged_on_the_screen_and_each_row_leads_to_its_own_session():
     async def scenario(pilot):
         await pilot.press(*["space"] * len(list(CAPTURES.glob("*.jsonl"))), "m")

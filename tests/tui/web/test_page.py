@@ -243,7 +243,6 @@ def test_the_websocket_is_guarded_as_the_page_is(page):
             assert other.status == status
 
 
-@pytest.mark.nightly
 @on_linux
 def test_a_page_that_is_closed_ends_its_application(page):
     opened, process, *_ = page

@@ -366,7 +366,6 @@ def test_a_session_that_is_left_while_it_is_read_is_read_no_longer(tmp_path):
     play(scenario, path)
 
 
-@pytest.mark.nightly
 def test_a_session_that_is_read_says_how_far_it_is(tmp_path):
     path = capture(tmp_path / "a.jsonl", PINGS * 60)
 
