@@ -49,8 +49,9 @@ their size; and seldom for captures of stdio, which have few cycles.
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = (
-        "Find protocol violations in captures, by the revision of MCP that client and server use. Exit status "
-        "2: a bug in mcpspy stopped a check; stderr has the details, and all other findings are reported."
+        "Find protocol violations in captures, by the revision of MCP that client and server use. Exit status 2 "
+        "also means that a bug in mcpspy stopped a check: stderr has the details, and the report has all other "
+        "findings."
     )
     parser.add_argument(
         "captures",

@@ -24,16 +24,29 @@ capture if you give none, and print its path on stderr. Captures go to the first
 | exit status | meaning |
 |---|---|
 | 0 | success |
-| 1 | something was found (findings at or above `--fail-on`, a waiver that matches nothing, differences, secrets, \
-problems), a client's server could not be changed, or a mock had no answer for a request |
-| 2 | wrong usage, unreadable input, or a bug in mcpspy that stopped a check |
+| 1 | see the next table |
+| 2 | wrong usage, unreadable input, or a bug in mcpspy that stopped a check; stderr has the reason |
+| 130 | interrupted by Ctrl-C |
 
-With exit status 2, stderr says why: in one line, unless `check` lists bugs.
+| command | exit status 1 means |
+|---|---|
+| `check` | there is a finding at or above `--fail-on`, or a waiver that matches no finding |
+| `diff`, `replay`, `verify` | something differs |
+| `doctor` | there is a problem |
+| `install`, `uninstall` | a server in the client's configuration could not be changed |
+| `lock` | the servers differ from the lock file, and `--update` is not given |
+| `mock` | a request of the client is not in the capture, or an answer of the client differs from it |
+| `scrub --check` | there are secrets or personal data, or a waiver that matches none |
+| `scrub`, `share` | you answered no, and nothing was written |
+| `ca status` | there is no certificate authority yet, or others can read its key |
 
-`wrap` exits with the exit status of the server, or dies by the same signal. 127 means that the command was not found,
-126 that it cannot be executed. `wrap` adds nothing to the server's stdout. On stderr it says only what
-is wrong with its options or the gate file, that the command cannot be started, that the capture cannot be written or
-that `-o FILE` must not be replaced, and what `--check` and `--reload` report.
+`wrap` exits with the exit status of the server, or ends by the same signal. 127 means that the command was not found,
+126 that it cannot be executed. `wrap` adds nothing to the server's stdout. To stderr it writes only:
+
+- errors in its options or in the gate file,
+- that the command cannot be started,
+- that the capture cannot be written, or that `-o FILE` was not replaced,
+- the reports of `--check` and `--reload`.
 """
 _OWN_HELP = ("-h", "--help")
 

@@ -34,8 +34,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         dest="output",
         metavar="PATH",
         help=(
-            "write to this file instead of stdout; with several captures: a directory for one file each, or one "
-            "file for all if PATH ends in .json or .csv; with parquet: the directory of the tables"
+            "write to this file instead of stdout; for several captures: the directory of their files, or with csv "
+            "and perfetto one file for all; for parquet: the directory of the tables"
         ),
     )
     parser.add_argument(

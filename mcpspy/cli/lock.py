@@ -34,9 +34,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "mcpspy lock [OPTION...] (CAPTURE|DIR... | --url URL | -- COMMAND [ARG...])"
     parser.description = (
         "Write a lock file of what servers offer: capabilities, instructions, tools, prompts, resources and "
-        "resource templates. Read it from captures, or start a server and request its lists; no tool is called."
+        "resource templates, as captures show it or as the server answers now. No tool is called."
     )
-    parser.epilog = "Exit status 1: the lock file differs from what the servers offer now, and --update is not given."
+    parser.epilog = "Exit status 1: the servers differ from the lock file, and --update is not given. The file is not changed then."
     parser.set_defaults(server=[])
     parser.add_argument("captures", nargs="*", metavar="CAPTURE|DIR", help="a directory stands for its *.jsonl files")
     parser.add_argument("--url", metavar="URL", help="URL of the server, instead of its command")

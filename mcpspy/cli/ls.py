@@ -31,11 +31,11 @@ Counted = list[tuple[Listed, Counts | None]]
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what the command takes."""
     parser.description = (
-        "List the captures of a directory, live ones first. Those of one client process stand together."
+        "List the captures of a directory, live ones first. Captures of the same client process are grouped."
     )
     parser.add_argument("directory", nargs="?", metavar="DIR", help="default: the capture directory")
-    parser.add_argument("--runs", action="store_true", help="print one line for each client process, a run")
-    parser.add_argument("--json", action="store_true", help="print one JSON object for each capture, or for each run")
+    parser.add_argument("--runs", action="store_true", help="print one line for each client process instead of one for each capture")
+    parser.add_argument("--json", action="store_true", help="print JSON: one object for each line")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -29,8 +29,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="HOST",
         help=(
-            "decrypt connections to HOST, '*.example.com' or HOST:PORT; other connections stay encrypted; repeatable, "
-            "required unless --mode names the server"
+            "decrypt connections to HOST, '*.example.com' or HOST:PORT, and leave all others encrypted; repeatable; "
+            "required unless --mode is reverse:URL"
         ),
     )
     parser.add_argument(

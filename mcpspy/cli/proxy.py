@@ -42,7 +42,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--name", metavar="NAME", help="name of the server in captures (default: its host)")
     parser.add_argument(
-        "-o", dest="output", metavar="FILE", help="write the capture to FILE; only a finished capture there is replaced"
+        "-o",
+        dest="output",
+        metavar="FILE",
+        help=(
+            "write the capture to FILE; only a finished capture there is replaced, for anything else another name is "
+            "used"
+        ),
     )
     parser.add_argument("--capture-dir", dest="folder", metavar="DIR", help="write the capture into DIR")
     parser.add_argument(
@@ -58,8 +64,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="CLIENT",
         help=(
-            "serve the remote servers of CLIENT that 'install' sent here, and write the port of --listen into its "
-            "configuration; repeatable"
+            "serve the remote servers in the configuration of CLIENT, after 'mcpspy install CLIENT'; a port in "
+            "--listen is written into their URLs there; repeatable"
         ),
     )
     offer(served, {one.id: one.name for one in CLIENTS})

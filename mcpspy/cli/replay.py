@@ -50,7 +50,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="POINTER",
-        help="ignore the differences at '[METHOD [NAME]] /POINTER'; * is any one part of the pointer; repeatable",
+        help="ignore differences at this JSON pointer, such as /result/content/*/text; docs/replay.md; repeatable",
     )
     parser.add_argument("--learn", type=int, metavar="N", help="run N times and propose what to ignore")
     parser.add_argument("--shape", action="store_true", help="compare only the structure of the answers")
@@ -61,7 +61,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="send what gates forwarded, not what the client sent",
     )
     parser.add_argument("--strict", action="store_true", help="compare log messages too")
-    parser.add_argument("--update", action="store_true", help="accept differences: the new session becomes the capture")
+    parser.add_argument("--update", action="store_true", help="replace the capture by the new session, if they differ")
     choice(parser, "--format", tuple(FORMATS), "format of the report", "FORMAT")
     parser.add_argument("--output", metavar="FILE", help="write the report to FILE")
 

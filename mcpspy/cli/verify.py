@@ -42,9 +42,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--through",
         metavar="COMMAND",
-        help="verify another wrapper, to which the server's command is appended; with --url: the URL of another proxy",
+        help=(
+            "verify another program instead of mcpspy: a command that takes the server's command as its last "
+            "arguments; with --url: the URL of another proxy"
+        ),
     )
-    parser.add_argument("--capture", metavar="FILE", help="use the session of this capture")
+    parser.add_argument("--capture", metavar="FILE", help="send what the client sent in this capture, instead of requesting the listings")
     parser.add_argument(
         "--call",
         action="append",

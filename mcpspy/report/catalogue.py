@@ -42,11 +42,11 @@ NOTATION = """\
 <x text                               the last body could not be decompressed; the text is the reason
 <. closed                             the server ends the last stream
 <. broken                             the connection breaks
-<. left                               the client closes the last request before its answer, or the last stream
+<. left                               the client disconnects before the last request is answered, or from the last stream
 
-`{META …}` stands for params with the `_meta` that every request of 2026-07-28 must have. `{META logLevel info …}` also
-requests log messages, `{META can roots …}` declares this capability of the client, and `{META with ID …}` declares
-this extension.
+`{META …}` stands for params with the `_meta` that every request of 2026-07-28 must have. Words after `META` add to that
+`_meta`: `logLevel info` requests log messages, `can roots` declares the client's capability `roots`, and `with ID`
+declares the extension ID.
 """
 """How to read the examples."""
 

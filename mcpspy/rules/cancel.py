@@ -16,8 +16,8 @@ _CANCEL = "basic/utilities/cancellation"
 @rule(
     "cancel/unknown-request",
     "warning",
-    """A cancellation must name a request that its sender has sent and that is still in flight. No request had this id.
-    A cancellation of a request that was just answered is allowed.""",
+    """A cancellation names an id that none of its sender's requests has. A late cancellation, of a request that is
+    already answered, is allowed.""",
     fix="Send the `id` of the request as `requestId`, with the same JSON type.",
     meanwhile="Ignore the notification.",
     spec=_CANCEL,
@@ -34,12 +34,12 @@ _CANCEL = "basic/utilities/cancellation"
     methods=("notifications/cancelled",),
 )
 def cancel_unknown_request(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Cancellations of nothing."""
+    """Report a cancellation that names no request of its sender."""
     requested = member(message.body.value, "params", "requestId")
     if requested is None or message.cancels or history.lossy:
         return
     session, number = message.session, Id.of(requested)
-    if _names_task(requested, history):  # `cancel/task` says that
+    if _names_task(requested, history):  # reported by `cancel/task`
         return
     if (message.sender, number) in session.completed or _is_listen(message, number, history):
         return
@@ -47,7 +47,7 @@ def cancel_unknown_request(message: Message, history: SessionHistory) -> Iterato
 
 
 def _is_listen(message: Message, number: Id, history: SessionHistory) -> bool:
-    """Whether a server ends a subscription (2026-07-28): its cancellation names the client's request."""
+    """Return whether a server ends a subscription (2026-07-28): it cancels the client's `subscriptions/listen`."""
     return message.sender == "server" and number in history.listens
 
 
@@ -73,15 +73,15 @@ def _is_listen(message: Message, number: Id, history: SessionHistory) -> bool:
     methods=("notifications/cancelled",),
 )
 class RepeatedCancel(StatefulCheck):
-    """Remembers which cancellation of a request was the first."""
+    """Report the second cancellation of a request. Remember which cancellation was the first."""
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
         self._first: dict[tuple[int, Id], tuple[int, int]] = {}
-        """By the line number of a request and its id, for a batch has several: line and part of its first one."""
+        """By line number and id of the request (a batch has several ids): line and part of the first cancellation."""
 
     def check(self, message: Message) -> Iterator[Fault]:
-        """Compare with the first one."""
+        """Compare a cancellation with the first one of its request."""
         request = _cancelled(message)
         if request is None:
             return
@@ -92,7 +92,7 @@ class RepeatedCancel(StatefulCheck):
             del self._first[next(iter(self._first))]
 
     def is_first(self, request: tuple[int, Id], message: Message) -> bool:
-        """Whether the request was not cancelled before the message."""
+        """Return whether the message is the first cancellation of the request."""
         return self._first.get(request) == (message.n, message.part)
 
 
@@ -119,7 +119,7 @@ class RepeatedCancel(StatefulCheck):
     methods=("notifications/cancelled",),
 )
 def already_answered(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Cancellations that came too late; of a second one see `cancel/repeated`, of a task's `cancel/task`."""
+    """Report a cancellation that came too late, unless `cancel/repeated` or `cancel/task` reports it."""
     request = _cancelled(message)
     if message.cancels or request is None or not history.of(RepeatedCancel).is_first(request, message):
         return
@@ -131,7 +131,7 @@ def already_answered(message: Message, history: SessionHistory) -> Iterator[Faul
 
 
 def _cancelled(message: Message) -> tuple[int, Id] | None:
-    """The line number and the id of the request that a cancellation names: one in flight, or one that was answered."""
+    """Return line number and id of the request that a cancellation names, in flight or already answered."""
     if message.cancels:
         return message.cancels.request.n, message.cancels.key[1]
     requested = member(message.body.value, "params", "requestId")
@@ -162,7 +162,7 @@ def _cancelled(message: Message) -> tuple[int, Id] | None:
     methods=("notifications/cancelled",),
 )
 def cancel_initialize(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Cancellations of the handshake."""
+    """Report the cancellation of `initialize`."""
     if message.cancels and message.cancels.method == "initialize":
         yield Fault("`initialize` must not be cancelled", "/params/requestId", (message.cancels.request.n,))
 
@@ -195,7 +195,7 @@ def cancel_initialize(message: Message, history: SessionHistory) -> Iterator[Fau
     methods=("notifications/cancelled",),
 )
 def cancel_task(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Cancellations of requests that a task has answered, or of tasks by their ids; a race is no fault."""
+    """Report a cancellation that names a task, or a request that created one. A race is not reported."""
     requested = member(message.body.value, "params", "requestId")
     if message.sender != "client" or message.cancels or requested is None:
         return
@@ -209,5 +209,5 @@ def cancel_task(message: Message, history: SessionHistory) -> Iterator[Fault]:
 
 
 def _names_task(requested: Any, history: SessionHistory) -> bool:
-    """Whether a cancellation names a task where a request should stand."""
+    """Return whether a cancellation has the id of a task as its `requestId`."""
     return isinstance(requested, str) and requested in history.tasks

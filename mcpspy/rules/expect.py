@@ -1,7 +1,7 @@
-"""The rules of expectations: what a user expects of a session and `mcpspy.contract` holds it to.
+"""The rules of expectations: what a user expects of a session. `mcpspy.contract` checks it.
 
-They stand in the table so that reports, waivers and filters know them. The judge finds nothing by them: they look at no
-message.
+They are in the table so that reports, waivers and filters know them. They look at no message, so the judge finds
+nothing with them.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ _CALLS = "server/tools#calling-tools"
 
 
 def _expected(id: str, explanation: str, fix: str, blame: Blame, spec: str, fails: str, passes: str) -> None:  # noqa: A002
-    """Enter a rule that no message is looked at for."""
+    """Enter a rule that looks at no message."""
 
     @rule(id, "error", explanation, fix=fix, blame=blame, spec=spec, fails=fails, passes=passes, on=())
     def nothing(message: Message, history: SessionHistory) -> Iterator[Fault]:
@@ -87,8 +87,9 @@ _expected(
 )
 _expected(
     "expect/duration",
-    """The session took longer than expected (`max_duration` of `[session]`, `--max-duration`): from the first message
-    to the end on stdio, to the last message over HTTP. The examples expect at most five seconds.""",
+    """The session took longer than expected (`max_duration` of `[session]`, `--max-duration`). A session on stdio lasts
+    from its first message to its end, a session over HTTP to its last message. The examples expect at most five
+    seconds.""",
     "Run `mcpspy stats` to see where the time was spent, or allow more time.",
     "client",
     _CALLS,

@@ -112,7 +112,8 @@ STRATEGIES = (
     Strategy("exact", "answer by method and params", Matcher.by_params),
     Strategy(
         "loose",
-        "if no params match, answer by method and name, with a notice",
+        "if no recorded request has the same params, answer with one of the same method and name, and report it on "
+        "stderr",
         Matcher.by_name,
         notice="answered by name alone",
     ),

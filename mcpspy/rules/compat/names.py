@@ -1,4 +1,4 @@
-"""Rules about names, texts and numbers of tools that clients refuse."""
+"""Rules about names, descriptions and numbers of tools that clients refuse."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ from mcpspy.wire.jsonrpc import Result
     """,
 )
 def tool_name(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
-    """Names that do not match the pattern of a client."""
+    """Report a name that does not match the pattern of a client."""
     name = tool.get("name")
     if isinstance(name, str):
         broken = [limit for limit in known if not re.fullmatch(limit.pattern, name)]
@@ -63,7 +63,7 @@ def tool_name(tool: dict[str, Any], known: Sequence[Limit], history: SessionHist
     """,
 )
 def property_name(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
-    """Names of properties at the top level that do not match the pattern of a client; the first stands for all."""
+    """Report the first top-level property whose name does not match the pattern of a client."""
     names = member(tool, "inputSchema", "properties")
     for name in names if isinstance(names, dict) else ():
         broken = [limit for limit in known if not re.fullmatch(limit.pattern, name)]
@@ -92,7 +92,7 @@ def property_name(tool: dict[str, Any], known: Sequence[Limit], history: Session
     """,
 )
 def description_length(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
-    """Descriptions that are longer than a client passes on."""
+    """Report a description that is longer than a client passes on."""
     text = tool.get("description")
     if isinstance(text, str):
         broken = [limit for limit in known if len(text) > limit.most]
@@ -102,8 +102,8 @@ def description_length(tool: dict[str, Any], known: Sequence[Limit], history: Se
 @rule(
     "compat/tool-count",
     "error",
-    """A model API refuses this many tools. The tools of all servers of a client count together with its own, so even
-    fewer can be too many. Reported only with `--client`.""",
+    """The server lists more tools than a model API accepts in one request. A client sends the tools of all its servers
+    in one request, so fewer tools can be too many, too. Reported only with `--client`.""",
     fix="Offer fewer tools, or let the user choose groups of them.",
     meanwhile="Let the user disable tools; as a user, disable servers and tools that you do not need.",
     blame="server",
@@ -122,19 +122,19 @@ def description_length(tool: dict[str, Any], known: Sequence[Limit], history: Se
     methods=("tools/list",),
 )
 class ToolCount(StatefulCheck):
-    """More tools than a client takes, in all pages of a listing; said once for each number of them.
+    """Report more tools than a client accepts, over all pages of a listing. Reported once for each number of tools.
 
-    Where listings share a cursor, a page may belong to any of them: then the least that was listed before it counts.
+    Several listings may share a cursor, so a page may belong to any of them. Then the smallest count before it is used.
     """
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
         self._limits = limits("compat/tool-count", history.clients)
         self._before: dict[str, int] = {}
-        """By cursor: the tools of the pages before the one that is asked for by it."""
+        """By cursor: the number of tools on the pages before the page that the cursor requests."""
 
     def check(self, message: Any) -> Iterator[Fault | Later]:
-        """Count the tools of the next page; the last page tells."""
+        """Count the tools of the next page, and report on the last page."""
         found, request = page(message), message.exchange.request if message.exchange else None
         if found is None or request is None:
             return

@@ -14,7 +14,7 @@ _TOOL = "server/tools#tool"
 
 
 def _listed(*schemas: str, revision: str = "2025-11-25") -> str:
-    """An example: a listing whose tools have these members."""
+    """Return an example: a listing whose tools have these members."""
     tools = ",".join(f'{{"name":"tool_{n}",{members}}}' for n, members in enumerate(schemas, 1))
     return f'= {revision}\n> 2 tools/list\n< 2 = {{"tools":[{tools}]}}'
 
@@ -31,7 +31,7 @@ def _listed(*schemas: str, revision: str = "2025-11-25") -> str:
     passes=_listed('"description":"Ring the bell","inputSchema":{"type":"object","properties":{}}'),
 )
 def schema_missing(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
-    """Tools without a schema of their arguments."""
+    """Report a tool without an `inputSchema`."""
     schema = tool.get("inputSchema")
     if not isinstance(schema, dict):
         got = f"the inputSchema {excerpt(schema)}" if "inputSchema" in tool else "no inputSchema"
@@ -41,9 +41,9 @@ def schema_missing(tool: dict[str, Any], known: Sequence[Limit], history: Sessio
 @tool_rule(
     "compat/schema-type",
     "error",
-    """The `inputSchema` does not have `"type": "object"` itself, for example only in the branches of an `anyOf`. MCP
-    requires it, and clients that validate the list then reject all tools of the server, often without a message. Found
-    only for clients that you name.""",
+    """The `inputSchema` has no `"type": "object"` at its top level. MCP requires it there: in the branches of an `anyOf`
+    it is not enough. Clients that validate the list then reject all tools of the server, often without a message.
+    Reported only with `--client`.""",
     fix='Add `"type": "object"` to the top level of the `inputSchema`.',
     meanwhile="Leave out this tool, keep the others, and tell the user.",
     spec=_TOOL,
@@ -51,7 +51,7 @@ def schema_missing(tool: dict[str, Any], known: Sequence[Limit], history: Sessio
     passes=_listed('"inputSchema":{"type":"object","properties":{}}'),
 )
 def schema_type(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
-    """Schemas of arguments that are not those of an object."""
+    """Report an `inputSchema` without `"type": "object"`."""
     schema = tool.get("inputSchema")
     if isinstance(schema, dict) and schema.get("type") != "object":
         yield Breach(f"has an inputSchema {_type_of(schema)}", known, ("inputSchema", "type"), _ADD_TYPE)
@@ -70,7 +70,7 @@ def schema_type(tool: dict[str, Any], known: Sequence[Limit], history: SessionHi
     passes=_listed('"inputSchema":{"type":"object","properties":{}},"outputSchema":{"type":"object"}'),
 )
 def output_schema_type(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
-    """Schemas of results that are not those of an object."""
+    """Report an `outputSchema` without `"type": "object"`."""
     schema = tool.get("outputSchema")
     if isinstance(schema, dict) and schema.get("type") != "object":
         yield Breach(f"has an outputSchema {_type_of(schema)}", known, ("outputSchema",), _ADD_TYPE)
@@ -96,7 +96,7 @@ def output_schema_type(tool: dict[str, Any], known: Sequence[Limit], history: Se
     ),
 )
 def output_schema_reference(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
-    """Schemas of results that cannot be compiled without something else."""
+    """Report an `outputSchema` with a reference that is unresolved or external."""
     schema = tool.get("outputSchema")
     if isinstance(schema, dict):
         found = Foreign(schema, history.budget).check()
@@ -127,7 +127,7 @@ def _type_of(schema: dict[str, Any]) -> str:
     passes=_listed('"inputSchema":{"type":"object","properties":{"a":{"anyOf":[{"type":"string"}]}}}'),
 )
 def schema_combination(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
-    """Keywords at the top level that a model API does not take there."""
+    """Report top-level keywords that a model API refuses there."""
     schema = tool.get("inputSchema")
     if isinstance(schema, dict):
         broken = [limit for limit in known if not schema.keys().isdisjoint(limit.keywords)]
@@ -149,7 +149,7 @@ def schema_combination(tool: dict[str, Any], known: Sequence[Limit], history: Se
     passes=_listed('"inputSchema":{"type":"object","properties":{}}'),
 )
 def schema_properties(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
-    """Schemas of an object without properties."""
+    """Report the schema of an object that has no `properties`."""
     schema = tool.get("inputSchema")
     if isinstance(schema, dict) and schema.get("type") == "object" and "properties" not in schema:
         yield Breach("has an inputSchema without properties", known, ("inputSchema",), 'add "properties": {}')
@@ -169,7 +169,7 @@ def schema_properties(tool: dict[str, Any], known: Sequence[Limit], history: Ses
     passes=_listed('"inputSchema":{"type":"object","properties":{"data":{}},"required":["data"]}'),
 )
 def schema_members(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
-    """Members of a schema with another shape than SDKs have for them; the first stands for all."""
+    """Report the first member of a schema whose type differs from the one that SDKs expect."""
     for which in ("inputSchema", "outputSchema"):
         odd = _odd_member(tool.get(which))
         broken = [limit for limit in known if odd and which in limit.keywords]
@@ -182,14 +182,14 @@ def schema_members(tool: dict[str, Any], known: Sequence[Limit], history: Sessio
 
 
 def _odd_member(schema: Any) -> tuple[Path, Any] | None:
-    """The first property that is not an object, or a `required` that is not an array of strings."""
+    """Return the first property that is not an object, or a `required` that is not an array of strings."""
     if not isinstance(schema, dict):
         return None
     properties, required = schema.get("properties", {}), schema.get("required", [])
     if not isinstance(properties, dict):
         return ("properties",), properties
     for name, value in properties.items():
-        if not isinstance(value, dict | list):  # an array passes there, and is refused as a schema
+        if not isinstance(value, dict | list):  # clients accept an array here; it is refused as a schema
             return ("properties", name), value
     if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
         return ("required",), required
@@ -212,7 +212,7 @@ def _odd_member(schema: Any) -> tuple[Path, Any] | None:
     passes=_listed('"inputSchema":{"type":"object","properties":{"pair":{"type":"array","items":{"type":"string"}}}}'),
 )
 def schema_dialect(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
-    """Schemas that the dialect of a client refuses."""
+    """Report a schema that is invalid in the dialect of a client."""
     schema = tool.get("inputSchema")
     if isinstance(schema, dict):
         found = {limit: _judgement(schema, limit, history) for limit in known}
@@ -226,7 +226,7 @@ def schema_dialect(tool: dict[str, Any], known: Sequence[Limit], history: Sessio
 
 
 def _judgement(schema: dict[str, Any], limit: Limit, history: SessionHistory) -> Judgement:
-    """What the client's dialect says of a schema."""
+    """Check a schema in the client's dialect."""
     dialect = next(name for name in DIALECTS if limit.keywords[0].replace(" ", "/") in name)
     return Foreign(schema | {"$schema": dialect}, history.budget).check()
 
@@ -243,7 +243,7 @@ def _judgement(schema: dict[str, Any], limit: Limit, history: SessionHistory) ->
     passes=_listed('"inputSchema":{"type":"object","properties":{"tags":{"type":"array","items":{"type":"string"}}}}'),
 )
 def array_items(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
-    """Arrays of anything; the first stands for all. Definitions are left out: nobody has shown that they count."""
+    """Report the first array without `items`. Definitions are ignored: no refusal of one has been observed."""
     bare = (
         path
         for path, node in subschemas(tool.get("inputSchema"))
@@ -264,7 +264,7 @@ def array_items(tool: dict[str, Any], known: Sequence[Limit], history: SessionHi
     passes=_listed('"inputSchema":{"type":"object","properties":{"size":{"type":"string","enum":["1","2"]}}}'),
 )
 def enum_values(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
-    """Enumerations of numbers or booleans; the first stands for all."""
+    """Report the first enumeration with numbers or booleans."""
     odd = (path for path, node in subschemas(tool.get("inputSchema")) if _has_numbers(node.get("enum")))
     yield from _first(odd, known, "numbers or booleans in the enum of {}", "use strings")
 
@@ -276,8 +276,9 @@ def _has_numbers(values: Any) -> bool:
 @tool_rule(
     "compat/reference-siblings",
     "error",
-    """A `$ref` has other keywords beside it, as some generators write for an optional enum. JSON Schema allows it since
-    2019-09, but the Gemini API refuses the request with all its tools. Reported only with `--client`.""",
+    """A `$ref` has other keywords than `description` and `default` beside it. Some generators write that for an optional
+    enum, and JSON Schema allows it since 2019-09. The Gemini API refuses the request with all its tools. Reported only
+    with `--client`.""",
     fix="Put the reference into an `allOf`, or write the schema in its place.",
     meanwhile="""Write the schema in place of the `$ref` before you send the tools to the model API, or disable the
     tool.""",
@@ -292,14 +293,14 @@ def _has_numbers(values: Any) -> bool:
     ),
 )
 def reference_siblings(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
-    """References with more beside them than a client takes; the first stands for all."""
+    """Report the first `$ref` with more keywords beside it than a client accepts."""
     allowed = {"$ref", *(keyword for limit in known for keyword in limit.keywords)}
     mixed = (path for path, node in subschemas(tool.get("inputSchema")) if "$ref" in node and node.keys() - allowed)
     yield from _first(mixed, known, "other keywords beside the $ref in {}", "write the schema in its place")
 
 
 def _first(paths: Iterator[Path], broken: Sequence[Limit], what: str, advice: str) -> Iterator[Breach]:
-    """The breach at the first of some places in an inputSchema, if there is one."""
+    """Yield the breach at the first of these paths in an `inputSchema`, if there is one."""
     path = next(paths, None)
     if path is not None:
         where = excerpt(pointer(*path)) if path else "its inputSchema"
