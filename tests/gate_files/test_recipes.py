@@ -85,7 +85,7 @@ def test_a_flaky_network(session):
 
 
 def test_a_server_that_writes_to_stdout(session):
-    there = session("A server that writes to stdout")
+    there = session("A debug line on stdout")
     for expected in (True, False):
         there.client(LIST)
         result = there.server(RESULT % 1)
@@ -117,15 +117,15 @@ def test_prompt_injection(session):
 
 def test_every_file_of_the_page_is_tested_here():
     tested = {
-        "A gate file", "A slow tool", "A flaky network", "A server that writes to stdout", "The client's time-out",
+        "A gate file", "A slow tool", "A flaky network", "A debug line on stdout", "The client's time-out",
         "A token that expires", "A lost stream and its resumption", "Prompt injection in a result",
-        "An expensive API from a recording, all else live",
+        "Answer an expensive API from a recording, the rest live",
     }  # fmt: skip
     assert set(recipes()) == tested
 
 
 def test_the_recipe_with_a_recording_is_that_of_the_hybrid_test():
     """It needs a capture: tests/replay/test_hybrid.py runs such a gate with real clients and servers."""
-    text = recipes()["An expensive API from a recording, all else live"]
+    text = recipes()["Answer an expensive API from a recording, the rest live"]
     assert "answer-from" in text
     assert (Path(__file__).parents[1] / "replay" / "test_hybrid.py").exists()

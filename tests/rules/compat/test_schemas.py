@@ -40,7 +40,7 @@ def test_what_is_in_place_of_the_type(schema, got):
 def test_what_is_in_place_of_the_schema(members, got):
     (finding,) = compat(BEGIN + listing({"name": "a"} | members), "codex")
     assert finding.rule == "compat/schema-missing"
-    assert finding.message.startswith(f'tool "a" has {got}; expected an object as inputSchema, else no tool of the')
+    assert finding.message.startswith(f'tool "a" has {got}; expected an object as inputSchema, else all tools of the')
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
