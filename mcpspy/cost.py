@@ -1,8 +1,8 @@
-"""What tools take of a model's context: an estimate.
+"""An estimate of how much of a model's context tools use.
 
 The theory. Clients put the definitions of all tools before each conversation: name, description and `inputSchema`,
-which is what the APIs of models take. Titles, annotations, `outputSchema`, icons and `_meta` they keep to themselves.
-Each model has a tokenizer of its own, so tokens are estimated: one for four bytes of compact JSON.
+which are the members that the APIs of models accept. Clients do not send titles, annotations, `outputSchema`, icons and
+`_meta` to the model. Each model has its own tokenizer, so tokens are estimated: one per four bytes of compact JSON.
 """
 
 import hashlib
@@ -12,32 +12,32 @@ from typing import Any
 import orjson
 
 TOKEN = 4
-"""Bytes for which one token is estimated."""
+"""Bytes per estimated token."""
 _SENT = ("name", "description", "inputSchema")
 
 
 def tokens(size: float) -> int:
-    """The tokens of that many bytes: an estimate."""
+    """Return the estimated number of tokens of `size` bytes."""
     return int(size // TOKEN)
 
 
 def tokens_text(size: float) -> str:
-    """The same for people; `~` says that it is an estimate."""
+    """Return the estimated tokens as text; `~` marks an estimate."""
     return f"~{tokens(size):,}"
 
 
 def compact_size(value: Any) -> int:
-    """The bytes of a value as compact JSON; 0 where it cannot be written."""
+    """Return the bytes of a value as compact JSON; 0 if it cannot be encoded."""
     return len(compact_json(value))
 
 
 def context_size(definition: Any) -> int:
-    """The bytes of what a client gives a model of the definition of a tool."""
+    """Return the bytes of the part of a tool's definition that a client gives to a model."""
     return compact_size(_members(definition, _SENT))
 
 
 def fingerprint(definition: Any) -> bytes:
-    """The same for definitions that say the same to a model, whatever the name of the tool; empty if that is little."""
+    """Return a hash that is equal for tools with equal description and `inputSchema`; empty without a description."""
     told = _members(definition, _SENT[1:])
     if not told.get("description"):
         return b""
@@ -53,7 +53,7 @@ def _members(definition: Any, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def compact_json(value: Any) -> bytes:
-    """A value as compact JSON; empty where it cannot be written."""
+    """Return a value as compact JSON; empty if it cannot be encoded."""
     try:
         return orjson.dumps(value)
     except TypeError:  # large integers, lone surrogates

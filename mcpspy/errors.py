@@ -1,22 +1,22 @@
 """Every exception that mcpspy raises on purpose.
 
-    McpspyError             what the user or we did wrong: one line on stderr, exit code 2
+    McpspyError             an error of the user, or of mcpspy: one line on stderr, exit code 2
     ├── UsageError          the command line cannot be understood
     │   └── GateError       a gate, or a file of gates, cannot be understood
     ├── FilterError         a filter cannot be understood
     ├── SpawnError          the server's command cannot be started
     ├── ConfigError         a client's configuration cannot be read or changed
-    │   └── Unwrappable     it is in a form that nobody knows, or cannot go through mcpspy: exit code 1
+    │   └── Unwrappable     it has an unknown form, or its server cannot run behind mcpspy: exit code 1
     └── CaptureError        a capture cannot be read
         ├── NotACapture     the file is something else
         └── NewerFormat     the file was written by a later mcpspy
 
-What a peer does wrong is never an exception: it is data, and traffic goes on.
+An error of a peer is never an exception: it becomes a finding, and mcpspy continues to forward traffic.
 """
 
 
 class McpspyError(Exception):
-    """The root: its text is one sentence for the user, naming the thing, its state and what to do."""
+    """The base class: the text is one sentence for the user that names the object, its state and what to do."""
 
     exit_code = 2
 
@@ -26,9 +26,9 @@ class UsageError(McpspyError):
 
 
 class GateError(UsageError):
-    """A gate, or a file of gates, cannot be understood; `line` and `column` are where, from 1.
+    """A gate, or a file of gates, cannot be understood; `line` and `column` count from 1.
 
-    Both are 0 for a file that cannot be read. The text begins with the place, as that of a compiler does.
+    Both are 0 for a file that cannot be read. The text begins with the position, like a compiler message.
     """
 
     def __init__(self, what: str, line: int = 1, column: int = 1, file: str = "") -> None:
@@ -40,7 +40,7 @@ class GateError(UsageError):
 
 
 class FilterError(McpspyError):
-    """A filter cannot be understood; `column` is where, from 1."""
+    """A filter cannot be understood; `column` counts from 1."""
 
     def __init__(self, sentence: str, column: int) -> None:
         super().__init__(sentence)
@@ -50,8 +50,8 @@ class FilterError(McpspyError):
 class SpawnError(McpspyError):
     """The server's command cannot be started.
 
-    `status` is the exit status that says so (POSIX, 2.8.2); `reason` says why without the command or the PATH, which
-    may hold what nobody else should read.
+    `status` is the exit status for this failure (POSIX, 2.8.2). `reason` is the cause without the command and the PATH,
+    because these may contain secrets.
     """
 
     NOT_FOUND = 127
@@ -68,7 +68,7 @@ class ConfigError(McpspyError):
 
 
 class Unwrappable(ConfigError):
-    """What was found in a client's configuration is in a form that nobody knows, or cannot go through mcpspy."""
+    """An entry in a client's configuration has an unknown form, or its server cannot run behind mcpspy."""
 
     exit_code = 1
 
@@ -82,4 +82,4 @@ class NotACapture(CaptureError):
 
 
 class NewerFormat(CaptureError):
-    """The file's format number is one that this version does not know."""
+    """The file has a format number that is newer than this version of mcpspy supports."""

@@ -1,6 +1,6 @@
-"""Reading JSON without the module of the standard library, which takes 5 ms to import: its scanner alone is enough.
+"""Reading JSON without the `json` module, whose import takes 5 ms: its scanner alone is enough.
 
-On the `wrap` path: nothing but a built-in module.
+This module is on the `wrap` path, so it imports only a built-in module.
 """
 
 from _json import make_scanner
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     Scanner = Callable[[str, int], tuple[Any, int]]
-    """Takes a text and a place in it; returns the value that begins there, and where that ends."""
+    """Accepts a text and a position in it; returns the value that begins there, and the position of its end."""
 
 
 class _Settings:
-    """The settings of the standard library's scanner: those of `json.loads`, but for numbers."""
+    """The settings of the standard library's scanner: those of `json.loads`, except for numbers."""
 
     strict = True
     object_hook = None
@@ -24,24 +24,24 @@ class _Settings:
     def __init__(self, number: "type[str] | None") -> None:
         self.parse_int = number or int
         self.parse_float = self.parse_constant = number or float
-        self.memo: dict[str, str] = {}  # the scanner written in C has its own
+        self.memo: dict[str, str] = {}  # only the scanner written in Python uses it
 
 
 def scanner(number: "type[str] | None" = None) -> "Scanner":
-    """What reads values; `number` is made of the digits of a number, where that shall be no Python number."""
+    """Return a scanner that reads values; `number` is the class for numbers, if they must not become Python numbers."""
     return make_scanner(_Settings(number))  # type: ignore[arg-type]
 
 
 def value_at(text: str, at: int, scan: "Scanner") -> "tuple[Any, int]":
-    """The value that begins at a place, and where it ends. Raises ValueError where there is none, or RecursionError."""
+    """Return the value that begins at a position, and where it ends. Raises ValueError or RecursionError."""
     try:
         return scan(text, at)
-    except (StopIteration, SystemError):  # Python 3.11 has no exception for it where nobody has imported `json`
+    except (StopIteration, SystemError):  # SystemError: Python 3.11, if nothing has imported `json`
         raise ValueError("not JSON") from None
 
 
 def only_value(text: str, scan: "Scanner") -> "Any":
-    """The value of a whole text, with spaces around it. Raises ValueError or RecursionError."""
+    """Return the only value in a text; whitespace around it is allowed. Raises ValueError or RecursionError."""
     text = text.strip(" \t\r\n")
     value, end = value_at(text, 0, scan)
     if end != len(text):

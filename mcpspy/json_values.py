@@ -1,10 +1,11 @@
-"""JSON values: their members, places inside them, excerpts.
+"""JSON values: their members, paths inside them, excerpts.
 
-The theory. Peers send anything, so a member is looked for only in what is an object. A place in a value is a path:
-names of members and places in arrays, from the outside inwards. It is written as a JSON Pointer (RFC 6901), in which
-`~` in a name is `~0` and `/` is `~1`. No other module of the package escapes names or takes pointers apart.
+The theory. Peers send anything, so members are read only from values that are objects. The position of a value inside
+another is a path: member names and array indexes, from the outside inwards. A path is written as a JSON Pointer
+(RFC 6901), where `~` in a name becomes `~0` and `/` becomes `~1`. No other module of the package escapes names or
+parses pointers.
 
-The gate imports this module while a server starts, so it imports nothing at its top.
+The gate imports this module while a server starts, so there are no imports at the top.
 """
 
 TYPE_CHECKING = False
@@ -13,44 +14,44 @@ if TYPE_CHECKING:
     from typing import Any
 
 Path = tuple[str | int, ...]
-"""Where a value stands in another: names of members and places in arrays."""
+"""The position of a value inside another: member names and array indexes."""
 
 LONGEST_POINTER = 1000
-"""Characters; a name may have millions."""
+"""The maximum length of a reported pointer in characters; a name may have millions."""
 
 
 class Number(str):
-    """A JSON number as its own digits, where a Python number would change it or not hold it."""
+    """A JSON number as its original digits, if a Python number would change it or cannot hold it."""
 
     __slots__ = ()
 
 
 def member(value: "Any", *names: str) -> "Any":
-    """The value at a path of names; None where there is none."""
+    """Return the value at a path of names; None if there is none."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
 def pointer(*steps: str | int) -> str:
-    """A path as a JSON Pointer; empty for the whole value."""
+    """Return a path as a JSON Pointer; empty for the whole value."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
 def steps_of(text: str) -> tuple[str, ...]:
-    """The path of a JSON Pointer; a place in an array stands there as its digits."""
+    """Return the path of a JSON Pointer; an array index is a string of digits."""
     return tuple(step.replace("~1", "/").replace("~0", "~") for step in text.split("/")[1:])
 
 
 def resolve(value: "Any", text: str) -> "Any":
-    """The value that a JSON Pointer points to. Raises LookupError where there is none."""
+    """Return the value that a JSON Pointer points to. Raises LookupError if there is none."""
     for step in steps_of(text):
         value = _inner(value, step)
     return value
 
 
 def nearest(value: "Any", text: str) -> str:
-    """The longest beginning of a JSON Pointer that points to a value and has at most LONGEST_POINTER characters."""
+    """Return the longest prefix of a JSON Pointer that points to a value, in at most LONGEST_POINTER characters."""
     end = 0
     for part, step in zip(text.split("/")[1:], steps_of(text), strict=True):
         longer = end + 1 + len(part)
@@ -65,9 +66,9 @@ def nearest(value: "Any", text: str) -> str:
 
 
 def walk(value: "Any") -> "Iterator[tuple[list[str | int], Any]]":
-    """Each value in a value with its path, the whole first, of any depth.
+    """Yield each value inside a value with its path, at any depth; the whole value comes first.
 
-    The path is one list that changes as the walk goes on: make a pointer of it at once.
+    The yielded path is one list that the walk changes: convert it to a pointer immediately.
     """
     path: list[str | int] = []
     yield path, value
@@ -87,7 +88,7 @@ def walk(value: "Any") -> "Iterator[tuple[list[str | int], Any]]":
 
 
 def excerpt(value: "Any", limit: int = 60) -> str:
-    """A value as JSON of about `limit` characters, however large it is."""
+    """Return a value as JSON of about `limit` characters, however large it is."""
     import json
     from itertools import islice
 
@@ -108,7 +109,7 @@ def excerpt(value: "Any", limit: int = 60) -> str:
 
 
 def text_of(value: "Any") -> str:
-    """A text that is the same for equal values, to compare them by; empty for one that is nested too deeply."""
+    """Return a text that is the same for equal values, for comparisons; empty if the value is nested too deeply."""
     try:
         return repr(value)
     except RecursionError:
@@ -122,7 +123,7 @@ def _parts(value: "Any") -> "Iterator[tuple[str | int, Any]]":
 
 
 def _inner(value: "Any", step: str) -> "Any":
-    """A member or an element. Raises LookupError."""
+    """Return a member or an element. Raises LookupError."""
     if isinstance(value, dict):
         return value[step]
     if isinstance(value, list) and step.isdecimal() and len(step) < 10 and str(int(step)) == step:

@@ -1,4 +1,4 @@
-"""Files that are written for the user: whole or not at all, readable by the user alone."""
+"""Output files: written completely or not at all, and readable only by the user."""
 
 import os
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 @contextmanager
 def output_file(path: str, *, replace: bool) -> Iterator[BinaryIO]:
-    """Open a file for writing, mode 0600, that stands at `path` once the block has ended without an exception.
+    """Open a file for writing, mode 0600, which appears at `path` when the block ends without an exception.
 
-    If the block fails, nothing is left, and with `replace` a file that was at `path` stays as it was. Raises
-    UsageError if the file exists and may not be replaced, or cannot be written. Only a file is ever replaced: a device,
-    such as /dev/null, or a pipe would be gone for all programs.
+    If the block fails, the incomplete file is removed, and with `replace` an existing file at `path` stays unchanged.
+    Raises UsageError if the file exists and may not be replaced, or if it cannot be written. Only regular files are
+    replaced: replacing a device, such as /dev/null, or a pipe would break it for all programs.
     """
     if not replace and os.path.lexists(path):
         raise UsageError(f"{path} exists; --force replaces it")
@@ -41,10 +41,10 @@ def output_file(path: str, *, replace: bool) -> Iterator[BinaryIO]:
 
 
 def _put(partial: str, path: str, *, replace: bool) -> None:
-    """Give the finished file its name."""
+    """Give the complete file its final name."""
     if not replace:
         try:
-            os.link(partial, path)  # fails where another program has made that file meanwhile
+            os.link(partial, path)  # fails if another program has created that file in the meantime
         except FileExistsError:
             raise UsageError(f"{path} exists; --force replaces it") from None
         except OSError:  # a file system without hard links

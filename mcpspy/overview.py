@@ -1,8 +1,8 @@
-"""What the two sides said of themselves, what the server has to offer, and how its tools did.
+"""Overview of a session: client, server, the server's offers, and statistics of its tools.
 
-The fold adds each message as it comes, and a few kinds tell something: a handshake, a listing, a call. Of each tool
-there are counters and its latencies. Peers send anything: what is not of the shape
-that the specification gives it counts for nothing here, the rules tell.
+The fold adds each message in order. Only handshakes, listings and calls are evaluated. Each tool has counters and its
+latencies. Peers may send anything: a value whose shape violates the specification is ignored here, because the rules
+report it.
 """
 
 from array import array
@@ -22,54 +22,54 @@ from mcpspy.wire.jsonrpc import Request, Result
 CALL = "tools/call"
 OTHERS = "other tools"
 TOOLS = 3000
-"""Tools that are told apart."""
-_NAME = 500  # characters of a name that are kept
-_CAPABILITIES, _OPTIONS = 40, 10  # that are kept
-_AT_ONCE = 256  # latencies that are counted together
-_DIGITS = 4  # of a latency that are kept
-_SCALES = tuple(10 ** max(length - _DIGITS, 0) for length in range(21))  # by its length
+"""The maximum number of tools that are counted separately; the rest is counted as OTHERS."""
+_NAME = 500  # maximum characters kept of a name
+_CAPABILITIES, _OPTIONS = 40, 10  # maximum numbers kept
+_AT_ONCE = 256  # number of latencies counted together
+_DIGITS = 4  # significant digits kept of a latency
+_SCALES = tuple(10 ** max(length - _DIGITS, 0) for length in range(21))  # index: number of digits of the latency
 
 
 @dataclass(slots=True)
 class Peer:
-    """What one side said of itself."""
+    """What one side states about itself."""
 
     n: int
-    """The line on which it did."""
+    """The line number of the statement."""
     name: str
     version: str
     revision: str
-    """The one that it asked for, or agreed to."""
+    """The revision that the client requested, or that the server agreed to."""
     capabilities: tuple[str, ...]
     """Each with its options in brackets: `tools(listChanged)`."""
     instructions: int = 0
-    """Of a server: the bytes of what it tells a model about itself."""
+    """The size of a server's `instructions` in bytes."""
     told: Statement | None = field(default=None, compare=False, repr=False)
-    """All of it, as it came."""
+    """The complete statement, unchanged."""
 
 
 @dataclass(slots=True)
 class Latencies:
-    """How often each latency occurred, to four digits.
+    """How often each latency occurred, rounded down to four digits.
 
-    Any number of calls takes no more room than there are values that differ, and a quantile is right to a part in a
-    thousand.
+    The memory used depends on the number of distinct values, not on the number of calls. A quantile is accurate to one
+    part in a thousand.
     """
 
     latest: "array[int]" = field(default_factory=lambda: array("Q"))
-    """The latencies that were added last, in nanoseconds, until they are counted."""
+    """The latencies that are not counted yet, in nanoseconds."""
     counts: dict[int, int] = field(default_factory=dict)
-    """How often each latency occurred; of all but the latest."""
+    """Rounded latency -> how often it occurred; without those in `latest`."""
     _longest: int = 0
 
     def add(self, latency: int) -> None:
-        """Take one more."""
+        """Add a latency."""
         self.latest.append(latency)
         if len(self.latest) >= _AT_ONCE:
             self.count()
 
     def join(self, other: "Latencies") -> None:
-        """Take all those of another capture."""
+        """Add all latencies of another capture."""
         other.count()
         for rounded, times in other.counts.items():
             self.counts[rounded] = self.counts.get(rounded, 0) + times
@@ -82,7 +82,7 @@ class Latencies:
         return self._longest
 
     def count(self) -> None:
-        """Count the latest latencies: many at once take a fraction of the time that each would alone."""
+        """Count the latest latencies: counting many at once is much faster than counting each."""
         for latency in self.latest:
             rounded = latency - latency % _SCALES[len(str(latency))]
             self.counts[rounded] = self.counts.get(rounded, 0) + 1
@@ -90,7 +90,10 @@ class Latencies:
         del self.latest[:]
 
     def quantiles(self, *parts: float) -> list[int]:
-        """The latencies that these parts of the calls, smallest first, did not exceed; none without an answer."""
+        """Return for each part of the calls (0.5 is half), in ascending order, the latency that it does not exceed.
+
+        The list is empty if no call was answered.
+        """
         self.count()
         total, so_far = sum(self.counts.values()), 0
         wanted, found = list(parts), []
@@ -104,42 +107,42 @@ class Latencies:
 
 @dataclass(slots=True)
 class ToolUse:
-    """What is known of one tool."""
+    """Statistics of one tool."""
 
     name: str
     size: int = 0
-    """Bytes of its definition, as compact JSON, when it was listed last; of OTHERS the sum of theirs."""
+    """Bytes of its latest listed definition, as compact JSON; for OTHERS the sum of theirs."""
     context: int = 0
-    """Those of them that a client gives a model."""
+    """The part of `size` that a client gives to a model."""
     fingerprint: bytes = b""
-    """The same as that of a tool that says the same to a model."""
+    """Equal for tools whose definitions are equal to a model; empty if there is no description."""
     listed: int = 0
-    """The line of that listing; 0: it never was."""
+    """The line number of its latest listing; 0 if it was never listed."""
     called: int = 0
-    """The line of its first call."""
+    """The line number of its first call; 0 if it was never called."""
     calls: int = 0
     errors: int = 0
-    """Calls that were answered by an error or a tool's error."""
+    """Number of calls that were answered with an error or with a tool error."""
     found: int = 0
-    """How often something was found in its calls, their answers and its definition."""
+    """Number of findings about its calls, their responses and its definition."""
     arguments: int = 0
     """Bytes of the arguments of all calls, as compact JSON."""
     results: int = 0
     """Bytes of the results of all calls, as compact JSON."""
     answers: int = 0
-    """How many results that were."""
+    """The number of these results."""
     largest: int = 0
     """Bytes of the largest result."""
     latencies: Latencies = field(default_factory=Latencies)
-    """Those of the calls that were answered."""
+    """The latencies of the answered calls."""
 
     @property
     def mean(self) -> float:
-        """Bytes of a result on average."""
+        """The mean size of a result in bytes."""
         return self.results / max(self.answers, 1)
 
     def join(self, other: "ToolUse") -> None:
-        """Take what another capture knows of the tool; of its definition what that has, if it has one."""
+        """Add the statistics from another capture; a definition of the tool in that capture replaces this one."""
         if other.size:
             self.size, self.context, self.fingerprint = other.size, other.context, other.fingerprint
         for counter in ("calls", "errors", "found", "arguments", "results", "answers"):
@@ -149,24 +152,24 @@ class ToolUse:
 
 
 class Announced:
-    """What one session has announced so far; `add` each message."""
+    """What one session has announced so far; pass each message to `add`."""
 
     def __init__(self) -> None:
         self.client: Peer | None = None
         self.server: Peer | None = None
-        """What each said of itself last."""
+        """The latest statement of each side about itself."""
         self.extensions = Declarations()
-        """The extensions that each declared in any message."""
+        """The extensions that each side declared in any message."""
         self.listings: dict[str, PagedListing] = {}
-        """Of tools, prompts, resources and resourceTemplates."""
+        """The listings of tools, prompts, resources and resourceTemplates, by kind."""
         self.tools: dict[str, ToolUse] = {}
-        """By name, in the order in which they were first heard of; what is beyond a bound is called OTHERS."""
+        """Tools by name, in the order of their first mention; tools beyond the limit TOOLS share the name OTHERS."""
         self.tool_pages = array("I")
-        """The lines of all pages of tools."""
-        self._page: tuple[int, list[str]] = (0, [])  # the line of the last page of tools, and their names
+        """The line numbers of all pages of tools."""
+        self._page: tuple[int, list[str]] = (0, [])  # the line number of the latest page of tools, and the names on it
 
     def add(self, message: Message) -> None:
-        """Take the next message."""
+        """Add the next message."""
         method = message.method
         self.extensions.add(message.n, message.sender, declares(message))
         if method == CALL:
@@ -180,7 +183,7 @@ class Announced:
             self._add_peer(message)
 
     def find(self, finding: Finding, method: str | None, name: str | None) -> None:
-        """Take what was found of a row that was added, with the method and name of that."""
+        """Count a finding about a message that was added; `method` and `name` are those of the message."""
         if method == CALL and name:
             self._tool(name).found += 1
         elif method == "tools/list" and finding.frame == self._page[0]:
@@ -189,12 +192,12 @@ class Announced:
                 self._tool(self._page[1][int(within[2])]).found += 1
 
     def is_current(self, tool: ToolUse) -> bool:
-        """Whether a tool stands in the newest listing."""
+        """Return whether a tool is in the newest listing."""
         listing = self.listings.get("tools")
         return listing is not None and tool.listed >= listing.first
 
     def _add_page(self, message: Message) -> None:
-        """Learn from the answer to a listing."""
+        """Evaluate the response to a list request."""
         found = page(message)
         if found is None or found.entries is None:
             return
@@ -212,7 +215,7 @@ class Announced:
             self._page = n, [_text(member(entry, "name")) for entry in found.entries]
             for entry, name, size in zip(found.entries, self._page[1], sizes, strict=True):
                 tool, context = self._tool(name), context_size(entry)
-                if tool.name == OTHERS:  # it has the sums of the newest listing
+                if tool.name == OTHERS:  # it has the sums over the newest listing
                     known = self.is_current(tool)
                     tool.size, tool.context = known * tool.size + size, known * tool.context + context
                 else:
@@ -220,7 +223,7 @@ class Announced:
                 tool.listed = n
 
     def _add_call(self, message: Message) -> None:
-        """Learn from a call or its answer: most rows are one, so this has to be quick."""
+        """Evaluate a call or its response: most rows are one of these, so this has to be fast."""
         exchange = message.exchange
         name = message.name or ""
         tool = self.tools.get(name) or self._tool(name)
@@ -231,7 +234,7 @@ class Announced:
             tool.arguments += 0 if given is None else compact_size(given)
         elif exchange and exchange.latency is not None:
             tool.errors += exchange.status in ("error", "tool-error")
-            tool.latencies.add(abs(exchange.latency))  # a capture can be made up
+            tool.latencies.add(abs(exchange.latency))  # a capture may be forged, with negative latencies
             if isinstance(message.body, Result):
                 size = compact_size(message.body.result)
                 tool.results += size
@@ -239,7 +242,7 @@ class Announced:
                 tool.largest = max(tool.largest, size)
 
     def _add_peer(self, message: Message) -> None:
-        """Learn what a message tells of a side, if that is more than what is known."""
+        """Evaluate what a message states about one side, if it is more complete than what is known."""
         told = statement(message)
         if told is None:
             return
@@ -249,7 +252,7 @@ class Announced:
             self.server = peer(told)
 
     def _tool(self, name: str) -> ToolUse:
-        """The tool of that name, known or new."""
+        """Return the statistics of the tool with that name; create them if it is new."""
         full = len(self.tools) >= TOOLS
         name = name[:_NAME]
         tool = self.tools.get(OTHERS if full and name not in self.tools else name)
@@ -260,7 +263,7 @@ class Announced:
 
 
 def peer(told: Statement) -> Peer:
-    """What one side said of itself, as far as it has the shape that it should have."""
+    """Return what one side states about itself; values with a wrong shape are left empty."""
     capabilities, instructions = told.capabilities, told.instructions
     return Peer(
         told.n,
@@ -274,16 +277,16 @@ def peer(told: Statement) -> Peer:
 
 
 class Duplicate(NamedTuple):
-    """Tools of several servers that a model can mistake for one another."""
+    """Tools of several servers that a model can confuse."""
 
     tools: tuple[tuple[str, str], ...]
-    """The server and the name of each."""
+    """The server and the name of each tool."""
     identical: bool
-    """Description and inputSchema are the same; else only the name is."""
+    """Whether description and inputSchema are equal; otherwise only the names are."""
 
 
 def duplicates(servers: Iterable[tuple[str, Iterable[ToolUse]]]) -> Iterator[Duplicate]:
-    """The listed tools of several servers, each server with a name of its own, that share a name or a definition."""
+    """Yield the listed tools that share a name or a definition; `servers` has the unique name and the tools of each."""
     by_name: dict[str, dict[tuple[str, str], bytes]] = {}
     by_fingerprint: dict[bytes, dict[tuple[str, str], bytes]] = {}
     for server, tools in servers:
@@ -310,5 +313,5 @@ def _listed_name(entry: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """A name that a peer gives; nothing if it is no string."""
+    """Return a name from a peer, shortened; empty if it is not a string."""
     return value[:_NAME] if isinstance(value, str) else ""

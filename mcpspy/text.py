@@ -1,10 +1,10 @@
 """Text for people: captured text made safe for a terminal, and quantities.
 
-Captured text is hostile until it has been through `printable` (F-08).
+Captured text is untrusted until `printable` has processed it (F-08).
 
-A server that can put an escape sequence on the screen can hide what it did; one with a right-to-left override can make
-it read differently; one with a line of 100 kB can make the screen unusable; one that piles accents on a letter draws
-over the lines around it.
+A server can hide what it did with an escape sequence. It can change how text reads with a right-to-left override. It
+can make the screen unusable with a line of 100 kB. It can draw over the lines above and below with many combining
+accents on one letter.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,18 +15,19 @@ from mcpspy.errors import UsageError
 SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 """The units of sizes, in bytes."""
 LEAST_CAPTURE = 100_000
-"""The least that `--max-capture` may be: a smaller file could not hold the heads of its open channels."""
+"""The minimum of `--max-capture`: a smaller file could not contain the heads of its open channels."""
 
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
-# Controls, surrogates, line and paragraph separators, and all format characters: they hide, join or change direction.
+# Controls, surrogates, line and paragraph separators, and all format characters: they hide or join text, or change its
+# direction.
 _UNSAFE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
-_MARKS = frozenset(("Mn", "Me"))  # they stand on, below or around the character before them
-_PILE = 4  # of those on one character: what languages are written with has no more
-_BLANK = frozenset("\u034f\u115f\u1160\u2800\u3164\ufe0f\uffa0")  # seen as nothing, though of other categories
+_MARKS = frozenset(("Mn", "Me"))  # drawn above, below or around the preceding character
+_PILE = 4  # maximum marks on one character: no written language uses more
+_BLANK = frozenset("\u034f\u115f\u1160\u2800\u3164\ufe0f\uffa0")  # invisible, although in other categories
 
 
 def printable(text: str, limit: int) -> str:
-    """`text` on one line of at most `limit` characters, whatever is in it."""
+    """Return `text` as one safe line of at most `limit` characters."""
     clipped = text[: limit + 1]  # the text may be megabytes long
     plain = clipped.isprintable() and (clipped.isascii() or _is_latin(clipped))
     safe = clipped if plain else "".join(_shown(clipped))
@@ -34,13 +35,13 @@ def printable(text: str, limit: int) -> str:
 
 
 def _is_latin(text: str) -> bool:
-    """Whether all of it is Latin-1 or the mark of our clipping: a column each, and nothing that stands on a letter."""
+    """Return whether all characters are Latin-1 or our `…`: each takes one column, and none is a combining mark."""
     others = len(text) - len(text.encode("latin-1", "ignore"))
     return not others or others == text.count("…")
 
 
 def _shown(text: str) -> Iterator[str]:
-    """Each character as it is shown."""
+    """Yield each character as it is shown."""
     pile = 0
     for character in text:
         if " " <= character <= "~":
@@ -49,7 +50,7 @@ def _shown(text: str) -> Iterator[str]:
             continue
         kind = category(character)
         pile = pile + 1 if kind in _MARKS else 0
-        tag = "\U000e0000" <= character <= "\U000e0fff"  # most of these are not assigned, and none is seen
+        tag = "\U000e0000" <= character <= "\U000e0fff"  # most of these are unassigned, and all are invisible
         if kind in _UNSAFE or character in _BLANK or tag or pile > _PILE:
             yield _escape(character)
         else:
@@ -62,26 +63,26 @@ def _escape(character: str) -> str:
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal a printable text takes."""
+    """Return the width of a printable text in terminal columns."""
     return len(text) if text.isascii() or _is_latin(text) else sum(map(_width, text))
 
 
 def fitted(text: str, room: int) -> str:
-    """`text`, made printable, in at most `room` columns of a terminal."""
+    """Return `text`, made printable, in at most `room` terminal columns."""
     return measured(text, room)[0]
 
 
 def measured(text: str, room: int) -> tuple[str, int]:
-    """`text` as `fitted` makes it, and how many columns that takes."""
+    """Return the result of `fitted`, and its width in columns."""
     if room <= 0:
         return "", 0
     start = text[:room]
-    if start.isascii() and start.isprintable():  # what most texts are; the rest finds the same in more steps
+    if start.isascii() and start.isprintable():  # true for most texts; the code below gives the same result more slowly
         return (start, len(start)) if len(text) <= room else (f"{start[:-1]}…", room)
     shown = printable(text, room)
     taken = columns(shown)
     if taken > room:
-        used, end = 1, 0  # the last one is for `…`
+        used, end = 1, 0  # one column is reserved for `…`
         while used + _width(shown[end]) <= room:
             used += _width(shown[end])
             end += 1
@@ -90,9 +91,9 @@ def measured(text: str, room: int) -> tuple[str, int]:
 
 
 def wrapped(text: str, room: int) -> Iterator[str]:
-    """The lines of `text`, made printable, broken at blanks into lines of at most `room` columns of a terminal."""
+    """Yield the lines of `text`, made printable, and broken at blanks to at most `room` terminal columns."""
     for line in text.split("\n"):
-        shown = printable(line.removesuffix("\r"), 10 * len(line) + 1)  # as long as an escape may be
+        shown = printable(line.removesuffix("\r"), 10 * len(line) + 1)  # no escape has more than 10 characters
         start = blank = used = 0
         for end, character in enumerate(shown if columns(shown) > room else ""):
             width = _width(character)
@@ -114,12 +115,12 @@ def _width(character: str) -> int:
 
 
 def plural(number: int, noun: str) -> str:
-    """`1 frame`, `2 frames`, `1,000 frames`."""
+    """Return a number with its noun: `1 frame`, `2 frames`, `1,000 frames`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def size_text(size: float) -> str:
-    """Bytes as people read them, in powers of 1000."""
+    """Return a number of bytes for people to read, in powers of 1000."""
     if size < 1000:
         return f"{size} B" if type(size) is int else f"{size:.0f} B"
     for unit in ("B", "kB", "MB", "GB"):
@@ -130,12 +131,12 @@ def size_text(size: float) -> str:
 
 
 def age_text(seconds: float) -> str:
-    """How long ago, in the largest unit that fits."""
+    """Return how long ago something was, in the largest unit that fits: `3 h ago`."""
     return f"{length_text(seconds)} ago"
 
 
 def length_text(seconds: float) -> str:
-    """How many days, hours, minutes or seconds, in the largest unit that fits."""
+    """Return a number of days, hours, minutes or seconds, in the largest unit that fits."""
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= length:
             return f"{seconds // length:.0f} {unit}"
@@ -143,14 +144,14 @@ def length_text(seconds: float) -> str:
 
 
 def duration_text(nanoseconds: int) -> str:
-    """How long something took, in the unit that suits it."""
+    """Return a duration in µs, ms or s, whichever suits it."""
     if nanoseconds < 1_000_000:
         return f"{nanoseconds / 1e3:.0f} µs"
     return f"{nanoseconds / 1e6:.1f} ms" if nanoseconds < 1_000_000_000 else f"{nanoseconds / 1e9:.2f} s"
 
 
 def quantity(text: str, units: Mapping[str, int], option: str, examples: str) -> float:
-    """The number that an option's value such as `2GB` stands for. Raises UsageError."""
+    """Return the number that an option's value such as `2GB` means. Raises UsageError."""
     import re
 
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text)
@@ -162,7 +163,7 @@ def quantity(text: str, units: Mapping[str, int], option: str, examples: str) ->
 
 
 def capture_limit(text: str | None) -> int | None:
-    """The bytes that a value of `--max-capture` stands for, None for none. Raises UsageError."""
+    """Return the bytes that a value of `--max-capture` means; None if there is no value. Raises UsageError."""
     if text is None:
         return None
     size = quantity(text, SIZES, "--max-capture", "500MB, 2GB")

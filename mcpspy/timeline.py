@@ -1,9 +1,9 @@
 """The fold from records to rows, which people and programs read.
 
-A row is one message, or one line of stderr, a gap, a signal, the end. `rows` streams: a request's row comes before its
-response is known; `judged` does too, with what the rules find. `final_rows` reads twice, so that each row is
-final; what it keeps from the first time is a few bytes for each request (`mcpspy.conversation.columns`), and the
-findings.
+A row is one message, one line of stderr, a gap, a signal, or the end of the capture. `rows` streams: it yields the row
+of a request before the response is known. `judged` streams too, and adds findings. `final_rows` reads the records
+twice, so that each row is final. From the first pass it keeps only a few bytes per request
+(`mcpspy.conversation.columns`) and the findings.
 """
 
 import json
@@ -39,36 +39,36 @@ class Row:
     n: int
     t: int
     kind: str
-    """As `kind_of` tells."""
+    """A value that `kind_of` returns."""
     sender: str
     channel: int | None = None
     part: int = 0
     id: Id | None = None
     method: str | None = None
-    """Of a response: that of its request."""
+    """For a response, the method of its request."""
     name: str | None = None
     """The tool, prompt or resource concerned."""
     revision: str | None = None
     status: str | None = None
-    """ok, error, tool-error, not-decoded, pending, held, dropped, unanswered, cancelled: of requests and responses."""
+    """For requests and responses: ok, error, tool-error, not-decoded, pending, held, dropped, unanswered, cancelled."""
     request: int | None = None
     response: int | None = None
     latency: int | None = None
     size: int = 0
     """Bytes of the frame."""
     raw: bytes = b""
-    """The frame; only its first bytes where it is too large to be decoded."""
+    """The frame; only its first bytes if it is too large to be decoded."""
     tail: bytes = b""
-    """The last bytes of such a frame."""
+    """The last bytes of a frame that is too large to be decoded."""
     text: str | None = None
-    """What there is to read instead of a JSON message."""
+    """The text to show if there is no JSON message."""
     value: Any = None
-    """The decoded message; None where there is none."""
+    """The decoded message; None if there is none."""
     refused: str | None = None
     """Why a strict parser refuses the frame."""
     exchange: Exchange | None = field(default=None, repr=False)
     session: str | None = None
-    """The session id, where the transport has one."""
+    """The session id, if the transport has one."""
     extensions: tuple[str, ...] = ()
     """The extensions and experiments that the message declares for its sender."""
     http: dict[str, Any] | None = None
@@ -76,47 +76,50 @@ class Row:
     act: GateAct | None = None
     """What a gate did to the frame."""
     findings: tuple[Finding, ...] = ()
-    """What the rules found; of a row that came out of a stream, as far as they could tell by then."""
+    """The findings of the row; for a streamed row, only those that were made before it was yielded."""
 
     @property
     def preview(self) -> str:
-        """What is requested, what came back, what is told: words to read beside the method and name, or none."""
+        """A short text about the content of the message, shown beside the method and the name; it may be empty."""
         if self.value is None and self.raw and self.kind in SPOKEN:
             return preview_of_large(self.raw)
         return preview(self.kind, self.method, self.value)
 
 
 Streamed = Row | Finding | GateAct
-"""What comes out of a stream: rows, findings about earlier rows, and what became of frames that a gate held."""
+"""The output of `judged`: rows, findings about earlier rows, and the outcome for frames that a gate held."""
 
 
 class Timeline:
-    """Folds the records of one capture into rows; `feed` each, then `end`. With `rules` the rows carry findings."""
+    """Fold the records of one capture into rows.
+
+    Pass each record to `feed`, then call `end`. With `rules`, the rows have findings.
+    """
 
     def __init__(self, *, rules: bool = False) -> None:
         self._fold: Conversation | Judge = Judge() if rules else Conversation()
         self.late: list[Finding] = []
-        """What was found about rows that had come out before; it is for the caller to empty it."""
+        """Findings about rows that were yielded earlier; the caller has to clear this list."""
         self.ended = False
-        """The record of the end has come. A relay that is killed writes none."""
+        """Whether the end record was read. A relay that is killed writes none."""
 
     def feed(self, record: Record) -> Iterator[Row]:
-        """Take the next record and yield the rows that it completes."""
+        """Read the next record and yield the rows that it completes."""
         self.ended = self.ended or isinstance(record, End)
         return self._rows(self._fold.feed(record))
 
     def end(self) -> None:
-        """Nothing more comes: what the rules still find about rows is in `late`."""
+        """Finish after the last record; the last findings are added to `late`."""
         if isinstance(self._fold, Judge):
             self.late += self._fold.end()
 
     def pending(self) -> Iterator[Exchange]:
-        """The exchanges without an answer, oldest first."""
+        """Return the exchanges without a response, oldest first."""
         return self._fold.pending()
 
     @property
     def released(self) -> GateAct | None:
-        """What became of the frame that the last `release` was about."""
+        """What a gate did to the frame that the last `release` record is about."""
         return self._fold.released
 
     def _rows(self, events: Iterable[Event | Finding]) -> Iterator[Row]:
@@ -135,16 +138,17 @@ class Timeline:
 
 
 def rows(records: Iterable[Record], timeline: Timeline | None = None) -> Iterator[Row]:
-    """The rows of a stream of records, as they come; without findings. `timeline` is one to read them with."""
+    """Yield the rows of a stream of records, without findings; `timeline` is used instead of a new one."""
     timeline = timeline or Timeline()
     for record in records:
         yield from timeline.feed(record)
 
 
 def judged(records: Iterable[Record], timeline: Timeline | None = None) -> Iterator[Streamed]:
-    """The rows with what is found of them at once, and findings about earlier rows as they are made.
+    """Yield the rows with their findings, and later findings about earlier rows when they are made.
 
-    What became of a frame that a gate held comes when it is released. `timeline` is one with rules to read them with.
+    The outcome for a frame that a gate held is yielded when the frame is released. A `timeline` that is passed in must
+    have been made with `rules`.
     """
     timeline = timeline or Timeline(rules=True)
     for record in records:
@@ -159,7 +163,7 @@ def judged(records: Iterable[Record], timeline: Timeline | None = None) -> Itera
 
 
 def rows_alone(record: Record, channel: Open | None) -> Iterator[Row]:
-    """The rows of one record out of a capture of which nothing else is known: nothing is paired."""
+    """Yield the rows of a single record, without the rest of the capture: responses are not paired with requests."""
     conversation = Conversation()
     if channel:
         list(conversation.feed(channel))
@@ -169,9 +173,9 @@ def rows_alone(record: Record, channel: Open | None) -> Iterator[Row]:
 def final_rows(
     records: Callable[[], Iterable[Record]], timeline: Timeline | None = None, *, live: bool
 ) -> Iterator[Row]:
-    """The rows of a capture, each final; `records` is called twice. In a `live` one a request may still be pending.
+    """Yield the rows of a capture, each final; `records` is called twice.
 
-    `timeline` is one to read with the second time.
+    In a `live` capture a request may still be pending. `timeline` is used for the second pass instead of a new one.
     """
     exchanges, times = Exchanges(), array("q")  # times of the responses, by the ordinal of the request
     found: dict[tuple[int, int], tuple[Finding, ...]] = {}
@@ -210,7 +214,7 @@ def _judged(judge: Judge, records: Iterable[Record], *, live: bool) -> Iterator[
 
 
 def row_of(event: Event) -> Row:
-    """The row of one event, as far as it is known by then."""
+    """Return the row of one event, as far as it is known when the event is made."""
     if isinstance(event, Message):
         return _message_row(event)
     row = Row(event.n, event.t, kind_of(event), sender_of(event))
@@ -266,7 +270,7 @@ def _message_row(message: Message) -> Row:
 
 
 def row_fields(row: Row, header: Header) -> dict[str, Any]:
-    """The members of the JSON object of a row but for its message or text, as orjson takes them (`docs/json.md`)."""
+    """Return the members of a row's JSON object except message and text, for orjson to encode (`docs/json.md`)."""
     return {
         "n": row.n,
         "part": row.part,
@@ -294,7 +298,7 @@ def row_fields(row: Row, header: Header) -> dict[str, Any]:
 
 
 def to_json(row: Row, header: Header) -> bytes:
-    """A row as the compact JSON object that `show --json` prints; `docs/json.md` describes it."""
+    """Return a row as the compact JSON object that `show --json` prints; `docs/json.md` describes it."""
     fields = row_fields(row, header)
     message = message_json(row)
     if message is None:
@@ -307,32 +311,32 @@ def to_json(row: Row, header: Header) -> bytes:
 
 
 def act_fields(act: GateAct) -> dict[str, Any]:
-    """What a gate did: its name, what was forwarded, and for how many seconds the frame was held."""
+    """Return what a gate did: its name, what was forwarded, and for how many seconds the frame was held."""
     forwarded = None if act.waits else act.how
     held = {"held": act.held / 1e9} if act.held is not None else {"held": None} if act.waits else {}
     return {"gate": text_json(act.gate), "forwarded": forwarded} | held
 
 
 def finding_fields(finding: Finding) -> dict[str, Any]:
-    """A finding as programs read it (`docs/json.md`)."""
+    """Return a finding as programs read it (`docs/json.md`)."""
     fields: dict[str, Any] = asdict(finding)
-    for name in ("concerns", "count", "also"):  # a report that counts says how many there are
+    for name in ("concerns", "count", "also"):  # reports that count findings write this themselves
         del fields[name]
     return fields | {"message": text_json(finding.message), "pointer": text_json(finding.pointer)}
 
 
 def wall_time(header: Header, t: int) -> str:
-    """The moment `t` nanoseconds after the capture's start, UTC, with microseconds."""
+    """Return the time `t` nanoseconds after the capture's start, in UTC, with microseconds."""
     moment = datetime.fromisoformat(header.started).astimezone(UTC) + timedelta(microseconds=t // 1000)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def message_json(row: Row) -> bytes | None:
-    """The row's message as JSON on one line, verbatim where that is possible; None where it is no JSON."""
+    """Return the row's message as JSON on one line, verbatim if possible; None if it is not JSON."""
     if row.value is None:
         return None
     if row.refused is None and row.raw.lstrip()[:1] != b"[":
-        return row.raw.replace(b"\n", b" ").replace(b"\r", b" ")  # they stand between tokens: strings have them escaped
+        return row.raw.replace(b"\n", b" ").replace(b"\r", b" ")  # only between tokens: strings escape them
     try:
         return json.dumps(row.value, separators=(",", ":"), allow_nan=False).encode()
     except (ValueError, RecursionError):
@@ -340,7 +344,7 @@ def message_json(row: Row) -> bytes | None:
 
 
 def _id_json(number: Id) -> Any:
-    """An id, digit for digit; one that is not JSON (NaN) as a string."""
+    """Return an id with its original digits; an id that is not JSON (NaN) becomes a string."""
     if number.kind != "string":
         try:
             orjson.loads(number.token)
@@ -351,7 +355,7 @@ def _id_json(number: Id) -> Any:
 
 
 def text_json(text: Any) -> Any:
-    """A value as orjson takes it: a string with a lone surrogate only as finished JSON."""
+    """Return a value that orjson can encode: text that is not ASCII as JSON, because it may have lone surrogates."""
     if not isinstance(text, str) or text.isascii():
         return text
     return Fragment(json.dumps(text))

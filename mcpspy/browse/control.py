@@ -31,7 +31,7 @@ class SetGate:
     on: bool = True
 
     def compiled(self) -> dict[str, Any]:
-        """The gate as the relay takes it."""
+        """Return the gate in the form that the relay reads."""
         return {"name": self.name, "when": self.when, "action": {"hold": HOLD}}
 
 
@@ -44,7 +44,7 @@ class SessionControl:
         """The gates of this viewer, on or off."""
         self._path, self._header, self._seen, self._lives = path, header, seen, lives
         self._viewer: LiveViewer | None = None
-        self._names: set[str] = set()  # names of all gates ever set here
+        self._names: set[str] = set()  # names of all gates that were set here, also of removed ones
 
     @property
     def used(self) -> bool:
@@ -52,7 +52,7 @@ class SessionControl:
         return self._viewer is not None
 
     def refusal(self) -> str | None:
-        """Why the session cannot be controlled, in one line; None if it can."""
+        """Return why the session cannot be controlled, in one line; None if it can be."""
         header = self._header
         if header.imported:
             return f"{header.name} was imported from {header.imported.form}: only a running session can be controlled"
@@ -63,7 +63,7 @@ class SessionControl:
         return None
 
     def has_set(self, name: str) -> bool:
-        """Whether a gate with that name was set here, even if it was removed since."""
+        """Return whether a gate with that name was set here, even if it was removed since."""
         return name in self._names
 
     def add(self, text: str, when: dict[str, Any]) -> SetGate:
@@ -76,7 +76,7 @@ class SessionControl:
         return gate
 
     def _free(self, subject: str) -> str:
-        """A name that no gate of the session uses yet."""
+        """Return a name that no gate of the session uses yet."""
         start = f"break {subject}"[:_NAME]
         taken = {str(gate.get("name")) for gate, _ in self._seen.in_force} | self._names | set(self._seen.acted)
         number = next(number for number in range(1, len(taken) + 2) if _numbered(start, number) not in taken)
@@ -128,7 +128,7 @@ class SessionControl:
 
 
 def _subject(when: dict[str, Any]) -> str:
-    """The subject of a gate in one word: the name or the method that it matches."""
+    """Return the subject of a gate in one word: the name or the method that it matches."""
     for key in ("name", "method"):
         wanted = when.get(key)
         if isinstance(wanted, list) and wanted:

@@ -99,11 +99,11 @@ class SessionFindings:
         return lines
 
     def of(self, n: int) -> tuple[Finding, ...]:
-        """The findings of the frame on line `n`."""
+        """Return the findings of the frame on line `n`."""
         return tuple(self._of.get(n, ()))
 
     def worst(self, n: int) -> Severity | None:
-        """The worst severity of these findings."""
+        """Return the worst severity of the findings of the frame on line `n`; None if there are none."""
         return worst(self._of.get(n, ()))
 
 
@@ -145,13 +145,13 @@ class Outline:
             self._lines += 1 + (group.lines if self.is_unfolded(group) else 0)
 
     def at(self, line: int) -> OutlineLine:
-        """The entry on a line."""
+        """Return the entry on a line."""
         place = bisect_right(self._starts, line) - 1
         number = line - self._starts[place] - 1
         return OutlineLine(self._groups[place], None if number < 0 else number)
 
     def line_of(self, place: OutlineLine) -> int:
-        """The current line of an entry. If it is folded, the line of its group; if it no longer exists, 0."""
+        """Return the current line of an entry: if it is folded, the line of its group; if it no longer exists, 0."""
         found = next((at for at, group in enumerate(self._groups) if _key(group) == _key(place.group)), None)
         if found is None:
             return 0
@@ -160,7 +160,7 @@ class Outline:
         return start + 1 + min(place.number or 0, group.lines - 1) if shown else start
 
     def is_unfolded(self, group: Group) -> bool:
-        """Whether a group is unfolded."""
+        """Return whether a group is unfolded."""
         return _key(group) in self._unfolded
 
     def fold(self, group: Group, *, unfold: bool) -> None:
@@ -175,7 +175,7 @@ class Outline:
 
 
 def about(place: OutlineLine) -> list[str]:
-    """Details of a line: the finding, what the rule is about, and the page of the specification."""
+    """Return details of a line: the finding, the explanation of the rule, and the page of the specification."""
     finding, rule = place.finding, RULES.get(place.group.rule)
     told = []
     if finding:

@@ -2,8 +2,8 @@
 
 A relay records the gates in force, what a gate did to a frame, and how a held frame was released. So the capture is the
 only source that a viewer needs. `note` takes records in the order of the file, because a person waits for held frames
-and sorting by time would delay them. `learn` takes messages, which know their request and their session; from these
-follows how long the client still waits.
+and sorting by time would delay them. `learn` takes messages, which refer to their request and their session; this shows
+how long the client still waits.
 
 A session without active gates costs nothing here: only records made by a gate are kept.
 """
@@ -22,7 +22,7 @@ from mcpspy.wire.jsonrpc import Error, Request, Result
 
 GATE = "gate "
 """The prefix of `by` in a frame that a gate acted on."""
-_CLIENTS = 256  # sessions whose client is remembered
+_CLIENTS = 256  # maximum number of sessions whose client is kept
 _INFO = "io.modelcontextprotocol/clientInfo"
 _INTRODUCES = ("initialize", "server/discover")
 
@@ -46,7 +46,7 @@ class HeldFrame(NamedTuple):
     """When the client times out; None if unknown."""
 
     def shifted(self, offset: int) -> "HeldFrame":
-        """The same frame with its times moved by an offset."""
+        """Return the same frame with its times shifted by an offset."""
         limit, gives_up = (None if t is None else t + offset for t in (self.limit, self.gives_up))
         return self._replace(t=self.t + offset, limit=limit, gives_up=gives_up)
 
@@ -61,7 +61,7 @@ class HeldTime(NamedTuple):
 
 
 def held_time(held: HeldFrame, now: int) -> HeldTime:
-    """How long a frame has been held, and how long the client still waits."""
+    """Return how long a frame has been held, and how long the client still waits."""
     left = None if held.gives_up is None else max(held.gives_up - now, 0) // 10**9
     return HeldTime(max(now - held.t, 0) // 10**9, held.awaited, left)
 
@@ -78,7 +78,7 @@ class GatesInCapture:
         """Line number -> frame that is held now, the oldest first."""
         self.answers: dict[str, int] = {}
         """Id of a request sent by a viewer -> line number of its response."""
-        self._in_force: dict[str, tuple[dict[str, Any], ...]] = {}  # by who set them
+        self._in_force: dict[str, tuple[dict[str, Any], ...]] = {}  # by origin: `file` or `viewer`
         self._lines: dict[int, int] = {}  # number of a held frame -> its line
         self._clients: dict[Session, str] = {}
 
@@ -125,7 +125,7 @@ class GatesInCapture:
             self.held[message.n] = self._awaited(held, message)
 
     def _awaited(self, held: HeldFrame, message: Message) -> HeldFrame:
-        """A held frame with what is known about its client."""
+        """Return a held frame, completed with the waiting time of its client."""
         exchange = message.exchange
         if exchange is None or exchange.request.sender != "client":
             return held
@@ -134,7 +134,7 @@ class GatesInCapture:
 
 
 def _waits(gate: dict[str, Any]) -> Iterator[int]:
-    """The longest times for which a gate can hold or delay a frame."""
+    """Yield the longest time for which a gate can hold or delay a frame, in nanoseconds; nothing if it does neither."""
     action = gate.get("action")
     times = [action.get(key, 0) for key in ("hold", "delay")] if isinstance(action, dict) else []
     if times and all(isinstance(time, int) for time in times) and any(times):
@@ -142,14 +142,17 @@ def _waits(gate: dict[str, Any]) -> Iterator[int]:
 
 
 def _client(request: Message) -> str | None:
-    """The client name in a request."""
+    """Return the client name in a request."""
     value = request.body.value if isinstance(request.body, Request) else None
     name = member(value, "params", "clientInfo", "name") or member(value, "params", "_meta", _INFO, "name")
     return name if isinstance(name, str) else None
 
 
 def _gives_up(client: str, method: str, request: Message) -> int | None:
-    """When a client times out on its request. The time for `initialize` counts from the start of a stdio server."""
+    """Return when a client times out on its request.
+
+    For a stdio server, the time for `initialize` counts from the start of the server.
+    """
     row = time_outs_of(client) if client else None
     if row and method == "tools/call" and row.call is not None:
         return request.t + round(row.call * 1e9)
@@ -159,13 +162,13 @@ def _gives_up(client: str, method: str, request: Message) -> int | None:
 
 
 def breakpoint_text(method: str, name: str, sender: str) -> str:
-    """The filter for frames with this method and name: `method:tools/call name:get_forecast from:client`."""
+    """Return the filter for frames with this method and name: `method:tools/call name:get_forecast from:client`."""
     terms = {"method": method, "name": name, "from": sender if sender in ("client", "server") else ""}
     return " ".join(f"{key}:{_value(text)}" for key, text in terms.items() if text)
 
 
 def _value(text: str) -> str:
-    """A text as the value of a filter term, quoted if necessary."""
+    """Return a text as the value of a filter term, quoted if necessary."""
     plain = all(letter.isalnum() or letter in "-_./:$" for letter in text)
     if plain:
         return text
@@ -174,7 +177,7 @@ def _value(text: str) -> str:
 
 
 def when_text(when: dict[str, Any]) -> str:
-    """What a gate matches, for display, written as a filter as far as possible."""
+    """Return what a gate matches, for display, written as a filter as far as possible."""
     return " ".join(f"{key}:{_term(value)}" for key, value in when.items()) or "every frame"
 
 
@@ -187,7 +190,7 @@ def _term(value: Any) -> str:
 
 
 def action_text(action: dict[str, Any]) -> str:
-    """What a gate does, for display: `hold 60 s`, `delay 2 s, drop`."""
+    """Return what a gate does, for display: `hold 60 s`, `delay 2 s, drop`."""
     return ", ".join(f"{key} {_ACTIONS.get(key, _json)(value)}".strip() for key, value in action.items())
 
 

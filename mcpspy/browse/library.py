@@ -175,7 +175,7 @@ class Library:
 
 
 def chosen(entries: list[ListedCapture], text: str) -> list[ListedCapture]:
-    """The entries that contain every word of a text in name, transport, command, URL, path or client process id."""
+    """Return the entries that contain every word of a text in name, transport, command, URL, path or client pid."""
     words = text.lower().split()
     return [entry for entry in entries if all(word in entry.words for word in words)] if words else entries
 
@@ -222,7 +222,7 @@ def _count(entry: ListedCapture) -> bool:
 
 
 def _closed(path: str) -> bool:
-    """Whether the last record of a file is a regular end, or names another file that continues it."""
+    """Return whether the last record of a file is a regular end, or names another file that continues it."""
     try:
         with open(path, "rb") as file:
             file.seek(max(os.fstat(file.fileno()).st_size - _TAIL, 0))

@@ -29,7 +29,7 @@ class Previews:
         self._heads: dict[int, str] = {}
 
     def of(self, n: int, known: Known) -> str:
-        """The preview of the message on line `n`."""
+        """Return the preview of the message on line `n`."""
         address = (n, known.method)  # the method of a response comes from its request
         if address not in self._made:
             if len(self._made) == _KEPT:
@@ -50,5 +50,5 @@ class Previews:
             self._heads[unit.n] = unit.text
 
     def head(self, row: Row) -> str:
-        """The text of a row that is not a message."""
+        """Return the text of a row that is not a message."""
         return self._heads.get(row.n, row.text or "")

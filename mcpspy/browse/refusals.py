@@ -110,7 +110,7 @@ class Refusals:
 
 
 def _matters(seen: Message | HttpUnit) -> bool:
-    """Whether it belongs to a listing or identifies a session.
+    """Return whether a message or unit of HTTP belongs to a listing or identifies a session.
 
     In HTTP+SSE, an event has the URL for the client's POSTs.
     """

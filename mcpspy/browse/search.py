@@ -20,7 +20,7 @@ from mcpspy.timeline import Row
 
 _AT_ONCE = 64  # rows at a time, and how far back a moved row may appear
 _BLOCK = 1024  # rows decided together
-MOST_BYTES = 1 << 18  # of lines searched together
+MOST_BYTES = 1 << 18  # bytes of lines searched together
 _SEARCHED = 1 << 20  # bytes of a frame in pieces that are searched
 _TEXT = frozenset({"text"})
 _FOLDED = frozenset(KEYS) - _TEXT
@@ -47,22 +47,22 @@ class Indexed(Protocol):
         """The line number of each row."""
 
     def row_of(self, n: int) -> int | None:
-        """The place of the row on line `n`, None if there is none."""
+        """Return the place of the row on line `n`, None if there is none."""
 
     def in_pieces(self, n: int) -> bool:
-        """Whether the row on line `n` is a frame recorded in pieces."""
+        """Return whether the row on line `n` is a frame recorded in pieces."""
 
     def line(self, n: int) -> bytes:
-        """The line of the row on line `n`, as it is in the file."""
+        """Return the line of the row on line `n`, as it is in the file."""
 
     def block(self, first: int, last: int, limit: int) -> tuple[bytes, Sequence[int]] | None:
-        """The lines from `first` to `last` that fit into `limit` bytes, with the start of each and the end of the last.
+        """Return the lines from `first` to `last` that fit into `limit` bytes, the start of each, the end of the last.
 
         None if the first line does not fit, or if lines are not contiguous.
         """
 
     def record(self, n: int, limit: int = 1 << 62) -> Record:
-        """The record on line `n`; for a frame in pieces, about its first `limit` bytes."""
+        """Return the record on line `n`; for a frame in pieces, about its first `limit` bytes."""
 
 
 class Searched(Protocol):
@@ -85,10 +85,10 @@ class Searched(Protocol):
         """The line numbers of rows that the fold has moved, in that order; it only grows."""
 
     def known(self, n: int) -> Row | None:
-        """The row on line `n` as a new object, without text, as far as it is folded; its kind may be `batch`."""
+        """Return the row on line `n` as a new object, without text, as far as it is folded; its kind may be `batch`."""
 
     def messages(self, place: int) -> list[Row]:
-        """The decoded rows at a place."""
+        """Return the decoded rows at a place."""
 
 
 class SearchStep(NamedTuple):
@@ -159,7 +159,7 @@ def search(capture: Searched, wanted: Filter) -> Iterator[SearchStep]:
 
 
 def _decided(capture: Searched, wanted: BlockFilter, rows: Sequence[int]) -> list[bool | None]:
-    """What columns and lines decide about some rows, as many as are looked at together."""
+    """Return the verdicts about some rows that columns and lines allow, for as many rows as are decided together."""
     columns = capture.columns
     lines = _lines(capture.index, rows) if wanted.reads_lines and rows else None
     if lines:
@@ -173,7 +173,7 @@ def _decided(capture: Searched, wanted: BlockFilter, rows: Sequence[int]) -> lis
 
 
 def _lines(index: Indexed, rows: Sequence[int]) -> LineBlock | None:
-    """The lines of some rows, from the first row on."""
+    """Return the lines of some rows, from the first row on."""
     block = index.block(rows[0], max(rows), MOST_BYTES)
     if block is None:
         return None
@@ -184,7 +184,7 @@ def _lines(index: Indexed, rows: Sequence[int]) -> LineBlock | None:
 
 
 def verdict(capture: Searched, wanted: Filter, keys: frozenset[str], place: int) -> bool | None:
-    """Whether the row at a place matches a filter that has those keys; None if the fold must come first."""
+    """Return whether the row at a place matches a filter that has those keys; None if the fold must come first."""
     n = capture.index.rows[place]
     row, known = _UNKNOWN, frozenset[str]()
     if not keys <= _TEXT:
@@ -209,7 +209,7 @@ def verdict(capture: Searched, wanted: Filter, keys: frozenset[str], place: int)
 
 
 def _beginning(index: Indexed, n: int) -> bytes:
-    """The start of the frame in pieces on line `n`, as much as is searched."""
+    """Return the start of the frame in pieces on line `n`, as much as is searched."""
     record = index.record(n, _SEARCHED)
     tail = record.omitted.tail if isinstance(record, Frame) and record.omitted else b""
     return record.raw + tail if isinstance(record, Frame) else b""

@@ -39,7 +39,7 @@ SLICE = 1 << 15
 _SHOWN = 1 << 20  # bytes of a frame shown to a person
 _READ = 1 << 12  # bytes of a frame that is not a message, for its line
 _LAST = 0.1  # the longest time for which the fold continues when a session is closed, in seconds
-_NAMED = 9  # messages of a batch that a line lists
+_NAMED = 9  # maximum messages of a batch listed in its line
 
 
 class Source(NamedTuple):
@@ -181,13 +181,13 @@ class OpenCapture:
             if time.perf_counter() > deadline:
                 return True
         if self.index.state == "cut short":
-            self.complete = True  # what was not read by then is lost
+            self.complete = True  # content that was not read before is lost
         elif not self.index.live and self._folded == self.index.size:
             self._finish()
         return False
 
     def line(self, place: int) -> TimelineRow:
-        """The line of the timeline at a place."""
+        """Return the line of the timeline at a place."""
         n = self.index.rows[place]
         known = self.columns.at(n)
         held = self.gates.held.get(n) if self.index.live else None
@@ -211,7 +211,7 @@ class OpenCapture:
         )
 
     def act(self, place: int) -> GateAct | None:
-        """What a gate did to the frame at a place; for a frame that is still held, the hold."""
+        """Return what a gate did to the frame at a place; for a frame that is still held, the hold."""
         return self.columns.act(self.index.rows[place])
 
     def _act(self, n: int) -> str:
@@ -219,29 +219,29 @@ class OpenCapture:
         return str(act) if act else ""
 
     def time_of(self, n: int) -> int | None:
-        """The time of the row on line `n`, in nanoseconds since the start; None before it is folded."""
+        """Return the time of the row on line `n`, in nanoseconds since the start; None before it is folded."""
         return self.columns.time(n)
 
     def of(self, place: int) -> tuple["OpenCapture", int]:
-        """The session of the row at a place, and its place there: in a merge the two places differ."""
+        """Return the session of the row at a place, and its place there: in a merge the two places differ."""
         return self, place
 
     def partner(self, place: int) -> int | None:
-        """The place of the response to a request, or of the request of a response; None for a batch."""
+        """Return the place of the response to a request, or of the request of a response; None for a batch."""
         n = self.index.rows[place]
         partner = self.columns.partner(n)
         return self.index.row_of(partner) if partner and self.columns.kind(n) != "batch" else None
 
     def continues(self, place: int) -> int:
-        """The line number of the `input_required` result that the request at a place continues, else 0."""
+        """Return the line number of the `input_required` result that the request at a place continues, else 0."""
         return self.columns.continues(self.index.rows[place])
 
     def inputs(self, place: int) -> frozenset[str] | None:
-        """The methods that the response at a place requests input for; None if it is not `input_required`."""
+        """Return the methods that the response at a place requests input for; None if it is not `input_required`."""
         return self.columns.inputs(self.index.rows[place])
 
     def known(self, n: int) -> Row | None:
-        """The row on line `n` as a new object, without text, as far as it is folded; its kind may be `batch`.
+        """Return the row on line `n` as a new object, without text, as far as it is folded; its kind may be `batch`.
 
         None before it is folded; a line that can no longer be folded is a gap.
         """
@@ -256,14 +256,14 @@ class OpenCapture:
         return row
 
     def messages(self, place: int) -> list[Row]:
-        """The messages at a place: one, or those of a batch, with the results of the fold.
+        """Return the messages at a place: one, or those of a batch, with the results of the fold.
 
         Of a frame over a MiB only the start is available: `raw` is shorter than `size`, and `value` is missing.
         """
         return self._rows(self.index.rows[place], _SHOWN)
 
     def _rows(self, n: int, limit: int) -> list[Row]:
-        """The messages on line `n`; of a large frame, decoded from about its first `limit` bytes."""
+        """Return the messages on line `n`; of a large frame, decoded from about its first `limit` bytes."""
         record = self.index.record(n, limit)
         channel = self.index.channel(record.ch) if isinstance(record, Frame | Close) else None
         if isinstance(record, Open) and record.answers is not None:
@@ -295,7 +295,7 @@ class OpenCapture:
         row.request, row.response = known.request or row.request, known.response or row.response
 
     def _decoded(self, n: int) -> TimelineRow:
-        """A row that has no method, or that is not folded yet."""
+        """Return the line of a row that has no method, or that is not folded yet."""
         kind = self.columns.kind(n)
         if not kind and self.index.in_pieces(n):
             return TimelineRow(n, 0, "frame", "mcpspy", text="a large one, not read yet")
@@ -385,16 +385,16 @@ class OpenCapture:
             self.announced.add(event)
             self.refusals.note(event)
             if event.exchange and event.exchange.response is event and not event.http:
-                event.exchange.untie()  # else the garbage collector has to find the cycle, and stalls the screen
+                event.exchange.untie()  # otherwise the garbage collector has to find the cycle, and stalls the screen
         elif isinstance(event, HttpUnit):
             self.refusals.note(event)
             self._previews.note(event)
         elif isinstance(event, End):
-            self._ended = True  # records that waited come out after it
+            self._ended = True  # delayed records may follow it
         elif isinstance(event, Frame):
             self.stderr.append(n)
 
 
 def _part(event: Event) -> int:
-    """The place of an event in its batch, else 0."""
+    """Return the place of an event in its batch, else 0."""
     return event.part if isinstance(event, Message) else 0

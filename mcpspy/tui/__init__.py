@@ -1,6 +1,6 @@
-"""The terminal user interface; `model` and `library` hold what it shows, and know no textual."""
+"""The terminal user interface. What it shows comes from `model` and `mcpspy.browse`, which do not use textual."""
 
 import os
 
 os.environ.setdefault("TEXTUAL_FPS", "120")
-"""Drawings of the screen in a second, at most: with textual's own 60, a key soon after one waits for up to 33 ms."""
+"""The maximum frames per second: with textual's default of 60, a key pressed soon after another waits up to 33 ms."""

@@ -1,4 +1,4 @@
-"""The application: the sessions, or at once the timeline of one."""
+"""The application: it shows the sessions list, or directly the timeline of one session."""
 
 import asyncio
 import gc
@@ -39,31 +39,32 @@ class Spy(Keyed):
     BINDINGS: ClassVar[list[BindingType]] = bindings("app")
 
     def __init__(self, targets: list[str], first: str | None = None) -> None:
-        """Show the captures at `targets`: directories and files; at once the capture at `first`, or the only one.
+        """Show the captures at `targets`, which are directories and files.
 
-        Raises CaptureError if that is no capture.
+        The capture at `first` is opened directly; so is a single target that is a file. Raises CaptureError if the
+        file to open is not a capture.
         """
         super().__init__()
         if self.no_color:
             filter_lines(self, NoColor())
         self.targets = targets
-        """What it was asked to show."""
+        """The files and directories to show."""
         alone = len(targets) == 1 and os.path.exists(targets[0]) and not os.path.isdir(targets[0])
         opened = targets[0] if alone else first
         self._opened = None if opened is None else SessionScreen(OpenCapture(opened))
 
     def on_mount(self) -> None:
-        """Show the sessions, and above them the one that is opened at once."""
+        """Show the sessions list, and on top of it the session to open directly, if any."""
         self.push_screen(SessionsScreen(self.targets))
         if self._opened:
             self.push_screen(self._opened)
 
     @on(FrameWanted)
     async def _open_frame(self, event: FrameWanted) -> None:
-        """Open a capture, and show a frame of it as soon as that is read."""
+        """Open a capture, and show the wanted frame as soon as it is read."""
         try:
             screen = SessionScreen(OpenCapture(event.path))
-        except CaptureError as error:  # it was deleted meanwhile
+        except CaptureError as error:  # it was deleted in the meantime
             self.notify(printable(str(error), 300), severity="error", markup=False)
             return
         await self.push_screen(screen)
@@ -84,7 +85,7 @@ class Spy(Keyed):
         self.push_screen(HelpScreen(KEYS, COMMANDS))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """What the command palette offers: all that keys of ours do in this place, and other colours."""
+        """Yield the entries of the command palette: the actions of our keys that work here, themes, and exports."""
         yield SystemCommand("theme", "change the colours", self.action_change_theme)
         done = {"command_palette"}
         for key, (node, binding, enabled, _) in screen.active_bindings.items():
@@ -107,14 +108,14 @@ class Spy(Keyed):
 
 
 KEYS = (*SCOPES.values(), VIEW_SCOPE)
-"""All keys there are."""
+"""All key bindings, by scope."""
 _OWN = {
     (key, action.name) for scope in KEYS for action in scope.actions for key in action.keys.split(",")
-}  # textual binds some too
+}  # textual has bindings too
 
 
 def _terminal() -> type[Driver] | None:
-    """What drives a terminal; None for textual's own, on Windows."""
+    """Return our terminal driver; None on Windows, where textual's own is used."""
     if sys.platform == "win32":
         return None
     from mcpspy.tui.terminal import Terminal
@@ -123,17 +124,17 @@ def _terminal() -> type[Driver] | None:
 
 
 def colourless(terminal: str) -> bool:
-    """Whether a terminal of that name has no colours."""
+    """Return whether the terminal type `terminal` (as in TERM) has no colours."""
     return terminal == "dumb" or terminal.startswith("vt") or terminal.endswith(("-mono", "-m"))
 
 
 def run(targets: list[str], first: str | None = None, driver: type[Driver] | None = None) -> int:
-    """Show the captures until the user quits, in the terminal if there is no driver; returns the exit status."""
+    """Show the captures until the user quits, in the terminal unless `driver` is given. Returns the exit status."""
     if driver is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("the TUI needs a terminal; 'mcpspy ls' and 'mcpspy show CAPTURE' print the same")
     if colourless(os.environ.get("TERM", "")):
         os.environ.setdefault("NO_COLOR", "1")
-    gc.freeze()  # what is there by now stays: looking through it again and again stops the screen for 100 ms
+    gc.freeze()  # existing objects stay: collecting garbage among them repeatedly would stop the screen for 100 ms
     gc.set_threshold(5_000, 10, 500)
     app = Spy(targets, first)
     app.driver_class = driver or _terminal() or app.driver_class

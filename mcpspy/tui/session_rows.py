@@ -1,4 +1,4 @@
-"""The rows of the list of sessions: runs, which unfold, and captures."""
+"""The rows of the sessions list: runs, which can be unfolded, and captures."""
 
 import time
 from collections.abc import Callable, Hashable
@@ -15,13 +15,16 @@ from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Rows
 from mcpspy.tui.widgets.view import MARKS, fit
 
-_NAME, _SHORT = 20, 15  # columns of a name, and of one where there is little room
-_WORD = 10  # columns of what kind of row it is
-_MANY = 100  # columns from which there are sizes and commands
+_NAME, _SHORT = 20, 15  # columns of a name, on a wide and on a narrow screen
+_WORD = 10  # columns of the word for the kind of row
+_MANY = 100  # columns of a screen that is wide enough for sizes and commands
 
 
 class SessionRows(Rows):
-    """One row for each run of several captures, and for each capture of one that is unfolded; any may be marked."""
+    """One row for each run of several captures, and one for each capture that is not hidden in a folded run.
+
+    Every row can be marked.
+    """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "sessions--live", "sessions--dim", "sessions--errors", "sessions--warnings", "sessions--mark", "sessions--run",
@@ -31,46 +34,46 @@ class SessionRows(Rows):
     def __init__(self, library: Library) -> None:
         super().__init__()
         self._library = library
-        self._made = (-1, "")  # out of what: how often the library had changed, and the words
+        self._made = (-1, "")  # the state that the rows were made from: number of library changes, and words
         self._selected = ("", False)
         self._runs = RunRows()
         self._summaries: dict[ListedRun, RunSummary] = {}  # as of the last look
         self.words = ""
-        """What those have in them that are shown."""
+        """The words that a shown capture must contain."""
         self.marked: set[str] = set()
         """The paths of marked captures."""
 
     @property
     def entries(self) -> list[ListedCapture]:
-        """The captures that are shown, also those of runs that are folded."""
+        """The captures that match, including those of folded runs."""
         return self._runs.captures
 
     def count(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
         return len(self._runs.rows)
 
     def row(self) -> ListedRow | None:
-        """The selected row."""
+        """Return the selected row."""
         return self._runs.rows[self.cursor] if self.cursor < self.count() else None
 
     def entry(self) -> ListedCapture | None:
-        """The selected capture; None where a run is selected."""
+        """Return the selected capture; None if a run is selected."""
         row = self.row()
         return row.capture if row else None
 
     def marked_ones(self) -> list[ListedCapture]:
-        """The marked captures that there are, in their order."""
+        """Return the marked captures that still exist, in the order of the list."""
         return [entry for entry in self._library.entries if entry.path in self.marked]
 
     def picked(self) -> list[ListedCapture]:
-        """The marked captures; where none is, those of the selected run."""
+        """Return the marked captures; if none is marked, those of the selected run."""
         row = self.row()
         picked = self.marked_ones() or (row.captures if row and row.capture is None else [])
-        known = {entry.header.id for entry in picked}  # a file that goes on from another one is read with that
+        known = {entry.header.id for entry in picked}  # a file that continues another one is read together with it
         return [entry for entry in picked if entry.header.continues not in known]
 
     def grown(self) -> None:
-        """Show what there is by now; what is selected stays so, and stays where it is on the screen."""
+        """Show the current captures; the selected row stays selected, and keeps its place on the screen."""
         self._summaries.clear()
         if self._made != (self._library.changes, self.words):
             self._made = (self._library.changes, self.words)
@@ -79,7 +82,7 @@ class SessionRows(Rows):
             self.rows_changed()
 
     def _rearrange(self, change: Callable[[], None]) -> None:
-        """Change which rows there are."""
+        """Change the set of rows, and keep the selection."""
         change()
         at = self._runs.place(self._selected)
         if at is not None and at != self.cursor:
@@ -89,7 +92,7 @@ class SessionRows(Rows):
         self._select()
 
     def watch_cursor(self, before: int, now: int) -> None:
-        """Remember what is selected."""
+        """Remember the selected row."""
         self._select()
         super().watch_cursor(before, now)
 
@@ -103,7 +106,7 @@ class SessionRows(Rows):
         return self._summaries[run]
 
     def face(self, place: int) -> Hashable:
-        """A row looks as what is known of its captures."""
+        """Return the state that the look of a row depends on."""
         row = self._runs.rows[place]
         entry, run = row.capture, row.run
         if entry is None:
@@ -113,7 +116,7 @@ class SessionRows(Rows):
         return (*known, _age(entry), self._mark(row))
 
     def cells(self, place: int, width: int) -> list[Cell]:
-        """Mark, fold or bracket, age, name, kind, what is in it and wrong with it; with room for it, size and more."""
+        """Return the cells of a row: mark, fold sign, age, name, kind, frames, errors, findings, size, details."""
         row = self._runs.rows[place]
         cells = self._run_cells(row, width) if row.capture is None else self._cells(row, row.capture, width)
         room = width - sum(cell_len(text) for text, _ in cells[:-1])
@@ -160,12 +163,12 @@ class SessionRows(Rows):
         ]
 
     def _mark(self, row: ListedRow) -> str:
-        """Whether all captures of a row are marked, or some of them."""
+        """Return `*` if all captures of a row are marked, `+` if some are, else a space."""
         marked = sum(capture.path in self.marked for capture in row.captures)
         return "*" if marked == len(row.captures) else "+" if marked else " "
 
     def action_mark(self) -> None:
-        """Mark the selected capture, or all of the selected run, or no longer, and go on to the next row."""
+        """Mark or unmark the selected capture, or all captures of the selected run, and select the next row."""
         row = self.row()
         if row:
             paths = {capture.path for capture in row.captures}
@@ -174,7 +177,7 @@ class SessionRows(Rows):
             self.action_move(1)
 
     def action_choose(self) -> None:
-        """Unfold the selected run, or fold it; open the selected capture."""
+        """Fold or unfold the selected run, or open the selected capture."""
         row = self.row()
         if row and row.capture is None:
             self.action_unfold(not self._runs.is_unfolded(row.run))
@@ -182,24 +185,24 @@ class SessionRows(Rows):
             super().action_choose()
 
     def action_unfold(self, unfold: bool) -> None:
-        """Show each capture of the selected run, or only the run."""
+        """Unfold or fold the selected run."""
         row = self.row()
         if row and len(row.run.captures) > 1:
             self._rearrange(lambda: self._runs.unfold(row.run, unfold=unfold))
 
     def action_unfold_all(self, unfold: bool) -> None:
-        """Show each capture of every run, or only the runs."""
+        """Unfold or fold all runs."""
         self._rearrange(lambda: self._runs.unfold_all(unfold=unfold))
 
 
 def _what(name: str, style: str, word: Cell, width: int) -> list[Cell]:
-    """A name, and a word on what it is of."""
+    """Return the cells with the name of a row and the word for its kind."""
     room = _NAME if width >= _MANY else _SHORT
     return [(set_cell_size(fit(name, room), room + 1), style), (f"{word[0]:<{_WORD}} ", word[1])]
 
 
 def _said(frames: str, errors: int, found: tuple[int, ...]) -> list[Cell]:
-    """What is in it, and what is wrong with that."""
+    """Return the cells with the numbers of frames, errors and findings."""
     severities = dict(zip(SEVERITIES, found, strict=True))
     return [
         (f"{frames:>13} ", ""),

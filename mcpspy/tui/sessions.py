@@ -1,4 +1,4 @@
-"""The list of sessions: what was captured, live ones first, growing as sessions start; one or several can be opened."""
+"""The screen with the list of sessions, live ones first. It grows as sessions start; one or several can be opened."""
 
 import asyncio
 import time
@@ -30,24 +30,24 @@ from mcpspy.tui.widgets.prompt import Prompt, common
 from mcpspy.tui.widgets.rows import BREATH, slice_now
 from mcpspy.tui.widgets.view import fit
 
-_LOOK = 0.5  # seconds from one look at the directory to the next
-_SHOWN = 0.2  # seconds from one drawing to the next while there is much to look at
-_FIRST = 0.1  # seconds of looking before anything is drawn
+_LOOK = 0.5  # seconds between looks at the directory
+_SHOWN = 0.2  # seconds between redraws while there is much to count
+_FIRST = 0.1  # seconds of work before the first drawing
 
 
 class SessionsScreen(Screen[None]):
-    """The first screen: choose a session, or several."""
+    """The first screen, on which you choose one or several sessions."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("sessions")
 
     def __init__(self, targets: list[str]) -> None:
         super().__init__()
         self._library = Library(targets)
-        self._turn: list[TurnScreen] = []  # what was opened in turn
+        self._turn: list[TurnScreen] = []  # the sessions opened in turn
         self._where = ", ".join(printable(target, 200) for target in targets)
 
     def compose(self) -> ComposeResult:
-        """A title, the list, or how to fill it, and a line to type in."""
+        """Yield a title, the list or a hint how to fill it, the input line, and the line of keys."""
         yield Static(id="title", markup=False)
         yield SessionRows(self._library)
         yield Static(
@@ -63,7 +63,7 @@ class SessionsScreen(Screen[None]):
         yield Keys()
 
     def on_mount(self) -> None:
-        """Look at once, then again and again."""
+        """Look for captures now, and then repeatedly."""
         self._library.look()
         self._library.grow(_FIRST)
         self._show()
@@ -71,21 +71,21 @@ class SessionsScreen(Screen[None]):
         self._follow()
 
     def on_screen_resume(self) -> None:
-        """Close what was opened in turn."""
+        """Close the sessions that were opened in turn."""
         for screen in self._turn:
             screen.forget()
         self._turn.clear()
 
     def on_unmount(self) -> None:
-        """Give the files back of what was opened in turn and never shown."""
+        """Close the files of sessions that were opened in turn but never shown."""
         for screen in self._turn:
             screen.close()
 
     @work
     async def _follow(self) -> None:
-        """Look at the captures for as long as the screen is seen, and count what is in them a little at a time."""
+        """Look at the captures while the screen is visible, and count their content in small steps."""
         looked = shown = 0.0
-        with suppress(NoMatches):  # the screen is being taken down, widget by widget
+        with suppress(NoMatches):  # the screen is being closed, widget by widget
             while self.is_attached:
                 now, more = time.monotonic(), False
                 if self.is_current:
@@ -120,21 +120,21 @@ class SessionsScreen(Screen[None]):
             line.update(text)
             line.display = bool(text)
 
-    # What is typed: the words that are looked for, and commands.
+    # Typed text: words to search for, and commands.
 
     def action_prompt(self, kind: str) -> None:
-        """Let words or a command be typed."""
+        """Show the input line, for a filter or a command."""
         prompt = self.query_one(Prompt)
         prompt.show(kind, self.query_one(SessionRows).words if kind == "filter" else "")
         prompt.focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The key that opens a prompt may also be typed in one."""
+        """Disable the keys that open the input line while text is typed in it."""
         typing = action == "prompt" and isinstance(self.focused, Input)
         return False if typing else super().check_action(action, parameters)
 
     def action_all(self) -> None:
-        """Show all sessions; where all are shown, mark none."""
+        """Show all sessions; if all are shown already, unmark all."""
         rows = self.query_one(SessionRows)
         if not rows.words:
             rows.marked.clear()
@@ -181,7 +181,7 @@ class SessionsScreen(Screen[None]):
         prompt.display = bool(rows.words.strip())
         rows.focus()
 
-    # Opening.
+    # Opening sessions.
 
     def on_rows_chosen(self) -> None:
         """Open the selected session."""
@@ -190,13 +190,13 @@ class SessionsScreen(Screen[None]):
             self.app.push_screen(SessionScreen(session))
 
     def action_merge(self) -> None:
-        """Open the marked sessions, or those of the selected run, as one by the clock."""
+        """Open the marked sessions, or those of the selected run, merged by time."""
         sessions = self._open(self._picked())
         if sessions:
             self.app.push_screen(SessionScreen(Merged(sessions)))
 
     def action_view(self) -> None:
-        """Open the marked sessions, or those of the selected run, one behind the other."""
+        """Open the marked sessions, or those of the selected run, to view them in turn."""
         for session in self._open(self._picked()):
             self.app.install_screen(TurnScreen(session, self._turn), f"turn {len(self._turn)}")
         if self._turn:
@@ -220,7 +220,7 @@ class SessionsScreen(Screen[None]):
         return picked
 
     def _open(self, entries: list[ListedCapture]) -> list[OpenCapture]:
-        """Open captures, or none and say why: one may have been deleted meanwhile."""
+        """Open captures; if one cannot be opened (it may be deleted), open none and report the error."""
         opened: list[OpenCapture] = []
         try:
             opened.extend(OpenCapture(entry.path) for entry in entries)

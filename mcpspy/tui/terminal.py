@@ -1,8 +1,8 @@
-"""The terminal that the application runs in, which may vanish at any time: its window closed, its connection lost.
+"""The terminal that the application runs in. It may vanish at any time: its window is closed, or its connection lost.
 
-Textual's driver knows nothing of that. It would go on reading from such a terminal, as fast as it can; the first text
-that cannot be written would end its output and, some screens later, hold up the whole application. So nothing fails
-that is written here, and the application ends, in order, where there can be no more keys, and on a signal.
+Textual's driver does not handle this. It would continue to read from such a terminal as fast as it can. The first text
+that cannot be written would end its output thread and, some screens later, block the whole application. So writing
+never fails here, and the application exits regularly at the end of the input, and on a signal.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from mcpspy.tui.textual_internals import end_application, key_parser, write_to
 if sys.platform == "win32":
     raise ImportError("mcpspy.tui.terminal needs POSIX; textual has a driver for Windows")
 
-_ESCAPE = 0.1  # seconds until an escape that nothing follows is a key
+_ESCAPE = 0.1  # seconds after which an escape character alone is the escape key
 _READ = 4096  # bytes
 
 
@@ -33,13 +33,13 @@ class Terminal(LinuxDriver):
         write_to(self, _Output())
 
     def start_application_mode(self) -> None:
-        """Take the terminal, and see to it that a signal gives it back."""
+        """Take over the terminal, and make sure that it is restored on a signal."""
         super().start_application_mode()  # type: ignore[no-untyped-call]
         for number in (signal.SIGHUP, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, self._end)
 
     def run_input_thread(self) -> None:
-        """Hand keys to the application until there can be no more; bytes that are no text are replaced."""
+        """Pass keys to the application until the input ends; bytes that are not UTF-8 are replaced."""
         parser = key_parser(self)
         decode = getincrementaldecoder("utf-8")(errors="replace").decode
         while not self.exit_event.is_set():
@@ -64,7 +64,7 @@ class Terminal(LinuxDriver):
 
 
 class _Output:
-    """Standard error, which a terminal without a reader refuses."""
+    """Standard error, with write errors ignored: a terminal that has vanished causes them."""
 
     def write(self, text: str) -> None:
         with suppress(OSError):

@@ -15,35 +15,38 @@ from textual.scroll_view import ScrollView
 
 
 class Output(Protocol):
-    """What a driver writes to."""
+    """The interface that a driver writes to."""
 
     def write(self, text: str) -> None:
-        """Take text for the terminal."""
+        """Write text to the terminal."""
 
     def flush(self) -> None:
-        """Let all of it be there."""
+        """Flush all written text."""
 
 
 def key_parser(driver: Driver) -> XTermParser:
-    """What makes keys out of a terminal's input. Textual's own loop around it never ends when the terminal vanishes."""
+    """Return the parser that makes keys of a terminal's input.
+
+    Textual's own loop around the parser does not end when the terminal vanishes.
+    """
     return XTermParser(driver._debug)
 
 
 def write_to(driver: Any, output: Output) -> None:
-    """Replace what a driver writes to. Textual's own raises in its thread when the terminal vanishes."""
+    """Replace the output of a driver. Textual's own output raises in its thread when the terminal vanishes."""
     driver._file = output
 
 
 def end_application(driver: Driver) -> None:
-    """End the application of a driver. A driver knows its application by a private name only."""
+    """End the application of a driver. A driver has its application only under a private name."""
     driver._app.post_message(ExitApp())
 
 
 def filter_lines(app: App[Any], *filters: LineFilter) -> None:
-    """Replace the filters of every line. With NO_COLOR textual makes every colour a shade of grey instead of none."""
+    """Replace the line filters. With NO_COLOR, textual converts colours to shades of grey instead of removing them."""
     app._filters = list(filters)
 
 
 def update_scrollbars(view: ScrollView, size: Size) -> None:
-    """Do what a layout does with a new size of the content. A layout of the whole screen would take 20 ms."""
+    """Update the scroll bars to a new content size. A layout of the whole screen would take 20 ms."""
     view._scroll_update(size)

@@ -18,17 +18,17 @@ class Service(AppService):
     """The process behind one page, started without a shell. textual-serve has no other way to name a command."""
 
     def __init__(self, words: Sequence[str], **options: Any) -> None:
-        """Start nothing yet; `words` is the command."""
+        """Prepare the command `words`, without starting it."""
         super().__init__("", **options)
         self._words = words
 
     @property
     def process(self) -> Process | None:
-        """The process, once it was started."""
+        """The process; None before it is started."""
         return self._process
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
-        """Start it without a shell, which would be what a signal reaches."""
+        """Start the process without a shell, because signals would reach only the shell."""
         pipe = asyncio.subprocess.PIPE
         environ = self._build_environment(width, height)
         process = await asyncio.create_subprocess_exec(*self._words, stdin=pipe, stdout=pipe, stderr=pipe, env=environ)
@@ -37,5 +37,5 @@ class Service(AppService):
 
 
 async def application_of(server: Server) -> web.Application:
-    """What answers the requests to a server. textual-serve's own `serve` takes over the process and its signals."""
+    """Return the web application of a server. textual-serve's own `serve` takes over the process and its signals."""
     return await server._make_app()

@@ -1,1 +1,1 @@
-"""Two messages, or two sessions, beside each other."""
+"""Comparisons of two messages or two sessions, side by side."""

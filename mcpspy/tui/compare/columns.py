@@ -1,7 +1,7 @@
-"""The lines of a comparison as rows of the screen: in two columns, or one below the other where there is no room.
+"""The lines of a comparison as screen rows: in two columns, or one below the other if there is no room.
 
-It knows no widget: a width comes in, rows of marked text come out. A value that is too long for its column goes on in
-further rows.
+The module has no widgets: it gets a width and returns rows of styled text. A value that is too long for its column
+continues in further rows.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from mcpspy.tui.model.comparison import DIFFERENT, ComparedLine, Pairing
 from mcpspy.tui.widgets.rows import Cell
 
 COLUMNS = 100
-"""Columns of the screen from which the two stand beside each other."""
+"""The minimum screen width for two columns."""
 CLASSES = frozenset(
     f"compare--{name}" for name in ("dim", "label", "left", "right", "left-part", "right-part", "volatile")
 )
@@ -25,23 +25,23 @@ CLASSES = frozenset(
 
 _SIGNS = {"changed": "≠", "missing": "<", "extra": ">", "volatile": "≈", "passed": "·"}
 _UNIFIED = ((0, "-", "left"), (1, "+", "right"))
-_LONGEST = 2000  # characters of a value that differs
-_EQUAL = 200  # characters of one that does not
-_NAMES = 60  # characters of a label
-_DEEPEST = 20  # levels that are indented
-_NARROWEST = 20  # columns that a side has at least
+_LONGEST = 2000  # maximum characters of a value that differs
+_EQUAL = 200  # maximum characters of an equal value
+_NAMES = 60  # maximum characters of a label
+_DEEPEST = 20  # maximum levels of indentation
+_NARROWEST = 20  # minimum columns of a side
 
 
 class ComparedRow(NamedTuple):
-    """A row of the screen."""
+    """A screen row."""
 
     line: int
-    """The place of its line."""
+    """The index of its line."""
     cells: list[Cell]
 
 
 def rows(lines: Iterable[ComparedLine], width: int) -> list[ComparedRow]:
-    """All rows of some lines."""
+    """Return all screen rows of some lines."""
     made = _beside if width >= COLUMNS else _below
     return [ComparedRow(place, cells) for place, line in enumerate(lines) for cells in made(line, width)]
 
@@ -73,7 +73,7 @@ def _below(line: ComparedLine, width: int) -> Iterable[list[Cell]]:
 
 
 def _pieces(line: ComparedLine, side: int) -> list[Cell]:
-    """What a line says of one side."""
+    """Return the content of a line for one side."""
     pairing = line.pairing
     value = pairing.observed if side else pairing.recorded
     if value is ABSENT:
@@ -114,14 +114,14 @@ def _value(pairing: Pairing, value: Any, side: int) -> list[Cell]:
 
 
 def _both(pairing: Pairing) -> list[str]:
-    """Two values that are both there; of long ones what comes shortly before they part, and what follows."""
+    """Return two values that both exist; long values are cut to the part around the first difference."""
     if pairing.is_line:
         return [_text(pairing, it) for it in (pairing.recorded, pairing.observed)]
     return list(sides(Difference(pairing.path, pairing.recorded, pairing.observed), _LONGEST))
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters two texts have in common at their beginning."""
+    """Return the length of the common prefix of two texts."""
     return next((n for n, (first, second) in enumerate(zip(one, other, strict=False)) if first != second),
                 min(len(one), len(other)))  # fmt: skip
 
@@ -131,7 +131,7 @@ def _text(pairing: Pairing, value: Any) -> str:
 
 
 def _brief(pairing: Pairing, value: Any) -> str:
-    """A value that is equal to the other one."""
+    """Return a short form of a value that is equal on both sides."""
     if isinstance(value, dict) and value:
         return f"{{…}} {plural(len(value), 'member')}"
     if isinstance(value, list) and value:
@@ -144,7 +144,7 @@ def _indent(line: ComparedLine) -> str:
 
 
 def wrapped(cells: Iterable[Cell], width: int, hang: int) -> list[list[Cell]]:
-    """Cells in rows of that many columns; all but the first begin with `hang` blanks."""
+    """Return cells wrapped into rows of `width` columns; all rows except the first begin with `hang` blanks."""
     width = max(width, _NARROWEST)
     hang = hang if hang <= width // 2 else 0
     found: list[list[Cell]] = [[]]
@@ -164,7 +164,7 @@ def wrapped(cells: Iterable[Cell], width: int, hang: int) -> list[list[Cell]]:
 
 
 def _split(text: str, columns: int, *, begun: bool) -> tuple[str, str]:
-    """The part of a text that fits, up to a blank or comma, and the rest; `begun`: the row has others."""
+    """Return the part of a text that fits, up to a blank or comma, and the rest; `begun`: the row has other text."""
     if len(text) <= columns and cell_len(text) <= columns:
         return text, ""
     end = columns

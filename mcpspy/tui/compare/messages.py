@@ -1,4 +1,4 @@
-"""Two messages beside each other, with what differs between them."""
+"""The screen that compares two messages."""
 
 from typing import Any, ClassVar, NamedTuple
 
@@ -23,15 +23,15 @@ from mcpspy.tui.widgets.keys import Keys
 
 
 class ComparedSide(NamedTuple):
-    """One of the two."""
+    """One of the two messages."""
 
     title: str
-    """Safe for a screen."""
+    """Printable text."""
     value: Any
 
 
 def side_of(model: OpenCapture | Merged, n: int) -> ComparedSide:
-    """The messages of the frame on line `n` of what is open."""
+    """Return the messages of the frame on line `n` of a session or merge."""
     session, there = model.of(model.index.row_of(n) or 0)
     rows = session.messages(there)
     pieces = entries(rows[:1], session.header, Around(), brief=True)[0].pieces if rows else []
@@ -43,7 +43,7 @@ def side_of(model: OpenCapture | Merged, n: int) -> ComparedSide:
 
 
 class MessagesCompared(Screen[int | None]):
-    """The comparison; the answer is which of the two a person wants to see, 0 or 1, or None."""
+    """The comparison; the result is the message to show in the timeline, 0 or 1, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("comparison")
 
@@ -52,7 +52,7 @@ class MessagesCompared(Screen[int | None]):
         self._sides = left, right
 
     def compose(self) -> ComposeResult:
-        """How much differs, what is compared, the values, the keys."""
+        """Yield the title with the number of differences, the two messages, the values, and the keys."""
         yield Static("compare", id="title", markup=False)
         with Container(id="sides"):
             for side in self._sides:
@@ -61,14 +61,14 @@ class MessagesCompared(Screen[int | None]):
         yield Keys()
 
     def on_mount(self) -> None:
-        """Compare: of large messages that takes a while."""
+        """Start the comparison, which takes a while for large messages."""
         rows = self.query_one(ComparedRows)
         rows.show(None, "comparing")
         rows.focus()
         self._compare()
 
     def on_resize(self, event: Resize) -> None:
-        """Put the titles as the columns stand."""
+        """Arrange the titles like the columns."""
         self.set_class(event.size.width >= COLUMNS, "columns")
 
     @work(thread=True)
@@ -82,17 +82,17 @@ class MessagesCompared(Screen[int | None]):
             self.query_one(ComparedRows).show(found)
 
     def action_difference(self, step: int) -> None:
-        """Go to the next difference, or to the one before."""
+        """Go to the next or the previous difference."""
         if not self.query_one(ComparedRows).difference(step):
             self.app.bell()
 
     def action_frame(self, side: int) -> None:
-        """Show one of the two where it stands."""
+        """Show one of the two messages in the timeline."""
         self.dismiss(side)
 
 
 def summary(found: Pairing) -> str:
-    """How much differs."""
+    """Return the number of differences as text."""
     if not found.differing:
         return "no differences"
     volatile = f", {found.volatile:,} probably different in each run (≈)" if found.volatile else ""

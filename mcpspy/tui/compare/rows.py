@@ -1,4 +1,4 @@
-"""Two values beside each other on the screen, with a cursor: what is equal is folded, and keys lead to differences."""
+"""Two values side by side, with a cursor: equal parts are folded, and keys move between the differences."""
 
 from collections.abc import Hashable
 from typing import ClassVar
@@ -21,50 +21,50 @@ class ComparedRows(RowsOrNotice):
     def __init__(self) -> None:
         super().__init__()
         self.notice = ""
-        """What stands there while there is nothing to compare."""
+        """The text shown while there is no comparison."""
         self._outline: ComparisonOutline | None = None
         self._lines: list[ComparedLine] = []
         self._rows: list[ComparedRow] = []
-        self._made = 0  # how often the rows were made
+        self._made = 0  # number of times that the rows were made
         self._width = 0
 
     def show(self, root: Pairing | None, notice: str = "") -> None:
-        """Show a comparison, or why there is none."""
+        """Show a comparison, or a notice why there is none."""
         self.notice = notice
         self._outline = ComparisonOutline(root) if root else None
         self._again(None)
         self.refresh()
 
     def count(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
         return len(self._rows)
 
     def nothing(self) -> str:
-        """Why no row is there."""
+        """Return why there are no rows."""
         return self.notice
 
     def face(self, place: int) -> Hashable:
-        """A row stays as it was made."""
+        """Return a key that changes only when all rows are made again."""
         return self._made, place
 
-    def cells(self, place: int, width: int) -> list[Cell]:  # noqa: ARG002 (they are made for it)
-        """The content of a row."""
+    def cells(self, place: int, width: int) -> list[Cell]:  # noqa: ARG002 (the rows are made for this width)
+        """Return the content of a row."""
         return self._rows[place].cells
 
     def on_resize(self) -> None:
-        """Make the rows anew where they have another width."""
+        """Make the rows again if the width has changed."""
         if self._width != self.scrollable_content_region.width:
             self._again(self._line_at_cursor())
 
     def difference(self, step: int) -> bool:
-        """Go to the next difference, or to the one before (`step` -1); tells whether there was one."""
+        """Go to the next difference, or to the previous one (`step` -1). Returns whether there was one."""
         onward = [n for n in self._differences() if (n > self.cursor if step > 0 else n < self.cursor)]
         if onward:
             self.move_to(onward[0] if step > 0 else onward[-1])
         return bool(onward)
 
     def action_fold(self, folded: bool) -> None:
-        """Fold or unfold what the line opens; where there is nothing to fold, go to the value that contains it."""
+        """Fold or unfold the line; if there is nothing to fold, go to the value that contains it."""
         at = self._line_at_cursor()
         line = self._lines[at] if at is not None else None
         if line and line.folded is not None and line.folded != folded:
@@ -74,13 +74,13 @@ class ComparedRows(RowsOrNotice):
             self._go(above[-1] if above else 0)
 
     def action_turn(self) -> None:
-        """Fold or unfold what the line opens."""
+        """Fold or unfold the line."""
         at = self._line_at_cursor()
         if at is not None and self._lines[at].folded is not None:
             self._turn(self._lines[at])
 
     def action_everything(self) -> None:
-        """Unfold what is equal, or fold it again."""
+        """Unfold or fold all equal parts."""
         at = self._line_at_cursor()
         if self._outline and at is not None:
             pairing = self._lines[at].pairing
@@ -94,7 +94,7 @@ class ComparedRows(RowsOrNotice):
             self._again(self._line_at_cursor())
 
     def _again(self, line: int | None) -> None:
-        """Make the rows anew; the cursor goes to a line, or to the first difference."""
+        """Make the rows again; move the cursor to a line, or to the first difference."""
         self._make()
         if line is not None:
             self._go(line)
@@ -118,7 +118,7 @@ class ComparedRows(RowsOrNotice):
         return self._rows[self.cursor].line if self.cursor < len(self._rows) else None
 
     def _differences(self) -> list[int]:
-        """The rows in which a difference begins."""
+        """Return the rows in which a difference begins."""
         found, before = [], -1
         for n, row in enumerate(self._rows):
             pairing = self._lines[row.line].pairing

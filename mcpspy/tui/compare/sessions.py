@@ -1,4 +1,4 @@
-"""Two sessions beside each other: what changed from one to the other, and the values of the selected change."""
+"""The screen that compares two sessions: the changes, and the values of the selected change."""
 
 import os
 from collections.abc import Hashable
@@ -29,12 +29,12 @@ from mcpspy.tui.widgets.keys import Keys
 from mcpspy.tui.widgets.rows import Cell
 from mcpspy.tui.widgets.view import RowsOrNotice, fit
 
-_NAME = 24  # columns of the name of a session, before the time that tells it from the other one
+_NAME = 24  # columns of the name of a session; its start time follows
 _STYLES = {"-": "compare--left", "+": "compare--right", "~": "compare--label", "·": "compare--dim"}
 
 
 class FrameWanted(Message):
-    """Asks the application to open a capture at the frame on line `n`."""
+    """A request to the application to open a capture at the frame on line `n`."""
 
     def __init__(self, path: str, n: int) -> None:
         super().__init__()
@@ -49,24 +49,24 @@ class ChangeRows(RowsOrNotice):
     def __init__(self) -> None:
         super().__init__()
         self.entries: list[ChangeEntry] = []
-        """What changed."""
+        """The changes."""
         self.notice = "reading"
-        """What stands there while nothing is known to have changed."""
+        """The text shown while there are no changes."""
 
     def count(self) -> int:
-        """How many changes there are."""
+        """Return the number of changes."""
         return len(self.entries)
 
     def nothing(self) -> str:
-        """Why no row is there."""
+        """Return why there are no rows."""
         return self.notice
 
     def face(self, place: int) -> Hashable:
-        """A row stays as it is."""
+        """Return a constant key, because a row never changes."""
         return place
 
     def cells(self, place: int, width: int) -> list[Cell]:
-        """What changed, and its place in each capture."""
+        """Return a change, with its line number in each capture."""
         entry = self.entries[place]
         where = [f"#{n}" if n else "" for n in entry.lines]
         style = _STYLES[entry.sign]
@@ -88,7 +88,7 @@ class SessionsCompared(Screen[None]):
         self._captures = sorted(captures, key=lambda it: it[1].started)
 
     def compose(self) -> ComposeResult:
-        """What is compared and how much differs, the changes, the values, the keys."""
+        """Yield the title, the names of both captures, the changes, the values, and the keys."""
         yield Static("compare", id="title", markup=False)
         with Container(id="sides"):
             for side, (_, header) in zip("AB", self._captures, strict=True):
@@ -106,7 +106,7 @@ class SessionsCompared(Screen[None]):
         self._read()
 
     def on_resize(self, event: Resize) -> None:
-        """Put the titles as the columns stand."""
+        """Arrange the titles like the columns."""
         self.set_class(event.size.width >= COLUMNS, "columns")
 
     @property
@@ -116,7 +116,7 @@ class SessionsCompared(Screen[None]):
     @work(thread=True)
     def _read(self) -> None:
         worker = get_current_worker()
-        done = [0, 0]  # bytes, and the part of the whole that was shown
+        done = [0, 0]  # bytes read, and the percentage shown last
 
         def advance(read: int) -> None:
             if worker.is_cancelled:
@@ -159,7 +159,7 @@ class SessionsCompared(Screen[None]):
         self.query_one(ComparedRows).show(listed(differences) if differences else None)
 
     def on_rows_chosen(self) -> None:
-        """Compare the two messages of the selected change as wholes."""
+        """Compare the two whole messages of the selected change."""
         entry = self._changes.entries[self._changes.cursor]
         if entry.values == (ABSENT, ABSENT):
             self.app.bell()
@@ -171,7 +171,7 @@ class SessionsCompared(Screen[None]):
         self.app.push_screen(MessagesCompared(left, right), lambda side: self._open(entry, side))
 
     def action_difference(self, step: int) -> None:
-        """Go to the next difference, or to the one before; after those of a change come those of the next."""
+        """Go to the next or the previous difference; after the last one of a change, go to the next change."""
         if not self.query_one(ComparedRows).difference(step):
             before = self._changes.cursor
             self._changes.action_move(step)
@@ -179,7 +179,7 @@ class SessionsCompared(Screen[None]):
                 self.app.bell()
 
     def action_frame(self, side: int) -> None:
-        """Show the place of the selected change in one of the captures."""
+        """Show the frame of the selected change in one of the captures."""
         rows = self._changes
         if rows.entries:
             self._open(rows.entries[rows.cursor], side)
@@ -193,7 +193,7 @@ class SessionsCompared(Screen[None]):
 
 
 def _size(path: str) -> int:
-    """The size of a file in bytes; 0 if it is gone, which its reader reports."""
+    """Return the size of a file in bytes; 0 if it is deleted, which the reader reports."""
     try:
         return os.path.getsize(path)
     except OSError:
@@ -201,4 +201,4 @@ def _size(path: str) -> int:
 
 
 class _Left(Exception):
-    """Nobody waits for the comparison any more."""
+    """Raised to stop reading after the screen was closed."""

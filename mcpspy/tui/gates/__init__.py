@@ -1,1 +1,1 @@
-"""What a person does to a running session: breakpoints, and frames that are held."""
+"""Controls for a running session: breakpoints and held frames."""

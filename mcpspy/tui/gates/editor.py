@@ -1,4 +1,4 @@
-"""Editing a message: in the person's own editor where there is one, else here, until it is what it has to be."""
+"""Editing a message until it is valid, in the user's editor if one is set, else here."""
 
 import os
 from collections.abc import Callable
@@ -18,25 +18,25 @@ from mcpspy.tui.widgets.programs import edited_outside, editor_command
 
 
 class MessageEditor(ModalScreen[str | None]):
-    """A text to edit, until it has no mistake; the answer is the text, or None where nothing is to happen."""
+    """A dialog to edit a text until it is valid; the result is the text, or None if it was cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("editor")
 
     def __init__(
         self, title: Callable[[], str], text: str, mistake: Callable[[str], str | None], *, outside: bool = False
     ) -> None:
-        """`title` is asked every second; `mistake` says what is wrong with a text.
+        """`title` is called every second; `mistake` returns what is wrong with a text.
 
-        `outside`: begin in the person's own editor.
+        `outside`: start in the user's own editor.
         """
         super().__init__()
         self.draft = text
-        """The text as it was last."""
+        """The current text."""
         self._title, self._mistake, self._outside = title, mistake, outside
-        self._judged = text  # what was looked at last for mistakes
+        self._judged = text  # the text that was checked last
 
     def compose(self) -> ComposeResult:
-        """What is edited, the text, what is wrong with it, the keys."""
+        """Yield the title, the text, a line for errors, and the keys."""
         with Vertical(classes="dialog"):
             yield Static(classes="dialog--title", markup=False)
             yield TextArea(self.draft, soft_wrap=True, show_line_numbers=True)
@@ -44,7 +44,7 @@ class MessageEditor(ModalScreen[str | None]):
             yield Keys()
 
     def on_mount(self) -> None:
-        """Begin to edit."""
+        """Start editing."""
         self._show_title()
         self.set_interval(1, self._show_title)
         self.query_one(TextArea).focus()
@@ -55,13 +55,13 @@ class MessageEditor(ModalScreen[str | None]):
         self.query_one(".dialog--title", Static).update(printable(self._title(), 200))
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """Keep what was typed; what was wrong with another text is not to be read any more."""
+        """Store the typed text, and remove the error message for an earlier text."""
         self.draft = event.text_area.text
         if self.draft != self._judged:
             self._tell("")
 
     def action_done(self) -> None:
-        """Take the text, or say what is wrong with it."""
+        """Accept the text, or show what is wrong with it."""
         self.draft = self._judged = self.query_one(TextArea).text
         wrong = self._mistake(self.draft)
         if wrong:
@@ -70,7 +70,7 @@ class MessageEditor(ModalScreen[str | None]):
             self.dismiss(self.draft)
 
     def action_outside(self) -> None:
-        """Edit in the person's own editor; what that changes is taken at once, if nothing is wrong with it."""
+        """Edit in the user's own editor; a changed text is accepted directly if it is valid."""
         area = self.query_one(TextArea)
         if self.app.is_web:
             self._tell("no editor in the browser")

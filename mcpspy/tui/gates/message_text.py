@@ -1,7 +1,7 @@
-"""A message as text that a person edits: a member a line, and on one line again.
+"""Messages as text for editing, with one member per line, and back on one line.
 
-Each token stays as it was written: 1.10 stays 1.10, and a doubled key stays doubled. What cannot be seen stands there
-as an escape of JSON, so that no frame can hide what it holds (F-08).
+Each token keeps its original text: 1.10 stays 1.10, and a duplicate key stays duplicate. Invisible characters become
+JSON escapes, so that no frame can hide its content (F-08).
 """
 
 import json
@@ -19,7 +19,7 @@ _CALL = '{"content":[{"type":"text","text":""}]}'
 
 
 def pretty(text: str, number: str | None = None) -> str:
-    """JSON text with a member a line; `number` is a text that its id becomes."""
+    """Return JSON text with one member per line; `number` is a text that replaces its id."""
     lines = []
     for span in spans(text):
         line = text[span.start : span.end].strip()
@@ -30,23 +30,23 @@ def pretty(text: str, number: str | None = None) -> str:
 
 
 def _seen(letter: str) -> str:
-    """A character, or its escape where it cannot be seen."""
+    """Return a character, or its JSON escape if it is invisible."""
     return letter if letter.isprintable() else json.dumps(letter)[1:-1]
 
 
 def one_line(text: str) -> str:
-    """JSON text on one line: a string of JSON holds no newline, so each newline is between tokens."""
+    """Return JSON text on one line; JSON strings contain no newlines, so each newline is between tokens."""
     return "".join(line.strip(" \t\r") for line in text.split("\n"))
 
 
 def json_mistake(text: str) -> str | None:
-    """Why a text is not JSON, with line and column; None where it is."""
+    """Return why a text is not JSON, with line and column; None if it is JSON."""
     found = _decoded(text)
     return str(found) if isinstance(found, ValueError) else None
 
 
 def answer_mistake(text: str) -> str | None:
-    """Why a text is not a response; None where it is."""
+    """Return why a text is not a response; None if it is one."""
     found = _decoded(text)
     if isinstance(found, ValueError):
         return str(found)
@@ -56,7 +56,7 @@ def answer_mistake(text: str) -> str | None:
 
 
 def request_mistake(text: str, number: str) -> str | None:
-    """Why a text is not a request with that id; None where it is."""
+    """Return why a text is not a request with that id; None if it is one."""
     found = _decoded(text)
     if isinstance(found, ValueError):
         return str(found)
@@ -66,9 +66,9 @@ def request_mistake(text: str, number: str) -> str | None:
 
 
 def _decoded(text: str) -> Any:
-    """The value of JSON text, or a ValueError that says what is wrong."""
+    """Return the value of JSON text, or a ValueError (not raised) with the reason."""
     try:
-        return json.loads(text, parse_constant=_refuse, parse_int=len)  # digits may be too many for Python
+        return json.loads(text, parse_constant=_refuse, parse_int=len)  # a number may have too many digits for `int`
     except json.JSONDecodeError as error:
         return ValueError(f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}")
     except RecursionError:
@@ -82,12 +82,12 @@ def _refuse(word: str) -> None:
 
 
 def own_id() -> str:
-    """An id for a request of our own, which no client uses."""
+    """Return an id for a request of our own, which no client uses."""
     return f"{OWN_ID}{os.urandom(4).hex()}"
 
 
 def answer_text(request: Row) -> str:
-    """The response to a request as a person begins to edit it."""
+    """Return the initial text of the response to a request, for editing."""
     result = _CALL if request.method == "tools/call" else "{}"
     number = _id_text(request.id) if request.id else "null"
     return pretty(f'{{"jsonrpc":"2.0","id":{number},"result":{result}}}')

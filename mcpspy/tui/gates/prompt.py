@@ -1,4 +1,4 @@
-"""Asks for the filter of a breakpoint."""
+"""The dialog for the filter of a breakpoint."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -16,17 +16,17 @@ from mcpspy.tui.widgets.prompt import TextLine, caret
 
 
 class BreakpointPrompt(ModalScreen[str | None]):
-    """A line with a filter until `accept` takes it; the answer is what `accept` says."""
+    """A dialog that asks for a filter until `accept` accepts it; the result is the return value of `accept`."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("breakpoint")
 
     def __init__(self, where: str, text: str, accept: Callable[[str], str]) -> None:
-        """`accept` raises McpspyError, which is shown below the line, at its column if it has one."""
+        """`accept` may raise McpspyError, which is shown below the line, at its column if it has one."""
         super().__init__()
         self._where, self._text, self._accept = where, text, accept
 
     def compose(self) -> ComposeResult:
-        """What is asked for, the line, and why it is not taken."""
+        """Yield the title, the input, and a line for errors."""
         with Vertical(classes="dialog"):
             title = printable(f"hold the frames of {self._where} that match", 80)
             yield Static(title, classes="dialog--title", markup=False)

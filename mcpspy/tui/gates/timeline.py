@@ -1,7 +1,7 @@
-"""The timeline with the keys that act on a running session: breakpoints, held frames, requests sent again.
+"""The timeline with the keys that control a running session: breakpoints, held frames, requests sent again.
 
-Each row belongs to a session, in a merge too, and what is done goes to the live directory of that session's capture.
-What came of it is seen in the capture, as everything else is.
+Each row belongs to one session, in a merge too, and an order is written to the live directory of that session's
+capture. The result of the order appears in the capture, like all other events.
 """
 
 import time
@@ -36,8 +36,8 @@ from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Jump
 
 _OF_HELD = ("release", "edit", "answer")
-_LOOK = 0.05  # seconds of reading before an order
-_SPEAKERS = ("client", "mcpspy")  # whose requests go to the server
+_LOOK = 0.05  # seconds of reading the capture before an order
+_SPEAKERS = ("client", "mcpspy")  # senders whose requests go to the server
 
 
 class GatedTimeline(TimelineView):
@@ -49,12 +49,12 @@ class GatedTimeline(TimelineView):
 
     def __init__(self, session: OpenCapture | Merged) -> None:
         super().__init__(session)
-        self._drafts: dict[tuple[str, int, str], str] = {}  # by session, held frame and key: texts that were left
-        self._sent: dict[str, tuple[OpenCapture, int]] = {}  # by id: whose it is, and what was selected by then
-        self._offered = False  # whether the keys of a held frame are
+        self._drafts: dict[tuple[str, int, str], str] = {}  # by session, held frame and action: unfinished texts
+        self._sent: dict[str, tuple[OpenCapture, int]] = {}  # by id: session, and row selected then
+        self._offered = False  # whether the keys of a held frame are offered
 
     def on_mount(self) -> None:
-        """Offer other keys where the selected row is another."""
+        """Update the offered keys when another row is selected."""
         self.watch(self.rows, "cursor", self._offer, init=False)
 
     @on(DescendantFocus)
@@ -66,13 +66,13 @@ class GatedTimeline(TimelineView):
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Keys of a held frame are there only on its row; Enter continues it, unless the message is read."""
+        """Enable the keys for held frames only on their rows; Enter continues a frame only if the list has focus."""
         if action not in _OF_HELD:
             return super().check_action(action, parameters)
         return self._held() is not None and (parameters != ("continued",) or self.rows.has_focus)
 
     def grown(self) -> None:
-        """Show what has come, also the answers to requests that were sent from here."""
+        """Show new rows, and responses to requests that were sent from here."""
         super().grown()
         self._offer()
         for number, (session, selected) in list(self._sent.items()):
@@ -85,11 +85,11 @@ class GatedTimeline(TimelineView):
                 self._tell(f"#{n} answers {number}; the client does not see it")
 
     def _of_row(self) -> tuple[OpenCapture, int] | None:
-        """The session of the selected row, and its place there."""
+        """Return the session of the selected row, and its place there."""
         return self._session.of(self.rows.place()) if self.rows.count() else None
 
     def _held(self) -> tuple[OpenCapture, int, HeldFrame] | None:
-        """The same, where the row is held."""
+        """Return the same and the held frame, if the row is held."""
         found = self._of_row()
         held = found[0].line(found[1]).held if found else None
         return (*found, held) if found and held else None
@@ -102,7 +102,7 @@ class GatedTimeline(TimelineView):
         self._tell(text)
 
     def _order(self, order: Callable[[], None], done: str) -> bool:
-        """Give an order, and say so; tells whether that was possible."""
+        """Give an order, and show a notice. Returns whether that was possible."""
         try:
             order()
         except CaptureError as error:
@@ -112,7 +112,7 @@ class GatedTimeline(TimelineView):
         return True
 
     def action_breakpoint(self) -> None:
-        """Ask for the frames that are to be held, and hold them from now on."""
+        """Ask for a filter, and hold matching frames from now on."""
         session, there = self._of_row() or (self._session.sessions[0], 0)
         refused = session.control.refusal()
         if refused:
@@ -134,7 +134,7 @@ class GatedTimeline(TimelineView):
         self.app.push_screen(BreakpointPrompt(session.header.name, text, accept), told)
 
     def action_next_held(self) -> None:
-        """Go to the next row that is held; after the last comes the first."""
+        """Go to the next held row; after the last one, go to the first."""
         numbers = sorted(self._numbers())
         n = next((n for n in numbers if n > self.rows.selected), numbers[0] if numbers else None)
         if n is None:
@@ -143,27 +143,27 @@ class GatedTimeline(TimelineView):
             self.post_message(Jump(n))
 
     def _numbers(self) -> list[int]:
-        """The line numbers of the held frames, in a merge those of the merge."""
+        """Return the line numbers of the held frames; in a merge, their numbers in the merge."""
         session = self._session
         if isinstance(session, Merged):
             return [n for each in session.sessions for held in each.held if (n := session.number(each, held.n))]
         return [held.n for held in session.held]
 
     def action_release(self, how: str) -> None:
-        """Let the held frame of the row go as it is (`continued`), or not at all (`dropped`)."""
+        """Release the held frame of the row: unchanged (`continued`), or `dropped`."""
         found = self._held()
         if found:
             session, _, held = found
             self._order(lambda: session.control.release(held, how), f"#{held.n} is {how}")
 
     def action_edit(self) -> None:
-        """Let another message go in place of the held one."""
+        """Edit the held frame, and release it with the new text."""
         found = self._held()
         if found:
             self._send_instead("edited", found, pretty(self._text(found[0], found[1])), json_mistake)
 
     def action_answer(self) -> None:
-        """Answer the held request in place of who was to get it."""
+        """Answer the held request in place of its receiver."""
         found = self._held()
         if found is None:
             return
@@ -176,7 +176,7 @@ class GatedTimeline(TimelineView):
     def _send_instead(
         self, how: str, found: tuple[OpenCapture, int, HeldFrame], text: str, mistake: Callable[[str], str | None]
     ) -> None:
-        """Let a text be edited, and release the held frame with it."""
+        """Open the editor for a text, and release the held frame with it."""
         session, _, held = found
         key = (session.path, held.number, how)
         title = f"{'edit' if how == 'edited' else 'answer'} #{held.n} of {session.header.name}"
@@ -190,7 +190,7 @@ class GatedTimeline(TimelineView):
             if edited is None:
                 self._drafts[key] = editor.draft
                 return
-            session.grow(_LOOK)  # while another editor has the terminal, nothing is read
+            session.grow(_LOOK)  # nothing is read while another editor has the terminal
             if held.n not in session.gates.held:
                 self._refuse(f"#{held.n} is no longer held")
             elif not self._order(lambda: session.control.release(held, how, one_line(edited)), f"#{held.n} is {how}"):
@@ -199,7 +199,7 @@ class GatedTimeline(TimelineView):
         self.app.push_screen(editor, done)
 
     def action_resend(self) -> None:
-        """Send the request of the row again, edited or not, under an id of ours."""
+        """Send the request of the row again, edited or not, with an id of our own."""
         session, there = self._of_row() or (self._session.sessions[0], None)
         if there is not None and session.line(there).kind in ("result", "error"):
             there = session.partner(there)
@@ -225,18 +225,18 @@ class GatedTimeline(TimelineView):
         self.app.push_screen(editor, done)
 
     def _text(self, session: OpenCapture, there: int) -> str:
-        """The message of a row as text: gates hold no frame that is too long for a screen."""
+        """Return the message of a row as text; gates never hold a frame that is too large to be shown."""
         rows = session.messages(there)
         return rows[0].raw.decode(errors="replace") if rows else ""
 
     def _request(self, session: OpenCapture, there: int | None) -> Row | None:
-        """The request of a row; None if the row is a batch or is not a request."""
+        """Return the request of a row; None if the row is a batch or is not a request."""
         rows = session.messages(there) if there is not None else []
         return rows[0] if len(rows) == 1 and rows[0].kind == "request" else None
 
 
 def _left(session: OpenCapture, held: HeldFrame) -> str:
-    """When a held frame goes on by itself."""
+    """Return the text about when a held frame continues automatically."""
     if held.limit is None:
         return "held"
     now = time.time() - datetime.fromisoformat(session.header.started).timestamp()
@@ -244,5 +244,5 @@ def _left(session: OpenCapture, held: HeldFrame) -> str:
 
 
 def _is_cut(row: Row) -> bool:
-    """Whether a row has only the beginning of its frame."""
+    """Return whether a row has only the start of its frame."""
     return len(row.raw) < row.size

@@ -1,1 +1,1 @@
-"""One message on the screen: its document, what is known of it, and what can be done with it."""
+"""One message on the screen: its document, facts about it, and actions on it."""

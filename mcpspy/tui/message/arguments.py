@@ -1,8 +1,7 @@
-"""The arguments of a tool call beside what the tool declares.
+"""The arguments of a tool call compared with the schema of the tool.
 
-The schema comes from a peer: nothing of it is taken for granted, and whether an argument fits is for
-`mcpspy.spec.peer_schemas` to say, which neither fetches nor hangs. Here it may not even start a process of its own: a
-person waits.
+The schema comes from a peer, so it may have any form. `mcpspy.spec.peer_schemas` validates the arguments: it neither
+fetches anything nor hangs. Here it may not even start a worker process, because the user is waiting.
 """
 
 from dataclasses import dataclass
@@ -14,34 +13,34 @@ from mcpspy.spec.peer_schemas import Budget, Foreign, Outcome
 
 Mark = Literal["fits", "wrong", "missing", "undeclared", "absent", "unknown"]
 
-_MOST = 200  # arguments that are shown
-_CHOICES = 6  # values of an enumeration, and alternatives, that are shown
-_NAME = 40  # characters of a type's name
-_LEVELS = 4  # of arrays of arrays
+_MOST = 200  # maximum arguments shown
+_CHOICES = 6  # maximum values of an enumeration, and alternatives, shown
+_NAME = 40  # maximum characters of a type's name
+_LEVELS = 4  # maximum nesting of arrays and alternatives
 _RANGES = (("", "minimum", "maximum"), (" characters", "minLength", "maxLength"), (" items", "minItems", "maxItems"))
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument, given or declared or both."""
+    """One argument that is given, declared, or both."""
 
     name: str
     mark: Mark
-    """absent: declared, not required and not given; unknown: the schema is too heavy to be asked."""
+    """absent: declared, neither required nor given; unknown: the schema cannot be evaluated."""
     type: str = ""
     """As declared: `string`, `integer | null`, `"a" | "b"`, `string[]`."""
     required: bool = False
     value: str | None = None
-    """What was given, as JSON, clipped; None if nothing was."""
+    """The given value as JSON, shortened; None if it is not given."""
     fault: str = ""
-    """Why it does not fit."""
+    """Why the value is invalid; empty if it is not."""
     description: str = ""
     limits: str = ""
-    """What else is declared of it: `1 to 14`, `date`, `default 3`."""
+    """Other declared constraints: `1 to 14`, `date`, `default 3`."""
 
 
 def arguments(given: Any, schema: Any) -> list[Argument]:
-    """The declared arguments in their order, then the others; `given` is `params.arguments` of the call."""
+    """Return the declared arguments in their order, then the others; `given` is `params.arguments` of the call."""
     given = given if isinstance(given, dict) else {}
     declared = member(schema, "properties")
     declared = declared if isinstance(declared, dict) else {}
@@ -72,7 +71,7 @@ def _argument(
 
 
 class _Faults:
-    """What the schema says against each argument."""
+    """The validation error of each argument."""
 
     def __init__(self, given: dict[str, Any], schema: Any) -> None:
         alone = schema | {"required": []} if isinstance(schema, dict) else {}
@@ -82,7 +81,7 @@ class _Faults:
         self._wrong = whole is not None and whole.outcome is Outcome.INVALID
 
     def of(self, name: str) -> str:
-        """Why an argument does not fit; empty where it does, or where nobody can tell."""
+        """Return why an argument is invalid; empty if it is valid, or if that is unknown."""
         if not self._wrong:
             return ""
         found = _ask(self._schema, {name: self._given[name]})
@@ -96,7 +95,7 @@ def _ask(schema: dict[str, Any], instance: Any) -> Any:
 
 
 def type_text(schema: Any, levels: int = _LEVELS) -> str:
-    """What type a schema declares, in a few words; empty where it says none."""
+    """Return the type that a schema declares, in a few words; empty if it declares none."""
     if not isinstance(schema, dict):
         return "never" if schema is False else ""
     choices, kind, reference = schema.get("enum"), schema.get("type"), schema.get("$ref")
@@ -120,7 +119,7 @@ def type_text(schema: Any, levels: int = _LEVELS) -> str:
 
 
 def limits_text(schema: Any) -> str:
-    """What a schema declares of a value beside its type, in a few words."""
+    """Return the constraints of a schema other than the type, in a few words."""
     if not isinstance(schema, dict):
         return ""
     found = [str(schema["format"])[:_NAME]] if isinstance(schema.get("format"), str) else []

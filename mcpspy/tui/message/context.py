@@ -1,7 +1,7 @@
-"""What belongs to a message beyond its own frame: its partner, the HTTP heads, the tool that it calls.
+"""The context of a message beyond its own frame: its request or response, the HTTP heads, the called tool.
 
-All of it is read from the capture when a message is selected, and nothing of it is kept. In a merge a message belongs
-to one of the sessions: what is around it is there, with the line numbers of that; times are those of the merge.
+The context is read from the capture when a message is selected, and is not stored. In a merge, the context comes from
+the message's own session and has the line numbers of that session; times are those of the merge.
 """
 
 from collections.abc import Iterator
@@ -15,47 +15,47 @@ from mcpspy.json_values import member
 from mcpspy.timeline import Row
 from mcpspy.tui.model.merged import Merged
 
-_PAGES = 20  # pages of listings that are looked at for a tool
+_PAGES = 20  # maximum pages of listings searched for a tool
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """The surroundings of the messages in one row."""
+    """The context of the messages in one row."""
 
     request: Open | None = None
-    """Over HTTP: the request that carried the message, or that it came in answer to."""
+    """Over HTTP: the request that contained the message, or whose response contained it."""
     response: Open | None = None
-    """Over HTTP: the response to that, as far as it is known."""
+    """Over HTTP: the response to that request, if it is known."""
     tool: dict[str, Any] | None = None
-    """Of a call: the tool's definition, as it was listed last before that; if it was listed later only, as then."""
+    """For a call: the tool's latest definition listed before the call, else a definition listed after it."""
     listed: int = 0
-    """The line of that listing."""
+    """The line number of that listing."""
     changed: Frame | None = None
-    """The beginning of the frame, where something else was forwarded."""
+    """The start of the frame, if something else was forwarded."""
     session: OpenCapture | None = field(default=None, repr=False)
-    """The session that the row is of."""
+    """The session of the row."""
     model: OpenCapture | Merged | None = field(default=None, repr=False)
-    """What it was selected in: that, or a merge."""
+    """The session or the merge in which the row was selected."""
     place: int = 0
-    """The index of the row in the model."""
+    """The place of the row in the model."""
 
     def partner(self) -> tuple[list[Row], "Around"] | None:
-        """The response to a request, or the request that a response answers, with what belongs to that."""
+        """Return the response to a request, or the request of a response, with its own context."""
         model = self.model
         other = model.partner(self.place) if model else None
         return (model.messages(other), around(model, other)) if model and other is not None else None
 
     def size(self, n: int) -> int | None:
-        """Bytes of the frame on line `n` of the session; None where there is no frame."""
+        """Return the size in bytes of the frame on line `n` of the session; None if there is no frame."""
         return self.session.index.frame_size(n) if self.session else None
 
     def pieces(self, n: int) -> Iterator[bytes]:
-        """All bytes of the frame on line `n` of the session, exactly as received, piece by piece."""
+        """Return all bytes of the frame on line `n` of the session, exactly as received, in pieces."""
         return self.session.index.pieces(n) if self.session else iter(())
 
 
 def around(model: OpenCapture | Merged, place: int) -> Around:
-    """What belongs to the row at that place."""
+    """Return the context of the row at a place."""
     session, there = model.of(place) if isinstance(model, Merged) else (model, place)
     row, partner = session.line(there), session.partner(there)
     record = session.index.record(row.n, 1)
@@ -70,14 +70,14 @@ def around(model: OpenCapture | Merged, place: int) -> Around:
 
 
 def _opened(session: OpenCapture, record: Record) -> Open | None:
-    """The channel of a record."""
+    """Return the `open` record of a record's channel."""
     if isinstance(record, Open):
         return record
     return session.index.channel(record.ch) if isinstance(record, Frame) else None
 
 
 def _heads(session: OpenCapture, channels: list[Open | None]) -> tuple[Open | None, Open | None]:
-    """The request and the response that some channels are, or answer."""
+    """Return the request and the response among some channels, or that they answer."""
     request = response = None
     for opened in channels:
         if opened and opened.role == "response":
@@ -90,9 +90,10 @@ def _heads(session: OpenCapture, channels: list[Open | None]) -> tuple[Open | No
 
 
 def _tool(session: OpenCapture, n: int, name: str) -> tuple[int, dict[str, Any] | None]:
-    """The line of the listing that a call on line `n` is judged by, and what it says of the tool; 0 if there is none.
+    """Return the line of the listing that applies to a call on line `n`, and the tool's definition; 0 if none.
 
-    It is the one that a finding names, else the newest one before the call that has the tool, else the newest.
+    This is the listing that a finding refers to; else the newest one before the call that has the tool; else the newest
+    one.
     """
     named = [it.related[-1] for it in session.findings.of(n) if it.rule == "tools/arguments" and it.related]
     before = (line for line in reversed(session.announced.tool_pages) if line < n)
@@ -105,7 +106,7 @@ def _tool(session: OpenCapture, n: int, name: str) -> tuple[int, dict[str, Any] 
 
 
 def _definition(session: OpenCapture, n: int, name: str) -> dict[str, Any] | None:
-    """What a listing says of a tool; None where it is too large to be shown."""
+    """Return a tool's definition in a listing; None if it is missing, or the listing is too large to be decoded."""
     place = session.index.row_of(n)
     for row in session.messages(place) if place is not None else ():
         tools = member(row.value, "result", "tools")

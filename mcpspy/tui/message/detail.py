@@ -1,8 +1,8 @@
-"""The selected message, and the one that it answers or that answers it: two panes, though often only one is visible.
+"""The selected message, alone or with its request or response: two panes, of which often only one is visible.
 
-Alone, the message stands in the first pane. As a pair the request stands in the first and the response in the second:
-beside each other where there is room, else one below the other. How a message is shown (as a tree, as received, in
-hexadecimal) and what is folded in it belongs to this widget and outlives the message.
+A single message is in the first pane. For a pair, the request is in the first pane and the response in the second. The
+panes are side by side if there is room, else one below the other. The form in which messages are shown (tree, raw or
+hexadecimal) and the folded parts are stored in this widget, so they are kept when another message is selected.
 """
 
 import os
@@ -31,16 +31,16 @@ from mcpspy.tui.message.whole import whole
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.programs import edited_outside, editor_command, pager_command
 
-_COLUMNS = 100  # from which two messages stand beside each other
+_COLUMNS = 100  # minimum width for two messages side by side
 _NOTHING = Around()
-_LONGEST = 1 << 20  # characters that are handed to a terminal's clipboard
+_LONGEST = 1 << 20  # maximum characters copied to a terminal's clipboard
 
 Subject = tuple[list[Row], Around]
-"""The messages of one frame, and what belongs to them."""
+"""The messages of one frame, and their context."""
 
 
 class Detail(Container):
-    """The message, or the pair."""
+    """The message, or the pair of request and response."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("message")
 
@@ -48,26 +48,26 @@ class Detail(Container):
         super().__init__()
         self._header: Header | None = None
         self._selected: Subject | None = None
-        self._subjects: list[Subject | None] = [None, None]  # as the panes show them
+        self._subjects: list[Subject | None] = [None, None]  # by pane
         self._form = 0
         self._pair = False
-        self._folds: dict[tuple[str | None, str], Folds] = {}  # by method and kind
+        self._folds: dict[tuple[str | None, str], Folds] = {}  # by method and kind of message
         self._sections: dict[str, bool] = {}
 
     def compose(self) -> ComposeResult:
-        """The two panes."""
+        """Yield the two panes."""
         yield Pane()
         yield Pane(classes="second")
 
     @property
     def panes(self) -> tuple[Pane, Pane]:
-        """The first and the second."""
+        """The first and the second pane."""
         first, second = self.query(Pane)
         return first, second
 
     @property
     def pane(self) -> Pane:
-        """The one that has the focus, else the one in which the selected message stands."""
+        """The pane that has the focus, else the pane with the selected message."""
         first, second = self.panes
         if not self._pair or first.has_focus:
             return first
@@ -75,7 +75,7 @@ class Detail(Container):
         return second if is_second else first
 
     def show(self, rows: list[Row], header: Header, around: Around = _NOTHING) -> None:
-        """Show the messages of one frame, with what `around` finds to belong to them."""
+        """Show the messages of one frame; `around` is their context."""
         self._header = header
         self._selected = (rows, around)
         self._arrange()
@@ -86,43 +86,43 @@ class Detail(Container):
         return self
 
     def on_resize(self, event: Resize) -> None:
-        """Put the pair beside or below each other, and wrap again."""
+        """Put the pair side by side or one below the other, depending on the width."""
         self.set_class(event.size.width >= _COLUMNS, "columns")
 
     def on_pane_resized(self, event: Pane.Resized) -> None:
-        """Wrap again."""
+        """Wrap the document of a pane again."""
         self._make(self.panes.index(event.pane), again=True)
 
     def on_pane_moved(self) -> None:
-        """Say where the cursor stands."""
+        """Show the position of the cursor in the title."""
         document = self.pane.document
         place = document.pointer(self.pane.cursor) if document and len(document) else ""
         form = "" if self._form == 0 else f" {FORMS[self._form]} "
         self.border_title = Plain(printable(place, 200) or form)
 
     def on_descendant_focus(self) -> None:
-        """The other message of the pair is looked at."""
+        """Update the title when the focus moves to the other message of the pair."""
         self.on_pane_moved()
 
     def action_form(self) -> None:
-        """Show the message as a tree, as received, or in hexadecimal."""
+        """Switch to the next form: tree, raw or hexadecimal."""
         self._form = (self._form + 1) % len(FORMS)
         for place in (0, 1):
             self._make(place, again=False)
 
     def action_pair(self) -> None:
-        """Show the request and its response, or the selected message alone."""
+        """Switch between the pair of request and response and the selected message alone."""
         self._pair = not self._pair
         self.set_class(self._pair, "pair")
         if self.parent:
-            self.parent.set_class(self._pair, "beside")  # two messages want the whole width
+            self.parent.set_class(self._pair, "beside")  # two messages need the whole width
         had_focus = self.has_focus_within
         self._arrange()
         if had_focus:
             self.focus()
 
     def action_copy(self) -> None:
-        """Ask what to copy, and hand it to the terminal (OSC 52)."""
+        """Ask what to copy, and send it to the terminal (OSC 52)."""
         choices = self._choices() if self._subject() else []
         if choices:
             self.app.push_screen(CopyMenu(choices), self._copy)
@@ -130,7 +130,7 @@ class Detail(Container):
             self._tell("there is nothing to copy here", failed=True)
 
     def action_save(self) -> None:
-        """Ask for a name, and save the frame there, byte for byte."""
+        """Ask for a file name, and save the frame there, byte for byte."""
         rows, around = self._subject() or ([], _NOTHING)
         size = around.size(rows[0].n) if rows else None
         raw = rows[0].raw if rows and size is None and len(rows[0].raw) == rows[0].size else b""
@@ -147,11 +147,11 @@ class Detail(Container):
         self.app.push_screen(prompt, lambda name: self._tell(f"saved {name}") if name else None)
 
     def action_editor(self) -> None:
-        """Open the frame in the person's editor; what that changes is ignored."""
+        """Open the frame in the user's editor; changes are ignored."""
         self._open(editor_command)
 
     def action_pager(self) -> None:
-        """Open the frame in the person's pager."""
+        """Open the frame in the user's pager."""
         self._open(pager_command)
 
     def _open(self, find: Callable[[Mapping[str, str]], list[str]]) -> None:
@@ -171,7 +171,7 @@ class Detail(Container):
                 self._tell(f"your changes are ignored: #{rows[0].n} stays as it was recorded", failed=True)
 
     def _subject(self) -> Subject | None:
-        """What the pane shows that is looked at."""
+        """Return the messages in the active pane."""
         subject = self._subjects[self.panes.index(self.pane)]
         return subject if subject and subject[0] else None
 
@@ -216,7 +216,7 @@ class Detail(Container):
         self.app.notify(printable(text, 300), severity="warning" if failed else "information", markup=False)
 
     def _arrange(self) -> None:
-        """Decide which message is in which pane."""
+        """Assign the messages to the panes."""
         selected = self._selected
         if selected is None:
             return
@@ -230,7 +230,7 @@ class Detail(Container):
             self._make(place, again=_line(old) == _line(new))
 
     def _make(self, place: int, *, again: bool) -> None:
-        """Make the document of a pane that is seen."""
+        """Make the document of a pane if the pane is visible."""
         pane = self.panes[place]
         width = pane.scrollable_content_region.width
         if self._header and width and (place == 0 or self._pair):
@@ -239,7 +239,7 @@ class Detail(Container):
     def _document(self, subject: Subject | None, header: Header, width: int) -> Document:
         rows, around = subject or ([], _NOTHING)
         row = rows[0] if rows else None
-        brief = self._pair and not self.has_class("columns")  # two of them, one below the other, leave little room
+        brief = self._pair and not self.has_class("columns")  # two messages one below the other leave little room
         found = entries(rows, header, around, brief=brief)
         if subject is None:
             found = [SummaryLine([("no other message belongs to it", "label")])]
@@ -254,7 +254,7 @@ class Detail(Container):
         return Document(found, self._body(row, width), size=size, width=width, folds=folds, sections=self._sections)
 
     def _body(self, row: Row | None, width: int) -> Body:
-        """The message in the form that was chosen."""
+        """Return the message in the chosen form."""
         if row is None:
             return HexDump(b"", width)
         form = FORMS[self._form]
@@ -269,5 +269,5 @@ class Detail(Container):
 
 
 def _line(subject: Subject | None) -> list[int]:
-    """The address of what a pane shows."""
+    """Return the line numbers of the messages in a pane."""
     return [row.n for row in subject[0]] if subject else []

@@ -1,4 +1,4 @@
-"""The two questions that the detail asks: what to copy, and under which name to save."""
+"""The two dialogs of the detail: what to copy, and the file name for saving."""
 
 import os
 from collections.abc import Callable
@@ -16,15 +16,15 @@ from mcpspy.errors import McpspyError
 from mcpspy.text import printable
 from mcpspy.tui.widgets.bindings import bindings
 
-_EDGES = 6  # columns of a dialog that are border and padding
-_LONGEST = 4096  # characters of a path
+_EDGES = 6  # columns of the border and padding of a dialog
+_LONGEST = 4096  # maximum characters of a path
 
 Choice = tuple[str, str, Callable[[], str]]
-"""A key, what it copies, and the text; that raises McpspyError where there is none."""
+"""A key, a description of the copied text, and a function that returns the text or raises McpspyError."""
 
 
 class CopyMenu(ModalScreen[Choice | None]):
-    """A key for each thing that can be copied; the answer is the choice."""
+    """A menu with a key for each text that can be copied; the result is the choice."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("copy")
 
@@ -33,7 +33,7 @@ class CopyMenu(ModalScreen[Choice | None]):
         self._choices = choices
 
     def compose(self) -> ComposeResult:
-        """A line for each."""
+        """Yield a line for each choice."""
         with Vertical(classes="dialog"):
             yield Static("copy", classes="dialog--title", markup=False)
             for key, what, _ in self._choices:
@@ -49,17 +49,17 @@ class CopyMenu(ModalScreen[Choice | None]):
 
 
 class SavePrompt(ModalScreen[str | None]):
-    """Asks for a name until `save` takes it; the answer is that name."""
+    """A dialog that asks for a file name until `save` accepts it; the result is that name."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("save")
 
     def __init__(self, what: str, name: str, save: Callable[[str], None]) -> None:
-        """`save` raises McpspyError, which is shown."""
+        """`save` may raise McpspyError, which is shown."""
         super().__init__()
         self._what, self._name, self._save = what, name, save
 
     def compose(self) -> ComposeResult:
-        """What is saved, the name, the directory, and why the name is not taken."""
+        """Yield a title, the input, the directory, and a line for errors."""
         with Vertical(classes="dialog"):
             yield Static(self._what, classes="dialog--title", markup=False)
             yield Input(self._name, select_on_focus=False)
@@ -67,7 +67,7 @@ class SavePrompt(ModalScreen[str | None]):
             yield Static(id="why", markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Try the name."""
+        """Try to save under the typed name."""
         try:
             self._save(event.value)
         except McpspyError as error:
@@ -77,7 +77,7 @@ class SavePrompt(ModalScreen[str | None]):
 
 
 def last(text: str, columns: int) -> str:
-    """The end of a text, in at most that many columns: of a path that is what tells it from others."""
+    """Return the end of a text in at most `columns` columns; the end of a path is its distinctive part."""
     if cell_len(text) <= columns:
         return text
     while text and cell_len(text) >= columns:
@@ -86,7 +86,7 @@ def last(text: str, columns: int) -> str:
 
 
 def _directory() -> str:
-    """Where files are saved."""
+    """Return the directory in which files are saved."""
     try:
         return printable(os.getcwd(), _LONGEST)
     except OSError:

@@ -1,8 +1,9 @@
-"""What a pane says of one message, row by row of the screen: what is known of it, then the message.
+"""The content of a pane, by screen row: facts about one message, then the message.
 
-A line that is wider than the pane takes several rows; what is folded takes none. Two integers per row say which line is
-in it, and are computed as far as they are needed; its text is made when it is drawn. Folding makes the rows anew from
-that line on. It knows no screen: a width comes in, pieces of marked text come out.
+A line that is wider than the pane takes several rows; folded lines take none. For each row, two integers identify its
+line and the part of the line. They are computed lazily; the text of a row is made when it is drawn. When a line is
+folded or unfolded, the rows from that line on are computed again. This module has no screen: it gets a width and
+returns pieces of marked text.
 """
 
 from array import array
@@ -18,12 +19,12 @@ from mcpspy.tui.message.pretty import Piece, text_pieces
 from mcpspy.tui.message.tree import ALL, Folds, Tree
 
 FORMS = ("tree", "raw", "hex")
-"""How the message itself can be shown."""
+"""The forms in which the message itself can be shown."""
 
-_SMALL = 4096  # bytes of a message that is shown unfolded
-_LEVELS = 4  # that of a larger one are
-_STEP = 10  # lines that are passed over at once
-_MADE = 300  # lines whose pieces are kept
+_SMALL = 4096  # maximum bytes of a message that is shown fully unfolded
+_LEVELS = 4  # levels of a larger message that are unfolded
+_STEP = 10  # lines skipped at once
+_MADE = 300  # maximum lines whose pieces are cached
 
 
 class SummaryLine(NamedTuple):
@@ -31,11 +32,11 @@ class SummaryLine(NamedTuple):
 
     pieces: list[Piece]
     opens: str = ""
-    """The name under which the lines below it fold; whoever has unfolded it wants to see it of the next message too."""
+    """The name of the section that the line opens; sections stay unfolded when another message is shown."""
     inside: bool = False
-    """It belongs to the last one that opens."""
+    """Whether it belongs to the section above it."""
     folded: bool = False
-    """Of one that opens: it is folded until somebody unfolds it."""
+    """Whether the section is folded at first."""
 
 
 class Text:
@@ -45,11 +46,11 @@ class Text:
         self._lines = text.split("\n")
 
     def __len__(self) -> int:
-        """How many lines there are."""
+        """The number of lines."""
         return len(self._lines)
 
     def pieces(self, line: int) -> list[Piece]:
-        """The text of a line."""
+        """Return the text of a line."""
         return text_pieces(self._lines[line])
 
 
@@ -57,7 +58,7 @@ Body = Tree | Text | HexDump
 
 
 class Document:
-    """The rows of one message in a pane of some width; `grow` until there are no more."""
+    """The rows of one message in a pane of a given width; call `grow` until there are no more."""
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class Document:
         folds: Folds,
         sections: dict[str, bool],
     ) -> None:
-        """`sections` says which of the entries that open are folded, by name; `size` is that of the message."""
+        """`sections` maps the name of a section to whether it is folded; `size` is the size of the message."""
         self.width = max(width, 1)
         self.folds = folds
         self.body = body
@@ -80,21 +81,21 @@ class Document:
         self.restart(0)
 
     def restart(self, line: int) -> None:
-        """Make the rows anew from a line on."""
+        """Discard the rows from a line on, to compute them again."""
         row = self.row(line) if line else 0
         if not line:
-            self._lines, self._parts = array("I"), array("I")  # of each row: its line, and which part of that
+            self._lines, self._parts = array("I"), array("I")  # by row: its line, and the part of that line
         del self._lines[row:], self._parts[row:]
         self._next = line
-        self._gap: int | None = None  # a line of the tree that is folded and whose end has not been found yet
+        self._gap: int | None = None  # a folded line of the tree whose end is not found yet
         self._made.clear()
 
     def __len__(self) -> int:
-        """How many rows there are so far."""
+        """The number of rows so far."""
         return len(self._lines)
 
     def grow(self, lines: int) -> bool:
-        """Make the rows of so many lines more; tells whether there may be others."""
+        """Make the rows of up to `lines` more lines. Returns whether there may be more."""
         for _ in range(lines):
             if self._gap is not None and self._is_in_gap(self._gap):
                 continue
@@ -107,42 +108,42 @@ class Document:
         return True
 
     def line(self, row: int) -> int:
-        """The line in a row: the lines about the message come first."""
+        """Return the line in a row; the lines about the message come first."""
         return self._lines[row]
 
     def row(self, line: int) -> int:
-        """The first row of a line, or of the last one before it that is not folded away."""
+        """Return the first row of a line, or of the last visible line before it."""
         found = bisect_right(self._lines, line)
         return bisect_left(self._lines, self._lines[found - 1]) if found else 0
 
     def pieces(self, row: int) -> tuple[list[Piece], tuple[int, int]]:
-        """The text of a row's line, and the first and last column that the row shows; 0 and 0 for all of it."""
+        """Return the text of a row's line, and the first and last column that the row shows; (0, 0) if it shows all."""
         pieces, cuts = self._made_line(self._lines[row])
         part = self._parts[row]
         return pieces, (cuts[part], cuts[part + 1]) if part + 1 < len(cuts) > 2 else (0, 0)
 
     def is_message(self, row: int) -> bool:
-        """Whether a row is of the message, not about it."""
+        """Return whether a row belongs to the message itself, and not to the lines about it."""
         return self._lines[row] >= len(self.entries)
 
     def pointer(self, row: int) -> str:
-        """The JSON Pointer of the value in a row; of a dump the offset."""
+        """Return the JSON Pointer of the value in a row; for a dump, the offset."""
         at = self._lines[row] - len(self.entries)
         if at < 0 or isinstance(self.body, Text):
             return ""
         return pointer(*self.body.path(at)) if isinstance(self.body, Tree) else f"{self.body.offset(at):#x}"
 
     def value(self, row: int) -> str | None:
-        """The value in a row as it was written; None where there is none."""
+        """Return the original text of the value in a row; None if there is none."""
         at = self._lines[row] - len(self.entries)
         return self.body.value(at) if at >= 0 and isinstance(self.body, Tree) else None
 
     def is_folded(self, row: int) -> bool | None:
-        """Whether what a row opens is folded; None where it opens nothing."""
+        """Return whether a row is folded; None if it cannot be folded."""
         return self._folded(self._lines[row])
 
     def fold(self, row: int, *, folded: bool) -> None:
-        """Fold or unfold what a row opens."""
+        """Fold or unfold a row."""
         line = self._lines[row]
         at = line - len(self.entries)
         if at < 0:
@@ -152,12 +153,12 @@ class Document:
         self.restart(line if at >= 0 else 0)
 
     def fold_all(self, *, folded: bool) -> None:
-        """Fold all but the outermost levels of the message, or unfold all of them."""
+        """Fold all levels of the message except the outermost two, or unfold all."""
         self.folds.say_all(2 if folded else ALL)
         self.restart(0)
 
     def above(self, row: int) -> int:
-        """The row that opens what the value in a row stands in, or where its own value begins; itself if none."""
+        """Return the row where the value in a row begins, or the row that contains it; `row` if there is none."""
         line = self._lines[row]
         at = line - len(self.entries)
         if at < 0:
@@ -182,7 +183,7 @@ class Document:
         return self.folds.folded(self.body, at, self._levels)
 
     def _after(self, line: int) -> int:
-        """The next line that is seen."""
+        """Return the next visible line."""
         if not self._folded(line):
             return line + 1
         at = line - len(self.entries)
@@ -193,14 +194,14 @@ class Document:
         return line + 1
 
     def _is_in_gap(self, at: int) -> bool:
-        """Go on to the end of what the line `at` of the tree opens, some lines at a time."""
+        """Skip some lines of the folded value that begins on line `at` of the tree. Returns whether it goes on."""
         assert isinstance(self.body, Tree)
         end = self.body.ends_at.get(at)
         if end is None and self.body.grow(_STEP):
             return True
         self._next = len(self.entries) + (len(self.body) if end is None else end + 1)
         self._gap = None
-        self._made.pop(at + len(self.entries), None)  # it says how many members are hidden
+        self._made.pop(at + len(self.entries), None)  # it shows the number of hidden members
         return False
 
     def _height(self, line: int) -> int:
@@ -212,7 +213,7 @@ class Document:
         return len(self._made_line(line)[1]) - 1
 
     def _made_line(self, line: int) -> tuple[list[Piece], list[int]]:
-        """The pieces of a line, and the columns at which it is cut, its two ends included."""
+        """Return the pieces of a line, and the columns at which it is cut, including its two ends."""
         known = self._made.get(line)
         if known is None:
             if len(self._made) >= _MADE:
@@ -234,7 +235,7 @@ class Document:
 
 
 def _cuts(text: str, width: int) -> list[int]:
-    """The columns at which a text is cut to fit: after a blank where there is one, text of wide characters anywhere."""
+    """Return the columns at which a text is wrapped: after a blank if possible; text with wide characters anywhere."""
     end = cell_len(text)
     cuts = [0]
     while end - cuts[-1] > width:

@@ -1,7 +1,7 @@
-"""What a pane shows about a message above the message itself: a list of lines. Some lines open other lines.
+"""The lines that a pane shows above a message. Some lines can be unfolded to show further lines.
 
-What it is and how it went, what was found, the arguments beside the tool's schema, the HTTP heads. Every captured text
-goes through `printable`.
+They show kind and outcome, findings, the arguments beside the tool's schema, and the HTTP heads. Every captured text is
+passed through `printable`.
 """
 
 from collections.abc import Iterator
@@ -25,12 +25,12 @@ _FOUND = {"error": "✗", "warning": "!", "info": "·"}
 _MARKS = {"fits": "✓", "wrong": "✗", "missing": "✗", "undeclared": "?", "absent": "·", "unknown": " "}
 _COUNTED = {"wrong": "wrong", "missing": "missing", "undeclared": "not declared"}
 _COLOURS = {"fits": "string", "wrong": "warning", "missing": "warning", "undeclared": "number"}
-_NAME, _VALUE = 24, 40  # columns that the names and characters that the values of arguments take at most
-_LONG = 500  # characters of anything that a peer may make as long as it likes
+_NAME, _VALUE = 24, 40  # maximum columns of argument names and characters of values
+_LONG = 500  # maximum characters of a text whose length a peer determines
 
 
 def entries(rows: list[Row], header: Header, around: Around, *, brief: bool = False) -> list[SummaryLine]:
-    """The lines about the messages of one frame; the last is blank. `brief`: only what they are and how they went."""
+    """Return the lines about the messages of one frame; the last is blank. `brief`: only one line for each message."""
     if brief:
         return [_in_one(row) for row in rows]
     found = [entry for row in rows for entry in _about(row, header)]
@@ -45,7 +45,7 @@ def entries(rows: list[Row], header: Header, around: Around, *, brief: bool = Fa
 
 
 def _subject(row: Row) -> list[Piece]:
-    subject = " ".join(part for part in (row.method, row.name) if part) or row.kind  # the message itself stands below
+    subject = " ".join(part for part in (row.method, row.name) if part) or row.kind  # the message itself is below
     part = f" part {row.part + 1}" if row.part else ""
     return [(f"#{row.n}{part} ", "label"), (printable(subject, 300), "key")]
 
@@ -85,14 +85,14 @@ def _about(row: Row, header: Header) -> Iterator[SummaryLine]:
 
 
 def _acted(act: GateAct) -> SummaryLine:
-    """What a gate did to a frame, and what was forwarded in its place."""
+    """Return a line about what a gate did to a frame, and what was forwarded instead."""
     edited = act.sent.decode(errors="replace") if act.how == "edited" and act.sent is not None else None
     sent = f" · forwarded as {printable(edited, _LONG)}" if edited is not None else ""
     return _plain(f"{printable(str(act), _LONG)}{sent}", "number")
 
 
 def _forwarded(frame: Frame) -> SummaryLine:
-    """What was forwarded in place of a frame."""
+    """Return a line about what was forwarded instead of a frame."""
     if frame.sent is not None:
         text = f"forwarded as {printable(frame.sent.decode(errors='replace'), _LONG)}"
     else:
@@ -101,7 +101,7 @@ def _forwarded(frame: Frame) -> SummaryLine:
 
 
 def _found(finding: Finding) -> Iterator[SummaryLine]:
-    """What is wrong, where, and whose fault it is; below it what the rule says, and where it says so."""
+    """Yield a finding: message, position and responsible side; below it the rule's explanation and a link."""
     where = f" at {printable(finding.pointer, 200)}" if finding.pointer else ""
     related = f", see {', '.join(f'#{n}' for n in finding.related[:5])}" if finding.related else ""
     text = f"{_FOUND[finding.severity]} {printable(finding.message, _LONG)}{where}{related}"
@@ -116,7 +116,7 @@ def _found(finding: Finding) -> Iterator[SummaryLine]:
 
 
 def _arguments(row: Row, around: Around) -> Iterator[SummaryLine]:
-    """The arguments of a call, each with what the tool declares of it."""
+    """Yield the arguments of a call, each with its declaration in the tool's schema."""
     if row.method != "tools/call" or row.kind != "request":
         return
     if around.tool is None:
@@ -166,7 +166,7 @@ def _argument(argument: Argument, names: int, types: int) -> list[Piece]:
 
 
 def _head(opened: Open | None, which: str) -> Iterator[SummaryLine]:
-    """An HTTP head as received; a line that was changed is followed by the forwarded one."""
+    """Yield an HTTP head as received; after each changed line comes the forwarded one."""
     if opened is None or opened.head is None:
         return
     head, sent = opened.head, opened.sent or {}
@@ -188,18 +188,18 @@ def _head(opened: Open | None, which: str) -> Iterator[SummaryLine]:
 
 
 def _changed(name: str, value: object, by: str | None) -> SummaryLine:
-    """What was forwarded in place of a line of a head; None: it was dropped."""
+    """Return a line about what was forwarded instead of a line of a head; None means it was dropped."""
     text = "dropped" if value is None else f"forwarded as {printable(str(value), _LONG)}"
     return SummaryLine([(f"  ↳ {printable(name, _LONG)} {text} · {_by(by or '')}", "number")], inside=True)
 
 
 def _by(names: str) -> str:
-    """Who changed a head: a record has their names with commas between them."""
+    """Return who changed a head; a record has the names separated by commas."""
     return printable(", ".join(names.split(",")), _LONG)
 
 
 def _fields(head: Head) -> Iterator[tuple[str, object]]:
-    """The fields of a head out of a capture, which may hold anything."""
+    """Yield the fields of a head in a capture, which may contain anything."""
     found = head.get("headers")
     for field in found if isinstance(found, list) else ():
         if isinstance(field, list) and len(field) == 2:

@@ -1,4 +1,4 @@
-"""One message on the screen: the rows of a document, drawn as they come into sight, and a cursor in them."""
+"""One message on the screen: the rows of a document, drawn when they become visible, and a cursor."""
 
 import asyncio
 from typing import ClassVar
@@ -14,23 +14,23 @@ from mcpspy.tui.message.document import Document
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import BREATH, CursorLines, set_height
 
-_AT_ONCE = 200  # lines made before the next look at the keyboard
+_AT_ONCE = 200  # lines made before keys are processed again
 _KINDS = (
     "key", "string", "number", "literal", "punctuation", "plain", "label", "warning", "fold", "cursor",
 )  # fmt: skip
 
 
 class Pane(CursorLines):
-    """The document and the cursor in it, which stands on a row of the screen."""
+    """A document, and a cursor on one of its screen rows."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"detail--{kind}" for kind in _KINDS}
     BINDINGS: ClassVar[list[BindingType]] = bindings("message pane")
 
     class Moved(Message):
-        """The cursor is in another row, or the text of its row has changed."""
+        """Sent when the cursor is on another row, or the text of its row has changed."""
 
     class Resized(Message):
-        """The pane is as wide as it will be, and what it shows has to be wrapped again."""
+        """Sent when the width of the pane has changed, so that its document must be wrapped again."""
 
         def __init__(self, pane: "Pane") -> None:
             super().__init__()
@@ -41,7 +41,7 @@ class Pane(CursorLines):
         self.document: Document | None = None
 
     def show(self, document: Document, *, again: bool) -> None:
-        """Show a document; `again`: it is of the message that was shown before, and what is looked at stays there."""
+        """Show a document; `again`: it is of the same message as before, so the position is kept."""
         before, top, cursor = self.document, self.scroll_offset.y, self.cursor
         self.document = document
         more = document.grow(_AT_ONCE)
@@ -62,13 +62,13 @@ class Pane(CursorLines):
         self.post_message(self.Moved())
 
     def on_resize(self) -> None:
-        """Have it wrapped again."""
+        """Request wrapping again if the width has changed."""
         if self.document is None or self.document.width != self.scrollable_content_region.width:
             self.post_message(self.Resized(self))
 
     @work(exclusive=True)
     async def _grow(self) -> None:
-        """Make the rows that are not in sight, a few at a time."""
+        """Make the rows that are not visible yet, a few at a time."""
         document, more = self.document, True
         while more and document and document is self.document:
             more = document.grow(_AT_ONCE)
@@ -77,11 +77,11 @@ class Pane(CursorLines):
             await asyncio.sleep(BREATH)
 
     def count(self) -> int:
-        """How many rows there are so far."""
+        """Return the number of rows so far."""
         return len(self.document) if self.document else 0
 
     def render_line(self, y: int) -> Strip:
-        """One line of the screen."""
+        """Return one line of the screen."""
         row = y + self.scroll_offset.y
         width = self.scrollable_content_region.width
         if self.document is None or row >= len(self.document):
@@ -98,12 +98,12 @@ class Pane(CursorLines):
         return strip.adjust_cell_length(width).apply_style(base)
 
     def watch_cursor(self, before: int, now: int) -> None:
-        """Tell where the cursor stands."""
+        """Report the new position of the cursor."""
         super().watch_cursor(before, now)
         self.post_message(self.Moved())
 
     def action_fold(self) -> None:
-        """Fold what the row opens; where it opens nothing, or is folded, go to the value that contains it."""
+        """Fold the row; if it cannot be folded, or is folded already, go to the value that contains it."""
         if self.document and self.count():
             if self.document.is_folded(self.cursor) is False:
                 self._fold(folded=True)
@@ -111,7 +111,7 @@ class Pane(CursorLines):
                 self.move_to(self.document.above(self.cursor))
 
     def action_unfold(self) -> None:
-        """Unfold what the row opens; where that is unfolded, go into it."""
+        """Unfold the row; if it is unfolded already, go to its first line."""
         folded = self.document.is_folded(self.cursor) if self.document and self.count() else None
         if folded:
             self._fold(folded=False)
@@ -119,7 +119,7 @@ class Pane(CursorLines):
             self.action_move(1)
 
     def action_turn(self) -> None:
-        """Fold or unfold what the row opens; where it opens nothing, go on by a screen."""
+        """Fold or unfold the row; if it cannot be folded, go down by one page."""
         folded = self.document.is_folded(self.cursor) if self.document and self.count() else None
         if folded is None:
             self.action_page(1)
@@ -127,7 +127,7 @@ class Pane(CursorLines):
             self._fold(folded=not folded)
 
     def action_fold_all(self, folded: bool) -> None:
-        """Fold all of the message but its outermost levels, or unfold all of it."""
+        """Fold all levels of the message except the outermost two, or unfold all."""
         if self.document and self.count():
             line = self.document.line(self.cursor)
             self.document.fold_all(folded=folded)
@@ -136,7 +136,7 @@ class Pane(CursorLines):
             self._folded(self.document.row(line))
 
     def action_toggle_all(self) -> None:
-        """Unfold all of the message where anything in sight is folded; else fold it."""
+        """Unfold the whole message if any visible part is folded; else fold it."""
         rows = range(self.scroll_offset.y, min(self.scroll_offset.y + self.size.height, self.count()))
         document = self.document
         if document:
@@ -150,14 +150,14 @@ class Pane(CursorLines):
             self._folded(self.document.row(line))
 
     def _folded(self, row: int) -> None:
-        """The rows have changed: the cursor is in `row`."""
+        """Show the changed rows, with the cursor on `row`."""
         set_height(self, self.count())
         self.move_to(row)
         self.refresh()
         self._grow()
 
     def on_click(self, event: Click) -> None:
-        """Put the cursor on the row under the mouse; a second click folds or unfolds it."""
+        """Move the cursor to the clicked row; a second click folds or unfolds it."""
         row = event.y + self.scroll_offset.y
         if row < self.count():
             again = row == self.cursor

@@ -1,9 +1,9 @@
 """A message as lines of marked text: JSON with one member per line, or the frame's text as received.
 
-The rules. JSON is cut token by token as it was written, not decoded and encoded again: 1.10 stays 1.10, a doubled key
-stays doubled, and text that is not JSON is shown unchanged. Captured text is hostile: every piece that comes out of
-here has been through `printable`. The beginnings of lines are computed lazily, and the text of a line when it is drawn:
-nobody looks at the 60,000th at once.
+The rules. The original JSON text is split into tokens, not decoded and encoded again: 1.10 stays 1.10, a duplicate key
+stays duplicate, and text that is not JSON is shown unchanged. Captured text is untrusted, so every returned piece has
+been passed through `printable`. The starts of lines are computed lazily, and the text of a line when it is drawn,
+because most lines of a large message are never looked at.
 """
 
 import re
@@ -14,10 +14,10 @@ from typing import NamedTuple
 from mcpspy.text import printable
 
 Piece = tuple[str, str]
-"""A text, and what it is: key, string, number, literal, punctuation, plain, label, warning, …"""
+"""A text and its kind: key, string, number, literal, punctuation, plain, label, warning, …"""
 
-_CLIP = 4000  # characters of one string or line; what is longer is of no use on a screen
-# A string without an end goes on to the end of the text: that of a large frame is not all there.
+_CLIP = 4000  # maximum characters of one string or line; more is of no use on a screen
+# An unterminated string extends to the end of the text, because the text of a large frame is truncated.
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[{}\[\],:]|[^\s{}\[\],:"]+|\s+', re.DOTALL)
 _NUMBER = re.compile(r"-?\d")
 
@@ -28,15 +28,15 @@ class Span(NamedTuple):
     start: int
     end: int
     depth: int
-    """How many objects and arrays contain it; below 0 after more ends than beginnings."""
+    """The number of objects and arrays around it; below 0 after more closing than opening brackets."""
     opens: bool
-    """Its last token opens an object or array, whose members follow."""
+    """Whether its last token opens an object or array whose members follow."""
     closes: bool
-    """Its first token ends an object or array."""
+    """Whether its first token closes an object or array."""
 
 
 def spans(text: str) -> Iterator[Span]:
-    """The lines of JSON text, one member or element a line; an empty object or array stays on its line."""
+    """Yield the lines of JSON text, one member or element per line; an empty object or array stays on its line."""
     level = depth = start = end = 0
     opened = closes = False
     for match in _TOKEN.finditer(text):
@@ -60,13 +60,13 @@ def spans(text: str) -> Iterator[Span]:
 
 
 def json_pieces(text: str) -> list[Piece]:
-    """The marked text of one line of JSON."""
+    """Return the marked text of one line of JSON."""
     words = [match[0] for match in _TOKEN.finditer(text) if not match[0].isspace()]
     return [_piece(word, following) for word, following in zip_longest(words, words[1:])]
 
 
 def text_pieces(line: str) -> list[Piece]:
-    """The marked text of one line of any text."""
+    """Return the marked text of one line of any text."""
     return [(_clip(line), "plain")]
 
 

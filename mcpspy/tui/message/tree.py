@@ -1,8 +1,8 @@
-"""The JSON of a message as lines that fold, each with its place in the message.
+"""The JSON of a message as lines that can be folded, each with its path in the message.
 
-A line is where it stands in the text, how deep, and in which line its object or array was opened: a few integers, in
-columns, made as far as somebody looks. Its path and its JSON Pointer are told when they are asked for, by going up.
-What is folded belongs to the messages of one method, not to one of them: who has folded `_meta` once wants to see it
+A line is stored as a few integers, in columns: its position in the text, its depth, and the line that opens its object
+or array. Lines are made only as far as they are needed. The path and the JSON Pointer of a line are computed on
+request, from the lines around it. Folds apply to all messages of one method: if you fold `_meta` in one call, it is
 folded in the next call too.
 """
 
@@ -15,26 +15,24 @@ from mcpspy.json_values import Path
 from mcpspy.text import plural
 from mcpspy.tui.message.pretty import Piece, json_pieces, spans
 
-"""Where a value stands: names of members and places in arrays, from the message inwards."""
-
 ALL = 1 << 30
-"""More levels than any message has."""
+"""A number of levels that is larger than in any message."""
 
-_DEEPEST = 40  # levels that are indented
+_DEEPEST = 40  # maximum levels of indentation
 _NAME = re.compile(r'\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:', re.DOTALL)
 _NO_LINE = -1
 
 
 class Folds:
-    """What is folded in the messages of one method."""
+    """The folded values in the messages of one method."""
 
     def __init__(self) -> None:
         self.levels: int | None = None
-        """How many levels are unfolded; None where nobody has said so."""
+        """The number of unfolded levels; None until the user sets it."""
         self._said: dict[Path, bool] = {}
 
     def folded(self, tree: "Tree", line: int, levels: int) -> bool:
-        """Whether the object or array that a line opens is folded; `levels` is for where nobody has said so."""
+        """Return whether a line is folded; `levels` is the number of unfolded levels if the user has set none."""
         said = self._said.get(tree.path(line)) if self._said else None
         if said is not None:
             return said
@@ -51,27 +49,27 @@ class Folds:
 
 
 class Tree:
-    """The lines of JSON text, counted from 0; `grow` until there are no more."""
+    """The lines of JSON text, counted from 0; call `grow` until there are no more."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.depths = array("i")
         self.ends_at: dict[int, int] = {}
-        """Of a line that opens an object or array: the line that closes it, once that has come."""
+        """Line that opens an object or array -> line that closes it, once that is made."""
         self._spans = spans(text)
         self._starts, self._ends = array("I"), array("I")
-        self._heads = array("i")  # the line in which its value begins: its own, or of a closing line the opening one
+        self._heads = array("i")  # the line in which its value begins: itself, or for a closing line the opening one
         self._parents = array("i")  # the line that opens its object or array
-        self._places = array("I")  # among the members of that
-        self._members: dict[int, int] = {}  # how many a line that opens has, so far
+        self._places = array("I")  # its index in that object or array
+        self._members: dict[int, int] = {}  # opening line -> number of its members so far
         self._open: list[int] = []
 
     def __len__(self) -> int:
-        """How many lines there are so far."""
+        """The number of lines so far."""
         return len(self._starts)
 
     def grow(self, lines: int) -> bool:
-        """Make so many lines more; tells whether there were any."""
+        """Make up to `lines` more lines. Returns whether there were any."""
         before = len(self)
         for start, end, depth, opens, closes in islice(self._spans, lines):
             line = len(self._starts)
@@ -95,20 +93,20 @@ class Tree:
         return len(self) > before
 
     def opens(self, line: int) -> bool:
-        """Whether a line opens an object or array whose members follow."""
+        """Return whether a line opens an object or array whose members follow."""
         return line in self._members
 
     def head(self, line: int) -> int:
-        """The line in which the value that a line belongs to begins."""
+        """Return the line in which the value of a line begins."""
         return self._heads[line]
 
     def parent(self, line: int) -> int | None:
-        """The line that opens the object or array around the value on a line."""
+        """Return the line that opens the object or array around the value on a line; None if there is none."""
         parent = self._parents[self._heads[line]]
         return None if parent == _NO_LINE else parent
 
     def path(self, line: int) -> Path:
-        """Where the value on a line stands."""
+        """Return the path of the value on a line."""
         steps: list[str | int] = []
         line = self._heads[line]
         while self._parents[line] != _NO_LINE:
@@ -117,7 +115,7 @@ class Tree:
         return tuple(reversed(steps))
 
     def value(self, line: int) -> str:
-        """The value that a line belongs to, as it was written, without its name."""
+        """Return the original text of the value that a line belongs to, without its name."""
         head = self._heads[line]
         end = self._ends[head]
         if self.opens(head):
@@ -126,7 +124,7 @@ class Tree:
         return self.text[name.end() if name else self._starts[head] : end].strip().removesuffix(",")
 
     def width(self, line: int) -> int | None:
-        """The columns that a line takes at most, if that is known without making its pieces."""
+        """Return the maximum columns of a line, if they are known without making its pieces."""
         start, end = self._starts[line], self._ends[line]
         if end - start > 200:  # it will be wrapped
             return None
@@ -135,7 +133,7 @@ class Tree:
         return _indent(self.depths[line]) + len(text) + text.count(":") if told else None
 
     def pieces(self, line: int, *, folded: bool) -> list[Piece]:
-        """The text of a line; for a folded line also the hidden text."""
+        """Return the text of a line; for a folded line also the number of hidden members."""
         indent = " " * _indent(self.depths[line])
         opens = self.opens(line)
         if opens and indent:
@@ -148,7 +146,7 @@ class Tree:
         return found
 
     def _step(self, line: int) -> str | int:
-        """The name of a member or the place of an element."""
+        """Return the name of a member or the index of an element."""
         name = _NAME.match(self.text, self._starts[line], self._ends[line])
         if name is None or self.text[self._ends[self._parents[line]] - 1] != "{":
             return self._places[line]

@@ -1,6 +1,6 @@
-"""A message as the text that an editor or a pager gets: JSON a member a line, and nothing that acts on a terminal.
+"""The text of a message for an editor or a pager: JSON with one member per line, without control characters.
 
-The rules are those of the pane: what is JSON is shown as it was written, and what is not, line by line.
+The rules are those of the pane: JSON keeps its original tokens, and other text is shown line by line.
 """
 
 from mcpspy.errors import UsageError
@@ -10,7 +10,7 @@ from mcpspy.tui.gates.message_text import pretty
 
 
 def whole(row: Row) -> str:
-    """The text of a frame, or of as much as is kept in memory. Raises UsageError where there is none."""
+    """Return the text of a frame, or the part that is kept in memory. Raises UsageError if there is none."""
     if not row.raw and not row.text:
         raise UsageError(f"#{row.n} has no text to open")
     text = row.raw.decode(errors="replace") if row.raw else row.text or ""

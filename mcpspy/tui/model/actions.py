@@ -1,33 +1,33 @@
-"""Every key of the TUI in one table: what it does, and what people read about it.
+"""One table of all keys of the TUI: the action of each key, and its description.
 
-The bindings of the widgets, the line of keys, the help, the command palette and docs/tui.md are made from it. A scope
-is a class of widgets or screens that handles keys: its action `move(-1)` is its method `action_move`. Only the keys of
-the views stand elsewhere, each beside its view in `mcpspy.tui.session.views.table`.
+The bindings of the widgets, the line of keys, the help, the command palette and docs/tui.md are made from this table. A
+scope is a class of widgets or screens that handles keys: its action `move(-1)` calls its method `action_move`. Only the
+keys of the views are elsewhere: `mcpspy.tui.session.views.table` has the key of each view beside the view.
 """
 
 from typing import NamedTuple
 
 
 class Action(NamedTuple):
-    """What some keys do."""
+    """The action of some keys."""
 
     keys: str
-    """As textual calls them, with commas between them."""
+    """Their names in textual, separated by commas."""
     name: str
-    """The method, without `action_`, and its arguments."""
+    """The method name without `action_`, and its arguments."""
     text: str
-    """What it does, in a few words."""
+    """A short description."""
     footer: bool = False
-    """The line of keys at the bottom shows it."""
+    """Whether the line of keys at the bottom shows it."""
     priority: bool = False
-    """It comes before what the focused widget does with the key."""
+    """Whether it takes precedence over the bindings of the focused widget."""
 
 
 class Scope(NamedTuple):
     """The keys that one class handles."""
 
     title: str
-    """The heading of its keys in the help; scopes with one title stand together. Empty: the help leaves them out."""
+    """The heading of its keys in the help, which groups scopes with the same title. If empty, the help omits them."""
     actions: tuple[Action, ...]
 
 
@@ -86,7 +86,7 @@ SCOPES = {
             Action("c", "clients", "choose clients, and see which tools they refuse"),
         ),
     ),
-    # Where it shows, the line of keys has it too.
+    # For views that show client limits: there the line of keys shows this key too.
     "client limits": Scope("", (Action("c", "screen.clients", "client limits", footer=True),)),
     "open sessions": Scope(
         "a session",
@@ -108,7 +108,7 @@ SCOPES = {
             Action("t", "deltas", "switch times: since the start, or since the row above"),
         ),
     ),
-    # These come before the keys of the timeline, on the row of a held frame only.
+    # On the row of a held frame, these take precedence over the keys of the timeline.
     "held frame": Scope(
         "a held frame",
         (
@@ -126,7 +126,7 @@ SCOPES = {
             Action("R", "resend", "send the request again, edited or not; the client does not see the answer"),
         ),
     ),
-    # The message of the timeline's row can be seen without the focus, so its keys work from there too.
+    # The selected row's message is visible without having the focus, so its keys work from the timeline too.
     "timeline message": Scope("", tuple(it._replace(name=f"message('{it.name}')", footer=False) for it in _MESSAGE)),
     "comparison": Scope(
         "two messages or sessions compared",
@@ -214,11 +214,11 @@ SCOPES = {
     "clients": Scope("", (Action("escape,q", "dismiss(None)", "cancel", footer=True),)),
     "help": Scope("", (Action("escape,q,question_mark", "dismiss", "back", footer=True),)),
 }
-"""In the order of the help."""
+"""All scopes by name, in the order of the help."""
 
 
 def by_title(scopes: tuple[Scope, ...]) -> dict[str, list[Action]]:
-    """The actions of some scopes below their headings, without those that have none."""
+    """Return the actions of some scopes by heading; scopes without a heading are omitted."""
     found: dict[str, list[Action]] = {}
     for scope in scopes:
         if scope.title:

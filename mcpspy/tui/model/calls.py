@@ -1,8 +1,8 @@
-"""The requests of a session, or of several, each as one row with what answered it.
+"""The requests of one or several sessions, each as one row together with its response.
 
-The columns of a session have the lines of each request and its response by ordinal, so a call is a number until it is
-drawn; then the two rows of the timeline tell all of it. In a merge the calls stand in the order of the merge: `grow`
-takes over those whose rows have come to their places there, and what has a place keeps it.
+The columns of a session contain the line numbers of each request and its response by ordinal. So a call is only a
+number until it is drawn, and then its content comes from the two rows of the timeline. In a merge, the calls are in the
+order of the merge: `grow` adds the calls whose rows have a place in the merge, and a call never changes its place.
 """
 
 import time
@@ -14,45 +14,45 @@ from mcpspy.browse.timeline import OpenCapture, TimelineRow
 from mcpspy.timeline import Row
 from mcpspy.tui.model.merged import Merged
 
-_STEP = 64  # calls between looks at the clock
-_BATCHES = 8  # that are kept decoded
+_STEP = 64  # calls between checks of the clock
+_BATCHES = 8  # maximum number of batches kept decoded
 
 
 class Call(NamedTuple):
-    """One request with what answered it, as the timeline shows both."""
+    """One request with its response, as the timeline shows both."""
 
     request: TimelineRow
     response: TimelineRow | None
     asked: int
-    """Nanoseconds for which a person was asked while it ran, or before it: it may go on from an answer that asks."""
+    """Nanoseconds spent waiting for a person, while the call ran or before it (see `continues`)."""
     continues: bool
-    """It goes on from such an answer."""
+    """Whether it continues an `input_required` result."""
     progress: tuple[float, float | None] | None
-    """How far it has come, and of how much, while it has no answer."""
+    """Progress and total, while it has no response."""
 
 
 class Calls:
-    """The calls of what is shown, in the order of their requests."""
+    """The calls of a session or a merge, in the order of their requests."""
 
     def __init__(self, shown: OpenCapture | Merged) -> None:
         self._shown = shown
         self._sessions = shown.sessions
-        self._which, self._ordinals = array("H"), array("I")  # in a merge, by place
-        self._next = [0] * len(self._sessions)  # in a merge: the first ordinal of each that has no place
+        self._which, self._ordinals = array("H"), array("I")  # only in a merge: by place
+        self._next = [0] * len(self._sessions)  # only in a merge: by session, the first ordinal without a place
         self._batches: dict[tuple[int, int], list[Row]] = {}  # by session and line
 
     def __len__(self) -> int:
-        """How many there are so far."""
+        """The number of calls so far."""
         if isinstance(self._shown, Merged):
             return len(self._which)
         return len(self._shown.columns.exchanges)
 
     def grow(self, seconds: float) -> bool:
-        """Give calls of a merge their places for about that long; tells whether there is more to do now."""
+        """Add calls of a merge for about `seconds`. Returns whether there is more to do now."""
         merged, deadline = self._shown, time.perf_counter() + seconds
         if not isinstance(merged, Merged):
             return False
-        ready: list[tuple[int, int]] = []  # the next of each session
+        ready: list[tuple[int, int]] = []  # the next call of each session
         for which in range(len(self._sessions)):
             self._queue(merged, ready, which)
         while ready:
@@ -73,7 +73,7 @@ class Calls:
             heappush(ready, (number, which))
 
     def at(self, place: int) -> Call:
-        """The call at that place."""
+        """Return the call at a place."""
         which, ordinal = (self._which[place], self._ordinals[place]) if self._which else (0, place)
         session = self._sessions[which]
         exchanges = session.columns.exchanges
@@ -89,14 +89,14 @@ class Calls:
         return Call(request, response, asked, continues, exchanges.progress.get(ordinal))
 
     def _line(self, session: OpenCapture, n: int) -> TimelineRow | None:
-        """The row of a line, with its number and time in what is shown; None where it has no place there yet."""
+        """Return the row of a line, in a merge with the number and time there; None before it has a place."""
         shown = self._shown
         number = shown.number(session, n) if isinstance(shown, Merged) else n
         place = shown.index.row_of(number)
         return shown.line(place) if place is not None else None
 
     def _request_of_batch(self, session: OpenCapture, ordinal: int, line: TimelineRow) -> TimelineRow:
-        """One request of a batch: those of one frame have ordinals in their order."""
+        """Return one request of a batch; the requests of a batch have consecutive ordinals."""
         columns, n = session.columns, session.columns.exchanges.requests[ordinal]
         first = ordinal
         while first and columns.exchanges.requests[first - 1] == n:
@@ -110,7 +110,7 @@ class Calls:
         return _member(line, requests[ordinal - first], columns.exchanges.status(ordinal))._replace(latency=latency)
 
     def _response_of_batch(self, session: OpenCapture, n: int, request: TimelineRow, line: TimelineRow) -> TimelineRow:
-        """The response to a request among those of a batch."""
+        """Return the response to a request from a batch."""
         found = (
             row for row in self._batch(session, n) if row.kind in ("result", "error") and str(row.id) == request.id
         )
@@ -118,7 +118,7 @@ class Calls:
         return _member(line, row, request.status) if row else line
 
     def _batch(self, session: OpenCapture, n: int) -> list[Row]:
-        """The messages of a batch, which may be many, and are asked for by each of its calls."""
+        """Return the messages of a batch, cached because each of its calls needs them."""
         key = self._sessions.index(session), n
         if key not in self._batches:
             if len(self._batches) == _BATCHES:
@@ -129,6 +129,6 @@ class Calls:
 
 
 def _member(line: TimelineRow, row: Row, status: str) -> TimelineRow:
-    """The row of a batch as that of one of its messages."""
+    """Return the row of a batch, changed to show only one of its messages."""
     method, name = row.method or line.method, row.name or ""
     return line._replace(kind=row.kind, method=method, name=name, id=str(row.id or ""), text=row.preview, status=status)

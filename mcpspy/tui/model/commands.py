@@ -1,4 +1,4 @@
-"""The commands of the command line `:`, and what was typed before: no screen, no session."""
+"""The commands of the command line `:`, and the history of typed text; without a screen or a session."""
 
 from difflib import get_close_matches
 from typing import NamedTuple
@@ -8,16 +8,16 @@ from mcpspy.exporters import FORMATS
 
 
 class PromptCommand(NamedTuple):
-    """One command, and what it is about."""
+    """One command and its description."""
 
     name: str
     argument: str
-    """What it takes, or nothing."""
+    """Its argument for the help; empty if it has none."""
     says: str
 
 
 def table(views: list[str]) -> dict[str, PromptCommand]:
-    """The commands by name, with one for each view of a session."""
+    """Return the commands by name; each view of a session has one."""
     commands = (
         PromptCommand("filter", "FILTER", "show the rows that match a filter; all without one"),
         PromptCommand("find", "FILTER", "go to the next row that matches a filter"),
@@ -34,11 +34,11 @@ def table(views: list[str]) -> dict[str, PromptCommand]:
 
 
 ANYWHERE = ("theme", "help", "quit")
-"""Those that the list of sessions does too."""
+"""The commands that also work in the sessions list."""
 
 
 def parse(text: str, commands: dict[str, PromptCommand]) -> tuple[str, str]:
-    """The command that was typed, whose name may be shortened, and its argument. Raises UsageError."""
+    """Return the typed command and its argument; the name may be abbreviated. Raises UsageError."""
     word, _, argument = text.strip().partition(" ")
     argument = argument.strip()
     if not word:
@@ -56,13 +56,13 @@ def parse(text: str, commands: dict[str, PromptCommand]) -> tuple[str, str]:
 
 
 def nearest(word: str, names: list[str]) -> str:
-    """What to say instead of a name that there is not."""
+    """Return the end of an error message about an unknown name: the nearest name, or all names."""
     near = get_close_matches(word.lower(), names, n=1)
     return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
 
 
 class History:
-    """What was typed, the oldest first; `older` and `newer` walk through it from what is being typed."""
+    """The history of typed text, the oldest first; `older` and `newer` move through it, starting from the draft."""
 
     def __init__(self) -> None:
         self._typed: list[str] = []
@@ -70,20 +70,20 @@ class History:
         self._draft = ""
 
     def add(self, text: str) -> None:
-        """Take what was typed; what was typed before moves to the end."""
+        """Add typed text; if the history contains it already, it moves to the end."""
         if text:
             self._typed = [*(typed for typed in self._typed if typed != text), text]
         self._at = len(self._typed)
 
     def older(self, text: str) -> str:
-        """What was typed before that, or the same; `text` is what stands there now."""
+        """Return the previous text, or the oldest again; `text` is the current content of the input line."""
         if self._at == len(self._typed):
             self._draft = text
         self._at = max(self._at - 1, 0)
         return self._typed[self._at] if self._typed else text
 
     def newer(self, text: str) -> str:
-        """What was typed after that, in the end the draft."""
+        """Return the next text; after the newest, return the draft."""
         if self._at >= len(self._typed) - 1:
             at_end = self._at == len(self._typed)
             self._at = len(self._typed)

@@ -1,8 +1,8 @@
 """Two values side by side as an outline; equal parts are folded.
 
-A pairing is two values that correspond. Its parts are those of `mcpspy.replay.compare.values.step`, so what differs
-here is what `mcpspy diff` reports, and nothing else. What is equal is made only when somebody unfolds it. A text of
-several lines that has changed has its lines as parts: they are for reading, and the text is one difference.
+A pairing is two values that correspond. Its parts come from `mcpspy.replay.compare.values.step`, so the differences
+here are exactly those that `mcpspy diff` reports. Equal parts are made only when they are unfolded. If a text of
+several lines has changed, its lines are shown as parts, but the whole text counts as one difference.
 """
 
 from collections.abc import Iterable
@@ -19,11 +19,11 @@ from mcpspy.timeline import Row
 State = Literal["same", "parts", "changed", "missing", "extra", "volatile", "passed"]
 DIFFERENT: frozenset[State] = frozenset(("changed", "missing", "extra", "volatile"))
 MOST = 5_000
-"""Lines of an outline."""
+"""The maximum number of lines of an outline."""
 
 _ENVELOPE = ("jsonrpc", "id")
-_SHORT = 60  # characters of a value that stays on one line although it has parts
-_DEEP = 12  # levels that are unfolded by themselves
+_SHORT = 60  # characters of a value that is shown folded, on one line, although it has parts
+_DEEP = 12  # levels that are unfolded automatically
 
 
 @dataclass(slots=True, eq=False)
@@ -36,20 +36,20 @@ class Pairing:
     recorded: Any
     observed: Any
     state: State
-    """parts: something in it differs; missing, extra: only one of the two is there; volatile: it differs, as what is
-    new in each run does; passed: it differs in what is not compared."""
+    """parts: parts of it differ; missing, extra: only one value exists; volatile: it differs, as values that are new in
+    each run do; passed: it differs only in parts that are not compared."""
     parts: "list[Pairing] | None" = None
-    """None: there are none, or they were not made yet."""
+    """None if there are none, or if they are not made yet."""
     differing: int = 0
-    """How many differences there are in it."""
+    """The number of differences in it."""
     volatile: int = 0
-    """How many of these look volatile."""
+    """The number of these that look volatile."""
     is_line: bool = False
-    """The two values are lines of texts."""
+    """Whether the two values are lines of texts."""
 
     @property
     def opens(self) -> bool:
-        """Whether there are parts."""
+        """Whether it has parts."""
         if self.parts:
             return True
         if self.state in ("changed", "volatile"):
@@ -58,7 +58,7 @@ class Pairing:
         return self.state in ("same", "missing", "extra") and isinstance(value, dict | list) and bool(value)
 
     def opened(self) -> "list[Pairing]":
-        """The parts, made if they were not."""
+        """Return the parts; make them if necessary."""
         if self.parts is None:
             if self.state == "same":
                 self.parts = _equal_parts(self)
@@ -70,7 +70,7 @@ class Pairing:
 
 
 def comparable(rows: list[Row]) -> Any:
-    """What is compared of the messages of a frame: each without its envelope; the text of what is no message."""
+    """Return the comparable content of a frame: its messages without envelope, or the text if it is not a message."""
     values = [_comparable(row) for row in rows]
     return values[0] if len(values) == 1 else values
 
@@ -82,14 +82,14 @@ def _comparable(row: Row) -> Any:
 
 
 def bare(value: Any) -> Any:
-    """A message without what only ties it to others."""
+    """Return a message without its envelope (`jsonrpc` and `id`)."""
     if not isinstance(value, dict):
         return value
     return {name: inner for name, inner in value.items() if name not in _ENVELOPE}
 
 
 def compared(recorded: Any, observed: Any) -> Pairing:
-    """Two values, with all that differs between them."""
+    """Return the pairing of two values, with all their differences."""
     try:
         return _pairing("", (), recorded, observed)
     except RecursionError:  # as in `differences`
@@ -97,7 +97,7 @@ def compared(recorded: Any, observed: Any) -> Pairing:
 
 
 def listed(differences: Iterable[Difference]) -> Pairing:
-    """Differences that were found, one below the other."""
+    """Return a pairing that lists the given differences, one below the other."""
     parts = [_different(pointer(*it.path) or "(the whole)", it) for it in differences]
     volatile = sum(it.volatile for it in parts)
     return Pairing("", (), None, None, "parts", parts, len(parts), volatile)
@@ -140,7 +140,7 @@ def _equal_parts(pairing: Pairing) -> list[Pairing]:
 
 
 def _one_sided(pairing: Pairing) -> list[Pairing]:
-    """The parts of a value that only one side has."""
+    """Return the parts of a value that only one side has."""
     value = pairing.observed if pairing.recorded is ABSENT else pairing.recorded
     parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     found = []
@@ -151,7 +151,7 @@ def _one_sided(pairing: Pairing) -> list[Pairing]:
 
 
 def _lines(pairing: Pairing) -> list[Pairing]:
-    """The lines of two texts, aligned as the items of arrays are."""
+    """Return the lines of two texts, aligned like the elements of arrays."""
     one, other = pairing.recorded.split("\n"), pairing.observed.split("\n")
     found = []
     for place, there in by_order(one, other, (str,)):
@@ -175,9 +175,9 @@ class ComparedLine(NamedTuple):
     pairing: Pairing
     depth: int
     folded: bool | None
-    """None: it opens nothing."""
+    """None if it has no parts."""
     run: tuple[Pairing, ...] = ()
-    """Adjacent parts that are equal: one line represents all of them."""
+    """Adjacent equal parts, all represented by this line."""
 
 
 class ComparisonOutline:
@@ -186,11 +186,11 @@ class ComparisonOutline:
     def __init__(self, root: Pairing) -> None:
         self.root = root
         self.everything = False
-        """What is equal is unfolded."""
-        self._turned: set[tuple[str, int]] = set()  # what somebody has folded or unfolded
+        """Whether equal parts are unfolded too."""
+        self._turned: set[tuple[str, int]] = set()  # the lines that the user has folded or unfolded
 
     def lines(self) -> list[ComparedLine]:
-        """The lines that are seen, at most `MOST`."""
+        """Return the visible lines, at most `MOST`."""
         found: list[ComparedLine] = []
         first = self._below(self.root, 0) if self.root.opens else [self._line(self.root, 0)]
         stack = first[::-1]
@@ -203,11 +203,11 @@ class ComparisonOutline:
         return found
 
     def turn(self, line: ComparedLine) -> None:
-        """Fold or unfold what a line opens."""
+        """Fold or unfold a line."""
         self._turned ^= {_key(line.pairing, line.run)}
 
     def show_everything(self, everything: bool) -> None:
-        """Unfold what is equal, or fold it again."""
+        """Unfold or fold all equal parts."""
         self.everything = everything
         self._turned.clear()
 

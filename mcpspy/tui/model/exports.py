@@ -1,9 +1,8 @@
-"""An export as a person asks for it in the command line or the palette: which captures, which rows, into which file.
+"""Exports requested in the command line or the palette: which captures, which rows, into which file.
 
-To share is to export as an HTML page without secrets (`mcpspy.sharing`).
+Sharing is an export as an HTML page without secrets (`mcpspy.sharing`).
 
-It knows no screen. The work is done by `written`, which takes as long as reading the captures does and belongs into a
-thread.
+The module has no screen. `written` does the work: call it in a thread, because it reads the whole captures.
 """
 
 import os
@@ -27,28 +26,28 @@ from mcpspy.tui.model.merged import Merged
 
 @dataclass(frozen=True, slots=True)
 class ExportRequest:
-    """What is to be written."""
+    """The captures, rows, format and file of an export."""
 
     form: str
-    """The name of the format, or SHARE."""
+    """The name of the format, or SHARE for a page."""
     paths: tuple[str, ...]
     """The captures."""
     filter: str
-    """As it was typed; empty for all rows."""
+    """The filter as typed; empty for all rows."""
     path: str
-    """The file."""
+    """The file to write."""
 
 
 SHARE = "share"
-"""In place of a format: the page that `mcpspy share` writes."""
+"""Used in place of a format name for the page that `mcpspy share` writes."""
 
 
 def requested(
     argument: str, session: OpenCapture | Merged, selected: OpenCapture | Merged, filtered: str
 ) -> ExportRequest:
-    """The export that `FORMAT [FILE]` means; without a file it gets a name that is free in this directory.
+    """Return the export that `FORMAT [FILE]` requests; without a file, choose an unused name in this directory.
 
-    Of several sessions a format that holds one gets the `selected` one. Raises UsageError.
+    If the format can hold only one of several sessions, the `selected` one is exported. Raises UsageError.
     """
     form, _, file = argument.partition(" ")
     if form != SHARE and form not in FORMATS:
@@ -61,15 +60,15 @@ def requested(
     if os.path.lexists(path):
         raise UsageError(f"{path} exists; give another name")
     if form != SHARE:
-        export(form, [ExportSource(Capture(it)) for it in paths])  # says so if the format cannot hold them
+        export(form, [ExportSource(Capture(it)) for it in paths])  # raises if the format cannot hold them
     return ExportRequest(form, tuple(paths), filtered, path)
 
 
 def written(request: ExportRequest, read: Callable[[int], None]) -> str:
-    """Write the file, and tell in a sentence what became of it.
+    """Write the file, and return a sentence about the result.
 
-    `read` gets the number of bytes of each chunk that was read, and may raise to end the work. Raises McpspyError; then
-    nothing is left of the file.
+    `read` is called with the number of bytes of each chunk that is read, and may raise to stop the work. Raises
+    McpspyError; in that case the file is removed.
     """
     where = os.path.abspath(request.path)
     if request.form == SHARE:
@@ -89,7 +88,7 @@ def _filter(capture: Capture, text: str) -> Filter | None:
 
 
 def _share(request: ExportRequest, read: Callable[[int], None]) -> str:
-    """Write the page of a capture; returns what a person has to know of it."""
+    """Write the page of a capture. Returns a message about it for the user."""
     (path,) = request.paths
     capture = Capture(path)
     wanted = _filter(capture, request.filter)
@@ -104,6 +103,6 @@ def _share(request: ExportRequest, read: Callable[[int], None]) -> str:
 
 
 def _free(name: str, suffix: str) -> str:
-    """The first name in this directory that is not taken."""
+    """Return the first unused name in this directory."""
     names = (f"{name}{number}{suffix}" for number in chain([""], (f"-{n}" for n in count(2))))
     return next(it for it in names if not os.path.lexists(it))

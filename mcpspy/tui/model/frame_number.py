@@ -1,7 +1,7 @@
-"""Where the number of a frame leads that somebody types, without a screen.
+"""Finding the row for a typed frame number, without a screen.
 
-A row shows the number that its frame has in its own session; so in a merge a number means the session of the row that
-is selected.
+A row shows the number of its frame in the frame's own session. So in a merge, a typed number refers to the session of
+the selected row.
 """
 
 from bisect import bisect_left
@@ -12,22 +12,22 @@ from mcpspy.errors import UsageError
 from mcpspy.text import printable
 from mcpspy.tui.model.merged import Merged
 
-_DIGITS = 9  # of the number of a frame
+_DIGITS = 9  # maximum digits of a frame number
 
 
 class Destination(NamedTuple):
-    """A row."""
+    """The row to go to."""
 
     n: int
-    """Its line number in what is shown."""
+    """Its line number in the session or merge that is shown."""
     says: str
-    """What there is to say of it, or nothing."""
+    """A message for the user; empty if there is none."""
 
 
 def destination(session: OpenCapture | Merged, selected: int, number: str) -> Destination:
-    """The row of the frame with that number, or the one next to it; `selected` is the line of the selected row.
+    """Return the row of the frame with that number, or the next row; `selected` is the line of the selected row.
 
-    Raises UsageError for what is no number, and where there is no such row yet.
+    Raises UsageError if `number` is not a number, or if there is no such row yet.
     """
     digits = number.removeprefix("#")
     if not digits.isdecimal() or len(digits) > _DIGITS:

@@ -1,4 +1,4 @@
-"""The gates of the sessions that are shown, a line for each: those in force, and those of this viewer that are off."""
+"""The gates of the shown sessions, one line each: the gates in force, and the gates of this viewer that are off."""
 
 from typing import NamedTuple
 
@@ -14,20 +14,20 @@ class GateLine(NamedTuple):
     """One gate."""
 
     session: OpenCapture
-    """Whose it is."""
+    """The session of the gate."""
     gate: SetGate | None
-    """Where this viewer has set it; no other can be changed."""
+    """The gate if this viewer has set it; None for other gates, which cannot be changed here."""
     name: str
     text: str
-    """Which frames it names."""
+    """The filter for frames."""
     action: str
-    """What it does with them."""
+    """What it does with matching frames."""
     source: str
-    """Who has set it."""
+    """Where it was set: one of HERE, FILE, OTHER."""
     acted: int
-    """On how many frames it acted."""
+    """The number of frames that it acted on."""
     latest: int
-    """The line number of the last of them; 0 where there is none."""
+    """The line number of the latest of these frames; 0 if there is none."""
 
     @property
     def on(self) -> bool:
@@ -36,7 +36,7 @@ class GateLine(NamedTuple):
 
 
 def gate_lines(shown: OpenCapture | Merged) -> list[GateLine]:
-    """The gates of each session: first those of this viewer, then the others in force."""
+    """Return the gates of each session: first those of this viewer, then the others in force."""
     return [line for session in shown.sessions for line in _lines(session)]
 
 

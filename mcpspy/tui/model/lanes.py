@@ -1,13 +1,13 @@
-"""Which exchanges are open at each row, and who is waited for before it: what a sequence diagram draws.
+"""The open exchanges at each row, and who was being waited for before it, for the sequence diagram.
 
-A request opens a bracket on the side of who has to answer, and its answer closes it; a request of the server while it
-answers one of the client's lies inside that. While a bracket is open, somebody is waited for, and the innermost of them
-counts: a person whom an elicitation or a sampling request has to be put to, else the client, else the server. From
-2026-07-28 on a server asks by a result that wants input; what it asks for is waited for until the client comes back
-with it.
+A request opens a bracket on the side that has to answer, and its response closes the bracket. If a server sends a
+request while it processes one of the client, the bracket of the server's request is inside the other one. While
+brackets are open, the diagram names the innermost party that is waited for: a person, if an elicitation or sampling
+request is open; else the client; else the server. Since 2026-07-28 a server requests input with an `input_required`
+result; then the client or the person is waited for until the client continues with a new request.
 
-The rows are gone through in their order, a few at a time, as far as the fold has come: up to there their order is
-final. What is kept of one are three bytes, so that any of them can be drawn at once.
+The rows are read in order, a few at a time, up to the position of the fold, because their order is final there. Each
+row needs only three bytes, so that any row can be drawn at once.
 """
 
 import time
@@ -22,12 +22,12 @@ from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import Id
 
 DEEPEST = 8
-"""Brackets that can be open on either side at once: more are not drawn."""
+"""The maximum number of brackets open on one side at once; more are not drawn."""
 _BITS = (1 << DEEPEST) - 1
 STALE = 1000
-"""Rows after which a bracket without an answer gives way to another, and nobody waits for input."""
-_MOST = 64  # exchanges that are followed at once
-_STEP = 32  # rows gone through between looks at the clock
+"""Number of rows after which an unanswered bracket may be reused, and requested input is no longer waited for."""
+_MOST = 64  # maximum number of exchanges followed at once
+_STEP = 32  # rows read between checks of the clock
 
 _NOBODY, _SERVER, _CLIENT, _PERSON = range(4)
 _WAITED = ("", "server", "client", "person")
@@ -35,68 +35,68 @@ _CARRIED = ("request", "http")
 
 
 class Folded(Protocol):
-    """What this module needs from an open capture."""
+    """The interface to an open capture that this module needs."""
 
     index: Index
 
     def known(self, n: int) -> Row | None:
-        """A new row: that on line `n`, without its text, as the fold knows it by now; its kind may be `batch`."""
+        """Return the row on line `n` as a new object, without text, as far as it is folded; its kind may be `batch`."""
 
     def partner(self, place: int) -> int | None:
-        """The place of the response to a request, or of the request that a response answers."""
+        """Return the place of the response to a request, or of the request of a response."""
 
     def continues(self, place: int) -> int:
-        """The line number of the answer `input_required` that the request at that place goes on from, else 0."""
+        """Return the line number of the `input_required` result that the request at a place continues, else 0."""
 
     def inputs(self, place: int) -> frozenset[str] | None:
-        """The methods of what the response at that place asks for; None where it is not `input_required`."""
+        """Return the methods that the response at a place requests input for; None if it is not `input_required`."""
 
     def messages(self, place: int) -> list[Row]:
-        """The decoded rows at that place."""
+        """Return the decoded rows at a place."""
 
 
 class Lane(NamedTuple):
-    """How a row stands among the exchanges."""
+    """The open brackets around a row."""
 
     before: int = 0
-    """The brackets that were open before it, a bit each: the low byte those of the client's requests, the high byte
-    those of the server's."""
+    """The brackets open before the row, one bit each: the low byte for requests of the client, the high byte for
+    requests of the server."""
     after: int = 0
-    """Those that are open after it."""
+    """The brackets open after the row."""
     waited: str = ""
-    """For whom since the row above: server, client or person."""
+    """Who was waited for since the row above: server, client or person; empty if nobody."""
 
 
 class _Open(NamedTuple):
     bracket: int
-    """Its bit, or 0."""
+    """The bit of the bracket; 0 if it has none."""
     waits: int
-    """For whom."""
+    """Who is waited for."""
 
 
 class Lanes:
-    """The lanes of one session; `grow` while that grows."""
+    """The lanes of one session; call `grow` while the session grows."""
 
     def __init__(self, capture: Folded) -> None:
         self._capture = capture
         self._after, self._waited = array("H"), bytearray()  # by place
         self._brackets = 0
         self._open: dict[int, _Open] = {}  # by the place of the request
-        self._rounds: dict[int, int] = {}  # by the line of a result that asks for input: who has to give it
+        self._rounds: dict[int, int] = {}  # line of an `input_required` result -> who has to give the input
 
     def __len__(self) -> int:
-        """How many rows are gone through."""
+        """The number of rows read so far."""
         return len(self._after)
 
     def at(self, place: int) -> Lane:
-        """The lane of the row at that place; an empty one where nobody has been yet."""
+        """Return the lane of the row at a place; an empty lane if the row is not read yet."""
         if place >= len(self._after):
             return Lane()
         before = self._after[place - 1] if place else 0
         return Lane(before, self._after[place], _WAITED[self._waited[place]])
 
     def grow(self, seconds: float) -> bool:
-        """Go on for about that long; tells whether there is more to do now."""
+        """Read rows for about `seconds`. Returns whether there is more to do now."""
         deadline = time.perf_counter() + seconds
         rows = self._capture.index.rows
         while len(self) < len(rows):
@@ -117,7 +117,7 @@ class Lanes:
         if row.kind in _CARRIED and self._open and self._capture.index.header.transport != "stdio":
             for place in [place for place in self._open if self._is_void(place)]:
                 self._close(place)
-            self._after[-1] = self._brackets  # that was before this row
+            self._after[-1] = self._brackets  # these exchanges ended before this row
         if row.kind == "request":
             self._ask(row)
         elif row.kind in ("result", "error"):
@@ -127,14 +127,14 @@ class Lanes:
                 self._rounds[row.n] = _PERSON if inputs.intersection(PERSONAL) else _CLIENT
         elif row.method == "notifications/cancelled":
             self._cancel(row)
-        elif row.kind == "gap":  # answers may be lost
+        elif row.kind == "gap":  # responses may be lost
             self._open.clear()
             self._rounds.clear()
             self._brackets = 0
         self._after.append(self._brackets)
 
     def _whom(self) -> int:
-        """Who is waited for now."""
+        """Return who is waited for now."""
         waits = [found.waits for found in self._open.values()]
         return max((*waits, *self._rounds.values()), default=_NOBODY)
 
@@ -147,7 +147,7 @@ class Lanes:
         else:
             waits, shift = _PERSON if row.method in PERSONAL else _CLIENT, DEEPEST
         taken = self._brackets >> shift & _BITS
-        free = ~taken & (taken + 1) & _BITS  # the lowest
+        free = ~taken & (taken + 1) & _BITS  # the lowest free bit
         bracket = free << shift or self._stale(_BITS << shift)
         self._brackets |= bracket
         self._open[len(self)] = _Open(bracket, waits)
@@ -158,7 +158,7 @@ class Lanes:
             self._brackets &= ~found.bracket
 
     def _stale(self, side: int) -> int:
-        """The bracket of the oldest exchange on a side, where that has gone without an answer for very long."""
+        """Return the bracket of the oldest exchange on a side if it is unanswered since STALE rows, else 0."""
         for place, found in self._open.items():
             if found.bracket & side:
                 if len(self) - place < STALE:
@@ -168,7 +168,7 @@ class Lanes:
         return 0
 
     def _cancel(self, row: Row) -> None:
-        """Nobody waits any more for what a notification cancels."""
+        """Close the bracket of the request that a notification cancels."""
         for message in self._capture.messages(len(self)):
             wanted = Id.of(member(message.value, "params", "requestId"))
             for place in list(self._open):
@@ -177,6 +177,6 @@ class Lanes:
                     self._close(place)
 
     def _is_void(self, place: int) -> bool:
-        """Over HTTP: whether a status was all the answer that a request got, or its client has hung up."""
+        """Return whether, over HTTP, a request was answered only by a status, or its client has disconnected."""
         row = self._capture.known(self._capture.index.rows[place])
         return row is None or (row.status in ("error", "cancelled") and row.response is None)

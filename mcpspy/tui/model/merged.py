@@ -1,10 +1,10 @@
-"""Several captures as one, by the clock: what a client said to all of its servers.
+"""Several captures merged by time: what a client and all its servers send.
 
-Each session stays what it is; this knows only which of their rows comes when. A row has its number in the merge, from
-1, and never gets another: rows are only ever added at the end, so what a person looks at stays where it is. For that a
-row waits until no session can have an earlier one. The sessions are read in step, the one that is furthest behind
-first, and while they are live a row waits a moment for what the relays of the others have yet to write. Within a
-session the order is its own, and a clock that seems to go back there is taken to stand still.
+The sessions are not changed; the merge stores only the order of their rows. Each row has a number in the merge, from 1,
+which never changes, because rows are added only at the end. So what you look at stays in place. Therefore a row is
+added only when no session can have an earlier one. The sessions are read alternately, the one that is furthest behind
+first. While sessions are live, a row also waits a moment for rows that the relays of other sessions write late. Within
+one session, its own order is kept: if the time of a row is before that of the previous row, the previous time counts.
 """
 
 import time
@@ -25,14 +25,14 @@ from mcpspy.text import length_text
 from mcpspy.timeline import Row
 
 SLICE = 0.0005
-"""Seconds that one session is read at a time."""
+"""The seconds for which one session is read before the next."""
 GRACE = 0.25
-"""Seconds that a row waits for what the relays of live sessions may write late."""
+"""The seconds that a row waits for rows that the relays of live sessions may write late."""
 _NEVER = 1 << 63
 
 
 class _Waiting(NamedTuple):
-    """A row without a place yet: its time in nanoseconds since the merge began, its session, and its index there."""
+    """A row that is not merged yet: its time in nanoseconds since the merge begins, its session, its place there."""
 
     t: int
     which: int
@@ -41,40 +41,40 @@ class _Waiting(NamedTuple):
 
 @dataclass(slots=True)
 class _Part:
-    """One session, and how far it is merged."""
+    """One session and the state of its merging."""
 
     session: OpenCapture
     offset: int
     """Nanoseconds from the start of the first session to the start of this one."""
     newest: int
-    """When the newest row was that is known here."""
+    """The time of the newest row that is known here."""
     reached: int
-    """No row that is still to come was earlier, unless its relay wrote it late."""
+    """No later row has an earlier time than this, unless its relay writes it late."""
     seen: int = 0
-    """How many rows are known."""
+    """The number of rows that are known."""
     waiting: deque[_Waiting] = field(default_factory=deque)
-    """Those of them that are not merged."""
+    """The known rows that are not merged yet."""
     numbers: "array[int]" = field(default_factory=lambda: array("I"))
-    """By line number of the session: the number in the merge, or 0."""
+    """Line number in the session -> number in the merge, or 0."""
     revised: int = 0
-    """How many of the session's revised rows have been reported."""
+    """The number of revised rows of the session that have been reported."""
 
     def number(self, line: int) -> int:
-        """The number of a line of the session in the merge; 0 before its row is there."""
+        """Return the number in the merge of a line of the session; 0 before its row is merged."""
         return self.numbers[line] if line < len(self.numbers) else 0
 
 
 class MergedRows:
-    """The rows of a merge, with the interface of a capture's index as far as it is used."""
+    """The rows of a merge, with the part of the interface of a capture's index that is used."""
 
     def __init__(self, header: Header, parts: list[_Part]) -> None:
         self.header = header
         self._parts = parts
-        self._which, self._places = array("H"), array("I")  # by place: the session, and the place there
+        self._which, self._places = array("H"), array("I")  # by place: the session of the row, and the place there
 
     @property
     def state(self) -> Literal["live", "ended", "deleted", "cut short"]:
-        """Live while any is; else that of the first that lost its file."""
+        """Live while any session is live; else the state of the first session that has lost its file."""
         states = [part.session.index.state for part in self._parts]
         return "live" if "live" in states else next((state for state in states if state != "ended"), "ended")
 
@@ -89,50 +89,53 @@ class MergedRows:
         return range(1, len(self._which) + 1)
 
     def row_of(self, n: int) -> int | None:
-        """The place of row number `n`."""
+        """Return the place of row number `n`."""
         return n - 1 if 0 < n <= len(self._which) else None
 
     def of(self, place: int) -> tuple[int, int]:
-        """Which session a row is of, and its place there."""
+        """Return the session of the row at a place, and its place there."""
         return self._which[place], self._places[place]
 
     def source(self, n: int) -> tuple[OpenCapture, int]:
-        """The session of row number `n`, and its line number there."""
+        """Return the session of row number `n`, and its line number there."""
         which, place = self.of(n - 1)
         session = self._parts[which].session
         return session, session.index.rows[place]
 
     def in_pieces(self, n: int) -> bool:
-        """Whether row number `n` is a frame that was written in pieces."""
+        """Return whether row number `n` is a frame recorded in pieces."""
         session, line = self.source(n)
         return session.index.in_pieces(line)
 
     def line(self, n: int) -> bytes:
-        """The line of row number `n`, as it is in its file."""
+        """Return the line of row number `n`, as it is in its file."""
         session, line = self.source(n)
         return session.index.line(line)
 
     def block(self, first: int, last: int, limit: int) -> None:
-        """None: the lines of a merge are in several files."""
+        """Return None, because the lines of a merge are in several files."""
 
     def record(self, n: int, limit: int = 1 << 62) -> Record:
-        """The record of row number `n`, of a frame in pieces about its first `limit` bytes."""
+        """Return the record of row number `n`; for a frame in pieces, about its first `limit` bytes."""
         session, line = self.source(n)
         return session.index.record(line, limit)
 
     def look(self) -> bool:
-        """Look at the files again; tells whether the state of one has changed."""
+        """Look at the files again. Returns whether the state of one has changed."""
         return any(part.session.index.look() for part in self._parts)
 
     def add(self, row: _Waiting) -> int:
-        """Add a row at the end; returns its number."""
+        """Add a row at the end. Returns its number."""
         self._which.append(row.which)
         self._places.append(row.place)
         return len(self._which)
 
 
 class Merged:
-    """Several sessions, with the interface of one as far as the timeline uses it. Times count from the first start."""
+    """Several sessions, with the part of the interface of one that the timeline uses.
+
+    Times count from the start of the first session.
+    """
 
     def __init__(self, sessions: list[OpenCapture]) -> None:
         starts = [_nanoseconds(session.header.started) for session in sessions]
@@ -141,20 +144,20 @@ class Merged:
         self.header = _header([session.header for session in sessions])
         self.index = MergedRows(self.header, self._parts)
         self.columns = None
-        """Each session has its own."""
+        """None, because each session has its own."""
         self.complete = False
-        """All sessions have ended, and all their rows are here."""
+        """Whether all sessions have ended, and all their rows are merged."""
         self.revised = array("I")
-        """The numbers of rows that became others than they first were, in that order."""
+        """The numbers of rows that have changed since they were added, in that order."""
         self.moved = array("I")
-        """None ever is."""
-        self._newest = self._settled = 0  # when the newest row was at the last tick, and at the one before
+        """Always empty: rows of a merge are never moved."""
+        self._newest = self._settled = 0  # time of the newest row at the last tick, and at the previous one
         self._tick = 0.0
-        self._turns: dict[tuple[int, int], str] = {}  # by session and line there: which turn begins on it
+        self._turns: dict[tuple[int, int], str] = {}  # session and line there -> the turn that begins on it
 
     @property
     def sessions(self) -> list[OpenCapture]:
-        """The sessions, in the order in which they were given."""
+        """The sessions, in the order that was passed in."""
         return [part.session for part in self._parts]
 
     @property
@@ -163,17 +166,17 @@ class Merged:
         return [held for session in self.sessions for held in session.held]
 
     def close(self) -> None:
-        """Give the files back."""
+        """Close the files."""
         for session in self.sessions:
             session.close()
 
     def __len__(self) -> int:
-        """How many rows there are so far."""
+        """The number of rows so far."""
         return self.index.lines
 
     @property
     def state(self) -> str:
-        """As of its rows; killed, where all have ended and one without a word."""
+        """The state of the rows; `killed` if all sessions have ended and one was killed."""
         killed = self.index.state == "ended" and any(session.state == "killed" for session in self.sessions)
         return "killed" if killed else self.index.state
 
@@ -186,13 +189,13 @@ class Merged:
 
     @property
     def counts(self) -> Counts:
-        """The sums of what the sessions count."""
+        """The sums of the counts of the sessions."""
         each = [session.counts for session in self.sessions]
         return Counts(sum(it.frames for it in each), sum(it.exchanges for it in each), sum(it.errors for it in each))
 
     @property
     def found(self) -> dict[str, int]:
-        """How often something was found, by severity."""
+        """The number of findings by severity."""
         each = [session.found for session in self.sessions]
         return {severity: sum(found[severity] for found in each) for severity in each[0]}
 
@@ -203,11 +206,11 @@ class Merged:
 
     @property
     def clients(self) -> frozenset[str]:
-        """Those that are chosen."""
+        """The chosen clients."""
         return self.sessions[0].clients
 
     def grow(self, seconds: float) -> bool:
-        """Read for about that long; tells whether there is more to do now."""
+        """Read for about `seconds`. Returns whether there is more to do now."""
         now = time.perf_counter()
         if now > self._tick + GRACE:
             self._settled, self._newest = self._newest, max(part.newest for part in self._parts)
@@ -228,16 +231,16 @@ class Merged:
         return bool(busy)
 
     def of(self, place: int) -> tuple[OpenCapture, int]:
-        """The session that the row at that place is of, and its place there."""
+        """Return the session of the row at a place, and its place there."""
         which, there = self.index.of(place)
         return self._parts[which].session, there
 
     def number(self, session: OpenCapture, line: int) -> int:
-        """The number here of a row of a session, by its line there; 0 before it is in its place."""
+        """Return the number in the merge of the row on a line of a session; 0 before it is merged."""
         return next(part.number(line) for part in self._parts if part.session is session)
 
     def line(self, place: int) -> TimelineRow:
-        """The line of the timeline at that place; `source` tells whose it is."""
+        """Return the line of the timeline at a place; its `source` is the session."""
         which, there = self.index.of(place)
         part = self._parts[which]
         line = part.session.line(there)
@@ -247,7 +250,7 @@ class Merged:
         return line._replace(n=place + 1, t=line.t + part.offset, source=source, held=held, turn=turn)
 
     def partner(self, place: int) -> int | None:
-        """The place of the response to a request, or of the request that a response answers."""
+        """Return the place of the response to a request, or of the request of a response."""
         which, there = self.index.of(place)
         part = self._parts[which]
         partner = part.session.partner(there)
@@ -255,20 +258,20 @@ class Merged:
         return number - 1 if number else None
 
     def messages(self, place: int) -> list[Row]:
-        """The messages at that place, with the numbers of their own session."""
+        """Return the messages at a place, with the line numbers of their own session."""
         which, there = self.index.of(place)
         part = self._parts[which]
         return [_shifted(row, part.offset) for row in part.session.messages(there)]
 
     def known(self, n: int) -> Row | None:
-        """Row number `n` as the fold knows it, without its text, with the numbers of its own session."""
+        """Return row number `n` as far as it is folded, without text, with the line numbers of its own session."""
         which, there = self.index.of(n - 1)
         part = self._parts[which]
         row = part.session.known(part.session.index.rows[there])
         return _shifted(row, part.offset) if row else None
 
     def _see(self, part: _Part) -> None:
-        """Queue the rows that the fold has come to, which is in the order of rows."""
+        """Queue the rows that are folded by now; the fold follows the order of the rows."""
         session, rows = part.session, part.session.index.rows
         while part.seen < len(rows):
             t = session.time_of(rows[part.seen])
@@ -280,7 +283,7 @@ class Merged:
         part.reached = _NEVER if session.complete else max(part.reached, part.newest)
 
     def _find_turns(self) -> None:
-        """Find what the pauses divide; the first turn has none before it."""
+        """Find the turns, which pauses separate; the first turn has no pause before it."""
         found = turns((part.offset, part.session.counts.spells) for part in self._parts)
         self._turns = {
             turn.first: f"turn {number} · after {length_text((turn.start - before.end) / 1e9)}"
@@ -288,7 +291,7 @@ class Merged:
         }
 
     def _merge(self) -> None:
-        """Put those in their places that no other can come before."""
+        """Merge the rows that no later row can precede."""
         until = min(part.reached for part in self._parts)
         ready = []
         for part in self._parts:
@@ -311,12 +314,12 @@ def _shifted(row: Row, offset: int) -> Row:
 
 
 def _nanoseconds(started: str) -> int:
-    """Since the epoch."""
+    """Return a start time in nanoseconds since the epoch."""
     return round(datetime.fromisoformat(started).timestamp() * 1_000_000) * 1000
 
 
 def _header(headers: list[Header]) -> Header:
-    """What a merge says of itself."""
+    """Return the header of a merge."""
     first = min(headers, key=lambda header: _nanoseconds(header.started))
     other = next((header for header in headers if header.transport != "stdio"), first)
     name = " + ".join(header.name for header in headers)

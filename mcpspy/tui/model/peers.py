@@ -1,7 +1,7 @@
 """What client and server declare about themselves, as a list of facts; each fact knows its frame.
 
-A peer may send anything: unknown members are shown unchanged, as JSON. What is bounded is how many there are and how
-long each is; nothing is printable yet, the view sees to that.
+A peer may send anything: unknown members are shown unchanged, as JSON. Their number and their lengths are limited. The
+texts are not made printable here; the view does that.
 """
 
 from collections.abc import Iterator
@@ -15,25 +15,25 @@ from mcpspy.overview import Peer
 from mcpspy.text import plural, size_text
 from mcpspy.tui.model.merged import Merged
 
-_MEMBERS, _LONG = 60, 4000  # facts of one kind; characters of one
-_INSTRUCTIONS = 100_000  # characters
-_NAMES = 200  # of what is listed
+_MEMBERS, _LONG = 60, 4000  # maximum facts of one kind, and characters of one fact
+_INSTRUCTIONS = 100_000  # maximum characters
+_NAMES = 200  # maximum number of listed names
 _ICON = ("src", "mimeType", "sizes", "theme")
 _LISTINGS = {"tools": "tools", "prompts": "prompts", "resources": "resources", "resourceTemplates": "templates"}
 
 
 class Fact(NamedTuple):
-    """One thing that is known."""
+    """One fact, or a heading."""
 
     title: str
     text: str = ""
     n: int = 0
-    """The line of the frame that tells it; 0 for none."""
+    """The line number of the frame that states it; 0 if there is none."""
     heading: bool = False
 
 
 def facts(shown: OpenCapture | Merged) -> Iterator[Fact]:
-    """What is known of both sides, and for how long each was waited for; of several sessions for each by itself.
+    """Yield what is known about both sides, and how long each was waited for; for a merge, session by session.
 
     Sessions of a merge run side by side, so their times do not add up.
     """
@@ -53,7 +53,7 @@ def _waited(session: OpenCapture) -> str:
 
 
 def _sides(session: OpenCapture) -> Iterator[Fact]:
-    """What is known of both sides of one session, and what the server lists."""
+    """Yield what is known about both sides of one session, and what the server lists."""
     announced = session.announced
     for side, peer in (("client", announced.client), ("server", announced.server)):
         yield Fact("")
@@ -69,7 +69,7 @@ def _sides(session: OpenCapture) -> Iterator[Fact]:
 
 
 def _peer(side: str, peer: Peer, asked: str) -> Iterator[Fact]:
-    """What one side said of itself."""
+    """Yield what one side states about itself."""
     told, n = peer.told, peer.n
     identity: dict[str, Any] = told.identity if told and isinstance(told.identity, dict) else {}
     for key, value in islice(identity.items(), _MEMBERS):
@@ -93,7 +93,7 @@ def _peer(side: str, peer: Peer, asked: str) -> Iterator[Fact]:
 
 
 def _lists(session: OpenCapture) -> Iterator[Fact]:
-    """What the server lists."""
+    """Yield what the server lists."""
     first = True
     for kind, title in _LISTINGS.items():
         listing = session.announced.listings.get(kind)
@@ -109,7 +109,7 @@ def _lists(session: OpenCapture) -> Iterator[Fact]:
 
 
 def _icon(icon: Any) -> str:
-    """Where an icon is and what kind: one of `data:` is long, and its beginning tells the same."""
+    """Return the URL and type of an icon, shortened: a `data:` URL is long, and its start shows enough."""
     if not isinstance(icon, dict):
         return _value(icon)
     return "  ".join(_value(icon[key])[:300] for key in _ICON if key in icon)

@@ -11,20 +11,21 @@ from mcpspy.conversation.turns import turns
 from mcpspy.rules import SEVERITIES
 
 Selected = tuple[str, bool]
-"""What is selected, however the rows change: the path of a capture, the first one of a run; and whether it is a run."""
+"""The selection, independent of changes of the rows: the path of the capture, or of the run's first capture; and
+whether it is a run."""
 
 
 class RunSummary(NamedTuple):
-    """What is known of all captures of a run by now."""
+    """The current totals of all captures of a run."""
 
     live: bool
     client: str
     servers: tuple[str, ...]
-    """Their names, once each."""
+    """The names of the servers, each once."""
     frames: int
     errors: int
     found: tuple[int, ...]
-    """How often something was found, in the order of the severities."""
+    """The number of findings, in the order of SEVERITIES."""
     killed: int
     turns: int
     size: int
@@ -32,23 +33,23 @@ class RunSummary(NamedTuple):
 
 @dataclass(eq=False)
 class ListedRun:
-    """The captures of one client process that are shown."""
+    """The shown captures of one client process."""
 
     captures: list[ListedCapture]
     """In the order of the list."""
 
     @cached_property
     def first(self) -> ListedCapture:
-        """The one that began first."""
+        """The capture that began first."""
         return min(self.captures, key=lambda it: it.started)
 
     @property
     def process(self) -> int | None:
-        """The number of the client's process."""
+        """The id of the client's process."""
         return client_process(self.first.header)
 
     def summary(self) -> RunSummary:
-        """What is known of all of them by now."""
+        """Return the current totals of its captures."""
         captures = self.captures
         return RunSummary(
             any(it.live for it in captures),
@@ -64,17 +65,17 @@ class ListedRun:
 
 
 class ListedRow(NamedTuple):
-    """One row: of a run, or of a capture."""
+    """One row: a run or a capture."""
 
     run: ListedRun
     capture: ListedCapture | None
-    """None: the row is that of the run."""
+    """None if the row is the run."""
     sign: str
-    """Whether the run is folded; of a capture, the part of the bracket around those of its run."""
+    """The fold sign of a run; for a capture, a part of the bracket around the captures of its run."""
 
     @property
     def selected(self) -> Selected:
-        """How it is known again."""
+        """The selection that identifies this row."""
         return (self.capture or self.run.first).path, self.capture is None
 
     @property
@@ -84,14 +85,14 @@ class ListedRow(NamedTuple):
 
 
 class RunRows:
-    """The rows, as `choose` made them last, and which runs are unfolded."""
+    """The rows that the last call of `choose` made, and the unfolded runs."""
 
     def __init__(self) -> None:
         self.rows: list[ListedRow] = []
         self.captures: list[ListedCapture] = []
-        """The captures that the rows represent, those of a run together."""
+        """The captures that the rows represent; the captures of a run are adjacent."""
         self._runs: list[ListedRun] = []
-        self._unfolded: set[str] = set()  # the path of the first capture of each
+        self._unfolded: set[str] = set()  # the path of the first capture of each run
 
     def choose(self, captures: Iterable[ListedCapture]) -> None:
         """Show these captures."""
@@ -100,21 +101,21 @@ class RunRows:
         self._make()
 
     def unfold(self, run: ListedRun, *, unfold: bool) -> None:
-        """Show a row for each capture of a run, or no longer."""
+        """Unfold a run into a row for each capture, or fold it."""
         (self._unfolded.add if unfold else self._unfolded.discard)(run.first.path)
         self._make()
 
     def unfold_all(self, *, unfold: bool) -> None:
-        """The same for all runs."""
+        """Unfold or fold all runs."""
         self._unfolded = {run.first.path for run in self._runs} if unfold else set()
         self._make()
 
     def is_unfolded(self, run: ListedRun) -> bool:
-        """Whether there is a row for each capture of a run."""
+        """Return whether a run is unfolded."""
         return run.first.path in self._unfolded
 
     def place(self, selected: Selected) -> int | None:
-        """Where the row is that was selected, or the one of its run; None if there is none."""
+        """Return the place of a selected row, or of the row of its run; None if there is none."""
         near = None
         for place, row in enumerate(self.rows):
             if row.selected == selected:

@@ -1,9 +1,9 @@
-"""The rows of a session that are shown: all of them, or those that a filter wants, without a screen.
+"""The shown rows of a session: all rows, or those that match a filter, without a screen.
 
-A filter is answered while its search still runs, and while the session grows. So a selection is a list that grows, by
-far the most at its end, and now and then loses a row. It is in the order of the session at any time, and the row that a
-person looks at is in it from the beginning, if it is wanted: what is found before that then comes above it. Rows are
-known by the line numbers of their frames, which never change; where a row stands does.
+The matching rows are available while the search still runs, and while the session grows. So a selection is a list that
+grows, mostly at its end, and sometimes loses a row. It is always in the order of the session. The row that you look at
+is in the selection immediately, if it matches; rows that are found before it are then inserted above it. Rows are
+identified by the line numbers of their frames, which never change, while the place of a row may change.
 """
 
 import time
@@ -14,25 +14,25 @@ from collections.abc import Iterator  # noqa: TC003
 from mcpspy.browse.search import Searched, SearchStep, search, verdict
 from mcpspy.filters import Filter
 
-_NEAR = 32  # how many rows a row may be away from the place that its line number suggests
+_NEAR = 32  # maximum distance of a row from the place that its line number suggests
 
 
 class Selection:
-    """The rows that are shown; `choose` a filter, then `grow` while the session does or there is something to do."""
+    """The shown rows. Set a filter with `choose`, then call `grow` while the session grows or there is work to do."""
 
     def __init__(self, capture: Searched) -> None:
         self.wanted: Filter | None = None
-        """What is shown; None: all rows."""
+        """The filter; None if all rows are shown."""
         self._index = capture.index
         self._capture = capture
-        self._lines: array[int] = array("I")  # the line numbers of what is wanted, in the order of the session
+        self._lines: array[int] = array("I")  # the line numbers of matching rows, in the order of the session
         self._steps: Iterator[SearchStep] = iter(())
-        self._looked = 0  # rows of the session that are done with
-        self._kept = 0  # the line number of a row that is shown ahead of the search
-        self._moved = 0  # how many of those that were moved are put right
+        self._looked = 0  # number of finished rows of the session
+        self._kept = 0  # the line number of a row that is shown before the search reaches it
+        self._moved = 0  # number of moved rows that are already moved here
 
     def choose(self, wanted: Filter | None, kept: int = 0) -> None:
-        """Show what a filter wants, or all; if it wants the row on line `kept`, that is there at once."""
+        """Show the rows that match a filter, or all. If the row on line `kept` matches, it is shown immediately."""
         self.wanted, self._lines, self._kept, self._looked = wanted, array("I"), 0, 0
         if wanted is None:
             return
@@ -43,22 +43,22 @@ class Selection:
             self._kept = kept
 
     def __len__(self) -> int:
-        """How many rows are shown so far."""
+        """The number of rows shown so far."""
         return len(self._lines if self.wanted else self._index.rows)
 
     def line(self, at: int) -> int:
-        """The line number of the row that is shown at that place."""
+        """Return the line number of the row shown at a position."""
         return (self._lines if self.wanted else self._index.rows)[at]
 
     def place(self, at: int) -> int:
-        """Where in the session the row stands that is shown at that place."""
+        """Return the place in the session of the row shown at a position."""
         return self._place(self._lines[at]) if self.wanted else at
 
     def position(self, n: int) -> int | None:
-        """Where the row on line `n` is shown, if it is."""
+        """Return the position at which the row on line `n` is shown; None if it is not shown."""
         if not self.wanted:
             return self._index.row_of(n)
-        near = max(bisect_left(self._lines, n) - _NEAR, 0)  # they are nearly in the order of their lines
+        near = max(bisect_left(self._lines, n) - _NEAR, 0)  # rows are nearly in the order of their lines
         for first, last in ((near, near + 2 * _NEAR), (0, len(self._lines))):
             try:
                 return self._lines.index(n, first, last)
@@ -68,11 +68,11 @@ class Selection:
 
     @property
     def progress(self) -> float:
-        """The part of the rows that are looked at, 0 to 1."""
+        """The searched part of the rows, 0 to 1."""
         return self._looked / max(len(self._index.rows), 1) if self.wanted else 1.0
 
     def grow(self, seconds: float) -> bool:
-        """Search for about that long; tells whether there is more to look at now."""
+        """Search for about `seconds`. Returns whether there is more to search now."""
         if not self.wanted:
             return False
         deadline = time.perf_counter() + seconds
@@ -94,7 +94,7 @@ class Selection:
         if self._kept in hits:
             hits = [n for n in hits if n != self._kept]
             self._kept = 0
-        elif self._kept and self._place(self._kept) < step.place:  # it has become another meanwhile
+        elif self._kept and self._place(self._kept) < step.place:  # it has changed in the meantime
             self._remove(self._kept)
             self._kept = 0
         self._add(hits)
@@ -120,20 +120,20 @@ class Selection:
 
 
 class Hunt:
-    """A walk through what is shown, row by row, to the first that is wanted, once round; `grow` until it tells."""
+    """A search through the shown rows for the first that matches a filter, once round; call `grow` until it ends."""
 
     def __init__(self, selection: Selection, capture: Searched, wanted: Filter, at: int, step: int) -> None:
-        """Begin at the place `at`, forwards (`step` 1) or backwards (-1)."""
+        """Begin at the position `at`, forwards (`step` 1) or backwards (-1)."""
         self._selection, self._capture = selection, capture
         self._wanted, self._keys = wanted, wanted.keys
         self._at, self._step, self._left = at, step, len(selection)
         self.found: int | None = None
-        """Where that row is shown."""
+        """The position of the matching row; None if none is found."""
         self.round = False
-        """It went on from the other end."""
+        """Whether the search has wrapped around the end."""
 
     def grow(self, seconds: float) -> bool:
-        """Go on for about that long; tells whether it goes on after that."""
+        """Search for about `seconds`. Returns whether the search is unfinished."""
         deadline = time.perf_counter() + seconds
         while self._left > 0 and self._selection:
             if not 0 <= self._at < len(self._selection):
@@ -142,7 +142,7 @@ class Hunt:
             if found:
                 self.found = self._at
                 return False
-            if found is None or time.perf_counter() > deadline:  # None: the fold has to come first
+            if found is None or time.perf_counter() > deadline:  # None: wait for the fold
                 return True
             self._at += self._step
             self._left -= 1

@@ -1,4 +1,4 @@
-"""What `mcpspy diff` reports of two captures, as entries that lead to the frames and messages of each."""
+"""The report of `mcpspy diff` on two captures, as entries with the frames and messages of both."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -17,21 +17,21 @@ _SIGNS = {"changed": "~", "error-changed": "~", "missing": "-", "extra": "+"}
 
 
 class ChangeEntry(NamedTuple):
-    """One thing that changed from a session to another."""
+    """One change between two sessions."""
 
     sign: str
-    """`+` only the second has it, `-` only the first, `~` both, `·` a difference in time."""
+    """`+`: only in the second; `-`: only in the first; `~`: changed; `·`: a difference in time."""
     text: str
-    """Safe for a screen."""
+    """Printable text."""
     differences: tuple[Difference, ...] = ()
     lines: tuple[int | None, int | None] = (None, None)
-    """Its place in each capture."""
+    """Its line number in each capture."""
     values: tuple[Any, Any] = (ABSENT, ABSENT)
-    """What each has there, as a whole."""
+    """The whole value in each capture."""
 
 
 def entries(old: Script, new: Script) -> tuple[str, list[ChangeEntry]]:
-    """A line of totals, and all that changed: offers, answers, what takes much longer or less."""
+    """Return a line of totals, and all changes: offers, responses, and calls that are much slower or faster."""
     report = examine(old, new, [])
     found = [*_offers(report, old, new), *_answers(report, old, new)]
     found += [ChangeEntry("·", latency_text(it)) for it in report.latencies if it.notable]

@@ -1,1 +1,1 @@
-"""One session: its screen, and the views of it."""
+"""The screen of one session, and its views."""

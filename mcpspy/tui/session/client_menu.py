@@ -1,4 +1,4 @@
-"""Which clients a session's tools are looked at for: one, all of the table, or none (P-01)."""
+"""The menu for the clients whose limits are checked: one, all of the table, or none (P-01)."""
 
 from typing import ClassVar
 
@@ -17,16 +17,16 @@ _CHOICES: dict[str, frozenset[str]] = {
     f"{'all':<{_WIDTH}}  each of these": frozenset(CLIENTS),
     **{f"{name:<{_WIDTH}}  {people}": frozenset([name]) for name, people in CLIENTS.items()},
 }
-"""By what the menu says; the names are those that `check --client` takes."""
+"""Text of the menu -> clients; the names are those that `check --client` accepts."""
 
 
 def named(clients: frozenset[str]) -> str:
-    """The clients that are chosen, in a few words."""
+    """Return the chosen clients in a few words."""
     return "all clients" if len(clients) == len(CLIENTS) else ", ".join(sorted(clients))
 
 
 class ClientMenu(ModalScreen[frozenset[str] | None]):
-    """A line for each choice; the answer is that, or None where nothing is to change."""
+    """A menu with a line for each choice; the result is the choice, or None if it was cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("clients")
 
@@ -35,17 +35,17 @@ class ClientMenu(ModalScreen[frozenset[str] | None]):
         self._chosen = chosen
 
     def compose(self) -> ComposeResult:
-        """The question and the choices, with the present one selected."""
+        """Yield the title and the choices."""
         with Vertical(classes="dialog"):
             yield Static("show what these clients refuse", classes="dialog--title", markup=False)
             yield OptionList(*_CHOICES, markup=False, compact=True)
 
     def on_mount(self) -> None:
-        """Select the present choice."""
+        """Select the current choice."""
         choices = self.query_one(OptionList)
         choices.highlighted = list(_CHOICES.values()).index(self._chosen)
         choices.focus()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Answer."""
+        """Close the menu with the selected choice."""
         self.dismiss(list(_CHOICES.values())[event.option_index])

@@ -1,4 +1,4 @@
-"""Exports, and pages to share, go on in a thread while keys are handled, and a notification says what came of them."""
+"""Exports and pages to share are written in a thread while keys are handled; a notification shows the result."""
 
 from functools import partial
 
@@ -9,15 +9,15 @@ from mcpspy.errors import McpspyError
 from mcpspy.text import printable
 from mcpspy.tui.model.exports import ExportRequest, written
 
-_SHOWN = 300  # characters of a path or a reason
+_SHOWN = 300  # maximum characters of a message
 
 
 class _CancelledError(Exception):
-    """The application is about to end."""
+    """Raised to stop an export when the application exits."""
 
 
 def begin(app: App[object], request: ExportRequest) -> None:
-    """Write an export; it goes on when its screen is left, and leaves nothing when the application ends first."""
+    """Write an export in a thread, which survives its screen; if the application exits first, the file is removed."""
     app.run_worker(partial(_write, app, request), thread=True, exit_on_error=False, group="exports")
 
 
@@ -34,7 +34,7 @@ def _write(app: App[object], request: ExportRequest) -> None:
         return
     except McpspyError as error:
         _tell(app, f"not exported: {error}", failed=True)
-    except Exception as error:  # a bug of ours ends the export and nothing else
+    except Exception as error:  # a bug of ours must stop only the export
         _tell(app, f"not exported: {type(error).__name__}: {error}", failed=True)
     else:
         _tell(app, told, failed=False)

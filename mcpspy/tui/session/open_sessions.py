@@ -1,6 +1,6 @@
-"""Several sessions that are open at once, one in front of the others: `[` and `]` turn to another.
+"""Several sessions opened in turn: one is shown at a time, and `[` and `]` switch to another.
 
-The screens are installed in the application, so each stays as it was left; they are forgotten together.
+The screens are installed in the application, so each keeps its state; they are closed together.
 """
 
 from typing import ClassVar
@@ -13,7 +13,7 @@ from mcpspy.tui.widgets.bindings import bindings
 
 
 class TurnScreen(SessionScreen):
-    """One of them; `turn` holds them all, in their order."""
+    """The screen of one of the sessions; `turn` contains all screens, in their order."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("open sessions")
 
@@ -23,18 +23,18 @@ class TurnScreen(SessionScreen):
         turn.append(self)
 
     def action_turn(self, step: int) -> None:
-        """Show the next, or the one before; after the last comes the first."""
+        """Show the next or the previous session; the first follows the last."""
         if len(self._turn) > 1:
             self.app.switch_screen(self._turn[(self._turn.index(self) + step) % len(self._turn)])
 
     def forget(self) -> None:
-        """End it, whether it was ever shown or not."""
+        """Remove the screen, whether it was ever shown or not."""
         self.app.uninstall_screen(self)
         self.close()
         if self.is_attached:
             self.remove()
 
     def close(self) -> None:
-        """Give the file back if it was never shown; else that is done as it ends."""
+        """Close the file if the screen was never shown; otherwise the file is closed when the screen is removed."""
         if not self.is_mounted:
             self.session.close()

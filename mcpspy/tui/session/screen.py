@@ -1,8 +1,8 @@
-"""One session in its views, growing while it is live; filters, searches and commands go through here.
+"""The screen of one session with its views; it runs filters, searches and commands, and grows while a session is live.
 
-The screen knows the model, the timeline and the prompt, and what goes on between them. The other views are those of
-`mcpspy.tui.session.views.table`: the screen tells a view when the model has grown, and a view posts `Jump` with the
-frame that a person wants to see in the timeline.
+The screen connects the model, the timeline and the prompt. The other views come from
+`mcpspy.tui.session.views.table`. The screen tells a view when the model has grown, and a view posts `Jump` to show a
+frame in the timeline.
 """
 
 import asyncio
@@ -39,34 +39,34 @@ from mcpspy.tui.widgets.prompt import Prompt, common
 from mcpspy.tui.widgets.rows import BREATH, SLICE, Jump, Rows, slice_now
 from mcpspy.tui.widgets.view import RowsOrNotice, View
 
-_LOOK = 0.04  # seconds from one look at a live capture to the next
-_PROGRESS = 0.25  # seconds from one look to the next at a capture that is being read: keys come first
-_WIDE = 130  # columns from which the detail stands beside the timeline and not below it
-_LOW = 16  # lines below which the keys are not listed
+_LOOK = 0.04  # seconds between looks at a live capture
+_PROGRESS = 0.25  # seconds between looks at a capture that is being read: keys have priority
+_WIDE = 130  # minimum columns for the detail beside the timeline instead of below it
+_LOW = 16  # below this number of lines, the line of keys is hidden
 _TIMELINE = "timeline"  # the view that is shown first, filtered and searched
 
 
 class SessionScreen(Screen[None]):
-    """The screen; it closes its model."""
+    """The screen of a session; it closes its model."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("session"), *bound(VIEW_SCOPE.actions)]
 
     def __init__(self, session: OpenCapture | Merged) -> None:
-        """Show a model that is open."""
+        """Show an open model."""
         super().__init__()
         self.session = session
-        """What is shown; it is closed with the screen."""
+        """The session or merge that is shown; it is closed with the screen."""
         self._view = _TIMELINE
         self._timeline = GatedTimeline(session)
-        self._views: dict[str, View | RowsOrNotice] = {_TIMELINE: self._timeline}  # those that were shown
-        self._woken = asyncio.Event()  # there is something to search for
-        self._filter = ""  # that of the timeline, as it was typed
-        self._before: tuple[str, int] | None = None  # the filter and the selected row when typing began
-        self._sought = ""  # what `n` goes to
-        self._said = ""  # what came of the last key
+        self._views: dict[str, View | RowsOrNotice] = {_TIMELINE: self._timeline}  # the views shown so far
+        self._woken = asyncio.Event()  # set when there is something to search for
+        self._filter = ""  # the filter of the timeline, as typed
+        self._before: tuple[str, int] | None = None  # the filter and the selected row before typing began
+        self._sought = ""  # the filter whose matches `n` goes to
+        self._said = ""  # the notice about the last key
 
     def compose(self) -> ComposeResult:
-        """A title, the view, a line to type in, a line that tells, the keys."""
+        """Yield the title, the timeline, the input line, the status line, and the line of keys."""
         yield Static(id="title", markup=False)
         yield self._timeline
         yield Prompt()
@@ -74,7 +74,7 @@ class SessionScreen(Screen[None]):
         yield Keys()
 
     def on_mount(self) -> None:
-        """Show the first rows at once, then go on."""
+        """Show the first rows immediately, then read on in a worker."""
         self.session.grow(SLICE)
         self._rows.follow = self.session.state == "live"
         self.watch(self._rows, "cursor", self._moved, init=False)
@@ -83,11 +83,11 @@ class SessionScreen(Screen[None]):
         self._grow()
 
     def on_unmount(self) -> None:
-        """Give the file back."""
+        """Close the model."""
         self.session.close()
 
     def on_resize(self, event: Resize) -> None:
-        """Put the message beside or below the timeline; leave out the keys where every line counts."""
+        """Put the message beside or below the timeline; hide the line of keys on a low screen."""
         self.set_class(event.size.width >= _WIDE, "wide")
         self.set_class(event.size.height < _LOW, "low")
 
@@ -97,17 +97,17 @@ class SessionScreen(Screen[None]):
 
     @property
     def _list(self) -> Rows:
-        """That of the view that is shown."""
+        """The list of the shown view."""
         view = self._views[self._view]
         return view if isinstance(view, RowsOrNotice) else view.query_one(Rows)
 
-    # What goes on by itself.
+    # Background work.
 
     @work
     async def _grow(self) -> None:
-        """Read and search for as long as the screen is there, and show a live capture some twenty times a second."""
+        """Read and search while the screen exists; update a live capture about twenty times per second."""
         shown, over = 0.0, False
-        with suppress(NoMatches):  # the screen is being taken down, widget by widget
+        with suppress(NoMatches):  # the screen is being closed, widget by widget
             while self.is_attached:
                 looked = time.monotonic()
                 more = self._go_on()
@@ -115,7 +115,7 @@ class SessionScreen(Screen[None]):
                 if self.session.complete:
                     self.session.index.look()  # it may still be deleted, or replaced
                     if not over:
-                        self._grown()  # to the last row
+                        self._grown()  # show the last rows
                         over, self._rows.follow = True, False
                 if not more or looked - shown > pause:
                     shown = looked
@@ -123,14 +123,14 @@ class SessionScreen(Screen[None]):
                 await self._rest(0 if more else looked + pause - time.monotonic())
 
     async def _rest(self, seconds: float) -> None:
-        """Give way to keys and the screen, until there is something to search for."""
+        """Let keys and the screen be processed, for some seconds or until there is something to search for."""
         self._woken.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(max(seconds, BREATH)):
                 await self._woken.wait()
 
     def _go_on(self) -> bool:
-        """Work for as long as keys can wait; tells whether there is more to do now."""
+        """Work for as long as keys can wait. Returns whether there is more to do now."""
         rows, session = self._rows, self.session
         parts = (not session.complete) + (rows.selection.progress < 1) + bool(rows.hunt)
         seconds = slice_now(self.app) / max(parts, 1)
@@ -138,14 +138,14 @@ class SessionScreen(Screen[None]):
         return rows.search(seconds) or more
 
     def _grown(self) -> None:
-        for name in {_TIMELINE, self._view}:  # the timeline also searches while it is not seen
+        for name in {_TIMELINE, self._view}:  # the timeline also searches while it is hidden
             self._views[name].grown()
         self._tell()
 
     # Notices.
 
     def _tell(self) -> None:
-        """Say how the session is and how far everything has come."""
+        """Update the title, the status line and the counts."""
         text = title(self.session, following=self._rows.follow)
         shown = self.query_one("#title", Static)
         if text != shown.content:
@@ -174,7 +174,7 @@ class SessionScreen(Screen[None]):
         self.query_one(Prompt).count(count if self._filter else "")
 
     def _moved(self) -> None:
-        """The cursor has moved: clear the notice, as it has been read."""
+        """Clear the notice after the cursor has moved, because it has been read."""
         if not self._rows.follow:
             self._said = ""
         self._tell_place()
@@ -183,10 +183,10 @@ class SessionScreen(Screen[None]):
         self._said = text
         self._tell_place()
 
-    # The filter, and what is looked for.
+    # Filters and searches.
 
     async def action_prompt(self, kind: str) -> None:
-        """Let a filter, a search or a command be typed; what is filtered and found is in the timeline."""
+        """Show the input line; for a filter or a search, also show the timeline."""
         if kind != "command":
             await self.action_view(_TIMELINE)
         self._before = self._before or (self._filter, self._rows.selected)
@@ -196,7 +196,7 @@ class SessionScreen(Screen[None]):
 
     @on(Prompt.Typed)
     def _typed(self) -> None:
-        """Filter while somebody types."""
+        """Filter while the user types."""
         prompt = self.query_one(Prompt)
         self._before = self._before or (self._filter, self._rows.selected)
         if prompt.kind == "filter":
@@ -207,7 +207,7 @@ class SessionScreen(Screen[None]):
             prompt.tell("")
 
     async def action_enter(self) -> None:
-        """Keep the filter, go to what is to be found, or do the command; keys that follow are no part of it."""
+        """Apply the filter, search, or run the command, without the keys that are pressed after Enter."""
         prompt = self.query_one(Prompt)
         await prompt.settle()
         text = prompt.text.strip()
@@ -223,7 +223,7 @@ class SessionScreen(Screen[None]):
 
     @on(Prompt.Left)
     def _left(self) -> None:
-        """Take the filter and the row of before."""
+        """Restore the previous filter and row."""
         filtered, selected = self._before or ("", 0)
         if filtered != self._filter:
             self._apply(filtered, selected)
@@ -238,7 +238,7 @@ class SessionScreen(Screen[None]):
         self._tell_place()
 
     def _apply(self, text: str, selected: int) -> bool:
-        """Filter the timeline, with the row on line `selected` selected if it is there; tells whether that can be."""
+        """Filter the timeline; select the row on line `selected` if it matches. Returns whether the text is valid."""
         wanted = self._parse(text)
         if wanted is not None:
             self._filter = text.strip()
@@ -249,7 +249,7 @@ class SessionScreen(Screen[None]):
         return wanted is not None
 
     def _parse(self, text: str) -> Filter | None:
-        """The filter that a text means; None if the text is not valid, which the prompt then shows."""
+        """Return the parsed filter; None if the text is invalid, which the prompt then shows."""
         prompt = self.query_one(Prompt)
         try:
             wanted = parse(text, self.session.header.started)
@@ -260,17 +260,17 @@ class SessionScreen(Screen[None]):
         return wanted
 
     async def action_find_again(self, step: int) -> None:
-        """Go to the next row that was to be found, or to the one before; ask where nothing was."""
+        """Go to the next or the previous match; if there was no search yet, ask for one."""
         if not self._sought:
             await self.action_prompt("find")
             return
         await self.action_view(_TIMELINE)
         self._timeline.find(self._sought, step)
 
-    # What keys and commands do.
+    # Keys and commands.
 
     def _do(self, command: str, argument: str) -> bool:
-        """Do a command; tells whether that was possible. Raises UsageError."""
+        """Run a command. Returns whether it is done. Raises UsageError."""
         match command:
             case "filter":
                 return argument == self._filter or self._apply(argument, self._rows.selected)
@@ -296,13 +296,13 @@ class SessionScreen(Screen[None]):
         return True
 
     def export(self, argument: str) -> None:
-        """Write what the timeline shows in a format, or as a page to `share`: `FORMAT [FILE]`. Raises McpspyError."""
+        """Write the rows of the timeline in a format, or as a page to `share`: `FORMAT [FILE]`. Raises McpspyError."""
         selected = self.session.of(self._rows.place())[0] if self._rows.count() else self.session
         begin(self.app, requested(argument, self.session, selected, self._filter))
 
     @on(Jump)
     def _jump_to(self, event: Jump) -> None:
-        """Show a frame that a view has chosen in the timeline."""
+        """Show the frame that a view has requested in the timeline."""
         event.stop()
         self._jump(event.n)
 
@@ -321,7 +321,7 @@ class SessionScreen(Screen[None]):
         self.call_later(self.action_view, _TIMELINE)
 
     async def action_view(self, view: str) -> None:
-        """Show a view; those that were left stay as they were."""
+        """Show a view; hidden views keep their state."""
         if view not in self._views:
             created = create(view, self.session)
             if created is None:
@@ -338,13 +338,13 @@ class SessionScreen(Screen[None]):
         self._grown()
 
     async def _view_source(self, view: str) -> None:
-        """Show a view of the session that the selected frame is of, on a screen of its own."""
+        """Show a view of the selected frame's session on a separate screen."""
         if not self._rows.count():
             self._say("no messages so far")
             return
         try:
             session = OpenCapture(self.session.of(self._rows.place())[0].path)
-        except CaptureError as error:  # it was deleted meanwhile
+        except CaptureError as error:  # it was deleted in the meantime
             self._say(str(error))
             return
         session.choose(self.session.clients)
@@ -354,11 +354,11 @@ class SessionScreen(Screen[None]):
         screen.tell_alone()
 
     def tell_alone(self) -> None:
-        """Say that only a part of what was shown before is shown here."""
+        """Show a notice that this screen shows only one of the merged sessions."""
         self._say(f"of {printable(self.session.header.name, 40)} only; Esc twice goes back to all sessions")
 
     def action_clients(self) -> None:
-        """Ask for clients, and find what they refuse."""
+        """Ask for clients, and check which tools they refuse."""
 
         def choose(clients: frozenset[str] | None) -> None:
             if clients is not None:
@@ -370,15 +370,15 @@ class SessionScreen(Screen[None]):
 
     @on(Status.Clicked)
     async def _show_clicked(self, event: Status.Clicked) -> None:
-        """Show the view that was clicked."""
+        """Show the clicked view."""
         await self.action_view(event.view)
 
     def _focus_view(self) -> None:
-        """Give the focus to the list of the view: at once, for the next key may be on its way already."""
+        """Give the focus to the list of the view immediately, because the next key may already be pressed."""
         self.set_focus(self._list)
 
     def action_back(self) -> None:
-        """Stop looking; from a view or the message to the timeline, there take the filter off; then to the sessions."""
+        """Stop a search; else go back to the timeline; there remove the filter; else go back to the sessions."""
         if self._rows.hunt:
             self._rows.hunt = None
             self._say("")
@@ -393,7 +393,7 @@ class SessionScreen(Screen[None]):
             self.dismiss()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The key that opens a prompt may also be typed in one; without a prompt, Enter does nothing."""
+        """Disable the keys that open the input line while text is typed in it, and Enter while none is typed."""
         typing = isinstance(self.focused, Input)
         wrong = (action == "prompt" and typing) or (action == "enter" and not typing)
         return False if wrong else super().check_action(action, parameters)

@@ -15,12 +15,12 @@ from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.session.views.table import VIEWS
 from mcpspy.tui.widgets.view import MARKS
 
-_LEAST = 15  # columns beside the names of the views
+_LEAST = 15  # minimum columns beside the names of the views
 _STATES = {"deleted": "the file was deleted", "cut short": "the file was cut short or replaced"}
 
 
 def title(session: OpenCapture | Merged, *, following: bool) -> str:
-    """A session in one line: whose it is, how it is, and what went wrong in it."""
+    """Return a session as one line: name, state, number of rows, errors and findings."""
     header = session.header
     state = _STATES.get(session.state) or session.state
     parts = [printable(header.name, 40), header.transport, state, plural(len(session), "row")]
@@ -37,9 +37,9 @@ def title(session: OpenCapture | Merged, *, following: bool) -> str:
 
 
 def tabs(width: int, shown: str, beside: int = _LEAST) -> list[str]:
-    """The views in a line of that width, with their keys: named where `beside` columns are left then.
+    """Return the texts of the views for a line: keys with names, if `beside` columns remain free.
 
-    Where there is no room for all names, there may be for that of the view that is shown.
+    Otherwise only the shown view has its name, if there is room for it.
     """
     named = {title: f" {view.key} {title} " for title, view in VIEWS.items()}
     keys = {title: f" {view.key} " for title, view in VIEWS.items()}
@@ -50,7 +50,7 @@ def tabs(width: int, shown: str, beside: int = _LEAST) -> list[str]:
 
 
 class Status(Widget):
-    """The line; a click on a view shows it."""
+    """The status line; a click on the name of a view shows that view."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"status--shown", "status--said", "status--held"}
 
@@ -60,20 +60,20 @@ class Status(Widget):
         self._text, self._said, self._held = "", "", 0
 
     class Clicked(Message):
-        """A view was clicked."""
+        """Sent when the name of a view is clicked."""
 
         def __init__(self, view: str) -> None:
             super().__init__()
             self.view = view
 
     def show(self, view: str, text: str, said: str, held: int = 0) -> None:
-        """Say which view is shown, where one is, or in place of that what has just come about; how many are held."""
+        """Show the current view, the position `text` or instead the notice `said`, and the number of held frames."""
         if (view, text, said, held) != (self._shown, self._text, self._said, self._held):
             self._shown, self._text, self._said, self._held = view, text, said, held
             self.refresh()
 
     def _tabs(self) -> list[str]:
-        """The views; only their keys if the notice needs the room."""
+        """Return the texts of the views; only their keys if the notice needs the room."""
         beside = cell_len(printable(self._said or self._text, self.size.width)) + len(self._holds())
         return tabs(self.size.width, self._shown, max(beside, _LEAST))
 
@@ -81,7 +81,7 @@ class Status(Widget):
         return f" {self._held:,} held " if self._held else ""
 
     def render_line(self, _: int) -> Strip:
-        """The views to the left, the rest to the right."""
+        """Return the line: the views on the left, the other texts on the right."""
         width, base = self.size.width, self.rich_style
         shown = base + self.get_component_rich_style("status--shown")
         segments = [
@@ -96,7 +96,7 @@ class Status(Widget):
         return Strip([*segments, Segment(f" {text}" if holds else text, style)]).adjust_cell_length(width, base)
 
     def on_click(self, event: Click) -> None:
-        """Show the view under the mouse."""
+        """Show the clicked view."""
         left = 0
         for view, tab in zip(VIEWS, self._tabs(), strict=True):
             if left <= event.x < left + len(tab):

@@ -1,12 +1,17 @@
 """The application in a browser: one page, served through textual-serve to anyone who has the link.
 
-The server knows nothing of captures: each page that is open has a process of its own (`browser`) and talks with it over
-a WebSocket. A client that gets through sees everything that was captured, so every request is checked, the one for the
-WebSocket included. The Host must be the one in the link, or a web page that gives our address another name (DNS
-rebinding) could read what we serve; the Origin, which browsers send along, must be ours; and the link admits one
-browser, once, which gets a cookie instead. Programs that look at links before people do (mail, chat) only GET: that
-shows a page which asks again, with POST, and the token is spent then. A page may fetch nothing from anywhere else. No
-process outlives its page, and what a page says is bounded before a process hears of it.
+The server does not read captures: each open page has its own process (`mcpspy.tui.web.process`), and communicates with
+it over a WebSocket. A client with access can see everything that was captured, so every request is checked, including
+the request for the WebSocket:
+
+- The Host must be the one in the link. Otherwise a web page that maps another name to our address (DNS rebinding) could
+  read our pages.
+- The Origin, if a browser sends one, must be ours.
+- The link admits one browser, once, which then gets a cookie. Mail and chat programs fetch links before people open
+  them, but only with GET. So a GET returns a page that repeats the request with POST, and only a POST spends the token.
+
+A page may load nothing from other origins. No process outlives its page, and the input from a page is validated and
+limited before a process receives it.
 """
 
 import asyncio
@@ -30,9 +35,9 @@ from mcpspy.text import printable
 from mcpspy.tui.textual_serve_internals import Service, application_of
 
 PATIENCE = 3.0
-"""Seconds that an application may take to end."""
-_MOST = (1000, 500)  # columns and lines of a terminal; the screen of an application grows with their product
-_POLICY = (  # the page has scripts and styles inside, and names a font of another origin that it can do without
+"""The seconds that an application has to exit."""
+_MOST = (1000, 500)  # maximum columns and lines of a terminal; memory for the screen grows with their product
+_POLICY = (  # the page has inline scripts and styles; it also refers to a font of another origin, but works without it
     "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self' ws://{}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
@@ -48,7 +53,7 @@ _HEAD = """<title>mcpspy</title>
   }, 20);
 </script>
 </head>"""
-"""What textual-serve's page lacks: a name, an icon that is not asked for, and keys that work without a click."""
+"""Additions to textual-serve's page: a title, an icon that causes no request, and keys that work without a click."""
 _DOOR = """<!DOCTYPE html>
 <title>mcpspy</title>
 <link rel="icon" href="data:,">
@@ -57,11 +62,11 @@ _DOOR = """<!DOCTYPE html>
   fetch(location.href, {method: "POST"}).then(() => location.replace("/"));
 </script>
 """
-"""What the link shows first: it spends the token, and goes on."""
+"""The page that the link shows first: it spends the token, and then loads the application."""
 
 
 def serve(targets: list[str], host: str, port: int) -> int:
-    """Serve the captures at `targets` until a signal ends it; returns the exit status. Raises UsageError."""
+    """Serve the captures at `targets` until a signal arrives. Returns the exit status. Raises UsageError."""
     listener = bound(host, port, "--web")
     address = ip_address(listener.getsockname()[0].partition("%")[0])
     if address.is_unspecified:
@@ -72,7 +77,7 @@ def serve(targets: list[str], host: str, port: int) -> int:
 
 
 def said(host: str, address: str) -> list[str]:
-    """What a person who starts a server on that host, at that address, has to know."""
+    """Return the notices for the user who starts a server on a host and address."""
     lines = ["the link works once, in one browser; Ctrl-C ends it"]
     if not is_loopback(address):
         lines.append(f"listening on {host}: this is plain HTTP, so others on the network can read the traffic")
@@ -101,15 +106,15 @@ class WebGate:
     def __init__(self, authority: str) -> None:
         self._authority = authority.lower()
         self.token = secrets.token_urlsafe(24)
-        """What the link holds."""
+        """The token in the link."""
         self._spent = False
         self.name = f"mcpspy-{authority.rpartition(':')[2]}"
-        """Of the cookie: browsers do not tell the ports of a host apart."""
+        """The name of the cookie. It contains the port, because browsers share cookies between the ports of a host."""
         self.cookie = secrets.token_urlsafe(24)
-        """What the browser that is let in holds."""
+        """The cookie of the admitted browser."""
 
     def refusal(self, hosts: Sequence[str], origins: Sequence[str]) -> str | None:
-        """Why a request with these Host and Origin headers is refused; None if it is not."""
+        """Return why a request with these Host and Origin headers is refused; None if it is accepted."""
         if [host.lower() for host in hosts] != [self._authority]:
             return f"this server is {self._authority}, and the request has another Host"
         if [origin.lower() for origin in origins] not in ([], [f"http://{self._authority}"]):
@@ -117,23 +122,23 @@ class WebGate:
         return None
 
     def admits(self, cookie: str) -> bool:
-        """Whether this is the cookie of the browser that was let in."""
+        """Return whether this is the cookie of the admitted browser."""
         return secrets.compare_digest(cookie.encode(), self.cookie.encode())
 
     def knows(self, token: str) -> bool:
-        """Whether this is the token of the link, and nobody has spent it."""
+        """Return whether this is the token of the link, and it is not spent."""
         return not self._spent and secrets.compare_digest(token.encode(), self.token.encode())
 
     def spend(self) -> None:
-        """Let the token be that of the link no longer."""
+        """Make the token invalid."""
         self._spent = True
 
 
 class Application(Service):
-    """The process behind one page, and what the page may say to it."""
+    """The process behind one page, and the messages that the page may send to it."""
 
     def __init__(self, words: Sequence[str], page: web.WebSocketResponse, pages: Server) -> None:
-        """Start nothing yet; `words` is the command."""
+        """Prepare the command `words`, without starting it."""
         super().__init__(
             words,
             write_bytes=page.send_bytes,
@@ -143,7 +148,7 @@ class Application(Service):
         )
 
     async def take(self, message: object) -> bool:
-        """Pass on what a page says, decoded; tells whether that was anything."""
+        """Forward a decoded message of a page. Returns whether the message is valid."""
         match message:
             case ["stdin", str(text)]:
                 await self.send_bytes(text.encode(errors="replace"))
@@ -160,39 +165,39 @@ class Application(Service):
         return True
 
     async def stop(self) -> None:
-        """Ask it to end; one that does not in time, or that nobody can wait for, is ended."""
+        """Ask the process to exit; kill it after PATIENCE seconds, or if waiting is cancelled."""
         process = self.process
         if process is None:
             return
         deadline = asyncio.get_running_loop().time() + PATIENCE
         try:
-            for step in (super().stop, process.wait):  # the first would hide from the second that time is up
+            for step in (super().stop, process.wait):  # in one block, the first would hide the time-out
                 with suppress(TimeoutError):
                     async with asyncio.timeout_at(deadline):
                         await step()
         finally:
             if process.returncode is None:
                 process.kill()
-                await process.communicate()  # a pipe that still holds something keeps the process from being over
+                await process.communicate()  # until its pipes are read, `wait` would not return
 
 
 def bounded(width: int, height: int) -> tuple[int, int]:
-    """The size of a terminal, as near as there can be one."""
+    """Return a terminal size, limited to valid values."""
     most_width, most_height = _MOST
     return min(max(width, 1), most_width), min(max(height, 1), most_height)
 
 
 class Pages(Server):
-    """The server: textual-serve's, behind the gate; its applications end with it."""
+    """textual-serve's server behind the access check; its applications exit with it."""
 
     def __init__(self, targets: list[str], host: str, port: int) -> None:
-        """Listen nowhere yet; `host` is as in a URL."""
+        """Prepare the server, without listening; `host` is written as in a URL."""
         authority = host if port == 80 else f"{host}:{port}"
         super().__init__("", host, port, title="mcpspy", public_url=f"http://{authority}")
         self._words = [sys.executable, "-m", "mcpspy.tui.web.process", *targets]
         self._gate = WebGate(authority)
         self.link = f"http://{authority}/?token={self._gate.token}"
-        """Where the captures are to be seen, by one browser."""
+        """The link to the captures, valid for one browser."""
         self._headers = {
             "Content-Security-Policy": _POLICY.format(authority),
             "Referrer-Policy": "no-referrer",
@@ -202,31 +207,31 @@ class Pages(Server):
         self._open: set[asyncio.Task[object]] = set()
 
     async def application(self) -> web.Application:
-        """What answers requests."""
+        """Return the web application that answers requests."""
         app = await application_of(self)
         app.middlewares.append(self._guard)
         app.on_response_prepare.append(self._add_headers)
         return app
 
     async def on_startup(self, app: web.Application) -> None:
-        """Print nothing: the link is our own."""
+        """Print nothing, because mcpspy prints its own link."""
 
     async def on_shutdown(self, app: web.Application) -> None:  # noqa: ARG002 (textual-serve's signature)
-        """End the applications that are open."""
+        """Stop the applications that are running."""
         for task in self._open:
             task.cancel()
         if self._open:
             await asyncio.wait(self._open, timeout=PATIENCE + 1)
 
     async def handle_index(self, request: web.Request) -> web.Response:
-        """The page."""
+        """Return the page, with our additions."""
         response = await super().handle_index(request)
         assert isinstance(response, web.Response)
         response.text = (response.text or "").replace("</head>", _HEAD, 1)
         return response
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """Run an application for a page until either ends."""
+        """Run an application for a page until one of them ends."""
         page = web.WebSocketResponse(heartbeat=15)
         application = Application(self._words, page, self)
         size = bounded(to_int(request.query.get("width", ""), 80), to_int(request.query.get("height", ""), 24))
@@ -237,7 +242,7 @@ class Pages(Server):
             await page.prepare(request)
             await application.start(*size)
             await _listen(page, application)
-        except asyncio.CancelledError:  # the server ends
+        except asyncio.CancelledError:  # the server is shutting down
             pass
         finally:
             await application.stop()
@@ -268,7 +273,7 @@ class Pages(Server):
 
 
 async def _listen(page: web.WebSocketResponse, application: Application) -> None:
-    """Pass on what the page says until it is closed, or says what no page of ours does."""
+    """Forward the messages of a page until it is closed or sends an invalid message."""
     with suppress(ConnectionError):
         async for message in page:
             try:

@@ -1,6 +1,7 @@
-"""The application as `mcpspy.tui.web.page` runs it: a process of its own, whose screen and keys are two pipes.
+"""The application as a separate process for `mcpspy.tui.web.page`: its screen and keys are two pipes.
 
-Run with `python -m mcpspy.tui.web.process TARGET…`. It ends when its standard input does, however the server went.
+Run with `python -m mcpspy.tui.web.process TARGET…`. It exits when its standard input is closed, even if the server was
+killed.
 """
 
 import sys
@@ -12,10 +13,10 @@ from mcpspy.tui.textual_internals import end_application
 
 
 class Driver(WebDriver):
-    """Textual's, which itself would go on without anybody who sees it."""
+    """Textual's driver, changed to end the application at the end of the input."""
 
     def run_input_thread(self) -> None:
-        """Hand keys to the application until there can be no more."""
+        """Pass keys to the application until the input ends, then end the application."""
         super().run_input_thread()
         end_application(self)
 

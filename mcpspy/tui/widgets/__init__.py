@@ -1,1 +1,1 @@
-"""Parts of the screen that several screens use."""
+"""Widgets that several screens use."""

@@ -24,7 +24,7 @@ _SIGNS = (
 
 
 def lines_of(scopes: tuple[Scope, ...], commands: dict[str, PromptCommand]) -> list[list[Cell]]:
-    """The lines of the help: the keys below their headings, the commands, then what signs mean."""
+    """Return the lines of the help: the keys by heading, the commands, and the meanings of signs."""
     found: list[list[Cell]] = []
     for title, actions in by_title(scopes).items():
         found += [[(f" {title}", "help--title")], *(_line(keys_text(action), action.text) for action in actions), []]
@@ -39,7 +39,7 @@ def _line(key: str, says: str) -> list[Cell]:
 
 
 class HelpRows(Rows):
-    """The lines."""
+    """The list of lines."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"help--title", "help--key"}
 
@@ -48,16 +48,16 @@ class HelpRows(Rows):
         self._lines = lines
 
     def count(self) -> int:
-        """How many lines there are."""
+        """Return the number of lines."""
         return len(self._lines)
 
-    def cells(self, place: int, width: int) -> list[Cell]:  # noqa: ARG002 (they are as wide as they are)
-        """One of them."""
+    def cells(self, place: int, width: int) -> list[Cell]:  # noqa: ARG002 (the lines are not adapted to the width)
+        """Return one line."""
         return self._lines[place]
 
 
 class HelpScreen(ModalScreen[None]):
-    """The help, over what it was asked in."""
+    """The help, on top of the current screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("help")
 
@@ -66,6 +66,6 @@ class HelpScreen(ModalScreen[None]):
         self._lines = lines_of(scopes, commands)
 
     def compose(self) -> ComposeResult:
-        """A title and the lines."""
+        """Yield the title and the lines."""
         yield Static("keys, commands and signs · Esc goes back", id="title", markup=False)
         yield HelpRows(self._lines)

@@ -1,6 +1,7 @@
-"""The keys that do something where one is, in a line.
+"""The line of keys: the keys that work at the current focus.
 
-Textual's own footer makes a widget for each key, whenever the focus moves: 60 ms in which no key is answered.
+Textual's own footer makes a widget for each key whenever the focus moves. This takes 60 ms, in which keys are not
+processed.
 """
 
 from typing import ClassVar, NamedTuple
@@ -14,17 +15,17 @@ from textual.widget import Widget
 
 
 class KeyHint(NamedTuple):
-    """A key as the line shows it."""
+    """A key in the line."""
 
     key: str
-    """As textual calls it."""
+    """Its name in textual."""
     display: str
-    """As people call it."""
+    """Its display name."""
     description: str
 
 
 class Keys(Widget):
-    """The line; a click on a key presses it."""
+    """The line of keys; a click on a key presses it."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"keys--key"}
 
@@ -33,7 +34,7 @@ class Keys(Widget):
         self._keys: list[KeyHint] = []
 
     def on_mount(self) -> None:
-        """Hear of other keys."""
+        """Subscribe to changes of the bindings."""
         self.screen.bindings_updated_signal.subscribe(self, self._changed)
 
     def _changed(self, screen: Screen[object]) -> None:
@@ -43,7 +44,7 @@ class Keys(Widget):
             self.refresh()
 
     def render_line(self, _: int) -> Strip:
-        """As many keys as there is room for, each with what it does."""
+        """Return as many keys as fit, each with its description."""
         base = self.rich_style
         face = base + self.get_component_rich_style("keys--key", partial=True)
         segments = [
@@ -64,7 +65,7 @@ class Keys(Widget):
 
 
 def keys(app: App[object], screen: Screen[object]) -> list[KeyHint]:
-    """The keys that do something on a screen, one for each thing that they do."""
+    """Return the keys that work on a screen, one for each action."""
     found: dict[str, KeyHint] = {}
     for _, binding, enabled, _ in screen.active_bindings.values():
         if binding.show and enabled:
@@ -74,7 +75,7 @@ def keys(app: App[object], screen: Screen[object]) -> list[KeyHint]:
 
 
 def fitting(shown: list[KeyHint], width: int) -> list[KeyHint]:
-    """The keys that stand whole in that many columns, in their order: the help and the way out, then the first ones."""
+    """Return the keys that fit into `width` columns, in their order; help and exit have priority."""
     leave = "escape" if any(key.key == "escape" for key in shown) else "q"
     kept = set()
     for key in sorted(shown, key=lambda it: (it.key != "question_mark", it.key != leave)):

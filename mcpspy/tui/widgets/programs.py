@@ -1,4 +1,4 @@
-"""Programs of the person's own that a text is opened in."""
+"""Opening a text in the user's editor or pager."""
 
 import os
 import shutil
@@ -18,14 +18,14 @@ from mcpspy.text import printable
 
 
 class Suspendable(Protocol):
-    """An application, as far as this module looks at it."""
+    """The interface to an application that this module needs."""
 
     def suspend(self) -> AbstractContextManager[None]:
-        """Give the terminal to others meanwhile."""
+        """Give the terminal to another program inside the block."""
 
 
 def editor_command(environ: Mapping[str, str]) -> list[str]:
-    """The command of the person's editor; raises UsageError where there is none."""
+    """Return the command of the user's editor. Raises UsageError if there is none."""
     command = _command(environ, "VISUAL") or _command(environ, "EDITOR")
     if not command:
         raise UsageError("no editor is set: set $VISUAL or $EDITOR")
@@ -33,7 +33,7 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
 
 
 def pager_command(environ: Mapping[str, str]) -> list[str]:
-    """The command of the person's pager, or `less`; raises UsageError where there is none."""
+    """Return the command of the user's pager, or `less`. Raises UsageError if there is none."""
     command = _command(environ, "PAGER") or (["less"] if shutil.which("less") else [])
     if not command:
         raise UsageError("no pager is set and less is not installed: set $PAGER")
@@ -41,7 +41,7 @@ def pager_command(environ: Mapping[str, str]) -> list[str]:
 
 
 def _command(environ: Mapping[str, str], name: str) -> list[str]:
-    """The words of a variable of the environment; none where it is empty. Raises UsageError."""
+    """Return the words of an environment variable; an empty list if it is not set. Raises UsageError."""
     try:
         return words_of(environ.get(name) or "", sys.platform)
     except ValueError as error:
@@ -50,9 +50,9 @@ def _command(environ: Mapping[str, str], name: str) -> list[str]:
 
 
 def edited_outside(app: Suspendable, text: str, command: list[str]) -> str:
-    """The text as an editor leaves it, which has the terminal meanwhile. Raises UsageError."""
+    """Return the text after editing in a program that uses the terminal. Raises UsageError."""
     try:
-        with app.suspend():  # a failure must not leave it: the application would not take the terminal back
+        with app.suspend():  # no exception may leave this block, or the application would not take the terminal back
             try:
                 outcome: str | UsageError = edited(text, command)
             except UsageError as error:
@@ -65,12 +65,12 @@ def edited_outside(app: Suspendable, text: str, command: list[str]) -> str:
 
 
 def edited(text: str, command: list[str]) -> str:
-    """The text as an editor leaves it. Raises UsageError."""
+    """Return the text after editing in a program. Raises UsageError."""
     fd, path = tempfile.mkstemp(prefix="mcpspy-", suffix=".json")
     try:
         with open(fd, "w", encoding="utf-8") as file:
             file.write(f"{text}\n")
-        before = signal.signal(signal.SIGINT, lambda *_: None)  # what is pressed in the editor is for the editor
+        before = signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C in the editor is for the editor
         try:
             status = subprocess.call([*command, path])
         finally:

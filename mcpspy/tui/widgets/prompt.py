@@ -1,4 +1,4 @@
-"""The line at the bottom that something is typed into: a filter, what to find, a command."""
+"""The input line at the bottom, for a filter, a search or a command."""
 
 import asyncio
 from typing import ClassVar, Self
@@ -17,11 +17,11 @@ from mcpspy.tui.model.commands import History, nearest
 from mcpspy.tui.widgets.bindings import bindings
 
 KINDS = {"filter": "/", "find": "find ", "command": ":"}
-"""What can be typed, and what stands before it."""
+"""The kinds of input, and the text shown before each."""
 
 
 def caret(column: int, sentence: str, width: int) -> str:
-    """A caret below a column (from 1) with a sentence beside it, or below it where that has no room."""
+    """Return a caret below a column (from 1), with a sentence beside it, or below it if there is no room."""
     at = min(max(column - 1, 0), max(width - 1, 0))
     if at + 2 + cell_len(sentence) <= width:
         return f"{' ' * at}^ {sentence}"
@@ -29,7 +29,7 @@ def caret(column: int, sentence: str, width: int) -> str:
 
 
 def common(screen: Screen[None], command: str, argument: str) -> bool:
-    """Do a command that is the same on every screen; tells whether it is one. Raises UsageError."""
+    """Run a command that works on every screen. Returns whether it is one. Raises UsageError."""
     match command:
         case "":
             pass
@@ -46,15 +46,15 @@ def common(screen: Screen[None], command: str, argument: str) -> bool:
 
 
 class TextLine(Input):
-    """A line of text that is safe to show, wherever it was copied from."""
+    """An input whose text is always printable, even if pasted."""
 
     def replace(self, text: str, start: int, end: int) -> None:
-        """Put in what can be seen of a text."""
+        """Insert the printable characters of a text."""
         super().replace("".join(filter(str.isprintable, text)), start, end)
 
 
 class Prompt(Vertical):
-    """The line, below it what is wrong with its text, and beside it the progress."""
+    """The input line, with errors below it and the progress beside it."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("prompt")
 
@@ -62,19 +62,23 @@ class Prompt(Vertical):
         super().__init__()
         self.kind = "filter"
         self._histories = {kind: History() for kind in KINDS}
-        self._wrong = ("", 0)  # what is wrong with the line, and with which character
+        self._wrong = ("", 0)  # the error of the line, and its position
 
     class Typed(Message):
-        """The text of the line has changed."""
+        """Sent when the text of the line has changed."""
 
     class Entered(Message):
-        """The line is to be done; a screen whose other keys follow at once may bind the key itself, and `settle`."""
+        """Sent when the line is submitted.
+
+        A screen may instead bind Enter itself and call `settle`. Then keys that are pressed right after Enter already
+        belong to the screen.
+        """
 
     class Left(Message):
-        """The line is to be forgotten."""
+        """Sent when the input is cancelled."""
 
     def compose(self) -> ComposeResult:
-        """What is asked for, the line, and beside it a count."""
+        """Yield the kind of input, the input, a count beside it, and a line for errors."""
         with Horizontal():
             yield Static(id="kind", markup=False)
             yield TextLine(compact=True, select_on_focus=False)
@@ -82,7 +86,7 @@ class Prompt(Vertical):
         yield Static(id="wrong", markup=False)
 
     def on_mount(self) -> None:
-        """Let the caret go with a line that is longer than the screen."""
+        """Move the error caret when a long line is scrolled."""
         self.watch(self.query_one(Input), "scroll_x", self._point, init=False)
 
     @property
@@ -102,22 +106,22 @@ class Prompt(Vertical):
         line.cursor_position = len(text)
 
     def focus(self, scroll_visible: bool = True) -> Self:
-        """Let it be typed into: at once, for the next key may be on its way already."""
+        """Give the focus to the input immediately, because the next key may already be pressed."""
         self.screen.set_focus(self.query_one(Input), scroll_visible=scroll_visible)
         return self
 
     def remember(self) -> None:
-        """Keep the text of the line in the history."""
+        """Add the text of the line to the history."""
         self._histories[self.kind].add(self.text)
 
     def count(self, text: str) -> None:
-        """Say beside the line how far it has come."""
+        """Show a count beside the line."""
         count = self.query_one("#count", Static)
         if text != count.content:
             count.update(text, layout=False)
 
     def tell(self, sentence: str, character: int = 0) -> None:
-        """Say below the line what is wrong with it, and with which character (from 1), if it is."""
+        """Show an error below the line; `character` (from 1) is its position, or 0 if it has none."""
         if (sentence, character) != self._wrong:
             self._wrong = (sentence, character)
             self._point()
@@ -134,31 +138,31 @@ class Prompt(Vertical):
         wrong.display = bool(sentence)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Pass on that something was typed."""
+        """Report that the text has changed."""
         event.stop()
         self.post_message(self.Typed())
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Pass on that it is to be done."""
+        """Report that the line is submitted."""
         event.stop()
         self.post_message(self.Entered())
 
     async def settle(self) -> None:
-        """Wait until all keys that were pressed so far are in the line."""
+        """Wait until all pressed keys are processed by the line."""
         settled = asyncio.Event()
         self.query_one(Input).call_next(settled.set)
         await settled.wait()
 
     def action_cancel(self) -> None:
-        """Pass on that it is to be forgotten."""
+        """Report that the input is cancelled."""
         self.post_message(self.Left())
 
     def action_older(self) -> None:
-        """What was typed before."""
+        """Show the previous text of the history."""
         self._put(self._histories[self.kind].older(self.text))
 
     def action_newer(self) -> None:
-        """What was typed after that."""
+        """Show the next text of the history."""
         self._put(self._histories[self.kind].newer(self.text))
 
     def _put(self, text: str) -> None:

@@ -1,6 +1,6 @@
 """Lines with a cursor, and a list of rows; only the visible rows are made (textual's Line API).
 
-It knows nothing of what the rows are: a subclass defines their number and their content.
+The module does not define the rows: a subclass defines their number and their content.
 """
 
 import time
@@ -21,18 +21,18 @@ from textual.strip import Strip
 from mcpspy.tui.textual_internals import update_scrollbars
 from mcpspy.tui.widgets.bindings import bindings
 
-_STRIPS = 500  # rows that are kept as they were made
+_STRIPS = 500  # maximum number of cached rows
 
 SLICE, BREATH = 0.008, 0.001
-"""Seconds: how long work in the background goes on at a time, and how long it then gives way to keys and the screen."""
-_SHORT, _JUST_NOW = 0.001, 0.03  # seconds: such a slice just after a key, whose way to the screen has five stops
+"""Seconds of background work at a time, and seconds of the pause after it, for keys and the screen."""
+_SHORT, _JUST_NOW = 0.001, 0.03  # seconds: the slice just after a key, and how long that lasts
 
 Cell = tuple[str, str]
-"""A text, and the component class that styles it."""
+"""A text and its component class, which defines its style."""
 
 
 class Jump(Message):
-    """Asks for the frame on line `n` to be shown in the timeline."""
+    """A request to show the frame on line `n` in the timeline."""
 
     def __init__(self, n: int) -> None:
         super().__init__()
@@ -40,25 +40,25 @@ class Jump(Message):
 
 
 class Keyed(App[None]):
-    """An application that knows when somebody last did something."""
+    """An application that records the time of the last user input."""
 
     pressed = 0.0
 
     async def on_event(self, event: Event) -> None:
-        """Take note of keys and the mouse."""
+        """Record the time of keys and mouse events."""
         if isinstance(event, InputEvent):
             self.pressed = time.monotonic()
         await super().on_event(event)
 
 
 def slice_now(app: App[object]) -> float:
-    """Seconds that work in the background may go on for at this moment: keys come first."""
+    """Return the seconds of background work allowed now: fewer just after a key, whose effect must be drawn first."""
     keyed = isinstance(app, Keyed) and time.monotonic() - app.pressed < _JUST_NOW
     return _SHORT if keyed else SLICE
 
 
 def set_height(view: ScrollView, lines: int) -> None:
-    """Tell a view how many lines it has, no wider than itself. Setting `virtual_size` lays out the screen: 20 ms."""
+    """Set the number of lines of a view. Setting `virtual_size` directly would lay out the whole screen: 20 ms."""
     size = Size(view.scrollable_content_region.width, lines)
     if size != view.virtual_size:
         view.set_reactive(ScrollView.virtual_size, size)
@@ -66,7 +66,7 @@ def set_height(view: ScrollView, lines: int) -> None:
 
 
 class CursorLines(ScrollView, can_focus=True):
-    """A view of lines with a cursor on one of them; `cursor` is its place."""
+    """A view of lines with a cursor on one of them; `cursor` is the number of that line."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("lines")
 
@@ -74,25 +74,25 @@ class CursorLines(ScrollView, can_focus=True):
 
     def __init__(self, *, classes: str | None = None) -> None:
         super().__init__(classes=classes)
-        self._base = Style.null()  # of what has no style of its own
+        self._base = Style.null()  # for text without a style of its own
 
     def count(self) -> int:
-        """How many lines there are."""
+        """Return the number of lines."""
         raise NotImplementedError
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Those lines of the screen; what the style sheet says of the view is asked once, not for each of them."""
+        """Return some lines of the screen; the style of the view is computed once, not for each line."""
         self._base = self.rich_style
         return super().render_lines(crop)
 
     def watch_cursor(self, before: int, now: int) -> None:
-        """Bring the line with the cursor into view."""
+        """Scroll to the line with the cursor."""
         self._keep_in_view()
         for place in (before, now):
             self.repaint(place)
 
     def repaint(self, place: int) -> None:
-        """Draw one line anew: a key is answered sooner than with all of them."""
+        """Redraw one line, which is faster than redrawing all lines."""
         if 0 <= place - self.scroll_offset.y < self.size.height:
             self.refresh_line(place)
 
@@ -105,7 +105,7 @@ class CursorLines(ScrollView, can_focus=True):
             self.scroll_to(y=self.cursor - height + 1, animate=False)
 
     def move_to(self, place: int) -> None:
-        """Put the cursor on the line at `place`, or on the nearest there is."""
+        """Move the cursor to the line at `place`, or to the nearest existing line."""
         self.cursor = max(0, min(place, self.count() - 1))
 
     def action_move(self, lines: int) -> None:
@@ -133,22 +133,22 @@ class Rows(CursorLines):
 
     def __init__(self) -> None:
         super().__init__()
-        self._faces: list[Hashable] = []  # of the rows on the screen
-        self._strips: dict[int, tuple[Hashable, Strip]] = {}  # rows as they were made last
+        self._faces: list[Hashable] = []  # faces of the rows on the screen
+        self._strips: dict[int, tuple[Hashable, Strip]] = {}  # by place: the state of the row, and its drawn strip
 
     class Chosen(Message):
         """The selected row was chosen."""
 
     def cells(self, place: int, width: int) -> list[Cell]:
-        """The content of the row at `place`, in a view of that width."""
+        """Return the content of the row at `place`, in a view of a given width."""
         raise NotImplementedError
 
-    def face(self, place: int) -> Hashable:  # noqa: ARG002 (a subclass looks at it)
-        """What decides how the row at `place` looks: while that stays, it is not made anew. None: it always is."""
+    def face(self, place: int) -> Hashable:  # noqa: ARG002 (a subclass uses it)
+        """Return all that the look of a row depends on: while it is equal, the row is not made again; None: always."""
         return None
 
     def rows_changed(self) -> None:
-        """Tell the view that rows have come, gone or changed."""
+        """Update the view after rows were added, removed or changed."""
         count = self.count()
         set_height(self, count)
         if self.cursor >= count:
@@ -160,12 +160,12 @@ class Rows(CursorLines):
             self.refresh()
 
     def on_resize(self) -> None:
-        """Lines are as wide as the view: nothing scrolls sideways."""
+        """Fit the lines to the width of the view, without horizontal scrolling."""
         set_height(self, self.count())
         self._keep_in_view()
 
     def render_line(self, y: int) -> Strip:
-        """One line of the screen."""
+        """Return one line of the screen."""
         place = y + self.scroll_offset.y
         width = self.scrollable_content_region.width
         base = self._base
@@ -186,16 +186,16 @@ class Rows(CursorLines):
     def _strip(self, place: int, width: int, base: Style) -> Strip:
         segments = []
         for text, name in self.cells(place, width):
-            plain = not name or place == self.cursor  # few colours can be read on that of the cursor
+            plain = not name or place == self.cursor  # few colours are readable on the colour of the cursor
             segments.append(Segment(text, base if plain else base + self.get_component_rich_style(name, partial=True)))
         return Strip(segments).adjust_cell_length(width, base)
 
     def mark(self, place: int) -> str:
-        """The component class that styles the whole row, or nothing."""
+        """Return the component class that styles the whole row; empty if there is none."""
         return "rows--cursor" if place == self.cursor else ""
 
     def shift(self, rows: int) -> None:
-        """Rows have come or gone above the selected one: what is in sight stays where it is on the screen."""
+        """Keep the visible rows in place after rows were added or removed above the selected one."""
         self.set_reactive(Rows.cursor, self.cursor + rows)
         set_height(self, self.count())
         self.scroll_to(y=max(self.scroll_offset.y + rows, 0), animate=False, immediate=True)
@@ -206,7 +206,7 @@ class Rows(CursorLines):
             self.post_message(self.Chosen())
 
     def on_click(self, event: Click) -> None:
-        """Select the row under the mouse; a second click chooses it."""
+        """Select the clicked row; a second click chooses it."""
         place = event.y + self.scroll_offset.y
         if place < self.count():
             again = place == self.cursor

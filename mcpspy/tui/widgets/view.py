@@ -1,4 +1,4 @@
-"""What the views of a session have in common: the focus, a word where there is nothing, and following what comes."""
+"""Base classes of the views of a session: focus, a notice for an empty list, and following new rows."""
 
 import asyncio
 from typing import ClassVar, Self
@@ -20,7 +20,7 @@ MARKS = {"error": "✗", "warning": "!", "info": "·", "": " "}
 
 
 def fit(text: str, columns: int) -> str:
-    """Captured text in at most that many columns of the screen."""
+    """Return captured text, made printable, in at most `columns` columns."""
     shown = printable(text, max(columns, 0))
     return shown if cell_len(shown) <= columns else set_cell_size(shown, max(columns - 1, 0)) + "…"[:columns]
 
@@ -34,26 +34,26 @@ class View(Vertical):
         return self
 
     def grown(self) -> None:
-        """Show what has come."""
+        """Show new content."""
         raise NotImplementedError
 
 
 class RowsOrNotice(Rows):
-    """A list that says so when it is empty."""
+    """A list that shows a notice when it is empty."""
 
     def nothing(self) -> str:
-        """What it says then."""
+        """Return the notice."""
         raise NotImplementedError
 
     def render_line(self, y: int) -> Strip:
-        """One line of the screen."""
+        """Return one line of the screen."""
         if y or self.count():
             return super().render_line(y)
         base = self.rich_style
         return Strip([Segment(f" {self.nothing()}", base)]).adjust_cell_length(self.size.width, base)
 
     def grown(self) -> None:
-        """Show what has come; the row that is looked at stays where it is."""
+        """Show new rows; the visible rows stay in place."""
         self.rows_changed()
         if not self.count():
             self.refresh()
@@ -67,23 +67,23 @@ class Following(RowsOrNotice):
     follow = reactive(False)
 
     def grown(self) -> None:
-        """Show what has come; the row that is looked at stays where it is, unless following."""
+        """Show new rows; the visible rows stay in place, unless `follow` is set."""
         super().grown()
         if self.follow:
             self.move_to(self.count() - 1)
 
     def watch_cursor(self, before: int, now: int) -> None:
-        """Follow no longer when the cursor leaves the end."""
-        if before != now < self.count() - 1:  # it also gets an event for its first place
+        """Stop following when the cursor leaves the end."""
+        if before != now < self.count() - 1:  # this is also called for the initial position
             self.follow = False
         super().watch_cursor(before, now)
 
     def on_mouse_scroll_up(self) -> None:
-        """Follow no longer when somebody looks at what was before."""
+        """Stop following when the user scrolls up."""
         self.follow = False
 
     def on_scroll_to(self) -> None:
-        """The same with the bar at the side."""
+        """Stop following when the user moves the scroll bar."""
         self.follow = False
 
     def watch_follow(self, follow: bool) -> None:
@@ -92,31 +92,31 @@ class Following(RowsOrNotice):
             self.move_to(self.count() - 1)
 
     def action_toggle_follow(self) -> None:
-        """Follow the newest row, or no longer."""
+        """Start or stop following the newest row."""
         self.follow = not self.follow
 
 
 class CatchingUp(Following):
-    """A list whose rows have to be gone through before they can be drawn, in slices that give way to keys."""
+    """A list whose rows must be processed before they can be drawn, in time slices between which keys are handled."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._behind = False  # a worker is going through rows
+        self._behind = False  # whether a worker is processing rows
 
     def done(self) -> int:
-        """How many rows can be drawn."""
+        """Return the number of rows that can be drawn."""
         raise NotImplementedError
 
     def catch_up(self, seconds: float) -> bool:
-        """Go through rows for about that long; tells whether there is more to do now."""
+        """Process rows for about `seconds`. Returns whether there is more to do now."""
         raise NotImplementedError
 
     def on_show(self) -> None:
-        """Go through the rows that came while nobody looked."""
+        """Process the rows that were added while the view was hidden."""
         self.grown()
 
     def grown(self) -> None:
-        """Show what has come, and go through it."""
+        """Process and show new rows."""
         if not self._behind and self.catch_up(slice_now(self.app)):
             self._behind = True
             self._go_through()
@@ -124,7 +124,7 @@ class CatchingUp(Following):
 
     @work(exclusive=True)
     async def _go_through(self) -> None:
-        """Go through many rows."""
+        """Process many rows in a worker."""
         more = True
         while more and self.is_attached:
             await asyncio.sleep(BREATH)

@@ -1,1 +1,1 @@
-"""The views of a session, a module for each."""
+"""The views of a session, one module per view."""

@@ -1,4 +1,4 @@
-"""The view of the calls: a row for each request with what answered it, and a bar on a time that the screen shares."""
+"""The view of the calls: a row for each request with its response, and a bar on a time axis common to all rows."""
 
 import time
 from contextlib import suppress
@@ -19,7 +19,7 @@ from mcpspy.tui.session.views.row_text import SOURCES
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import CatchingUp, View
 
-_TICK = 100_000_000  # nanoseconds: what is waited for is drawn that often
+_TICK = 100_000_000  # nanoseconds between updates of the bars of pending calls
 
 
 class CallsRows(CatchingUp):
@@ -36,40 +36,40 @@ class CallsRows(CatchingUp):
         self._calls = Calls(session)
         self._started = datetime.fromisoformat(session.header.started).timestamp()
         self.axis: Axis | None = None
-        """The time that the rows on the screen share; None without any."""
+        """The time axis of the visible rows; None if there are no rows."""
 
     def on_mount(self) -> None:
-        """Follow what is still asked."""
+        """Follow new calls while the session is live."""
         self.follow = self._session.state == "live"
 
     def count(self) -> int:
-        """How many calls there are so far."""
+        """Return the number of calls so far."""
         return len(self._calls)
 
     def nothing(self) -> str:
-        """That nobody has asked for anything."""
+        """Return that there are no calls."""
         return "nothing was called" if self._session.complete else "nothing was called so far"
 
     def done(self) -> int:
-        """All of them can be drawn."""
+        """Return the number of calls: all of them can be drawn."""
         return len(self._calls)
 
     def catch_up(self, seconds: float) -> bool:
-        """Give the calls of a merge their places."""
+        """Add calls of a merge."""
         return self._calls.grow(seconds)
 
     def rows_changed(self) -> None:
-        """Rows have come, gone or changed: the time that they share may have, too."""
+        """Update the rows and their time axis."""
         self._measure()
         super().rows_changed()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Lines of the screen, after a look at all of them."""
+        """Return lines of the screen, after updating the time axis."""
         self._measure()
         return super().render_lines(crop)
 
     def _measure(self) -> None:
-        """Find the time that the rows on the screen share."""
+        """Compute the time axis of the visible rows."""
         top = self.scroll_offset.y
         calls = [self._calls.at(place) for place in range(top, min(top + self.size.height, self.count()))]
         if not calls:
@@ -83,7 +83,7 @@ class CallsRows(CatchingUp):
         self.axis = Axis(start, max(*ends, now, start + 1), now)
 
     def face(self, place: int) -> CallFace:
-        """A row looks as its call says, and as the time that the screen shares."""
+        """Return the state that the look of a row depends on: its call and the time axis."""
         if self.axis is None:
             self._measure()
         call, live = self._calls.at(place), self._session.state == "live"
@@ -91,7 +91,7 @@ class CallsRows(CatchingUp):
         return CallFace(call, axis, live and call.response is None and call.request.status == "pending")
 
     def cells(self, place: int, width: int) -> list[Cell]:
-        """The content of a row."""
+        """Return the content of a row."""
         return call_cells(self.face(place), width)
 
     def on_rows_chosen(self) -> None:
@@ -100,27 +100,27 @@ class CallsRows(CatchingUp):
 
 
 class CallsView(View):
-    """The calls, and above them the titles of the columns."""
+    """The calls, below the titles of the columns."""
 
     def __init__(self, session: OpenCapture | Merged) -> None:
         super().__init__()
         self._session = session
 
     def compose(self) -> ComposeResult:
-        """A heading and the rows."""
+        """Yield the heading and the rows."""
         yield Static(id="columns", markup=False)
         yield CallsRows(self._session)
 
     def on_mount(self) -> None:
-        """Name the columns anew when other rows come into sight: they may share another time."""
+        """Update the heading when the list is scrolled, because the time axis may change."""
         self.watch(self.query_one(CallsRows), "scroll_y", self._name_columns)
 
     def on_resize(self) -> None:
-        """Name the columns that there is room for."""
+        """Update the heading to the new width."""
         self._name_columns()
 
     def grown(self) -> None:
-        """Show what has come."""
+        """Show new calls."""
         with suppress(NoMatches):  # before it is composed
             self.query_one(CallsRows).grown()
             self._name_columns()

@@ -1,4 +1,4 @@
-"""How the row of a call looks: a pure function from the call to the texts in its row."""
+"""The look of the row of a call: pure functions from the call to the texts of its row."""
 
 import math
 from typing import NamedTuple
@@ -15,34 +15,34 @@ from mcpspy.tui.widgets.view import MARKS, fit
 
 _BAD = ("error", "tool-error", "unanswered")
 _ARROWS = {"client": "→", "server": "←"}
-_SMALL, _SIZES = 100, 6  # bytes that have no bar; columns of the bar, a decade each
+_SMALL, _SIZES = 100, 6  # bytes without a bar; columns of the bar, one per power of ten
 _LATENCY = 9  # columns
-_PROGRESS = 8  # columns of the bar of progress
+_PROGRESS = 8  # columns of the progress bar
 _FELT, _ROOMY = 1_000_000_000, 48
-"""Nanoseconds from which a question to a person is shown beside any result; columns from which a shorter one is too."""
-_LEAST = 8  # columns of arguments or a result that are worth showing
+"""Minimum nanoseconds of a wait for a person that is always shown; minimum columns for shorter waits."""
+_LEAST = 8  # minimum columns for arguments or a result
 
 
 class Axis(NamedTuple):
-    """The time that the bars of a screen share. Nanoseconds since the start of what is shown."""
+    """The time axis of the bars on a screen, in nanoseconds since the start of the session or merge."""
 
     start: int
     end: int
     now: int
-    """Until when calls without an answer have been waiting."""
+    """The current time, at which bars of pending calls end."""
 
 
 class CallFace(NamedTuple):
-    """All that decides how a row looks."""
+    """All that the look of a row depends on."""
 
     call: Call
     axis: Axis
     live: bool
-    """It may still be answered."""
+    """Whether it may still be answered."""
 
 
 class CallLayout(NamedTuple):
-    """How many columns each part of a row has, in a view of some width; 0 for what is left out."""
+    """The columns of each part of a row, for a given width of the view; 0 if the part is omitted."""
 
     source: int
     number: int
@@ -56,7 +56,7 @@ class CallLayout(NamedTuple):
 
     @classmethod
     def of(cls, width: int, *, merged: bool) -> "CallLayout":
-        """The layout for a width."""
+        """Return the layout for a width."""
         source = (12 if width >= 120 else 8) * merged
         if width >= 150:
             fixed = cls(source, 8, 11, 10, _SIZES + 1, 9, min(width // 4, 60), 0, 0)
@@ -72,7 +72,7 @@ class CallLayout(NamedTuple):
 
 
 def call_cells(face: CallFace, width: int) -> list[Cell]:
-    """What was found, whose it is, direction, the request, what came back, how it went, and when."""
+    """Return the cells of a row: finding, session, number, direction, request, result, status, latency, size, bar."""
     request, response = face.call.request, face.call.response
     layout = CallLayout.of(width, merged=request.source is not None)
     severity = request.severity or (response.severity if response else "")
@@ -98,7 +98,7 @@ def call_cells(face: CallFace, width: int) -> list[Cell]:
 
 
 def heading(width: int, axis: Axis | None, *, merged: bool) -> str:
-    """The names of the columns, and the times at both ends of the bars."""
+    """Return the names of the columns, and the times at both ends of the axis."""
     layout = CallLayout.of(width, merged=merged)
     names = [
         "  ",
@@ -120,12 +120,12 @@ def heading(width: int, axis: Axis | None, *, merged: bool) -> str:
 
 
 def size_bar(size: int) -> str:
-    """A size as a bar: a column for each decade above 100 bytes."""
+    """Return a size as a bar: one column for each power of ten above 100 bytes."""
     return "▄" * min(math.ceil(math.log10(max(size, _SMALL) / _SMALL)), _SIZES)
 
 
 def waterfall(face: CallFace, columns: int) -> str:
-    """When a call began and ended, as a bar on the axis; dotted where it has no end."""
+    """Return the start and end of a call as a bar on the axis; dotted if it has no end."""
     axis, request, response = face.axis, face.call.request, face.call.response
     if not columns:
         return ""
@@ -140,7 +140,7 @@ def waterfall(face: CallFace, columns: int) -> str:
 
 
 def progress_text(done: float, total: float | None) -> str:
-    """How far something has come: `2/4 ████░░░░`, or `2` where nobody says of how much."""
+    """Return progress as text: `2/4 ████░░░░`, or `2` if the total is unknown."""
     if not total or total <= 0:
         return f"{done:g}"
     filled = round(min(max(done / total, 0), 1) * _PROGRESS)
@@ -160,7 +160,7 @@ def _colour(call: Call) -> str:
 
 
 def _asked(call: Call, columns: int) -> list[Cell]:
-    """The tool, or the method and its name, and the arguments."""
+    """Return the cells of the request: the tool, or the method and name, and the arguments."""
     request = call.request
     method = "" if request.method == CALL and request.name else printable(request.method or request.kind, columns)
     name = printable(request.name, columns)
@@ -173,7 +173,7 @@ def _asked(call: Call, columns: int) -> list[Cell]:
 
 
 def _came(face: CallFace, columns: int) -> list[Cell]:
-    """What came back, or how long it has been waited for; and for how long a person was asked."""
+    """Return the cells of the result, or the waiting time so far; and the time spent waiting for a person."""
     call, request = face.call, face.call.request
     if not columns:
         return []
@@ -197,7 +197,7 @@ def _came(face: CallFace, columns: int) -> list[Cell]:
 
 
 def _words(text: str, room: int) -> list[Cell]:
-    """A preview in its colours after two blanks, where there is room for a word."""
+    """Return a preview in its colours after two blanks; nothing if there is too little room."""
     shown = fit(text, room - 2) if room - 2 >= min(_LEAST, cell_len(text)) else ""
     looks = {"name": "view--dim", "string": "view--ok"}
     return [("  ", ""), *((piece, looks.get(look, "")) for piece, look in parts(shown) if piece)] if shown else []

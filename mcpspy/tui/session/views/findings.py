@@ -1,4 +1,4 @@
-"""The view of what was found: a list by rule and blame that folds, and below it what the selected line is about."""
+"""The view of the findings: a foldable list by rule and responsible side, and details of the selected line."""
 
 from collections.abc import Callable, Hashable
 from contextlib import suppress
@@ -17,11 +17,11 @@ from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import MARKS, RowsOrNotice, View
 
-_WIDE = 100  # columns from which a group says what its rule is about
+_WIDE = 100  # minimum columns for the summary of a rule
 
 
 class FindingsRows(RowsOrNotice):
-    """The list. It keeps the selected line where it is on the screen, wherever the order of groups takes it."""
+    """The list. The selected line keeps its position on the screen when the order of the groups changes."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "view--dim", "view--error", "view--warning", "view--info", "view--client", "view--server", "view--count",
@@ -35,29 +35,29 @@ class FindingsRows(RowsOrNotice):
 
     @property
     def selected(self) -> OutlineLine | None:
-        """What the cursor is on."""
+        """The entry under the cursor."""
         return self.outline.at(self.cursor) if len(self.outline) else None
 
     def count(self) -> int:
-        """How many lines are shown."""
+        """Return the number of lines."""
         return len(self.outline)
 
     def nothing(self) -> str:
-        """That nothing was found."""
+        """Return that there are no findings."""
         told = "nothing was found" if self._session.complete else "nothing was found so far"
         return told if self._session.findings.operational else f"{told}; o shows operational findings"
 
     def grown(self) -> None:
-        """Show what was found meanwhile."""
+        """Show new findings."""
         self._rearrange(self.outline.arrange)
 
     def face(self, place: int) -> Hashable:
-        """A line looks as what stands on it, and how often that was found."""
+        """Return the state that the look of a line depends on."""
         group, number = self.outline.at(place)
         return group.severity, group.rule, group.blame, number, group.count, self.outline.is_unfolded(group)
 
     def cells(self, place: int, width: int) -> list[Cell]:
-        """A rule with its count, or one finding of it."""
+        """Return the cells of a rule with its count, or of one finding."""
         at = self.outline.at(place)
         if at.number is None:
             return self._group(at.group, width)
@@ -84,7 +84,7 @@ class FindingsRows(RowsOrNotice):
         return [*found, (f" {rule.summary}", "view--dim")] if rule and width >= _WIDE else found
 
     def on_rows_chosen(self) -> None:
-        """Show the frame in the timeline, or what a rule has found."""
+        """Show the frame of a finding in the timeline, or fold or unfold a rule."""
         place = self.selected
         if place and place.finding:
             self.post_message(Jump(place.finding.frame))
@@ -92,17 +92,17 @@ class FindingsRows(RowsOrNotice):
             self.action_fold(not self.outline.is_unfolded(place.group))
 
     def action_fold(self, unfold: bool) -> None:
-        """Hide what the rule of the selected line has found, or show it."""
+        """Fold or unfold the rule of the selected line."""
         place = self.selected
         if place:
             self._rearrange(lambda: self.outline.fold(place.group, unfold=unfold))
 
     def action_fold_all(self, unfold: bool) -> None:
-        """Hide what was found, or show it all."""
+        """Fold or unfold all rules."""
         self._rearrange(lambda: self.outline.fold_all(unfold=unfold))
 
     def action_operational(self) -> None:
-        """Show operational findings, or hide them."""
+        """Show or hide operational findings."""
         found = self._session.findings
         self._session.revised.extend(found.show_operational(wanted=not found.operational))
         self._rearrange(self.outline.arrange)
@@ -117,23 +117,23 @@ class FindingsRows(RowsOrNotice):
 
 
 class FindingsView(View):
-    """The list, and what the selected line is about."""
+    """The list, and details of the selected line."""
 
     def __init__(self, session: OpenCapture) -> None:
         super().__init__()
         self._session = session
 
     def compose(self) -> ComposeResult:
-        """The list and the explanation."""
+        """Yield the list and the explanation."""
         yield FindingsRows(self._session)
         yield Static(id="explanation", markup=False)
 
     def on_mount(self) -> None:
-        """Explain what is selected, whenever that changes."""
+        """Update the explanation whenever the selection changes."""
         self.watch(self.query_one(FindingsRows), "cursor", self._explain)
 
     def grown(self) -> None:
-        """Show what was found meanwhile."""
+        """Show new findings."""
         with suppress(NoMatches):  # before it is composed
             self.query_one(FindingsRows).grown()
             self._explain()

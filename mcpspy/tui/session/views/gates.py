@@ -1,4 +1,4 @@
-"""The gates of a session, or of several: which are in force, and on how many frames each acted."""
+"""The view of the gates of one or several sessions: which are in force, and how many frames each acted on."""
 
 from collections.abc import Callable, Hashable
 from typing import ClassVar
@@ -17,11 +17,11 @@ from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import RowsOrNotice, fit
 
 _SESSION, _NAME, _ACTION, _SOURCE = 14, 24, 12, 16  # columns
-_WIDE = 120  # columns from which a line says who has set the gate
+_WIDE = 120  # minimum columns for the source of a gate
 
 
 class GatesView(RowsOrNotice):
-    """A line for each gate; those of this viewer can be turned off and removed."""
+    """A line for each gate; gates of this viewer can be switched off and removed."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"view--dim", "view--ok", "view--count"}
     BINDINGS: ClassVar[list[BindingType]] = bindings("gates")
@@ -32,26 +32,26 @@ class GatesView(RowsOrNotice):
         self._lines = gate_lines(session)
 
     def count(self) -> int:
-        """How many gates there are."""
+        """Return the number of gates."""
         return len(self._lines)
 
     def nothing(self) -> str:
-        """Why there is none."""
+        """Return why there are no gates."""
         refusals = [session.control.refusal() for session in self._session.sessions]
         return "no gate is set; B in the timeline sets a breakpoint" if None in refusals else f"no gate: {refusals[0]}"
 
     def grown(self) -> None:
-        """Show what has changed."""
+        """Show the current gates."""
         self._lines = gate_lines(self._session)
         super().grown()
 
     def face(self, place: int) -> Hashable:
-        """A line looks as what it says."""
+        """Return the state that the look of a line depends on."""
         line = self._lines[place]
         return (line.session.path, *line[2:], line.on)
 
     def cells(self, place: int, width: int) -> list[Cell]:
-        """On or off, in a merge whose it is, its name, how often it acted, what it does, who set it, which frames."""
+        """Return the cells: on or off, in a merge the session, name, frames acted on, action, source, filter."""
         line = self._lines[place]
         found = [("● on  " if line.on else "○ off ", "view--ok" if line.on else "view--dim")]
         if isinstance(self._session, Merged):
@@ -66,7 +66,7 @@ class GatesView(RowsOrNotice):
         return [*found, (fit(line.text, room), "view--dim")]
 
     def on_rows_chosen(self) -> None:
-        """Show the frame in the timeline that the gate acted on last."""
+        """Show the latest frame that the gate acted on in the timeline."""
         line = self._lines[self.cursor]
         n = line.latest
         if n and isinstance(self._session, Merged):
@@ -77,7 +77,7 @@ class GatesView(RowsOrNotice):
             self._tell(f"{line.name} has not acted yet")
 
     def action_switch(self) -> None:
-        """Take the gate out of force, or put it in force again."""
+        """Switch the gate off or on."""
         self._change(lambda line, gate: line.session.control.toggle(gate))
 
     def action_remove(self) -> None:

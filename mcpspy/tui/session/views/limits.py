@@ -1,4 +1,4 @@
-"""How views of tools show what the chosen clients refuse: a mark before a tool, and how many tools have one (P-01)."""
+"""Texts for what the chosen clients refuse: a mark before a tool, and the number of marked tools (P-01)."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ from mcpspy.tui.widgets.view import MARKS
 
 
 def limit_mark(refused: Sequence[Finding]) -> Cell:
-    """What stands before a tool: how bad it is for the chosen clients."""
+    """Return the mark before a tool: the worst severity for the chosen clients."""
     severity = worst(refused)
     return f"{MARKS[severity or '']} ", f"view--{severity}" if severity else ""
 
 
 def limits_text(clients: frozenset[str], refused: Sequence[Sequence[Finding]]) -> str:
-    """Which clients are chosen, and how many of the listed tools break a limit; `refused` has an item for each tool."""
+    """Return the chosen clients, and how many listed tools break a limit; `refused` has an element for each tool."""
     return f"{named(clients)}: {sum(map(bool, refused)):,} of {plural(len(refused), 'tool')} break one"

@@ -1,4 +1,4 @@
-"""The view of the tools of several sessions: what all of them take of a model's context, and which are there twice."""
+"""The view of the tools of several sessions: their total cost in a model's context, and duplicates."""
 
 from collections.abc import Hashable
 from typing import ClassVar, NamedTuple
@@ -24,7 +24,7 @@ _HEAD = 3  # rows above the tools
 
 
 class ServerTool(NamedTuple):
-    """A tool, and whose it is."""
+    """A tool and its session."""
 
     which: int
     """The number of its session in the merge."""
@@ -34,7 +34,7 @@ class ServerTool(NamedTuple):
 
 
 class MergedToolsView(RowsOrNotice):
-    """A row for each tool of each session, and above them the sums."""
+    """A row for each tool of each session, below the totals."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "view--dim", "view--error", "view--warning", "view--info", "view--heading",
@@ -46,25 +46,25 @@ class MergedToolsView(RowsOrNotice):
         super().__init__()
         self._merged = merged
         self._tools: list[ServerTool] = []
-        self._seen: list[tuple[int, int]] = []  # of each session how many tools, and the line of their newest listing
-        self._shared: dict[tuple[str, str], str] = {}  # by server and tool: what it can be mistaken for
+        self._seen: list[tuple[int, int]] = []  # by session: number of tools, and line of the newest listing
+        self._shared: dict[tuple[str, str], str] = {}  # by server and tool: the tools that it can be confused with
         self._find()
 
     def count(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
         return _HEAD + len(self._tools)
 
     def nothing(self) -> str:
-        """Never needed: the table has a heading from the beginning."""
+        """Return nothing: the table always has a heading."""
         return ""
 
     def grown(self) -> None:
-        """Show what was learned meanwhile."""
+        """Show the current tools."""
         self._find()
         super().grown()
 
     def _find(self) -> None:
-        """Find the tools, and the duplicates among them, if a session has listed any."""
+        """Update the tools and their duplicates, if they have changed."""
         seen = [_told(session) for session in self._merged.sessions]
         if seen == self._seen:
             return
@@ -83,7 +83,7 @@ class MergedToolsView(RowsOrNotice):
                 self._shared.setdefault((server, name), told)
 
     def face(self, place: int) -> Hashable:
-        """A row looks as its figures say."""
+        """Return the state that the look of a row depends on."""
         if place < _HEAD:
             return self._sums() if place == 0 else place
         it = self._tools[place - _HEAD]
@@ -97,7 +97,7 @@ class MergedToolsView(RowsOrNotice):
         )
 
     def cells(self, place: int, width: int) -> list[Cell]:
-        """The sums, the heading, or a tool."""
+        """Return the cells of the totals, of the limits, of the heading, or of a tool."""
         room = max(width - _SESSION - sum(_FIGURES.values()), 0)
         name, other = (room, 0) if room < 40 else (room * 2 // 5, room - room * 2 // 5)
         if place < _HEAD - 1:
@@ -123,7 +123,7 @@ class MergedToolsView(RowsOrNotice):
         ]
 
     def _sums(self) -> str:
-        """What all of them take, and how many nobody needs."""
+        """Return the totals: tools, cost, and how many were never called or exist on several servers."""
         listed = [it for it in self._tools if it.listed]
         servers = len({it.server for it in listed})
         cost = tokens_text(sum(it.tool.context for it in listed))
@@ -136,7 +136,7 @@ class MergedToolsView(RowsOrNotice):
         return "; ".join(filter(None, parts))
 
     def _limits(self) -> str:
-        """Whose limits are looked at, and how many tools break one."""
+        """Return the clients whose limits are checked, and how many tools break a limit."""
         if not self._merged.clients:
             return ""
         refused = [self._refused(it) for it in self._tools if it.listed]
@@ -155,7 +155,7 @@ class MergedToolsView(RowsOrNotice):
         ]
 
     def on_rows_chosen(self) -> None:
-        """Show where the tool is refused, else its newest listing, else its first call."""
+        """Show a finding about the tool, else its newest listing, else its first call, in the timeline."""
         it = self._tools[self.cursor - _HEAD] if self.cursor >= _HEAD else None
         line = (*(found.frame for found in self._refused(it)), it.tool.listed or it.tool.called)[0] if it else 0
         n = self._merged.number(self._merged.sessions[it.which], line) if it else 0

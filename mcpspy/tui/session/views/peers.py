@@ -1,4 +1,4 @@
-"""The view of what both sides said of themselves, in full; each line leads to the frame that tells it."""
+"""The view of everything that both sides declare about themselves; Enter shows the frame with the declaration."""
 
 from typing import ClassVar
 
@@ -11,12 +11,12 @@ from mcpspy.tui.model.peers import Fact, facts
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import RowsOrNotice, fit
 
-_TITLE = 14  # columns of what stands before a text
-_NARROW = 30  # columns of a view from which a text has less room than its title
+_TITLE = 14  # columns of the title before a text
+_NARROW = 30  # minimum columns of a view for titles of full width
 
 
 class PeersView(RowsOrNotice):
-    """The lines of what is known."""
+    """The lines of the facts."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"view--dim", "view--heading", "view--client", "view--server"}
 
@@ -24,28 +24,28 @@ class PeersView(RowsOrNotice):
         super().__init__()
         self._session = session
         self._facts: list[Fact] = []
-        self._wrapped: dict[tuple[str, int], list[str]] = {}  # by text and room
-        self._lines: list[tuple[Fact, str]] = []  # the first line of a fact has its title
+        self._wrapped: dict[tuple[str, int], list[str]] = {}  # by text and columns
+        self._lines: list[tuple[Fact, str]] = []  # only the first line of a fact has its title
 
     def count(self) -> int:
-        """How many lines there are."""
+        """Return the number of lines."""
         return len(self._lines)
 
     def nothing(self) -> str:
-        """Never needed: both sides have a line from the beginning."""
+        """Return nothing: both sides always have a line."""
         return ""
 
     def on_mount(self) -> None:
-        """Show what is known."""
+        """Show the known facts."""
         self.grown()
 
     def on_resize(self) -> None:
-        """Break the lines for the new width."""
+        """Wrap the texts to the new width."""
         self._wrap()
         super().on_resize()
 
     def grown(self) -> None:
-        """Show what was learned meanwhile."""
+        """Show new facts."""
         found = list(facts(self._session))
         if found != self._facts:
             self._facts = found
@@ -53,7 +53,7 @@ class PeersView(RowsOrNotice):
         super().grown()
 
     def _wrap(self) -> None:
-        """Break the texts into lines: those that stay are as they were, for a long one takes a while."""
+        """Wrap the texts into lines; unchanged texts are cached, because wrapping a long text is slow."""
         room = max(self.scrollable_content_region.width - self._indent - 1, 1)
         before, self._wrapped = self._wrapped, {}
         self._lines = []
@@ -69,11 +69,11 @@ class PeersView(RowsOrNotice):
         return _TITLE if self.scrollable_content_region.width >= _NARROW else 2
 
     def face(self, place: int) -> tuple[Fact, str]:
-        """A line looks as what it says."""
+        """Return the state that the look of a line depends on."""
         return self._lines[place]
 
-    def cells(self, place: int, width: int) -> list[Cell]:  # noqa: ARG002 (lines are broken already)
-        """A title, or a part of the facts."""
+    def cells(self, place: int, width: int) -> list[Cell]:  # noqa: ARG002 (lines are wrapped already)
+        """Return the cells of a heading, or of a line of a fact."""
         fact, line = self._lines[place]
         if fact.heading:
             return [(fact.title, f"view--{fact.title}" if fact.title in ("client", "server") else "view--heading"),
@@ -82,7 +82,7 @@ class PeersView(RowsOrNotice):
         return [(set_cell_size(title, self._indent), "view--dim"), (line, "")]
 
     def on_rows_chosen(self) -> None:
-        """Show the frame that tells it."""
+        """Show the frame that states the fact."""
         n = self._lines[self.cursor][0].n
         if n:
             self.post_message(Jump(n))

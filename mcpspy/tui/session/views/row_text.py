@@ -1,4 +1,4 @@
-"""How a row of the timeline looks: a pure function from what is known of it to the texts in it."""
+"""The look of a row of the timeline: pure functions from its content to its texts."""
 
 import math
 from typing import NamedTuple
@@ -12,44 +12,44 @@ from mcpspy.text import duration_text, printable, size_text
 from mcpspy.tui.widgets.rows import Cell
 from mcpspy.tui.widgets.view import MARKS, fit
 
-_WIDE = 120  # columns from which words do not use the columns before a short status
-_NARROW, _LONG, _SIZED, _BARRED = 60, 70, 90, 100  # columns from which there is a time, a long name, a size, a bar
+_WIDE = 120  # minimum columns for padding before a short status
+_NARROW, _LONG, _SIZED, _BARRED = 60, 70, 90, 100  # minimum columns for a time, a long name, a size, a bar
 _ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}
 _BAD = {"error": "timeline--error", "tool-error": "timeline--error", "unanswered": "timeline--error"}
 _COLOURS = {"invalid": "timeline--invalid", "gap": "timeline--gap", "end": "timeline--dim", "stderr": "timeline--dim",
             "http": "timeline--dim", "event": "timeline--dim", "signal": "timeline--dim",
             "gates": "timeline--gap"}  # fmt: skip
-_BAR = 10  # columns of the bar: half a decade each, from 100 µs to 10 s
-_SHORTEST = 100_000  # nanoseconds of a latency that has no bar
+_BAR = 10  # columns of the bar: two per power of ten, from 100 µs to 10 s
+_SHORTEST = 100_000  # maximum nanoseconds of a latency without a bar
 _NUMBER = 9  # columns of an id, and of the text between method and name
-_ROOMY = 60  # columns of what a row is about, from which there is an id beside words that are cut
-_WORD = 6  # columns of a preview, at least
-_TURN = " ── "  # before a turn
+_ROOMY = 60  # minimum columns of the subject for an id beside a shortened text
+_WORD = 6  # minimum columns of a preview
+_TURN = " ── "  # text before a turn
 _LOOKS = {"name": "timeline--dim", "string": "timeline--string"}
 _NAME = 12  # columns of the name of a session in a merge
 SOURCES = 6
-"""How many colours there are for such names."""
+"""The number of colours for such names."""
 SLOW = 1_000_000_000
-"""Nanoseconds from which a call is slow."""
+"""The minimum latency of a slow call, in nanoseconds."""
 
 
 class Face(NamedTuple):
-    """All that decides how a row looks."""
+    """All that the look of a row depends on."""
 
     line: TimelineRow
     since: int | None
-    """Nanoseconds from the row above to it, where that is shown."""
+    """Nanoseconds since the row above, if that is shown."""
     waiting: str
-    """How long it has been waiting for its answer by now."""
+    """How long it has been waiting for its response; empty if it is not pending."""
     marked: bool
     tie: str
-    """Its part of the line from the selected row to the one that it answers or that answers it."""
+    """Its part of the line that connects the selected request or response with its partner."""
     held: HeldTime | None = None
-    """How long it has been held by now, while it is."""
+    """How long it has been held, while it is held."""
 
 
 def cells(face: Face, width: int) -> list[Cell]:
-    """What was found, mark, number, time, direction, what it is about, and how it went."""
+    """Return the cells of a row: finding, mark, number, time, direction, subject, and outcome."""
     line = face.line
     start = [
         (MARKS[line.severity], f"timeline--{line.severity}" if line.severity else ""),
@@ -72,7 +72,7 @@ def cells(face: Face, width: int) -> list[Cell]:
     spare = outcome[:-1] if left >= _SIZED else outcome
     taken = sum(len(text) for text, _ in outcome)
     empty = not held and not any(text.strip() for text, _ in spare)
-    if empty and (line.turn or line.act or _columns(line) > room - taken):  # what was done or said needs the room
+    if empty and (line.turn or line.act or _columns(line) > room - taken):  # other text needs the room
         outcome = outcome[len(spare) :]
         taken = sum(len(text) for text, _ in outcome)
     room = max(room - taken, 8)
@@ -82,19 +82,19 @@ def cells(face: Face, width: int) -> list[Cell]:
 
 
 def latency_bar(latency: int) -> str:
-    """A latency as a bar: two columns for each decade above 100 µs."""
+    """Return a latency as a bar: two columns for each power of ten above 100 µs."""
     return "▄" * min(round(2 * math.log10(max(latency, _SHORTEST) / _SHORTEST)), _BAR)
 
 
 def waiting_text(seconds: float) -> str:
-    """How long something has been going on, as precisely as anybody wants to know."""
+    """Return a waiting time as text, with decreasing precision."""
     if seconds < 100:
         return f"{seconds:.1f} s"
     return f"{seconds / 60:,.0f} min" if seconds < 100 * 60 else f"{seconds / 3600:,.0f} h"
 
 
 def _time(face: Face, width: int) -> str:
-    """Seconds, to the microsecond where there is room."""
+    """Return the time of a row in seconds, with microseconds if there is room."""
     columns, digits = (12, 6) if width >= _BARRED else (9, 3)
     if face.since is None:
         return f"{face.line.t / 1e9:>{columns}.{digits}f}"
@@ -102,7 +102,7 @@ def _time(face: Face, width: int) -> str:
 
 
 def _address(line: TimelineRow, width: int) -> list[Cell]:
-    """The number of the frame; in a merge that in its own session, behind the name of that."""
+    """Return the number of the frame; in a merge, the name of its session and its number there."""
     source = line.source
     if source is None:
         return [(f"{'#' + str(line.n):>7} ", "timeline--dim")]
@@ -115,7 +115,7 @@ def _address(line: TimelineRow, width: int) -> list[Cell]:
 
 
 def _subject(line: TimelineRow, room: int) -> list[Cell]:
-    """Method, name, preview and id in `room` columns of the screen, the id only where it costs no word."""
+    """Return method, name, preview and id in `room` columns; the id only if no text is shortened for it."""
     number = f" {printable(f'id {line.id}', 14):>6}" if line.id else ""
     method = printable(line.method or "(no request seen)", room)
     name = printable(f" {line.name}", room) if line.name else ""
@@ -134,21 +134,21 @@ def _subject(line: TimelineRow, room: int) -> list[Cell]:
 
 
 def _preview(line: TimelineRow, text: str) -> list[Cell]:
-    """A preview in colours, that of an error in one."""
+    """Return a preview in its colours; the preview of an error has one colour."""
     if line.kind == "error" or (line.status == "tool-error" and line.kind == "result"):
         return [(text, "timeline--error")]
     return [(piece, _LOOKS.get(look, "")) for piece, look in parts(text) if piece]
 
 
 def _columns(line: TimelineRow) -> int:
-    """How many columns all would take that a row is about."""
+    """Return how many columns the whole subject of a row would take."""
     return len(line.method) + len(line.name) + 1 + min(cell_len(line.text) + 2 if line.text else 0, LONGEST)
 
 
 def _act(line: TimelineRow, room: int) -> list[Cell]:
-    """The turn that begins, and what a gate did, in the columns that the subject leaves, or in half of them.
+    """Return the turn that begins and the action of a gate, in the columns beside the subject, or in half of `room`.
 
-    A turn is shown in full if that leaves room for a part of the subject.
+    A turn is shown completely if there is still room for a part of the subject.
     """
     if not line.act and not line.turn:
         return []
@@ -159,7 +159,7 @@ def _act(line: TimelineRow, room: int) -> list[Cell]:
 
 
 def _held(held: HeldTime, width: int) -> list[Cell]:
-    """How long a frame has been held, and how long its client still waits."""
+    """Return how long a frame has been held, and how long its client still waits."""
     text = f"held {held.seconds} s"
     if held.awaited and width >= _LONG:
         gives_up = "has given up" if held.left == 0 else f"gives up in {held.left} s"
@@ -170,9 +170,9 @@ def _held(held: HeldTime, width: int) -> list[Cell]:
 
 
 def _outcome(face: Face, width: int) -> list[Cell]:
-    """Status, latency and size; of a request only what its response will not say."""
+    """Return status, latency and size; for a request, only a status that its response does not show."""
     line = face.line
-    status = line.status or ("error" if line.kind == "error" else "")  # one that answers no request has none
+    status = line.status or ("error" if line.kind == "error" else "")  # an error that answers no request has no status
     if line.kind == "request" and status not in ("pending", "unanswered", "cancelled", "held", "dropped"):
         status = ""
     colour = _BAD.get(status, "timeline--pending" if line.kind == "request" else "timeline--ok")
@@ -181,7 +181,7 @@ def _outcome(face: Face, width: int) -> list[Cell]:
     slow = "timeline--warning" if answered and (line.latency or 0) >= SLOW else "timeline--pending"
     if width < _NARROW:
         return [(f" {latency or status:>10}", _BAD.get(status, slow) if latency else colour)]
-    padded = f"{status:>10}" if width >= _WIDE or not status else status  # what is narrow needs the room for words
+    padded = f"{status:>10}" if width >= _WIDE or not status else status  # a narrow row needs the room for text
     cells = [(f" {padded}", colour), (f" {latency:>9}", slow)]
     if width >= _BARRED:
         cells.append((f" {latency_bar(line.latency or 0) if answered else '':<{_BAR}}", slow))

@@ -1,4 +1,4 @@
-"""The view of who said what to whom, and who was waited for: a row for each frame between the lanes of both sides."""
+"""The sequence diagram: a row for each frame between the lanes of both sides, and who was waited for."""
 
 from contextlib import suppress
 from typing import ClassVar, NamedTuple
@@ -16,13 +16,13 @@ from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import MARKS, CatchingUp, View, fit
 
 _SIDE = (1 << DEEPEST) - 1
-_FAR = 100  # columns between the lanes at most: an arrow that is longer is hard to follow
+_FAR = 100  # maximum columns between the lanes: a longer arrow is hard to follow
 _ANSWERS = ("result", "error")
 _BAD = ("error", "tool-error", "unanswered")
 
 
 class Layout(NamedTuple):
-    """How many columns each part of a row has, in a view of some width; 0 for what is left out."""
+    """The columns of each part of a row, for a given width of the view; 0 if the part is omitted."""
 
     number: int
     time: int
@@ -30,15 +30,15 @@ class Layout(NamedTuple):
     waited: int
     bar: int
     left: int
-    """For the brackets of the server's requests."""
+    """Columns for the brackets of the server's requests."""
     field: int
-    """Between the lanes."""
+    """Columns between the lanes."""
     right: int
-    """For the brackets of the client's requests."""
+    """Columns for the brackets of the client's requests."""
 
     @classmethod
     def of(cls, width: int) -> "Layout":
-        """The layout for a width."""
+        """Return the layout for a width."""
         if width >= 110:
             known = cls(8, 10, 9, 8, 6, 4, 0, 6)
         elif width >= 66:
@@ -62,33 +62,33 @@ class SequenceRows(CatchingUp):
         self._lanes = Lanes(session)
 
     def on_mount(self) -> None:
-        """Follow what is still said."""
+        """Follow new rows while the session is live."""
         self.follow = self._session.state == "live"
 
     def count(self) -> int:
-        """How many rows there are so far."""
+        """Return the number of rows so far."""
         return len(self._session)
 
     def nothing(self) -> str:
-        """That nobody has said anything."""
+        """Return that there are no messages."""
         return "no messages" if self._session.complete else "no messages so far"
 
     def done(self) -> int:
-        """How many rows have their lanes."""
+        """Return the number of rows whose lanes are known."""
         return len(self._lanes)
 
     def catch_up(self, seconds: float) -> bool:
-        """Go through the rows that came."""
+        """Compute the lanes of new rows."""
         return self._lanes.grow(seconds)
 
     def face(self, place: int) -> tuple[TimelineRow, Lane, int]:
-        """A row looks as its line and its lane say, and how long after the one above it came."""
+        """Return the state that the look of a row depends on: its line, its lane, and the pause before it."""
         line = self._session.line(place)
         above = self._session.line(place - 1).t if place else line.t
         return line, self._lanes.at(place), max(line.t - above, 0)
 
     def cells(self, place: int, width: int) -> list[Cell]:
-        """What was found, when, the wait before it, and the message on its way between the lanes."""
+        """Return the cells: finding, number, time, pause, who was waited for, and the message between the lanes."""
         line, lane, pause = self.face(place)
         layout = Layout.of(width)
         waited = f"view--{lane.waited}" if lane.waited else "view--dim"
@@ -116,13 +116,13 @@ class SequenceRows(CatchingUp):
 
 
 def _field(line: TimelineRow, columns: int) -> list[Cell]:
-    """The text between the lanes."""
+    """Return the text between the lanes."""
     if line.sender == "mcpspy":
         subject = " ".join(filter(None, (line.method, line.name or line.text, line.act)))
         text = fit(printable(subject, columns), columns)
         centred = set_cell_size(" " * ((columns - cell_len(text)) // 2) + text, columns)
         return [(centred, "view--warning" if line.kind == "gap" else "")]
-    if line.kind == "stderr":  # said beside the conversation, by the server
+    if line.kind == "stderr":  # from the server, but not part of the conversation
         text = fit(line.text, columns - 2)
         return [(" " * (columns - cell_len(text) - 1), ""), (text, "view--dim"), (" "[:columns], "")]
     label, colour = _label(line, columns)
@@ -133,7 +133,7 @@ def _field(line: TimelineRow, columns: int) -> list[Cell]:
 
 
 def _label(line: TimelineRow, columns: int) -> Cell:
-    """What a message is, and how it went."""
+    """Return the label of a message: its subject and outcome."""
     subject = printable(" ".join(filter(None, (line.method, line.name or line.text))), columns)
     if line.kind in _ANSWERS:
         took = duration_text(line.latency) if line.latency is not None else ""
@@ -150,14 +150,14 @@ def _label(line: TimelineRow, columns: int) -> Cell:
 
 
 class SequenceView(View):
-    """The lanes, and above them whose they are."""
+    """The lanes, below the names of both sides."""
 
     def __init__(self, session: OpenCapture) -> None:
         super().__init__()
         self._session = session
 
     def compose(self) -> ComposeResult:
-        """A heading and the rows."""
+        """Yield the heading and the rows."""
         yield Static(id="lanes", markup=False)
         yield SequenceRows(self._session)
 
@@ -166,7 +166,7 @@ class SequenceView(View):
         self._put_names()
 
     def grown(self) -> None:
-        """Show what has come."""
+        """Show new rows."""
         with suppress(NoMatches):  # before it is composed
             self.query_one(SequenceRows).grown()
             self._put_names()
@@ -179,7 +179,7 @@ class SequenceView(View):
 
 
 def heading(width: int, client: str, server: str) -> str:
-    """The names of both sides above their lanes, in a view of that width."""
+    """Return the names of both sides above their lanes, for a view of the given width."""
     layout = Layout.of(width)
     before = 2 + sum(layout) - layout.field - layout.right
     half = (layout.field + 2) // 2

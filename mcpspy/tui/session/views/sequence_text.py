@@ -1,6 +1,6 @@
-"""The parts of a sequence diagram as text: arrows, the brackets that tie answers to requests, pauses.
+"""The parts of a sequence diagram as text: arrows, pauses, and the brackets that connect requests and responses.
 
-Every function takes what is to be drawn and the columns that there are for it, and returns exactly that many.
+Each function with a `columns` argument returns a text of exactly that width.
 """
 
 from rich.cells import cell_len, set_cell_size
@@ -8,14 +8,14 @@ from rich.cells import cell_len, set_cell_size
 from mcpspy.text import duration_text
 from mcpspy.tui.model.lanes import DEEPEST
 
-_BAR = 5  # columns of a bar at its longest
-_LEAST = 1_000_000  # nanoseconds of a pause that is worth a word
+_BAR = 5  # maximum columns of a bar
+_LEAST = 1_000_000  # minimum nanoseconds of a pause that is shown as text
 
 
 def arrow(label: str, columns: int, *, to_right: bool, dashed: bool) -> tuple[str, str, str]:
-    """An arrow that carries a label at its beginning: what stands before the label, the label, and what follows.
+    """Return an arrow with a label at its start, as three texts: before the label, the label, after it.
 
-    What does not fit is cut off the label.
+    A label that does not fit is shortened.
     """
     dash = "╌" if dashed else "─"
     room = max(columns - 6, 0)
@@ -29,12 +29,13 @@ def arrow(label: str, columns: int, *, to_right: bool, dashed: bool) -> tuple[st
 
 
 def brackets(before: int, after: int, columns: int, *, mirrored: bool) -> str:
-    """The brackets of one side in a row: those that go on, begin or end in it, the innermost next to the lane.
+    """Return the brackets of one side that continue, begin or end in a row, the innermost next to the lane.
 
-    `before` and `after` have a bit for each that is open then; `mirrored` draws them for the left side.
+    `before` and `after` have a bit for each bracket that is open before and after the row. `mirrored` draws the left
+    side.
     """
     changed = before ^ after
-    reach = changed.bit_length() - 1  # the outermost that begins or ends
+    reach = changed.bit_length() - 1  # the outermost bracket that begins or ends
     drawn = "─" if changed else " "
     for place in range(DEEPEST):
         bit = 1 << place
@@ -49,11 +50,11 @@ def brackets(before: int, after: int, columns: int, *, mirrored: bool) -> str:
 
 
 def pause_text(nanoseconds: int, columns: int) -> str:
-    """How long a pause was, on the right; nothing if it was short."""
+    """Return the length of a pause, aligned to the right; blanks if it was short."""
     return f"{duration_text(nanoseconds) if nanoseconds >= _LEAST else '':>{columns}}"[:columns]
 
 
 def pause_bar(nanoseconds: int) -> str:
-    """How long a pause was at a glance: one dash from 10 ms on, and one more for each power of ten."""
+    """Return the length of a pause as a bar: one dash from 10 ms on, and one more for each power of ten."""
     length = len(str(nanoseconds // 10_000_000)) if nanoseconds >= 10_000_000 else 0
     return f"{'━' * min(length, _BAR):<{_BAR}}"

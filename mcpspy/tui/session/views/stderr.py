@@ -1,4 +1,4 @@
-"""What the server wrote to stderr, a row for each line; each leads to its moment in the timeline."""
+"""The view of stderr: a row for each line that the server wrote; Enter shows its row in the timeline."""
 
 from collections.abc import Hashable
 from typing import ClassVar
@@ -10,7 +10,7 @@ from mcpspy.tui.widgets.view import Following
 
 
 class StderrView(Following):
-    """The lines that the fold has come to."""
+    """The lines of stderr that are folded so far."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"view--dim"}
 
@@ -19,25 +19,25 @@ class StderrView(Following):
         self._session = session
 
     def on_mount(self) -> None:
-        """Follow what is still written."""
+        """Follow new lines while the session is live."""
         self.follow = self._session.state == "live"
 
     def count(self) -> int:
-        """How many lines there are so far."""
+        """Return the number of lines so far."""
         return len(self._session.stderr)
 
     def nothing(self) -> str:
-        """Why there is none."""
+        """Return why there are no lines."""
         if self._session.header.transport != "stdio":
             return "stderr is recorded for servers on stdio only"
         return "the server wrote nothing to stderr" if self._session.complete else "nothing on stderr so far"
 
     def face(self, place: int) -> Hashable:
-        """A line stays as it is."""
+        """Return a constant key, because a line never changes."""
         return self._session.stderr[place]
 
     def cells(self, place: int, width: int) -> list[Cell]:
-        """Its number, when it came, and what it says."""
+        """Return the cells of a line: number, time and text."""
         n = self._session.stderr[place]
         at = self._session.index.row_of(n)
         if at is None:
@@ -48,5 +48,5 @@ class StderrView(Following):
         return [(start, "view--dim"), (printable(line.text, max(width - len(start), 1)), "")]
 
     def on_rows_chosen(self) -> None:
-        """Show the moment in the timeline."""
+        """Show the line in the timeline."""
         self.post_message(Jump(self._session.stderr[self.cursor]))

@@ -27,10 +27,10 @@ class ViewEntry(NamedTuple):
 
     key: str
     title: str
-    """Also the name of the command that shows it."""
+    """The title, which is also the name of the command that shows the view."""
     of_session: Callable[[OpenCapture], View | RowsOrNotice]
     of_merged: Callable[[Merged], View | RowsOrNotice] | None = None
-    """For several sessions shown as one; None: the view of the session of the selected row is shown in its place."""
+    """The view of a merge; if None, the view of the selected row's session is shown instead."""
 
 
 VIEWS = {
@@ -46,16 +46,16 @@ VIEWS = {
         ViewEntry("8", "peers", PeersView, PeersView),
     )
 }
-"""In the order of the tabs; a session is first shown in the timeline."""
+"""The views by title, in the order of the tabs; a session is first shown in the timeline."""
 
 VIEW_SCOPE = Scope("a session", tuple(Action(view.key, f"view('{view.title}')", view.title) for view in VIEWS.values()))
 """The keys of the views."""
 COMMANDS = commands.table(list(VIEWS))
-"""The commands of the command line, those of the views included."""
+"""The commands of the command line, including those of the views."""
 
 
 def create(title: str, shown: OpenCapture | Merged) -> View | RowsOrNotice | None:
-    """The view with that title; None where several sessions are shown as one and it cannot show them."""
+    """Return a new view with that title; None if `shown` is a merge and the view cannot show merges."""
     view = VIEWS[title]
     if isinstance(shown, Merged):
         return view.of_merged(shown) if view.of_merged else None

@@ -24,12 +24,12 @@ from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import Following, View
 
-_TOLD = 0.25  # seconds that a message stands at least while rows stream in
+_TOLD = 0.25  # minimum seconds for which a message is shown while rows stream in
 _FOUND, _SLOW = "severity:>=info", f"latency:>={SLOW / 1e9:.0f}s -kind:request"
 
 
 class TimelineRows(Following):
-    """The rows; one of them may be tied to the selected one, and any may be marked."""
+    """The rows; the selected row may be connected with its partner, and any row may be marked."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "timeline--dim", "timeline--error", "timeline--invalid", "timeline--gap", "timeline--ok", "timeline--client",
@@ -39,46 +39,46 @@ class TimelineRows(Following):
     }  # fmt: skip
 
     deltas = reactive(False)
-    """Whether the time of a row is that since the one above it."""
+    """Whether times are shown since the row above instead of since the start."""
 
     def __init__(self, session: OpenCapture | Merged) -> None:
         super().__init__()
         self.session = session
-        """What is shown."""
+        """The session or merge that is shown."""
         self._started = datetime.fromisoformat(session.header.started).timestamp()
         self._now = 0  # nanoseconds since the start
         self.selection = Selection(session)
         self.hunt: Hunt | None = None
-        """What is looked for, while it is."""
+        """The running search; None if there is none."""
         self.selected = 0
-        """The line number of the selected row, also where the filter has not come to any yet."""
+        """The line number of the selected row, even before the filter has found any row."""
         self._tied: tuple[int, int] | None = None  # the selected row and its partner, in order
         self.marked: set[int] = set()
         """The line numbers of marked rows."""
 
     class Hunted(Message):
-        """A row was looked for; `hunt` is over."""
+        """Sent when the search `hunt` is finished."""
 
         def __init__(self, hunt: Hunt) -> None:
             super().__init__()
             self.hunt = hunt
 
     def count(self) -> int:
-        """How many rows are shown so far."""
+        """Return the number of rows shown so far."""
         return len(self.selection)
 
     def nothing(self) -> str:
-        """Why no row is there."""
+        """Return why there are no rows."""
         if not self.selection.wanted:
             return "no messages so far"
         return "no row is as the filter wants it" if self.selection.progress == 1 else "searching"
 
     def place(self) -> int:
-        """Where in the session the selected row stands."""
+        """Return the place of the selected row in the session."""
         return self.selection.place(self.cursor)
 
     def choose(self, wanted: Filter | None, selected: int) -> None:
-        """Show what a filter wants, or all, with the row on line `selected` selected if that is among it."""
+        """Show the rows that match a filter, or all; select the row on line `selected` if it is shown."""
         self.selection.choose(wanted, selected)
         self.selected = selected
         self.hunt = None
@@ -88,11 +88,11 @@ class TimelineRows(Following):
         self.refresh()
 
     def find(self, wanted: Filter, step: int) -> None:
-        """Go to the next row that a filter wants, or to the one before (`step` -1), as soon as it is found."""
+        """Start a search for the next row that matches a filter, or for the previous one (`step` -1)."""
         self.hunt = Hunt(self.selection, self.session, wanted, self.cursor + step, step)
 
     def search(self, seconds: float) -> bool:
-        """Look for what is to be shown and for what is to be found; tells whether there is more to do now."""
+        """Continue the filter and the search for about `seconds` each. Returns whether there is more to do now."""
         busy, before = self.selection.progress < 1, self.count()
         more = self.selection.grow(seconds)
         if busy and self.count() and not before:
@@ -106,7 +106,7 @@ class TimelineRows(Following):
         return more
 
     def grown(self) -> None:
-        """Show what has come; the row that is looked at stays where it is, unless following."""
+        """Show new rows; the visible rows stay in place, unless `follow` is set."""
         self._now = round((time.time() - self._started) * 1e9)
         at = self.selection.position(self.selected)
         if at is not None and at != self.cursor:
@@ -116,7 +116,7 @@ class TimelineRows(Following):
             self._select(self.cursor)
 
     def face(self, place: int) -> Face:
-        """A row looks as its line says, and as it stands to the others."""
+        """Return the state that the look of a row depends on."""
         line = self.session.line(self.selection.place(place))
         since = None
         if self.deltas and place:
@@ -127,52 +127,52 @@ class TimelineRows(Following):
         return Face(line, since, waiting, line.n in self.marked, self._tie(place), held)
 
     def cells(self, place: int, width: int) -> list[Cell]:
-        """The content of a row."""
+        """Return the content of a row."""
         return cells(self.face(place), width)
 
     def mark(self, place: int) -> str:
-        """The selected row, and the one that it answers or that answers it."""
+        """Return the style of the selected row or of its partner; empty for other rows."""
         partner = self._tied is not None and place in self._tied and place != self.cursor
         return "timeline--partner" if partner else super().mark(place)
 
     def watch_cursor(self, before: int, now: int) -> None:
-        """Tie the row to its partner."""
+        """Connect the selected row with its partner."""
         if self.count():
             self._select(now)
         super().watch_cursor(before, now)
 
     def watch_deltas(self) -> None:
-        """Show the other times."""
+        """Redraw the rows with the other times."""
         self.refresh()
 
     def action_last(self) -> None:
-        """Go to the newest row, and follow while there may be newer ones."""
+        """Go to the newest row, and follow if there may be newer ones."""
         super().action_last()
         self.follow = not self.session.complete
 
     def action_choose(self) -> None:
-        """Read the selected message: at once, for the next key may be on its way already."""
+        """Give the focus to the selected message immediately, because the next key may already be pressed."""
         if self.count():
             self.screen.set_focus(self.screen.query_one(Detail).pane)
 
     def partner(self) -> int | None:
-        """Where the request or the response to the selected row is shown, if it is."""
+        """Return the position of the selected row's request or response; None if it is not shown."""
         partner = self.session.partner(self.place()) if self.count() else None
         return None if partner is None else self.selection.position(self.session.index.rows[partner])
 
     def toggle_mark(self) -> None:
-        """Mark the selected row, or no longer."""
+        """Mark or unmark the selected row."""
         if self.count():
             self.marked ^= {self.selected}
             self.repaint(self.cursor)
 
     def next_marked(self) -> int | None:
-        """Where the next marked row is shown; after the last the first."""
+        """Return the position of the next marked row; the first follows the last; None if no marked row is shown."""
         shown = sorted(at for n in self.marked if (at := self.selection.position(n)) is not None)
         return next((at for at in shown if at > self.cursor), shown[0] if shown else None)
 
     def _select(self, at: int) -> None:
-        """The row at that place is the selected one: draw what that changes."""
+        """Make the row at a position the selected one, and redraw the rows that this changes."""
         self.selected = self.selection.line(at)
         partner = self.partner()
         before, self._tied = self._tied, None if partner is None else (min(at, partner), max(at, partner))
@@ -189,34 +189,34 @@ class TimelineRows(Following):
 
 
 class TimelineView(View):
-    """The rows, and the message of the selected one; it says in a word what came of a key."""
+    """The rows and the message of the selected row; it posts notices about the results of keys."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("timeline"), *bindings("timeline message")]
 
     def __init__(self, session: OpenCapture | Merged) -> None:
         super().__init__(id="panes")
         self._session = session
-        self._shown: TimelineRow | None = None  # the selected row as it was when its message was shown
-        self._told = 0.0  # when that was
+        self._shown: TimelineRow | None = None  # the selected row at the time when its message was shown
+        self._told = 0.0  # that time
 
     class Notice(Message):
-        """What came of a key, or of the search that it began; it may be nothing."""
+        """The result of a key, or of the search that it started; it may be empty."""
 
         def __init__(self, text: str = "") -> None:
             super().__init__()
             self.text = text
 
     def compose(self) -> ComposeResult:
-        """The rows and the message."""
+        """Yield the rows and the message."""
         yield TimelineRows(self._session)
         yield Detail()
 
     def on_mount(self) -> None:
-        """Show the message of whatever row is selected: at once, for one of textual's would cost one more drawing."""
+        """Show the message whenever the selection changes; a textual message for this would need one more drawing."""
         self.watch(self.rows, "cursor", self._moved, init=False)
 
     def on_show(self) -> None:
-        """Show what was selected while nobody looked."""
+        """Show the row that was selected while the view was hidden."""
         self.show_message()
 
     @property
@@ -225,11 +225,11 @@ class TimelineView(View):
         return self.query_one(TimelineRows)
 
     def grown(self) -> None:
-        """Show what has come, also of the selected message."""
+        """Show new rows, and changes of the selected message."""
         rows = self.rows
         rows.grown()
         line = self._session.line(rows.place()) if rows.count() else None
-        news = line != self._shown  # its answer, or what the fold found
+        news = line != self._shown  # its response, or findings
         if news and (self._session.complete or self._may_tell()):
             self.show_message()
 
@@ -251,7 +251,7 @@ class TimelineView(View):
             self.show_message()
 
     def _may_tell(self) -> bool:
-        """Whether the message may change of itself: while rows stream in nobody can read each."""
+        """Return whether the message may change without a key: while rows stream in, it changes less often."""
         return time.monotonic() - self._told > _TOLD
 
     @on(TimelineRows.Hunted)
@@ -263,15 +263,15 @@ class TimelineView(View):
             self.post_message(self.Notice("the search continued from the other end"))
 
     def action_next_finding(self, step: int) -> None:
-        """Go to the next row with a finding, or to the one before (`step` -1)."""
+        """Go to the next row with a finding, or to the previous one (`step` -1)."""
         self.find(_FOUND, step)
 
     def action_next_slow(self, step: int) -> None:
-        """Go to the next response that took long, or to the one before (`step` -1)."""
+        """Go to the next slow response, or to the previous one (`step` -1)."""
         self.find(_SLOW, step)
 
     def find(self, text: str, step: int) -> None:
-        """Go to the next row that a filter wants, or to the one before (`step` -1)."""
+        """Go to the next row that matches a filter, or to the previous one (`step` -1)."""
         self.rows.find(parse(text, self._session.header.started), step)
         self.post_message(self.Notice())
 
@@ -285,7 +285,7 @@ class TimelineView(View):
             self.rows.move_to(at)
 
     def action_mark(self) -> None:
-        """Mark the selected row, or no longer."""
+        """Mark or unmark the selected row."""
         self.rows.toggle_mark()
         self.post_message(self.Notice())
 
@@ -298,7 +298,7 @@ class TimelineView(View):
             self.rows.move_to(at)
 
     def action_compare(self) -> None:
-        """Compare two messages beside each other; without marks in a merge of two sessions, the sessions."""
+        """Compare two messages; in a merge of two sessions without marks, compare the sessions."""
         rows, session = self.rows, self._session
         if not rows.marked and len(session.sessions) == 2:
             first, second = session.sessions
@@ -319,10 +319,10 @@ class TimelineView(View):
             self.post_message(Jump(lines[side]))
 
     def action_deltas(self) -> None:
-        """Show times since the start, or since the row above."""
+        """Switch between times since the start and since the row above."""
         self.rows.deltas = not self.rows.deltas
         self.post_message(self.Notice())
 
     async def action_message(self, action: str) -> None:
-        """Do what a key does in the message, which is seen without having the focus."""
+        """Run an action of the message, which does not have the focus."""
         await self.query_one(Detail).run_action(action)

@@ -1,6 +1,6 @@
-"""The view of the server's tools: what each costs a model, and how it did.
+"""The view of the server's tools: their cost in a model's context, and statistics of their calls.
 
-Where clients are chosen (P-01), the tools that they refuse are marked, and what stands below the list tells why.
+If clients are chosen (P-01), the tools that they refuse are marked, and the reason is shown below the list.
 """
 
 from collections.abc import Hashable, Iterator
@@ -24,30 +24,30 @@ from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import MARKS, RowsOrNotice, View, fit
 
-_LEAST = 12  # columns that the name of a tool has at least
-_TITLE = 13  # columns of what stands before a sentence
+_LEAST = 12  # minimum columns for the name of a tool
+_TITLE = 13  # columns of the title before a sentence
 _HEADING = "tool"
 _LIMITS = "limits of"
-_LONG = 1000  # characters of a sentence
+_LONG = 1000  # maximum characters of a sentence
 _COLUMNS = (
     ("definition", 11), ("context", 8), ("calls", 7), ("errors", 7), ("found", 7), ("result", 8), ("p50", 10),
     ("p95", 10), ("max", 10), ("largest", 9),
 )  # fmt: skip
-"""Of the table, after the name; the last ones are left out where they do not fit. The tokens of the definition, of a
-result on average and of the largest one are estimates."""
+"""The columns of the table after the name, with their widths; the last ones are omitted if they do not fit. The tokens
+of the definition, of the mean result and of the largest result are estimates."""
 
 
 class Announcement(NamedTuple):
-    """What stands above the tools, in a sentence."""
+    """A line above the tools."""
 
     title: str
     text: str = ""
     n: int = 0
-    """The line of the frame that tells it; 0 for none."""
+    """The line number of the frame that states it; 0 if there is none."""
 
 
 def sayings(session: OpenCapture) -> Iterator[Announcement]:
-    """What stands above the tools: what their definitions cost, whose limits are looked at, and the heading."""
+    """Yield the lines above the tools: the cost of their definitions, the limits that are checked, and the heading."""
     listing = session.announced.listings.get("tools")
     if listing:
         yield Announcement("tools", _cost_text(session.announced), listing.n)
@@ -60,7 +60,7 @@ def sayings(session: OpenCapture) -> Iterator[Announcement]:
 
 
 def _cost_text(announced: Announced) -> str:
-    """What the tools that are listed take of a model's context, and how many of them nobody called."""
+    """Return the size and cost of the listed tools, and how many were never called."""
     listed = [tool for tool in announced.tools.values() if announced.is_current(tool)]
     alone = [tool for tool in listed if tool.name != OTHERS]
     count = announced.listings["tools"].count if len(alone) < len(listed) else len(listed)
@@ -72,14 +72,14 @@ def _cost_text(announced: Announced) -> str:
 
 
 def _limits_text(session: OpenCapture) -> str:
-    """Which clients are chosen, and how much of the listing breaks a limit of theirs."""
+    """Return the chosen clients, and how many of the listed tools break their limits."""
     tools, refusals = session.announced.tools.items(), session.refusals
     refused = [refusals.tools.get(name, []) for name, tool in tools if session.announced.is_current(tool)]
     return limits_text(session.clients, refused) + (", and the list as a whole" if refusals.listing else "")
 
 
 class ToolsRows(RowsOrNotice):
-    """The rows; each leads to the frame that tells it."""
+    """The rows; Enter shows the frame that belongs to a row."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "view--dim", "view--error", "view--warning", "view--info", "view--heading",
@@ -93,15 +93,15 @@ class ToolsRows(RowsOrNotice):
         self._tools = list(session.announced.tools.values())
 
     def count(self) -> int:
-        """How many rows there are."""
+        """Return the number of rows."""
         return len(self._said) + len(self._tools)
 
     def nothing(self) -> str:
-        """Never needed: the table has a heading from the beginning."""
+        """Return nothing: the table always has a heading."""
         return ""
 
     def grown(self) -> None:
-        """Show what was learned meanwhile; the selected row stays where it is on the screen."""
+        """Show the current tools; the selected row stays in place on the screen."""
         announced, selected, below = self._session.announced, self._at(self.cursor), self.cursor - self.scroll_offset.y
         self._tools += islice(announced.tools.values(), len(self._tools), None)
         more, self._said = len(self._said), list(sayings(self._session))
@@ -118,7 +118,7 @@ class ToolsRows(RowsOrNotice):
         return self._said[place] if place < said else self._tools[place - said]
 
     def face(self, place: int) -> Hashable:
-        """A tool looks as its counts say."""
+        """Return the state that the look of a row depends on."""
         at = self._at(place)
         if isinstance(at, Announcement):
             return at
@@ -136,7 +136,7 @@ class ToolsRows(RowsOrNotice):
         )
 
     def cells(self, place: int, width: int) -> list[Cell]:
-        """A sentence, the heading, or a tool."""
+        """Return the cells of a sentence, of the heading, or of a tool."""
         at = self._at(place)
         columns = _fitting(width)
         room = width - sum(columns.values())
@@ -151,18 +151,18 @@ class ToolsRows(RowsOrNotice):
 
     @property
     def refused(self) -> list[Finding]:
-        """What the chosen clients refuse about the selected row."""
+        """The findings of the chosen clients about the selected row."""
         at = self._at(self.cursor)
         if isinstance(at, ToolUse):
             return self._session.refusals.tools.get(at.name, [])
         return self._session.refusals.listing if at.title == _LIMITS else []
 
     def _mark(self, tool: ToolUse) -> Cell:
-        """What stands before a tool: how bad it is for the chosen clients, if there are any."""
+        """Return the mark before a tool; empty if no clients are chosen."""
         return limit_mark(self._session.refusals.tools.get(tool.name, ())) if self._session.clients else ("", "")
 
     def _figures(self, tool: ToolUse, columns: dict[str, int]) -> Iterator[Cell]:
-        """The text of each column; the latencies are those of the calls that were answered."""
+        """Yield the cell of each column; the latencies are those of the answered calls."""
         current = self._session.announced.is_current(tool)
         latencies = list(map(duration_text, tool.latencies.quantiles(0.5, 0.95, 1))) or [""] * 3
         figures = [
@@ -182,7 +182,7 @@ class ToolsRows(RowsOrNotice):
             yield f"{text:>{room}}", colour
 
     def on_rows_chosen(self) -> None:
-        """Show why a tool is refused, else its newest listing, else its first call; or a notice's place."""
+        """Show a finding about the tool, else its newest listing, else its first call; for a line, its frame."""
         at = self._at(self.cursor)
         refused = [finding.frame for finding in self.refused]
         n = at.n if isinstance(at, Announcement) else (*refused, at.listed or at.called)[0]
@@ -193,23 +193,23 @@ class ToolsRows(RowsOrNotice):
 
 
 class ToolsView(View):
-    """The rows, and below them why the chosen clients refuse what is selected."""
+    """The rows, and below them why the chosen clients refuse the selected tool."""
 
     def __init__(self, session: OpenCapture) -> None:
         super().__init__()
         self._session = session
 
     def compose(self) -> ComposeResult:
-        """The rows and the explanation."""
+        """Yield the rows and the explanation."""
         yield ToolsRows(self._session)
         yield Static(id="explanation", markup=False)
 
     def on_mount(self) -> None:
-        """Explain what is selected, whenever that changes."""
+        """Update the explanation whenever the selection changes."""
         self.watch(self.query_one(ToolsRows), "cursor", self._explain)
 
     def grown(self) -> None:
-        """Show what was learned meanwhile."""
+        """Show the current tools."""
         with suppress(NoMatches):  # before it is composed
             self.query_one(ToolsRows).grown()
             self._explain()
@@ -221,7 +221,7 @@ class ToolsView(View):
 
 
 def _reasons(refused: list[Finding]) -> Iterator[str]:
-    """Why something is refused, and what to do about it."""
+    """Yield why something is refused, and what to do about it."""
     for finding in refused:
         yield f"{MARKS[finding.severity]} {printable(finding.message, _LONG)}"
         yield from (f"  {title}: {text}" for title, text in RULES[finding.rule].advice(finding.blame))
@@ -230,7 +230,7 @@ def _reasons(refused: list[Finding]) -> Iterator[str]:
 
 
 def _fitting(width: int) -> dict[str, int]:
-    """The columns of the table that there is room for, with their widths."""
+    """Return the columns of the table that fit, with their widths."""
     found, room = {}, width - _LEAST
     for name, columns in _COLUMNS:
         room -= columns
