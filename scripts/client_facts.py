@@ -204,24 +204,35 @@ def patience(start: Start, event: str, bound: int) -> str:
 PAGE = """# Real clients
 
 Written by `scripts/clients` ({dates}, Linux). Each client ran with a scripted model and the same server, bare and
-through mcpspy. Compared were what the model and the server saw, how the server was ended, and the exit status.
-`mcpspy install` wrapped the stdio server where it knows the client. Over HTTP the client went through `mcpspy proxy`,
-and through `mcpspy mitm` with `mcpspy run`.
+through mcpspy. The runs were compared by what the model and the server received, how the server was ended, and the
+exit status.
+
+For the stdio server, `mcpspy install` made the change if it supports the client. Over HTTP the client connected through
+`mcpspy proxy`, and through `mcpspy mitm` with `mcpspy run`.
 
 {greetings}
 
 ## Bare and through mcpspy
 
-A comparison is one scenario on one way. The scenarios: a call, Ctrl-C during a call, a slow `initialize`, lines that
-are not JSON, a server that crashes, one that ignores signals, one that needs 0.4 s to clean up. For `doctor`: whether
-it finds a problem exactly where the client has one, with planted mistakes and without.
+A comparison is one scenario over one connection. The scenarios:
+
+- a call
+- Ctrl-C during a call
+- a slow `initialize`
+- lines that are not JSON
+- a server that crashes
+- a server that ignores signals
+- a server that needs 0.4 s to clean up
+
+`doctor` was run with planted mistakes and without. It passes if it reports a problem exactly when the client has one.
 
 {equality}
 
 ## How clients behave
 
-The server of the first table ignores signals and the end of its stdin; seconds count from the first of them. A client
-that was still there after 8 s got a second Ctrl-C, then TERM.
+In the first table, the server ignores signals and the end of its stdin (`eof`). Times count from the first of these.
+`no more` means that the client did nothing further. A client that was still running after 8 s got a second Ctrl-C,
+then TERM.
 
 {shutdowns}
 
@@ -231,7 +242,7 @@ that was still there after 8 s got a second Ctrl-C, then TERM.
 
 ## Findings
 
-Those of severity error and warning in the captures.
+Findings of severity error and warning in the captures:
 
 {findings}
 """

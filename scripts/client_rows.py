@@ -113,8 +113,8 @@ def cline(server: Server) -> str:
 
 
 DESCENDANTS = (
-    "it sends TERM to the descendants of a server's process before it closes stdin, so also to a server behind mcpspy,"
-    " as to one behind npx"
+    "the client sends TERM to all descendants of a server process before it closes stdin; a server behind mcpspy or npx"
+    " receives it too"
 )
 OPENAI = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": "{url}/v1", "OPENAI_MODEL": MODEL}
 CLIENTS = (

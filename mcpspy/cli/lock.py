@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
             _print(name, server, changes.get(name))
     differing = sum(bool(told) for told in changes.values())
     if differing and not options.update:
-        say(f"{options.output} stays as it is: {plural(differing, 'server')} changed; --update accepts the changes")
+        say(f"{options.output} was not changed: {plural(differing, 'server')} changed; use --update to accept the changes")
         return 1
     if lock_file.as_text(new) == lock_file.as_text(known) and os.path.exists(options.output):
         say(f"{options.output} is up to date")

@@ -128,7 +128,7 @@ def _report(options: argparse.Namespace, replayed: Replayed, rules: Rules) -> in
     differs = any(it.outcome not in FINE for it in compared)
     if options.update and not options.learn and differs:
         if any(it.outcome == "missing" and it.reason for it in compared):
-            say(f"{options.capture} stays as it is: the new session lacks answers")
+            say(f"{options.capture} was not changed: the new session lacks answers")
             return 1
         accept(replayed.path, options.capture)
         say(f"{options.capture} is the new session now")
@@ -151,7 +151,7 @@ def _advise(capture: str, compared: Sequence[Compared]) -> None:
     say(
         f"differences that look new in each run (a time, an id, a random value): {len(found):,} of {total:,}."
         f" '--learn 3 --update' runs 3 times and writes what differs between the runs into {settings.place(capture)};"
-        f" the capture stays as it is. To ignore one: --ignore {shlex.quote(str(one))}"
+        f" the capture was not changed. To ignore one: --ignore {shlex.quote(str(one))}"
     )
 
 

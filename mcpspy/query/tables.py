@@ -1,15 +1,15 @@
-"""The tables that captures become, for SQL and for Parquet: each column, its type and what it means.
+"""The tables of captures, for SQL and for Parquet: each column, its type and its meaning.
 
-This is the only place that names columns. The files are written by it, the views have these columns in this order, and
-`docs/sql.md` is generated from it. Columns are added at the end of a table, and never renamed or removed: what changes
-what a column means changes `SCHEMA`.
+Only this module names columns. The files are written from it, the views have these columns in this order, and
+`docs/sql.md` is generated from it. Columns are added at the end of a table, and never renamed or removed. A change of a
+column's meaning needs a new `SCHEMA`.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 SCHEMA = 1
-"""The version of all tables; it is in the metadata of each Parquet file."""
+"""The version of all tables, which is in the metadata of each Parquet file."""
 
 
 class Column(NamedTuple):
@@ -17,7 +17,7 @@ class Column(NamedTuple):
 
     name: str
     type: str
-    """Of DuckDB: VARCHAR, BIGINT, DOUBLE, BOOLEAN, TIMESTAMP, DATE or JSON."""
+    """A type of DuckDB: VARCHAR, BIGINT, DOUBLE, BOOLEAN, TIMESTAMP, DATE or JSON."""
     meaning: str
 
 
@@ -49,15 +49,15 @@ TABLES = {
             Column("live", "BOOLEAN", "whether it was being recorded when it was read"),
             Column("bytes", "BIGINT", "the size of its files"),
             Column("seconds", "DOUBLE", "from its start to its last record"),
-            Column("client", "VARCHAR", "the name that the client gives itself, last"),
-            Column("client_version", "VARCHAR", "the version that it gives itself"),
-            Column("server_name", "VARCHAR", "the name that the server gives itself, last"),
-            Column("server_version", "VARCHAR", "the version that it gives itself"),
-            Column("revision", "VARCHAR", "the revision that the server agreed to, last"),
-            Column("frames", "BIGINT", "how many rows `frames` has of it"),
-            Column("messages", "BIGINT", "how many rows `messages` has of it"),
-            Column("exchanges", "BIGINT", "how many rows `exchanges` has of it"),
-            Column("findings", "BIGINT", "how many rows `findings` has of it"),
+            Column("client", "VARCHAR", "the last name that the client stated"),
+            Column("client_version", "VARCHAR", "the version that it stated"),
+            Column("server_name", "VARCHAR", "the last name that the server stated"),
+            Column("server_version", "VARCHAR", "the version that it stated"),
+            Column("revision", "VARCHAR", "the last revision that the server agreed to"),
+            Column("frames", "BIGINT", "the number of its rows in `frames`"),
+            Column("messages", "BIGINT", "the number of its rows in `messages`"),
+            Column("exchanges", "BIGINT", "the number of its rows in `exchanges`"),
+            Column("findings", "BIGINT", "the number of its rows in `findings`"),
         ),
     ),
     "frames": Table(
@@ -69,21 +69,21 @@ TABLES = {
             Column("t", "DOUBLE", "seconds since the capture started"),
             Column("sender", "VARCHAR", "`client`, `server` or `mcpspy`"),
             Column("channel", "BIGINT", "the number of the channel"),
-            Column("kind", "VARCHAR", "as in `show --json`; of a batch that of its first message"),
-            Column("messages", "BIGINT", "how many rows `messages` has of it: 0, 1, or those of a batch"),
+            Column("kind", "VARCHAR", "as in `show --json`; for a batch, the kind of its first message"),
+            Column("messages", "BIGINT", "the number of its rows in `messages`: 0, 1, or more for a batch"),
             Column("size", "BIGINT", "bytes of the frame"),
-            Column("session", "VARCHAR", "the session id, where the transport has one"),
+            Column("session", "VARCHAR", "the session id, if the transport has one"),
             Column("http_method", "VARCHAR", "over HTTP: the method of the request"),
             Column("http_target", "VARCHAR", "over HTTP: the target of the request"),
-            Column("http_status", "BIGINT", "over HTTP: the status of the response, where it is known"),
+            Column("http_status", "BIGINT", "over HTTP: the status of the response, if it is known"),
             Column("gate", "VARCHAR", "the name of the gate that acted on the frame"),
-            Column("forwarded", "VARCHAR", "what became of it then, as in `show --json`"),
+            Column("forwarded", "VARCHAR", "what happened to the frame then, as in `show --json`"),
             Column("held", "DOUBLE", "for how many seconds a gate held it"),
             Column("text", "VARCHAR", "the text of a frame that is not a message, such as a line of stderr"),
         ),
     ),
     "messages": Table(
-        "One row for each JSON-RPC message, and for each frame in the place of one that is not valid or not decoded.",
+        "One row for each JSON-RPC message, and for each frame that is not a valid message or was not decoded.",
         (
             *_OF_CAPTURE,
             Column("n", "BIGINT", "the line number in the capture: `frames.n`"),
@@ -92,23 +92,23 @@ TABLES = {
             Column("sender", "VARCHAR", "`client`, `server` or `mcpspy`"),
             Column("kind", "VARCHAR", "`request`, `notification`, `result`, `error`, `invalid` or `undecoded`"),
             Column("id", "JSON", "the JSON-RPC id, digit for digit"),
-            Column("method", "VARCHAR", "the method; of a response that of its request"),
+            Column("method", "VARCHAR", "the method; for a response, the method of its request"),
             Column("name", "VARCHAR", "the tool, prompt or resource concerned"),
-            Column("revision", "VARCHAR", "of the protocol, as far as the exchange tells"),
-            Column("session", "VARCHAR", "the session id, where the transport has one"),
-            Column("status", "VARCHAR", "of a request and its response, as in `show --json`"),
+            Column("revision", "VARCHAR", "the revision of the protocol, if the exchange shows it"),
+            Column("session", "VARCHAR", "the session id, if the transport has one"),
+            Column("status", "VARCHAR", "the status of a request and its response, as in `show --json`"),
             Column("request", "BIGINT", "the `n` of the request"),
             Column("response", "BIGINT", "the `n` of the response"),
             Column("latency", "DOUBLE", "seconds from the request to its response"),
             Column("size", "BIGINT", "bytes of the frame"),
             Column("extensions", "JSON", "the extensions that it declares: an array of names"),
-            Column("findings", "BIGINT", "how many rows `findings` has of it"),
+            Column("findings", "BIGINT", "the number of its rows in `findings`"),
             Column("message", "JSON", "the message; null if it is not JSON, or not decoded"),
-            Column("text", "VARCHAR", "what there is to read instead"),
+            Column("text", "VARCHAR", "the text, if there is no `message`"),
         ),
     ),
     "exchanges": Table(
-        "One row for each request, with what answered it; `time` is that of the request.",
+        "One row for each request, with its response; `time` is the time of the request.",
         (
             *_OF_CAPTURE,
             Column("request", "BIGINT", "the line number of the request: `messages.n`"),
@@ -119,15 +119,15 @@ TABLES = {
             Column("id", "JSON", "the JSON-RPC id"),
             Column("method", "VARCHAR", "the method"),
             Column("name", "VARCHAR", "the tool, prompt or resource concerned"),
-            Column("revision", "VARCHAR", "of the protocol"),
-            Column("session", "VARCHAR", "the session id, where the transport has one"),
+            Column("revision", "VARCHAR", "the revision of the protocol"),
+            Column("session", "VARCHAR", "the session id, if the transport has one"),
             Column("status", "VARCHAR", "`ok`, `error`, `tool-error`, `unanswered`, `cancelled`, …: as in `show`"),
             Column("latency", "DOUBLE", "seconds from the request to its response"),
             Column("request_size", "BIGINT", "bytes of the frame of the request"),
             Column("response_size", "BIGINT", "bytes of the frame of the response"),
             Column("error_code", "BIGINT", "the code of an error"),
             Column("error_message", "VARCHAR", "the message of an error"),
-            Column("findings", "BIGINT", "how many rows `findings` has of both messages"),
+            Column("findings", "BIGINT", "the number of rows in `findings` of both messages"),
         ),
     ),
     "findings": Table(
@@ -142,7 +142,7 @@ TABLES = {
             Column("pointer", "VARCHAR", "JSON Pointer into the message"),
             Column("message", "VARCHAR", "one sentence"),
             Column("related", "JSON", "the line numbers of other records that matter: an array"),
-            Column("revision", "VARCHAR", "of the protocol"),
+            Column("revision", "VARCHAR", "the revision of the protocol"),
             Column("spec", "VARCHAR", "URL of the page of the specification"),
             Column("method", "VARCHAR", "the method of the message"),
             Column("name", "VARCHAR", "the tool, prompt or resource concerned"),
@@ -167,11 +167,11 @@ TABLES = {
         ),
     ),
 }
-"""By name."""
+"""The tables by name."""
 
 
 def documented(text: str) -> str:
-    """`docs/sql.md` with its tables as they are here, between two marks."""
+    """Return `docs/sql.md` with these tables between its two marks."""
     begin, end = "<!-- tables: scripts/write-rules -->\n", "<!-- end of tables -->\n"
     head, rest = text.split(begin)
     return f"{head}{begin}{''.join(_sections())}{end}{rest.split(end)[1]}"

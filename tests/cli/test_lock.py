@@ -63,7 +63,7 @@ def test_a_change_is_written_after_a_look_only(mcpspy):
         "  ✗ error  security/definition-changed  wording: /description of tool get_forecast differs from the lock"
         in out
     )
-    assert err == "mcpspy: mcp.lock.json stays as it is: 1 server changed; --update accepts the changes\n"
+    assert err == "mcpspy: mcp.lock.json was not changed: 1 server changed; use --update to accept the changes\n"
     assert text() == before
     code, again, err = mcpspy("lock", "--update", "--", *SERVER, "description")
     assert (code, again, err) == (0, out, "mcpspy: mcp.lock.json has 1 server\n")

@@ -188,7 +188,7 @@ def test_a_signal_ends_the_replay_and_the_server(mcpspy, number):
 def test_a_session_without_answers_is_not_accepted(mcpspy):
     before = Path("weather.jsonl").read_text()
     code, _, err = replayed(mcpspy, "crash", "--update")
-    assert (code, err) == (1, "mcpspy: weather.jsonl stays as it is: the new session lacks answers\n")
+    assert (code, err) == (1, "mcpspy: weather.jsonl was not changed: the new session lacks answers\n")
     assert Path("weather.jsonl").read_text() == before
 
 
@@ -222,7 +222,7 @@ def test_differences_that_look_volatile_come_with_advice_that_keeps_the_capture(
     assert code == 1
     assert err.startswith("mcpspy: differences that look new in each run (a time, an id, a random value): 1 of 1. ")
     assert "'--learn 3 --update'" in err
-    assert "clock.replay.toml; the capture stays as it is" in err
+    assert "clock.replay.toml; the capture was not changed" in err
     pattern = "tools/call now /result/content/0/text"
     assert err.endswith(f"--ignore '{pattern}'\n")
     assert mcpspy("replay", "clock.jsonl", "--ignore", pattern, *command)[::2] == (0, "")
