@@ -1,4 +1,4 @@
 """An MCP server that gives agents access to captures: `mcpspy mcp`.
 
-Each tool is a pure function from open captures to an answer (`catalogue`); only `server` uses the MCP SDK.
+Each tool is a pure function from open captures to an answer (`catalogue`). Only `server` uses the MCP SDK.
 """

@@ -15,7 +15,7 @@ LARGEST = 8000
 
 
 def address(session: str, n: int) -> str:
-    """The address of a frame, which never changes: `3d345f#17`."""
+    """Return the address of a frame, which never changes: `3d345f#17`."""
     return f"{session}#{n}"
 
 
@@ -28,17 +28,17 @@ def split_address(text: str) -> tuple[str, int]:
 
 
 def facts(**known: Any) -> Answer:
-    """The members of an answer, without those that are None or empty. A last underscore of a name is removed."""
+    """Return the members of an answer, without None and empty values. A trailing underscore is removed from names."""
     return {name.rstrip("_"): it for name, it in known.items() if it is not None and it not in ("", [], {}, ())}
 
 
 def milliseconds(nanoseconds: int | None) -> float | None:
-    """A latency in milliseconds, to three digits after the point."""
+    """Return a latency in milliseconds, with three digits after the decimal point."""
     return None if nanoseconds is None else round(nanoseconds / 1e6, 3)
 
 
 def progress(capture: OpenCapture) -> Answer:
-    """How much of a capture has been read; empty if all of it."""
+    """Return how much of a capture has been read. Empty if all of it."""
     if capture.complete or capture.index.live or capture.progress >= 1:
         return {}
     part = int(capture.progress * 100)
@@ -46,12 +46,12 @@ def progress(capture: OpenCapture) -> Answer:
 
 
 def cursor_at(key: Iterable[object], place: int) -> str:
-    """The cursor for the next page of an answer; `key` identifies the question."""
+    """Return the cursor for the next page of an answer. `key` identifies the question."""
     return f"{place}-{_sum(key):08x}"
 
 
 def place_of(text: str | None, key: Iterable[object]) -> int:
-    """The place that a cursor encodes, 0 without a cursor. Raises UsageError if it belongs to another question."""
+    """Return the place that a cursor encodes, or 0. Raises UsageError if it belongs to another question."""
     if not text:
         return 0
     place, _, mark = text.partition("-")
@@ -64,7 +64,7 @@ def place_of(text: str | None, key: Iterable[object]) -> int:
 
 
 def fitting(found: Iterable[Any], room: int, most: int) -> Iterator[Any]:
-    """As many of the first items as fit into the space left, but at least one."""
+    """Yield as many of the first elements as fit into the space left, but at least one."""
     for count, it in enumerate(found):
         room -= size_of(it) + 1
         if count >= most or (room < 0 and count):

@@ -1,10 +1,10 @@
-"""The captures that an agent sees: a list of them, the name of each, and those that are open.
+"""The captures that an agent sees: their list, their names, and the open ones.
 
 An agent asks repeatedly about the same few captures, and some are large. So an opened capture stays open with its index
-and its fold (as in the TUI). Each question starts with `look` and reads on in all open captures for a short time. The
-answer is made from what has been read by then, and states how much of the file that is. The name of a capture is the
-shortest prefix of its id that is unique, at least six digits. If its id does not have the form that we write, the name
-is made from a hash of its path.
+and its fold (as in the TUI). Each question starts with `look`, and continues to read all open captures for a short
+time. The answer is made from what has been read by then, and states how much of the file that is. The name of a capture
+is the shortest unique prefix of its id, with at least six digits. If the id does not have the form that mcpspy writes,
+the name is made from a hash of the path.
 
 The sessions of this server itself are left out, wherever they were recorded.
 """
@@ -27,7 +27,7 @@ from mcpspy.clients.agent import is_agent
 from mcpspy.errors import CaptureError, UsageError
 
 PATIENCE = 1.2
-"""Seconds for which captures may be read on during a question."""
+"""Seconds for which a question may continue to read captures."""
 _SEARCH = 0.6  # more seconds that a question may spend on a search for rows
 ALL, RUN = "all", "run:"
 _ID = re.compile("[0-9a-f]{32}")
@@ -35,7 +35,7 @@ _LIKE_ID = re.compile("[0-9a-f]{6,}")
 _OPEN = 8  # captures kept open
 _LEAST = 6  # digits of an id
 _STEP = 0.02  # seconds
-_LOOKS = 3  # at a live capture: its last records are kept back for ordering as long as more may follow
+_LOOKS = 3  # extra reads of a live capture, whose last records are held back for ordering
 
 
 class AgentCaptures:
@@ -45,9 +45,9 @@ class AgentCaptures:
         self.folder = folder
         self.scrubber = Scrubber()
         self.entries: list[ListedCapture] = []
-        """Live captures first, then the newest; filled by `look`."""
+        """Live captures first, then the newest. `look` fills it."""
         self.complete = False
-        """Whether the last look found and counted all of them."""
+        """Whether the last look found and counted all captures."""
         self._library = Library([folder])
         self._patience = patience
         self._begun = 0.0  # start of the current question, by `time.perf_counter`
@@ -64,7 +64,7 @@ class AgentCaptures:
             self._open.popitem()[1].close()
 
     def look(self, *, count: bool = False) -> None:
-        """Read the directory again; with `count`, also count the contents of its captures for a while."""
+        """Read the directory again. With `count`, also count the contents of its captures for a while."""
         self._begun = time.perf_counter()
         deadline = self._begun + self._patience
         self._counts = self._counts or count
@@ -87,30 +87,30 @@ class AgentCaptures:
 
     @property
     def deadline(self) -> float:
-        """When a search for rows should stop, by `time.perf_counter`."""
+        """The time at which a search for rows should stop, by `time.perf_counter`."""
         return self._begun + self._patience + _SEARCH
 
     @property
     def refused(self) -> dict[str, str]:
-        """File name -> why this file of the directory cannot be read."""
+        """By file name: why this file of the directory cannot be read."""
         return {os.path.basename(path): why for path, why in self._library.refused.items()}
 
     def name(self, entry: ListedCapture) -> str:
-        """The name of a capture."""
+        """Return the name of a capture."""
         return self._short[self._names[entry.path]]
 
     def _own(self, header: Header) -> bool:
-        """Whether a capture is of a server like this one, by its command or as our own relay writes it."""
+        """Return whether a capture is of a server like this one, by its command or because our own relay writes it."""
         return is_agent(header.argv) or (header.pid is not None and header.pid == self._parent)
 
     def runs(self) -> Iterator[tuple[str, list[ListedCapture]]]:
-        """The captures by client process, each with the name of its run; the name is empty for a capture on its own."""
+        """Yield the captures of each client process with the name of their run. A single capture has an empty name."""
         for group in runs(self.entries):
             first = min(group, key=lambda entry: (entry.started, entry.path))
             yield RUN + self.name(first) if len(group) > 1 else "", group
 
     def find(self, text: str) -> ListedCapture:
-        """Find a capture by id (or six digits of it) or by server name; an empty text means the newest."""
+        """Find a capture by id (or six digits of it) or by server name. An empty text means the newest."""
         self.look()
         text = text.strip().partition("#")[0]
         if not self.entries:
@@ -160,7 +160,7 @@ class AgentCaptures:
         return runs[wanted]
 
     def open(self, entry: ListedCapture, seconds: float | None = None) -> OpenCapture:
-        """Open the capture and read on in it for a while. Raises CaptureError."""
+        """Open the capture and continue to read it for a while. Raises CaptureError."""
         capture = self._open.get(entry.path)
         if capture:
             capture.index.look()
@@ -186,7 +186,7 @@ class AgentCaptures:
         return capture
 
     def grow(self, seconds: float) -> bool:
-        """Read on for about `seconds`, first in open captures, then to count. Returns whether there is more."""
+        """Read for about `seconds`, first in open captures, then to count. Return whether there is more."""
         waiting = [it for it in self._open.values() if not it.complete and not it.index.live]
         if not waiting:
             return self._counts and self._library.grow(seconds)
@@ -194,14 +194,14 @@ class AgentCaptures:
 
 
 def grow(capture: OpenCapture, seconds: float) -> None:
-    """Read on in a capture for at most `seconds`; if no time is left, still for a moment."""
+    """Read a capture for at most `seconds`. If no time is left, read for a moment."""
     deadline = time.perf_counter() + seconds
     while capture.grow(min(max(seconds, _STEP), 0.2)) and time.perf_counter() < deadline:
         pass
 
 
 def _shortened(names: Iterable[str]) -> dict[str, str]:
-    """The shortest unique prefix of each name."""
+    """Return the shortest unique prefix of each name."""
     ranked = sorted(names)
     lengths = [_common(*pair) + 1 for pair in pairwise(ranked)]
     least = zip(ranked, [_LEAST, *lengths], [*lengths, _LEAST], strict=False)
@@ -209,7 +209,7 @@ def _shortened(names: Iterable[str]) -> dict[str, str]:
 
 
 def _common(one: str, other: str) -> int:
-    """The length of the common prefix of two texts."""
+    """Return the length of the common prefix of two texts."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 

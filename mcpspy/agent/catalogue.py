@@ -1,7 +1,7 @@
-"""The tools as an agent sees them: names, descriptions, input and output schemas. It is plain data, without the SDK.
+"""The tools as an agent sees them: names, descriptions, input and output schemas. Plain data, without the SDK.
 
-A description states what the tool is for and which tool to call next. The schemas of results list all possible members;
-an answer leaves out members without content.
+A description states the purpose of the tool and which tool to call next. The schemas of results list all possible
+members. An answer leaves out members without content.
 """
 
 from collections.abc import Callable
@@ -58,20 +58,20 @@ class AgentTool:
     takes: dict[str, Schema]
     gives: dict[str, Schema]
     answer: Callable[..., Answer] | None
-    """The function from captures and arguments to an answer; None for `wait_for`, which has to wait."""
+    """The function from captures and arguments to an answer. None for `wait_for`, which has to wait."""
     required: tuple[str, ...] = ()
     certain: tuple[str, ...] = field(default=())
     """Members that are in every answer."""
 
     @property
     def input_schema(self) -> Schema:
-        """Its input schema, as JSON Schema."""
+        """The input schema, as JSON Schema."""
         required = {"required": list(self.required)} if self.required else {}
         return {"type": "object", "properties": self.takes, "additionalProperties": False} | required
 
     @property
     def output_schema(self) -> Schema:
-        """Its output schema, as JSON Schema."""
+        """The output schema, as JSON Schema."""
         required = {"required": list(self.certain)} if self.certain else {}
         return {"type": "object", "properties": self.gives} | required
 
@@ -270,7 +270,7 @@ _ARTICLES = {"integer": "a whole number", "boolean": "true or false"}
 
 
 def tool_named(name: str) -> AgentTool:
-    """The tool with that name. Raises UsageError, with the nearest name."""
+    """Return the tool with that name. Raises UsageError, with the nearest name."""
     if name not in BY_NAME:
         near = get_close_matches(name, BY_NAME, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(BY_NAME)}"
@@ -279,7 +279,7 @@ def tool_named(name: str) -> AgentTool:
 
 
 def checked(tool: AgentTool, arguments: dict[str, Any] | None) -> dict[str, Any]:
-    """The arguments, validated; null counts as missing. Raises UsageError, with one sentence."""
+    """Validate the arguments and return them. null counts as missing. Raises UsageError, with one sentence."""
     given = {name: value for name, value in (arguments or {}).items() if value is not None}
     for name, value in given.items():
         if name not in tool.takes:

@@ -1,9 +1,9 @@
-"""Captured values as they appear in answers: without secrets and personal data, safe as JSON, and limited in size.
+"""Captured values in answers: without secrets and personal data, safe as JSON, and limited in size.
 
-Frames are scrubbed whole, as `mcpspy scrub` does, before anything is cut: half a token can no longer be recognized. A
-value that was once named as a secret is also replaced everywhere after that. The whole capture is not read in advance,
-so a secret that appears without its name before it appears with it is not recognized. But text about a frame, and the
-answer to it, are scrubbed only after the frame was read (`learn`).
+Frames are scrubbed as a whole, as `mcpspy scrub` does, before anything is cut: half a token can no longer be
+recognized. A value that was once named as a secret is replaced everywhere from then on. The capture is not read in
+advance, so a secret that appears without its name before it appears with it is not recognized. But text about a frame,
+and the answer to it, are scrubbed only after the frame was read (`learn`).
 
 Characters that hide or reorder text are escaped, so a text cannot break out of JSON or look different from what it is.
 """
@@ -30,16 +30,16 @@ from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import decode
 
 LARGEST = 1 << 20
-"""The largest frame that is scrubbed, in bytes; larger ones are not decoded either."""
+"""The largest frame that is scrubbed, in bytes. Larger frames are not decoded either."""
 _BEGINNING = 1 << 14  # bytes of a frame that is not a message, or that is too large
 _LONGEST_SECRET = 4096  # bytes read beyond the cut, so that no secret is cut before it is recognized
 _SIZES = ((4000, 200), (1500, 60), (500, 30), (200, 15), (80, 8), (30, 4), (12, 2))
 _DEEPEST = 24  # maximum nesting of a value
 _NAME = 200  # characters of a member name
-_TOLD = 8  # cut places that are listed
+_TOLD = 8  # cuts that are listed
 
 Clip = dict[str, Any]
-"""One cut in a value: its JSON Pointer, how much is shown, and how much there is."""
+"""One cut in a value: its JSON Pointer, the length that is shown, and the whole length."""
 
 
 class Scrubber:
@@ -55,17 +55,17 @@ class Scrubber:
         self._last: tuple[bytes, Any] = b"", None
 
     def text(self, text: str, limit: int = 1000) -> str:
-        """A scrubbed text of at most `limit` characters."""
+        """Return a scrubbed text of at most `limit` characters."""
         return safe(self._beginning(text, limit), limit)
 
     def json(self, value: Any, *, envelope: bool = False) -> str:
-        """A scrubbed value as JSON. Raises ValueError, TypeError or RecursionError if it cannot be written as JSON."""
+        """Return a scrubbed value as JSON. Raises ValueError, TypeError or RecursionError if that is not possible."""
         self._messages.forget()
         text = json.dumps(value)
         return self._messages.json(text, envelope=envelope) or self._texts.text(text)
 
     def _value(self, row: Row) -> Any:
-        """The message of a row, scrubbed together with its whole frame."""
+        """Return the message of a row, scrubbed together with its whole frame."""
         raw = row.raw.strip()
         if raw[:1] in (b"{", b"["):
             try:
@@ -81,7 +81,7 @@ class Scrubber:
             return self.text(row.raw.decode(errors="replace"), _BEGINNING)
 
     def learn(self, capture: OpenCapture, lines: Iterable[int]) -> None:
-        """Read the frames on some lines, so that the values they name as secrets are known from now on."""
+        """Read the frames on some lines, so that the values that they name as secrets are known from now on."""
         learned = self._learned.setdefault(capture, set())
         for n in lines:
             place = capture.index.row_of(n)
@@ -90,25 +90,25 @@ class Scrubber:
                 self.row(capture.messages(place)[0])
 
     def rows(self, capture: OpenCapture, place: int, most: int | None = 1) -> list[Row]:
-        """The messages at a place, scrubbed, after the request that they answer was read."""
+        """Return the messages at a place, scrubbed, after the request that they answer was read."""
         known = capture.known(capture.index.rows[place])
         if known and known.request:
             self.learn(capture, (known.request,))
         return [self.row(row) for row in capture.messages(place)[:most]]
 
     def _beginning(self, text: str, limit: int) -> str:
-        """The scrubbed start of a text, slightly longer than `limit`. Content near the cut is left out."""
+        """Return the scrubbed start of a text, slightly longer than `limit`. Content near the cut is left out."""
         if len(text) <= limit + _LONGEST_SECRET:
             return self._texts.text(text)
         clean = self._texts.text(text[: limit + _LONGEST_SECRET])
         return clean[: min(limit + 1, max(len(clean) - _LONGEST_SECRET, 0))]
 
     def argv(self, words: tuple[str, ...]) -> list[str]:
-        """A scrubbed command line."""
+        """Return a scrubbed command line."""
         return [self.text(word, 300) for word in Redactor().argv(list(words))[:40]]
 
     def row(self, row: Row) -> Row:
-        """The same row with its value or text scrubbed."""
+        """Return the same row with its value or text scrubbed."""
         whole = row.size <= LARGEST and len(row.raw) >= row.size
         if row.value is not None and whole:
             row.value = self._value(row)
@@ -123,7 +123,7 @@ class Scrubber:
 
 
 def safe(text: str, limit: int) -> str:
-    """A text in which characters that hide or reorder text are escaped; line breaks stay."""
+    """Return a text in which characters that hide or reorder text are escaped. Line breaks stay."""
     if len(text) <= limit and text.isascii() and text.isprintable():
         return text
     clean = "\n".join(printable(line, limit) for line in text[: limit + 1].split("\n"))
@@ -131,7 +131,7 @@ def safe(text: str, limit: int) -> str:
 
 
 def clipped(value: Any, room: int) -> tuple[Any, list[Clip]]:
-    """A value cut to about `room` bytes of JSON, and where it was cut."""
+    """Cut a value to about `room` bytes of JSON. Return it with the list of cuts."""
     for longest, items in _SIZES:
         cut = _Cut(longest, items, room)
         made = cut.value(value, ())
@@ -142,7 +142,7 @@ def clipped(value: Any, room: int) -> tuple[Any, list[Clip]]:
 
 
 def _within(text: str, room: int) -> str:
-    """The start of a text, at most `room` bytes as JSON."""
+    """Return the start of a text, at most `room` bytes as JSON."""
     limit = room
     while limit > 1 and size_of(safe(text, limit)) > room:
         limit = limit * 3 // 4
@@ -150,7 +150,7 @@ def _within(text: str, room: int) -> str:
 
 
 class _Cut:
-    """Cuts texts, arrays and objects to a size; stops after as many values as there are bytes available."""
+    """Cuts texts, arrays and objects to a size. Stops after as many values as there are bytes available."""
 
     def __init__(self, longest: int, items: int, most: int) -> None:
         self.clips: list[Clip] = []
@@ -159,7 +159,7 @@ class _Cut:
         self._left = most
 
     def value(self, value: Any, path: tuple[str | int, ...]) -> Any:
-        """The value at a path, cut."""
+        """Return the value at a path, cut."""
         self._left -= 1
         if isinstance(value, str):
             if len(value) > self._longest:
@@ -183,7 +183,7 @@ class _Cut:
 
 
 def plain(value: Any) -> Any:
-    """A number, boolean or null in a form that every JSON parser reads exactly."""
+    """Return a number, boolean or null in a form that every JSON parser reads exactly."""
     if isinstance(value, Number):
         return str(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -194,7 +194,7 @@ def plain(value: Any) -> Any:
 
 
 def rest(value: Any, where: str, offset: int, room: int) -> tuple[Any, int | None]:
-    """The value at a JSON Pointer, a text or array from `offset` on; and the offset of the rest.
+    """Return the value at a JSON Pointer, a text or array from `offset` on, and the offset of the rest.
 
     Raises LookupError if there is no value.
     """
@@ -222,5 +222,5 @@ def rest(value: Any, where: str, offset: int, room: int) -> tuple[Any, int | Non
 
 
 def size_of(value: Any) -> int:
-    """The size of a value as compact JSON, in bytes."""
+    """Return the size of a value as compact JSON, in bytes."""
     return len(orjson.dumps(value, default=str))

@@ -50,7 +50,7 @@ def compare(captures: AgentCaptures, *, a: str, b: str, cursor: str = "") -> Ans
 
 
 def _told(scrubber: Scrubber, report: Changes, sides: list[tuple[OpenCapture, str]]) -> Iterator[Answer]:
-    """All changes, those of the server's offers first."""
+    """Yield all changes, those of the server's offers first."""
     yield from ({"where": "server"} | _difference(scrubber, it) for it in report.told)
     yield from (_change(scrubber, it) for it in report.changes)
     for it in report.compared:
@@ -74,7 +74,7 @@ def _change(scrubber: Scrubber, change: Change) -> Answer:
 
 
 def _exchange(scrubber: Scrubber, it: Compared, sides: list[tuple[OpenCapture, str]]) -> Answer:
-    """One exchange. The whole frames are read first: a name next to a value may identify it as a secret."""
+    """Return one exchange. Its frames are read first, because a name next to a value may identify it as a secret."""
     lines = (it.request, it.observed)
     for (capture, _), n in zip(sides, lines, strict=True):
         known = capture.known(n) if n else None
@@ -105,7 +105,7 @@ def _messages(captures: AgentCaptures, a: str, b: str) -> tuple[list[str], list[
 
 
 def _difference(scrubber: Scrubber, it: Difference) -> Answer:
-    """A difference; a side without a value is left out."""
+    """Return a difference. A side without a value is left out."""
     sides = {"a": it.recorded, "b": it.observed}
     told = {
         side: clipped(_clean(scrubber, it, value), _SIDE)[0] for side, value in sides.items() if value is not ABSENT
@@ -114,7 +114,7 @@ def _difference(scrubber: Scrubber, it: Difference) -> Answer:
 
 
 def _clean(scrubber: Scrubber, it: Difference, value: Any) -> Any:
-    """A value without secrets; the names above it may identify it as a secret."""
+    """Return a value without secrets. The names above it may identify it as a secret."""
     whole = value
     for step in reversed(it.path):
         whole = {str(step): whole}
@@ -130,7 +130,7 @@ def _clean(scrubber: Scrubber, it: Difference, value: Any) -> Any:
 
 
 def _page(head: Answer, told: Iterable[Answer], text: str, key: tuple[object, ...]) -> Answer:
-    """As many differences as fit, starting at a cursor."""
+    """Return as many differences as fit, starting at a cursor."""
     first = place_of(text, key)
     kept: list[Answer] = []
     room = LARGEST - size_of(head) - 100

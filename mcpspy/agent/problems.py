@@ -11,15 +11,15 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.conversation.columns import STATUSES
 from mcpspy.json_values import member
 
-_FAILED, _UNANSWERED, _STDERR = 12, 8, 8  # of each, in one answer
-_LAST = 6  # the end of the session is looked for in that many last rows
+_FAILED, _UNANSWERED, _STDERR = 12, 8, 8  # limits for one answer
+_LAST = 6  # the number of last rows that are searched for the end of the session
 _FAILURES = {STATUSES.index("error"), STATUSES.index("tool-error")}
 _WAITING = {STATUSES.index("unanswered"), STATUSES.index("pending"), STATUSES.index("cancelled")}
-_ARGUMENTS = 240  # bytes of the arguments of a call
+_ARGUMENTS = 240  # bytes of the arguments that are shown
 
 
 def find_problems(captures: AgentCaptures, *, session: str = "") -> Answer:
-    """The problems of a session, or of each session of a run."""
+    """Return the problems of a session, or of each session of a run."""
     entries = captures.several(session)
     if len(entries) == 1 and not session.strip().startswith(RUN):
         return problems_of(captures, entries[0], LARGEST)
@@ -30,7 +30,7 @@ def find_problems(captures: AgentCaptures, *, session: str = "") -> Answer:
 
 
 def problems_of(captures: AgentCaptures, entry: ListedCapture, room: int) -> Answer:
-    """The problems of one session, within so many bytes."""
+    """Return the problems of one session, within `room` bytes."""
     capture, name, scrubber = captures.open(entry), captures.name(entry), captures.scrubber
     statuses = capture.columns.exchanges.statuses
     failed = [ordinal for ordinal, status in enumerate(statuses) if status in _FAILURES]
@@ -56,7 +56,7 @@ def problems_of(captures: AgentCaptures, entry: ListedCapture, room: int) -> Ans
 
 
 def _more(answer: Answer, counts: dict[str, int], groups: int, stderr_lines: int) -> list[str]:
-    """How to get what did not fit into the answer."""
+    """Return how to get what did not fit into the answer."""
     told = []
     for key, total, wanted in (
         ("failed", counts["failed"], "status:error,tool-error kind:request"),
@@ -73,7 +73,7 @@ def _more(answer: Answer, counts: dict[str, int], groups: int, stderr_lines: int
 
 
 def _failed(scrubber: Scrubber, capture: OpenCapture, name: str, ordinal: int) -> Answer:
-    """One failed call, with the text of its error."""
+    """Return one failed call, with the text of its error."""
     exchanges = capture.columns.exchanges
     request, response = exchanges.requests[ordinal], exchanges.responses[ordinal]
     known = capture.known(request)
@@ -93,7 +93,7 @@ def _failed(scrubber: Scrubber, capture: OpenCapture, name: str, ordinal: int) -
 
 
 def _arguments(scrubber: Scrubber, capture: OpenCapture, n: int) -> Any:
-    """The arguments of a tool call, cut."""
+    """Return the arguments of a tool call, cut."""
     place = capture.index.row_of(n)
     row = scrubber.rows(capture, place)[0] if place is not None else None
     given = member(row.value, "params", "arguments") if row else None
@@ -101,7 +101,7 @@ def _arguments(scrubber: Scrubber, capture: OpenCapture, n: int) -> Any:
 
 
 def answer_text(scrubber: Scrubber, capture: OpenCapture, n: int) -> str:
-    """The text of a JSON-RPC error or of a tool error."""
+    """Return the text of a JSON-RPC error or of a tool error."""
     place = capture.index.row_of(n)
     if place is None:
         return ""
@@ -120,7 +120,7 @@ def _unanswered(scrubber: Scrubber, capture: OpenCapture, name: str, ordinal: in
 
 
 def stderr(scrubber: Scrubber, capture: OpenCapture, name: str, most: int) -> list[Answer]:
-    """The last lines that the server wrote to stderr."""
+    """Return the last lines that the server wrote to stderr."""
     told = []
     for n in list(capture.stderr[-most:]):
         place = capture.index.row_of(n)
@@ -131,7 +131,7 @@ def stderr(scrubber: Scrubber, capture: OpenCapture, name: str, most: int) -> li
 
 
 def end_of(scrubber: Scrubber, capture: OpenCapture, name: str) -> Answer | None:
-    """How the session ended, if it did: the text of the row, and its address."""
+    """Return how the session ended, if it did: the text of the row, and its address."""
     for n in list(capture.index.rows[-_LAST:])[::-1]:
         known = capture.known(n)
         if known and known.kind == "end":

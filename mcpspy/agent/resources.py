@@ -1,4 +1,4 @@
-"""Captures and rules as resources, and frequent questions as prompts. It is plain data, without the SDK."""
+"""Captures and rules as resources, and frequent questions as prompts. Plain data, without the SDK."""
 
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ TEMPLATES = (
 
 
 def listed(captures: AgentCaptures, cursor: str | None) -> tuple[list[AgentResource], str | None]:
-    """One page of the captures and rules, and the cursor of the next page. Raises UsageError."""
+    """Return one page of the captures and rules, and the cursor of the next page. Raises UsageError."""
     captures.look()
     found = []
     for entry in captures.entries:
@@ -52,7 +52,7 @@ def listed(captures: AgentCaptures, cursor: str | None) -> tuple[list[AgentResou
 
 
 def read(captures: AgentCaptures, uri: str) -> tuple[str, str]:
-    """The text of a resource, and its MIME type. Raises UsageError."""
+    """Return the text of a resource, and its MIME type. Raises UsageError."""
     if uri.startswith(RULE):
         return explanation(the_rule(uri.removeprefix(RULE))), "text/plain"
     if uri.startswith(CAPTURE) and len(uri) > len(CAPTURE):
@@ -62,7 +62,7 @@ def read(captures: AgentCaptures, uri: str) -> tuple[str, str]:
 
 
 class PromptArgument(NamedTuple):
-    """An argument of a prompt; all are optional."""
+    """An argument of a prompt. All are optional."""
 
     name: str
     description: str
@@ -119,7 +119,7 @@ PROMPTS = (
 
 
 def prompt_text(name: str, arguments: dict[str, str]) -> tuple[AgentPrompt, str]:
-    """A prompt, and its text with the arguments filled in. Raises UsageError."""
+    """Return a prompt, and its text with the arguments filled in. Raises UsageError."""
     prompt = next((it for it in PROMPTS if it.name == name), None)
     if prompt is None:
         raise UsageError(f"there is no prompt {safe(name, 60)!r}; there are {', '.join(it.name for it in PROMPTS)}")

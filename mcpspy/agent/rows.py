@@ -44,7 +44,7 @@ def read_timeline(
     limit: int = _ROWS,
     cursor: str = "",
 ) -> Answer:
-    """One page of the rows that match a filter, from one session, or from several one after the other."""
+    """Return one page of the rows that match a filter, from one session, or from several one after the other."""
     entries = captures.several(session)
     key = ("read_timeline", filter, newest_first)
     first, place = _begin(captures, entries, cursor, key)
@@ -76,7 +76,7 @@ def read_timeline(
 def _begin(
     captures: AgentCaptures, entries: list[ListedCapture], cursor: str, key: tuple[object, ...]
 ) -> tuple[int, int]:
-    """Which of several sessions a cursor continues, and the place in it."""
+    """Return which of several sessions a cursor continues, and the place in it."""
     for number, entry in enumerate(entries[:-1]):
         with suppress(UsageError):
             return number, place_of(cursor, (*key, captures.name(entry)))
@@ -84,7 +84,7 @@ def _begin(
 
 
 def _nothing(seen: int, sessions: int, texts: tuple[str, ...], *, more: bool) -> str:
-    """The notice for an answer without rows."""
+    """Return the notice for an answer without rows."""
     if more:
         return f"nothing in {seen} rows so far; go on with `next`"
     where = "the session" if sessions == 1 else f"{sessions} sessions"
@@ -100,14 +100,14 @@ class _Page:
         self.rows: list[Answer] = []
         self.room = LARGEST - 500
         self.seen = 0
-        """The number of rows looked at."""
+        """The number of rows that were examined."""
         self._captures = captures
         self._limit = limit
         self._newest_first = newest_first
         self._deadline = 0.0
 
     def read(self, capture: OpenCapture, name: str, wanted: Filter, place: int) -> int:
-        """Take matching rows of a capture, starting at a place. Returns the place after the last row looked at."""
+        """Add matching rows of a capture, starting at a place. Return the place after the last examined row."""
         self._deadline = self._deadline or max(self._captures.deadline, time.perf_counter() + _LEAST)
         rows, keys = capture.index.rows, wanted.keys
         while place < len(rows) and len(self.rows) < self._limit and time.perf_counter() < self._deadline:
@@ -127,7 +127,7 @@ class _Page:
 
 
 def told_row(scrubber: Scrubber, capture: OpenCapture, name: str, place: int) -> Answer:
-    """One row as a few facts."""
+    """Return one row as a few facts."""
     n = capture.index.rows[place]
     line, known = capture.line(place), capture.known(n)
     small = line.size <= _PREVIEWED
@@ -155,7 +155,7 @@ def told_row(scrubber: Scrubber, capture: OpenCapture, name: str, place: int) ->
 
 
 def place_at(capture: OpenCapture, name: str, n: int) -> int:
-    """The place of the row on line `n`. Raises UsageError, with the nearest row."""
+    """Return the place of the row on line `n`. Raises UsageError, with the nearest row."""
     place = capture.index.row_of(n)
     if place is not None:
         return place
@@ -168,7 +168,7 @@ def place_at(capture: OpenCapture, name: str, n: int) -> int:
 def read_message(
     captures: AgentCaptures, *, address: str, pointer: str = "", offset: int = 0, alone: bool = False
 ) -> Answer:
-    """One message with its request or response; or one value of it, starting at an offset."""
+    """Return one message with its request or response, or one value of it from an offset on."""
     session, n = split_address(address)
     entry = captures.find(session)
     capture, name = captures.open(entry), captures.name(entry)
@@ -204,7 +204,7 @@ def read_message(
 
 
 def _messages(scrubber: Scrubber, capture: OpenCapture, name: str, place: int) -> Iterator[tuple[Row, Answer]]:
-    """The rows at a place, scrubbed, each with its facts other than the content."""
+    """Yield the rows at a place, scrubbed, each with its facts other than the content."""
     for row in scrubber.rows(capture, place, _MANY):
         what = " ".join(filter(None, (row.method, row.name)))
         yield (
@@ -232,7 +232,7 @@ def _messages(scrubber: Scrubber, capture: OpenCapture, name: str, place: int) -
 
 
 def payload(row: Row) -> Any:
-    """The content of a message: params, result or error; for a frame that is not a message, its text."""
+    """Return the content of a message: params, result or error. For a frame that is not a message, its text."""
     if row.value is None:
         return row.raw.decode(errors="replace") if row.raw else row.text
     if isinstance(row.value, dict) and row.kind != "invalid":
@@ -245,7 +245,7 @@ def _is_batch(row: Row) -> bool:
 
 
 def _near(value: Any, pointer: str) -> str:
-    """For a pointer without a value: the pointers to the members of the last value that it does reach."""
+    """Return, for a pointer without a value, pointers to the members of the last value that it reaches."""
     way = nearest(value, pointer)
     value = resolve(value, way)
     names = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
@@ -253,7 +253,7 @@ def _near(value: Any, pointer: str) -> str:
 
 
 def _value(scrubber: Scrubber, capture: OpenCapture, name: str, place: int, pointer: str, offset: int) -> Answer:
-    """One value of a message, or the part of it that starts at an offset."""
+    """Return one value of a message, or the part of it that starts at an offset."""
     where = at_line(name, capture.index.rows[place])
     pointer = "/" + pointer if pointer and not pointer.startswith("/") else pointer
     rows = scrubber.rows(capture, place, None)

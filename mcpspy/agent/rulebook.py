@@ -18,7 +18,7 @@ _SAME = 5  # frames listed for a group
 
 
 def explain_rule(*, rule: str) -> Answer:
-    """What a rule finds, why it matters, how to fix it, and the page of the specification."""
+    """Return what a rule finds, why it matters, how to fix it, and the page of the specification."""
     found = the_rule(rule)
     return facts(
         rule=found.id,
@@ -34,7 +34,7 @@ def explain_rule(*, rule: str) -> Answer:
 
 
 def the_rule(name: str) -> Rule:
-    """The rule with that id, or with that as a former id. Raises UsageError, with the nearest id."""
+    """Return the rule with that id or former id. Raises UsageError, with the nearest id."""
     name = current(name.strip())
     if name not in RULES:
         raise UsageError(safe(no_rule(name[:100]), 300))
@@ -42,7 +42,7 @@ def the_rule(name: str) -> Rule:
 
 
 def advice(rule: Rule, blame: str) -> dict[str, str]:
-    """What the responsible side should change, and what the other side can do until then."""
+    """Return what the responsible side should change, and what the other side can do until then."""
     told = [text for _, text in rule.advice(blame)]
     return dict(zip(("fix", "meanwhile"), told, strict=False))
 
@@ -50,7 +50,7 @@ def advice(rule: Rule, blame: str) -> dict[str, str]:
 def told_findings(
     scrubber: Scrubber, capture: OpenCapture, name: str, findings: Iterable[Finding], room: int
 ) -> list[Answer]:
-    """Findings, the worst first; each rule's fix is given with its first finding."""
+    """Return findings, the worst first. The fix of a rule is given with its first finding."""
     ranked = sorted(findings, key=lambda it: (SEVERITIES.index(it.severity), it.frame))
     return list(fitting(_each(scrubber, capture, name, ranked), room, _MOST))
 
@@ -67,7 +67,7 @@ def _each(scrubber: Scrubber, capture: OpenCapture, name: str, findings: Iterabl
 def told_groups(
     scrubber: Scrubber, capture: OpenCapture, name: str, groups: Iterable[Group], room: int
 ) -> list[Answer]:
-    """Findings grouped by rule and responsible side, the worst first: count, frames, the first finding, and the fix."""
+    """Return findings by rule and responsible side, the worst first: count, frames, the first finding, the fix."""
     ranked = sorted(groups, key=lambda it: (SEVERITIES.index(it.severity), -it.count, it.rule))
     return list(fitting((_group(scrubber, capture, name, it) for it in ranked), room, _MOST))
 

@@ -1,8 +1,8 @@
 """The MCP server over captures, and the only module that uses the MCP SDK (2.x) of the extra `mcpspy[agent]`.
 
 The tools are functions that take some time, so they run in a thread, one at a time: an open capture is not thread-safe.
-Meanwhile the server answers pings. Between questions it reads on in the open captures, a slice at a time. Standard
-output belongs to the protocol; nothing else may be printed there.
+Meanwhile the server answers pings. Between questions it continues to read the open captures, a slice at a time.
+Standard output belongs to the protocol, so nothing else may be printed there.
 """
 
 import time
@@ -65,7 +65,7 @@ class AgentServer:
         self._captures.close()
 
     async def _alone(self, function: Callable[[], Returned]) -> Returned:
-        """Run a function in a thread, never two at a time, so that the server stays responsive. Returns its result."""
+        """Run a function in a thread, never two at a time, so that the server stays responsive. Return its result."""
         async with self._lock:
             return await anyio.to_thread.run_sync(function)
 
@@ -95,7 +95,7 @@ class AgentServer:
         return types.CallToolResult(content=[types.TextContent(text=to_json(found))], structured_content=found)
 
     def _sentence(self, error: McpspyError) -> str:
-        """The text of an error for the client, scrubbed: it may quote captured content, such as a file name."""
+        """Return the text of an error for the client, scrubbed: it may quote captured content, such as a file name."""
         return self._captures.scrubber.text(str(error), 600)
 
     async def _wait(self, context: Any, seconds: float = _DEFAULT, **given: str) -> Answer:

@@ -1,4 +1,4 @@
-"""The recorded sessions, newest first, and the client runs that they belong to."""
+"""The recorded sessions, live ones first, then the newest, and the client runs that they belong to."""
 
 from datetime import UTC, datetime
 
@@ -19,7 +19,7 @@ def list_sessions(
     run: str = "",
     cursor: str = "",
 ) -> Answer:
-    """The matching sessions, with counts."""
+    """Return the matching sessions, with counts."""
     captures.look(count=True)
     runs = {entry.path: name for name, group in captures.runs() for entry in group}
     entries = captures.several(run) if run else captures.entries
@@ -48,7 +48,7 @@ def list_sessions(
 
 
 def describe(captures: AgentCaptures, entry: ListedCapture, run: str = "") -> Answer:
-    """One session as a few facts."""
+    """Return one session as a few facts."""
     counts, found = entry.counts, entry.found
     counted = entry.size <= COUNTED and (entry.finished or entry.live)
     text = captures.scrubber.text

@@ -1,4 +1,4 @@
-"""Why a session failed to start: how far the handshake got, what the server wrote, how it ended."""
+"""Why a session failed to start: how far the handshake came, what the server wrote, how it ended."""
 
 from typing import NamedTuple
 
@@ -10,14 +10,14 @@ from mcpspy.agent.rulebook import told_groups
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.conversation.preview import INTRODUCE
 
-_FIRST = 5000  # rows in which the handshake is looked for
+_FIRST = 5000  # rows that are searched for the handshake
 _STDERR = 12  # lines
 _GROUPS = ("lifecycle/", "framing/", "jsonrpc/", "http/", "shape/")
 _SLOW = 10_000_000_000  # nanoseconds: the time-out of some clients
 
 
 class Handshake(NamedTuple):
-    """How far the handshake got: line numbers, 0 for a message that is missing."""
+    """How far the handshake came: line numbers, or 0 for a missing message."""
 
     first: int = 0
     """The first message from the client."""
@@ -33,7 +33,7 @@ class Handshake(NamedTuple):
 
 
 def explain_start(captures: AgentCaptures, *, session: str = "") -> Answer:
-    """Whether a session started, and if not, why."""
+    """Return whether a session started, and if not, why."""
     entry = captures.find(session)
     capture, name, scrubber = captures.open(entry), captures.name(entry), captures.scrubber
     shaken = handshake(capture)
@@ -66,7 +66,7 @@ def explain_start(captures: AgentCaptures, *, session: str = "") -> Answer:
 
 
 def handshake(capture: OpenCapture) -> Handshake:
-    """How far the handshake got, as far as the capture is folded."""
+    """Return how far the handshake came, as far as the capture is folded."""
     found = Handshake()
     for n in list(capture.index.rows[:_FIRST]):
         row = capture.known(n)
@@ -90,7 +90,7 @@ def handshake(capture: OpenCapture) -> Handshake:
 
 
 def _judged(scrubber: Scrubber, capture: OpenCapture, shaken: Handshake, ending: str) -> tuple[bool, str, str]:
-    """Whether it started, the reason, and what to do."""
+    """Return whether it started, the reason, and what to do."""
     live = capture.index.live
     if shaken.later or (shaken.status == "ok" and shaken.method == "server/discover"):
         return True, _slow(shaken) or "the handshake succeeded, and requests were answered", ""
@@ -115,7 +115,7 @@ def _judged(scrubber: Scrubber, capture: OpenCapture, shaken: Handshake, ending:
 
 
 def _silent(capture: OpenCapture, shaken: Handshake, ending: str, *, live: bool) -> tuple[str, str]:
-    """Why `initialize` was not answered."""
+    """Return why `initialize` was not answered."""
     if any(it.rule == "framing/not-json" for it in capture.findings.groups.values()):
         why = f"the server wrote lines to stdout that are not JSON, and no answer to {shaken.method}"
         return f"{why}; {ending}" if ending else why, "logs belong on stderr; see the findings"

@@ -9,7 +9,7 @@ from mcpspy.overview import ToolUse
 
 
 def tool_usage(captures: AgentCaptures, *, session: str = "", cursor: str = "") -> Answer:
-    """The cost and the outcomes of each tool, the most expensive first."""
+    """Return the cost and the outcomes of each tool, the most expensive first."""
     entry = captures.find(session)
     capture, name = captures.open(entry), captures.name(entry)
     announced = capture.announced

@@ -1,7 +1,7 @@
 """Waiting for the next error, or the next row that matches a filter, in a session that is being recorded.
 
 Only what happens from now on counts: new rows, and requests that change, for example because their response arrived.
-`NextMatch` looks one step at a time and has no clock; its caller waits between two looks.
+`NextMatch` looks one step at a time and has no clock. Its caller waits between two looks.
 """
 
 from bisect import bisect_right
@@ -27,7 +27,7 @@ class NextMatch:
     """Looks for new matches in one live session, or in all live sessions."""
 
     def __init__(self, captures: AgentCaptures, session: str = "", filter: str = "", after: str = "") -> None:  # noqa: A002
-        """New is what follows the frame at the address `after`; without one, what is recorded from now on.
+        """Watch what follows the frame at the address `after`, or without it, what is recorded from now on.
 
         Raises UsageError if a session is not live, unless there may be something after `after`.
         """
@@ -57,7 +57,7 @@ class NextMatch:
                 seen = bisect_right(rows, line) if after else len(rows)
                 self._before[entry.path] = seen, line if after else max(rows, default=0), len(capture.revised)
         self.seen = 0
-        """The number of new rows looked at."""
+        """The number of new rows that were examined."""
 
     def _watched(self, name: str) -> bool:
         return not self._session or name == self._session
@@ -68,7 +68,7 @@ class NextMatch:
         return len(self._before)
 
     def look(self) -> Answer | None:
-        """The next new row that matches, or the end of the session; None if there is neither yet."""
+        """Return the next new row that matches, or the end of the session, or None if there is neither yet."""
         captures = self._captures
         captures.look()
         ended = self._session
@@ -116,13 +116,13 @@ class NextMatch:
         return partner if verdict(capture, wanted, keys, partner) else found
 
     def nothing(self, seconds: float) -> Answer:
-        """The answer after a time-out."""
+        """Return the answer after a time-out."""
         what = f"in {self._session}" if self._session else f"in {self.sessions} live sessions"
         note = f"nothing matched {safe(self._text, 200)!r} {what} within {seconds:g} s; {self.seen} new rows were seen"
         return {"found": False, "note": note} | self._after()
 
     def _after(self) -> Answer:
-        """The address to continue from in the next call, if only one session is watched."""
+        """Return the address to continue from in the next call, if only one session is watched."""
         if len(self._before) != 1:
             return {}
         [(path, (_, last, _))] = self._before.items()

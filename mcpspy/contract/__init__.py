@@ -1,1 +1,1 @@
-"""What a server must offer and a session must do: locks, expectations, and proofs of transparency."""
+"""What a server must offer and what a session must do: locks, expectations, and proofs of transparency."""

@@ -1,9 +1,9 @@
-"""Asking a server for all that it offers, over the link of a replay, which records the session as a capture.
+"""List everything that a server offers, over the link of a replay, which records the session as a capture.
 
-The theory. `server/discover` comes first (2026-07-28), and `initialize` where that is refused or nothing comes; a
-server that ends at the first is started again and gets the second alone. Then every page of every listing that it
-declares is requested. Nothing is called, and nothing is answered but a ping. No answer is waited for longer than its
-limit.
+The theory. The client sends `server/discover` first (2026-07-28). If that is refused or not answered, it sends
+`initialize`. A server that exits at the first is started again and gets only the second. Then the client requests every
+page of every listing whose capability is declared. It calls no tool, and answers only pings. Every wait for an answer
+has a limit.
 """
 
 import json
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from mcpspy.replay.client.http import WebLink
 
 ROOM = 8 << 20
-"""Bytes that a server is expected to say; it may say ten times as much."""
+"""Bytes that a server is expected to send. It may send ten times as much."""
 PROBE = 2.0
-"""Seconds until `initialize` is sent to a server that says nothing to `server/discover`."""
+"""Seconds without an answer to `server/discover` after which `initialize` is sent."""
 START = 60.0
-"""Seconds for the answer that introduces the server: a launcher may have to download it first."""
+"""Seconds for the answer to `initialize`: a launcher may have to download the server first."""
 ANSWER = 30.0
 """Seconds for a page of a listing."""
 LISTING = 300.0
 """Seconds for all pages of a listing."""
-_PAGES = 1000  # of one listing
+_PAGES = 1000  # limit for one listing
 _ME = {"name": "mcpspy-lock", "version": __version__}
 _META = {
     PROTOCOL_VERSION: STATELESS[0].value,
@@ -52,7 +52,7 @@ Connect = Callable[[], "Link | WebLink"]
 
 
 class _NoAnswer(Exception):
-    """A request was not answered by a result; why."""
+    """A request got no result. The text is the reason."""
 
 
 class _Gone(_NoAnswer):
@@ -60,15 +60,15 @@ class _Gone(_NoAnswer):
 
 
 class _Late(_NoAnswer):
-    """Nothing came in time."""
+    """No answer arrived in time."""
 
 
 def record_offer(connect: Connect, start: float = START, answer: float = ANSWER) -> None:
-    """Have a server introduce itself and list what it offers; the link that `connect` gives records it.
+    """Let a server introduce itself and list what it offers. The link from `connect` records it.
 
-    A server that is started twice is connected to twice; the second session counts. Raises CaptureError if the server
-    ends or does not introduce itself within `start` seconds, or a page takes more than `answer`; and what `connect`
-    raises. Call it from the main thread, while that is the only one.
+    A server that is started twice is connected to twice, and the second session counts. Raises CaptureError if the
+    server ends, does not introduce itself within `start` seconds, or takes more than `answer` seconds for a page, and
+    whatever `connect` raises. Call it from the main thread, while no other thread runs.
     """
     for discover in (True, False):
         inquiry = _Inquiry(start, answer, discover=discover)
@@ -81,7 +81,7 @@ def record_offer(connect: Connect, start: float = START, answer: float = ANSWER)
 
 
 def _session(connect: Connect, inquiry: "_Inquiry") -> str | None:
-    """One session from the start of the server to its end; why not all was answered, or None."""
+    """Run one session from the start of the server to its end. Return why it is incomplete, or None."""
     with signals_restored():
         link = connect()
         with ThreadPoolExecutor(max_workers=1) as pool:
@@ -103,10 +103,10 @@ class _Inquiry:
         self._meta: dict[str, Any] = {}
         self._requests = 0
         self.again = discover
-        """Whether it is worth to start the server once more and to begin otherwise."""
+        """Whether it is worth starting the server again, and beginning with `initialize`."""
 
     def run(self, link: "Link | WebLink") -> str | None:
-        """Ask, then close the link; returns why not all was answered, or None."""
+        """Send all requests, then close the link. Return why a request was not answered, or None."""
         try:
             capabilities = self._introduce(link)
             self.again = False
@@ -120,7 +120,7 @@ class _Inquiry:
         return None
 
     def _introduce(self, link: "Link | WebLink") -> dict[str, Any]:
-        """The capabilities of the server."""
+        """Return the capabilities of the server."""
         if self._discover:
             try:
                 found = self._ask(link, "server/discover", {"_meta": _META}, PROBE)
@@ -140,7 +140,7 @@ class _Inquiry:
         return _capabilities(found, "initialize")
 
     def _list(self, link: "Link | WebLink", method: str, kind: str) -> None:
-        """Request every page; a server need not serve templates, or what it declares."""
+        """Request every page. A server may lack templates although it declares resources."""
         cursor: Any = None
         seen: set[str] = set()
         due = time.monotonic() + LISTING
@@ -163,7 +163,7 @@ class _Inquiry:
         raise _NoAnswer(f"has more than {_PAGES:,} pages of {method}")
 
     def _ask(self, link: "Link | WebLink", method: str, params: dict[str, Any], seconds: float) -> Any:
-        """The result of a request. Raises _NoAnswer."""
+        """Return the result of a request. Raises _NoAnswer."""
         self._requests += 1
         number = self._requests
         link.send(_line(id=number, method=method, **({"params": params} if params else {})))
@@ -192,11 +192,11 @@ class _Inquiry:
 
 
 class _Refused(_NoAnswer):
-    """A request was answered by an error."""
+    """A request was answered with an error."""
 
 
 def _reply(link: "Link | WebLink", request: Request) -> None:
-    """Answer a request of the server: there is nobody to ask."""
+    """Answer a request of the server: a ping with a result, anything else with -32601."""
     if request.method == "ping":
         link.send(_line(id=request.value["id"], result={}))
     else:
@@ -204,7 +204,7 @@ def _reply(link: "Link | WebLink", request: Request) -> None:
 
 
 def _capabilities(introduction: Any, method: str) -> dict[str, Any]:
-    """Raises _NoAnswer if there are none: nobody would know which listings to request."""
+    """Return the declared capabilities. Raises _NoAnswer if there are none: they decide which listings to request."""
     found = member(introduction, "capabilities")
     if not isinstance(found, dict):
         raise _NoAnswer(f"declares no capabilities in its answer to {method}")
@@ -216,7 +216,7 @@ def _line(**members: Any) -> bytes:
 
 
 def _last_words(path: str) -> str:
-    """The last line of the server's stderr, as the end of a sentence."""
+    """Return the last line of the server's stderr, as the end of a sentence."""
     if not os.path.exists(path):
         return ""
     stderr, last = set(), ""

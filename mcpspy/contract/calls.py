@@ -9,11 +9,11 @@ from mcpspy.conversation.model import Exchange
 from mcpspy.spec.peer_schemas import Foreign, Outcome
 from mcpspy.text import duration_text, plural
 
-_SHOWN = 3  # calls that came near, in a sentence
+_SHOWN = 3  # calls with other arguments that a sentence names
 
 
 class CalledWatcher(Watcher):
-    """Counts the calls of a tool, and remembers those that had other arguments."""
+    """Counts the calls of a tool, and remembers those with other arguments."""
 
     def __init__(self, expected: ToolCalled) -> None:
         self._expected = expected
@@ -23,7 +23,7 @@ class CalledWatcher(Watcher):
         self._others: list[int] = []
 
     def called(self, call: SeenCall) -> Iterator[Failure]:
-        """Take the next call of a tool."""
+        """Process the next tool call."""
         expected = self._expected
         if not expected.counts(call.name, call.arguments):
             self._note(call)
@@ -36,7 +36,7 @@ class CalledWatcher(Watcher):
             self._frames.append(call.n)
 
     def _note(self, call: SeenCall) -> None:
-        """Remember a call of the tool that had other arguments."""
+        """Remember a call of the tool with other arguments."""
         expected = self._expected
         if len(self._near) < _SHOWN and OfTool.counts(replace(expected, wanted=()), call.name, None):
             where = expected.misses(call.arguments)[0]
@@ -44,7 +44,7 @@ class CalledWatcher(Watcher):
             self._others.append(call.n)
 
     def end(self) -> Iterator[Failure]:
-        """Tell what is missing."""
+        """Report what is missing."""
         if self._count < self._expected.least:
             seen = plural(self._count, "call") if self._count else "no call"
             near = f"; {', '.join(self._near)}" if self._near else ""
@@ -53,26 +53,26 @@ class CalledWatcher(Watcher):
 
 
 class ForbiddenWatcher(Watcher):
-    """Finds calls of a tool that nobody expects."""
+    """Finds calls of a forbidden tool."""
 
     def __init__(self, expected: ToolForbidden) -> None:
         self._expected = expected
 
     def called(self, call: SeenCall) -> Iterator[Failure]:
-        """Take the next call of a tool."""
+        """Process the next tool call."""
         if self._expected.counts(call.name, call.arguments):
             yield Failure(f"expected that {self._expected.text}; it is called here", call.n, "/params/name")
 
 
 class ArgumentsWatcher(Watcher):
-    """Judges the arguments of calls by a schema."""
+    """Validates the arguments of calls against a schema."""
 
     def __init__(self, expected: ToolArguments) -> None:
         self._expected = expected
         self._schema = Foreign(expected.schema)
 
     def called(self, call: SeenCall) -> Iterator[Failure]:
-        """Take the next call of a tool."""
+        """Process the next tool call."""
         if not self._expected.counts(call.name, call.arguments):
             return
         found = self._schema.judge(call.arguments)
@@ -83,20 +83,20 @@ class ArgumentsWatcher(Watcher):
 
 
 class DurationWatcher(Watcher):
-    """Compares what calls take with what they may."""
+    """Compares the duration of calls with the limit."""
 
     def __init__(self, expected: ToolDuration) -> None:
         self._expected = expected
-        self._open: dict[int, None] = {}  # the lines of calls without an answer
+        self._open: dict[int, None] = {}  # the line numbers of calls without an answer
 
     def called(self, call: SeenCall) -> Iterator[Failure]:
-        """Take the next call of a tool."""
+        """Process the next tool call."""
         if self._expected.counts(call.name, call.arguments):
             self._open[call.n] = None
         return iter(())
 
     def answered(self, exchange: Exchange, took: int) -> Iterator[Failure]:
-        """Take the answer to a call."""
+        """Process the answer to a call."""
         n = exchange.request.n
         if n in self._open:
             del self._open[n]
@@ -106,13 +106,13 @@ class DurationWatcher(Watcher):
                 yield Failure(message, answer, related=(n,))
 
     def end(self) -> Iterator[Failure]:
-        """Tell what is missing."""
+        """Report the calls without an answer."""
         for n in self._open:
             yield Failure(f"expected that {self._expected.text}; it was not answered", n)
 
 
 class OrderWatcher(Watcher):
-    """Follows the order of calls as far as it has come."""
+    """Compares the order of calls with the expected order."""
 
     def __init__(self, expected: CallOrder) -> None:
         self._expected = expected
@@ -120,7 +120,7 @@ class OrderWatcher(Watcher):
         self._early: list[int] = []
 
     def called(self, call: SeenCall) -> Iterator[Failure]:
-        """Take the next call of a tool."""
+        """Process the next tool call."""
         left = self._expected.tools[len(self._frames) :]
         if left and OfTool(None, left[0], ()).counts(call.name, None):
             self._frames.append(call.n)
@@ -129,7 +129,7 @@ class OrderWatcher(Watcher):
         return iter(())
 
     def end(self) -> Iterator[Failure]:
-        """Tell what is missing."""
+        """Report what is missing."""
         tools, done = self._expected.tools, len(self._frames)
         if done < len(tools):
             after = f" after {tools[done - 1]} (#{self._frames[-1]})" if done else ""

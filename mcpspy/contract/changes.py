@@ -1,12 +1,12 @@
-"""What a server changed since it was locked, each change with its rule, its severity and a sentence.
+"""What a server changed since it was locked: each change with its rule, its severity and a sentence.
 
-The theory. There are three kinds. A breaking change makes calls fail that suited the lock. An additive one offers more.
-A change of words leaves all schemas as they are, and may have a model do something else: that is an error as much as a
-breaking change, whatever version the server calls itself. What neither binds a client nor is read by a model (icons,
-`_meta`, the version) is told as info.
+The theory. There are three kinds. After a breaking change, calls fail that were valid for the lock. An additive change
+offers more. A change of wording leaves all schemas as they are, but may change what a model does. It is an error like a
+breaking change, whatever version the server names. A change that neither binds a client nor is read by a model (icons,
+`_meta`, the version) is reported as info.
 
-Both sides are cleaned (`mcpspy.contract.clean`); the texts in a sentence are the peer's, so whoever prints it makes it
-printable.
+Both sides are cleaned (`mcpspy.contract.clean`). The texts in a sentence come from the peer, so the code that prints a
+sentence must make it printable.
 """
 
 import json
@@ -25,7 +25,7 @@ from mcpspy.rules.instructions import instructions_in
 from mcpspy.rules.rule import Severity
 
 _BINDING = ("inputSchema", "outputSchema", "arguments")
-"""Members of a definition that a call has to suit, or that promise what comes of it."""
+"""Members of a definition that calls must satisfy, or that promise what a call returns."""
 _NAME = 100  # characters
 _POINTER = 160  # characters
 
@@ -38,13 +38,13 @@ class LockChange:
     severity: Severity
     sentence: str
     path: Path = ()
-    """Where in the definition, or in what the server tells of itself."""
+    """The path in the definition, or in the server's description of itself."""
 
 
 def added(kind: str, name: str, definition: Any) -> LockChange:
-    """An entry that is not in the lock; an error if it holds what is written for a model and not for people."""
+    """Return the change for an entry that is not in the lock. An error if it contains instructions to a model."""
     sentence = f"additive: {_noun(kind, name)} is not in the lock"
-    if not name.isascii():  # it may look like one that is
+    if not name.isascii():  # it may look like a name in the lock
         sentence += f" (its name is {json.dumps(name[:_NAME])})"
     for path, found in instructions_in(definition):
         return LockChange("lock/added", "error", f"{sentence}, and its {pointer(*path)[:_POINTER]}: {found.what}", path)
@@ -52,13 +52,13 @@ def added(kind: str, name: str, definition: Any) -> LockChange:
 
 
 def removed(kind: str, name: str) -> LockChange:
-    """An entry of the lock that a whole listing lacks."""
+    """Return the change for an entry of the lock that a complete listing lacks."""
     return LockChange("lock/removed", "error", f"breaking: {_noun(kind, name)} is in the lock and no longer listed")
 
 
 def changed(kind: str, name: str, old: Any, new: Any, version: str = "") -> Iterator[LockChange]:
-    """What changed of an entry; `version` says how the version of the server has changed, if that is known."""
-    if canonical(old) == canonical(new):  # for Python 1 is True
+    """Yield the changes of an entry. `version` describes the change of the server's version, if it is known."""
+    if canonical(old) == canonical(new):  # in Python, 1 == True
         return
     what = _noun(kind, name)
     words = list(reworded(old, new))
@@ -75,7 +75,7 @@ def changed(kind: str, name: str, old: Any, new: Any, version: str = "") -> Iter
     covered = reread | set(breaking)
     left = [it for it in differences(old, new) if not _within(it, covered)]
     binding = [it for it in left if it.path[:1] and it.path[0] in _BINDING]
-    if kind == "prompts" and breaking:  # which names arguments, where a difference counts them
+    if kind == "prompts" and breaking:  # `breaking` has the names of arguments, a difference has their indices
         left, binding = [it for it in left if it not in binding], []
     yield from _rest(what, binding, "additive", "warning")
     yield from _rest(what, [it for it in left if it not in binding], "other", "info")
@@ -84,7 +84,10 @@ def changed(kind: str, name: str, old: Any, new: Any, version: str = "") -> Iter
 
 
 def told_changed(old: dict[str, Any], new: dict[str, Any]) -> Iterator[LockChange]:
-    """What changed of what the server tells of itself; only members that both know, but for the instructions."""
+    """Yield the changes in the server's description of itself.
+
+    Except for the instructions, only members that both sides have are compared.
+    """
     words = [old.get("instructions"), new.get("instructions")]
     if words[0] != words[1]:
         version = version_change(old, new)
@@ -100,7 +103,7 @@ def told_changed(old: dict[str, Any], new: dict[str, Any]) -> Iterator[LockChang
 
 
 def between(old: LockedServer, new: LockedServer) -> Iterator[LockChange]:
-    """What changed of a server from one look to another; of what both have seen."""
+    """Yield the changes of a server between two looks at it, for everything that both of them show."""
     yield from told_changed(old.told, new.told)
     version = version_change(old.told, new.told)
     for kind in KINDS:
@@ -117,7 +120,7 @@ def between(old: LockedServer, new: LockedServer) -> Iterator[LockChange]:
 
 
 def version_change(old: dict[str, Any], new: dict[str, Any]) -> str:
-    """The end of a sentence about words: whether the server says that it is another version."""
+    """Return the end of a sentence about wording: whether the server names another version."""
     before, now = (member(told.get("serverInfo"), "version") for told in (old, new))
     if not isinstance(before, str) or not isinstance(now, str):
         return ""
@@ -147,13 +150,13 @@ def _rest(what: str, left: Sequence[Difference], kind: str, severity: Severity) 
 
 
 def _within(difference: Difference, covered: set[tuple[str, ...]]) -> bool:
-    """Whether a difference has been told already, or holds nothing but one that has."""
+    """Return whether a difference was already reported, or contains only one that was."""
     path = tuple(map(str, difference.path))
     return any(path[: len(it)] == it or it[: len(path)] == path for it in covered)
 
 
 def _sides(old: Any, new: Any, path: Sequence[str]) -> tuple[str, str]:
-    """The two values at a path, or at the last step that both have."""
+    """Return the two values at a path, or at the last step that both have."""
     for step in path:
         if not isinstance(old, dict) or not isinstance(new, dict):
             break

@@ -1,13 +1,13 @@
-"""Definitions as they stand in a lock file: without secrets, in one form, and with a hash.
+"""Definitions as they are written to a lock file: without secrets, in one form, and with a hash.
 
-The theory. A lock file is committed, and two people with the same server have to get the same file. So a token of a
-known kind, and a default under a secret name, is replaced by one text that does not depend on the token, the machine or
-the user. What a capture shows is cleaned in the same way before it is compared: a secret that changes is no change of
-the server. A server could hide words from the comparison that way: a default with a blank in it, or with an instruction
-to a model, is never a secret here, and neither is a token with a sentence in it.
+The theory. A lock file is committed, and two people with the same server must get the same file. So a token of a known
+kind, or a default under a secret name, is replaced by one text that does not depend on the token, the machine or the
+user. The definitions in a capture are cleaned in the same way before they are compared, so a secret that changes does
+not count as a change of the server. A server could hide words from the comparison in this way. Therefore a default with
+white space or with an instruction to a model is never a secret here, and neither is a token that contains a sentence.
 
-Values come from a peer: what is nested more deeply than `LEVELS` stands as the hash of its JSON, and what strict JSON
-does not have (a lone surrogate, an infinite number) as a text, or nobody could read the file again.
+Values come from a peer. A value that is nested more deeply than `LEVELS` is replaced by the hash of its JSON. What
+strict JSON does not allow (a lone surrogate, an infinite number) becomes text, because the file must stay readable.
 """
 
 import hashlib
@@ -23,18 +23,21 @@ from mcpspy.secrets.patterns import is_secret_name
 from mcpspy.secrets.tokens import replaced
 
 WITHHELD = "«withheld»"
-"""What stands in for a secret."""
+"""The text that replaces a secret."""
 LEVELS = 100
-"""Levels of a definition; a schema of more than 64 is not evaluated anywhere."""
-_SAMPLES = ("default", "const", "examples")  # but no enum: a choice that everybody sees is no secret
+"""The levels of a definition that are kept. A schema of more than 64 levels is not evaluated anywhere."""
+_SAMPLES = ("default", "const", "examples")  # not `enum`: a choice that everybody can see is not a secret
 _SHORTEST = 6  # characters of a default that may be a secret
-_BETWEEN_WORDS = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")  # whoever leaves out blanks
-_SENTENCE = re.compile(r"(?:\b[^\W\d_]+ ){4}")  # where a key should be
+_BETWEEN_WORDS = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")  # separators that can replace white space
+_SENTENCE = re.compile(r"(?:\b[^\W\d_]+ ){4}")  # words where a key should be
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def clean(value: Any, *, levels: int = LEVELS, secret: bool = False) -> Any:
-    """A definition, or what a server tells of itself, without secrets; `secret`: it belongs to a secret name."""
+    """Return a definition, or a server's description of itself, without secrets.
+
+    `secret` means that the value belongs to a secret name.
+    """
     if isinstance(value, Number):
         return str(value)
     if isinstance(value, str):
@@ -56,15 +59,15 @@ def clean(value: Any, *, levels: int = LEVELS, secret: bool = False) -> Any:
 
 
 def _sample(value: Any, levels: int) -> Any:
-    """A default of a secret name, or several."""
+    """Clean a default of a secret name, or a list of them."""
     if isinstance(value, list):
         return [_sample(item, levels) for item in value]
-    cleaned = clean(value, levels=levels)  # first: what is read from a lock file is cleaned once more
+    cleaned = clean(value, levels=levels)  # cleaned first, because a value from a lock file is cleaned again
     return WITHHELD if isinstance(value, str) and _may_be_secret(cleaned) else cleaned
 
 
 def _may_be_secret(text: str) -> bool:
-    """Whether a default of a secret name may be one: a text without blanks that tells a model nothing."""
+    """Return whether a default of a secret name may be a secret: no white space, no instruction to a model."""
     if len(text) < _SHORTEST or any(map(str.isspace, text)):
         return False
     return not instruction_in(text) and not instruction_in(_BETWEEN_WORDS.sub(" ", text))
@@ -77,12 +80,12 @@ def _text(text: str) -> str:
 
 
 def canonical(value: Any) -> bytes:
-    """A cleaned value as JSON in one form: compact, the members sorted by name."""
+    """Return a cleaned value as JSON in one form: compact, members sorted by name."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
 
 
 def digest(value: Any) -> str:
-    """The hash of a value as it stands in a lock file: `sha256:` and 64 hex digits of its canonical JSON."""
+    """Return the hash of a value for a lock file: `sha256:` and 64 hex digits of its canonical JSON."""
     try:
         text = canonical(value)
     except RecursionError:

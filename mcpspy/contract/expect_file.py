@@ -1,17 +1,15 @@
-"""A file of expectations: its tables and keys, and the expectations that they become.
+"""A file of expectations: its tables and keys, and the expectations that they define.
 
     server = "weather"                  # optional: only captures of this server
-
     [[tool]]
     name = "get_forecast"
     times = ">=1"
     arguments = { city = "Oslo" }       # the calls that count: by name or JSON Pointer
     max_duration = "2s"
-
     [session]
     no_errors = true
 
-The options of `check` and the pytest plugin give the same keys. A mistake is one line: where, what is wrong, what to
+The options of `check` and the pytest plugin use the same keys. An error is one line: where, what is wrong, and what to
 do instead.
 """
 
@@ -43,8 +41,8 @@ from mcpspy.spec.peer_schemas import Foreign, Outcome
 from mcpspy.text import printable
 
 LARGEST = 1 << 20
-"""Bytes of the largest file of expectations."""
-_MOST = 1_000_000_000  # of what is counted
+"""The size limit of a file of expectations, in bytes."""
+_MOST = 1_000_000_000  # limit for counts
 _TIMES = re.compile(r"(>=|<=|>|<)?\s*([0-9]{1,9})|([0-9]{1,9})\s*(?:-|\.\.)\s*([0-9]{1,9})")
 _BAD_ESCAPE = re.compile("~(?![01])")
 
@@ -59,7 +57,7 @@ _BOUNDS: dict[str | None, Callable[[int], Range]] = {
 
 
 def read(path: str) -> Expectations:
-    """The expectations in a file. Raises UsageError that names the file, the place and what is wrong."""
+    """Read the expectations in a file. Raises UsageError with the file, the place and what is wrong."""
     try:
         with open(path, "rb") as file:
             raw = file.read(LARGEST + 1)
@@ -72,7 +70,7 @@ def read(path: str) -> Expectations:
         raise UsageError(f"{path} is not TOML: it is not UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path} is not TOML: {printable(str(error), 200)}") from None
-    except (OSError, ValueError) as error:  # the latter for a null byte in the path
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
         raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     expected = expectations(found, path)
     if not expected.every and expected.slow_call is None:
@@ -81,7 +79,7 @@ def read(path: str) -> Expectations:
 
 
 def expectations(found: dict[str, Any], where: str) -> Expectations:
-    """The expectations that the keys of a file stand for; `where` begins what a UsageError says."""
+    """Return the expectations that the keys of a file define. `where` is the beginning of a UsageError."""
     _refuse_unknown(where, "the file", found, ("server", "tool", "order", "session", "ops"))
     server = _read(where, "server", text, found["server"]) if "server" in found else None
     tools, session, ops = found.get("tool", []), found.get("session", {}), found.get("ops")
@@ -102,7 +100,7 @@ def expectations(found: dict[str, Any], where: str) -> Expectations:
 
 
 def refuse_contradictions(where: str, every: Iterable[Expectation]) -> None:
-    """Raise UsageError where no session can meet two expectations of how often the same calls are made."""
+    """Raise UsageError if no session can meet two expectations about how often the same calls are made."""
     counts: dict[str, tuple[Expectation, Range]] = {}
     for it in every:
         if not isinstance(it, ToolCalled | ToolForbidden):
@@ -155,14 +153,14 @@ def _slow_call(where: str, found: dict[str, Any]) -> int:
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    """Names of tools, two at least."""
+    """Read an array of at least two tool names."""
     if not isinstance(value, list) or len(value) < 2 or not all(isinstance(it, str) and it for it in value):
         raise ValueError(f'it is {shown(value)}; write an array of two names or more, such as ["login", "search"]')
     return tuple(value)
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    """Texts that no line may hold."""
+    """Read the texts that no line may contain."""
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list) or not texts or not all(isinstance(it, str) and it for it in texts):
         raise ValueError(f'it is {shown(value)}; write an array of texts, such as ["Traceback"]')
@@ -170,7 +168,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _range(value: Any) -> Range:
-    """How often: `2`, `">=1"`, `"<3"`, `"2-4"`."""
+    """Read how often: `2`, `">=1"`, `"<3"`, `"2-4"`."""
     if type(value) is int and 0 <= value <= _MOST:
         return value, value
     match = _TIMES.fullmatch(value.strip()) if isinstance(value, str) else None
@@ -184,7 +182,7 @@ def _range(value: Any) -> Range:
 
 
 def _arguments(value: Any) -> Wanted:
-    """The arguments that a call must have to count, by name or JSON Pointer."""
+    """Read the arguments that a call must have to count, by name or JSON Pointer."""
     if not isinstance(value, dict) or not value:
         raise ValueError(f'it is {shown(value)}; write a table such as {{ city = "Oslo" }} or {{ "/a/0" = 1 }}')
     if "type" in value and isinstance(value.get("properties"), dict):
@@ -199,7 +197,7 @@ def _arguments(value: Any) -> Wanted:
 
 
 def _schema(value: Any) -> dict[str, Any]:
-    """A JSON Schema that arguments can be judged by."""
+    """Read a JSON Schema that can be used to validate arguments."""
     if not isinstance(value, dict) or not value:
         raise ValueError(f"it is {shown(value)}; write a JSON Schema as a table")
     json_text(value)
@@ -227,7 +225,7 @@ _SESSION: dict[str, tuple[Callable[[Any], Any], Callable[[str | None, Any], Iter
     "stderr_without": (_texts, lambda server, texts: [StderrWithout(server, it) for it in texts]),
     "started_within": (duration, lambda server, most: [StartedWithin(server, most)]),
 }
-"""How the value of each key is read, and the expectations that it becomes."""
+"""By key: how its value is read, and which expectations it defines."""
 SESSION_KEYS = tuple(_SESSION)
 
 

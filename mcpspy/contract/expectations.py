@@ -1,8 +1,7 @@
 """What a session is expected to do: one class for each kind of expectation, as plain data.
 
-A file (`mcpspy.contract.expect_file`), options of `check` and the pytest plugin make them; `mcpspy.contract.watch`
-holds a session to them. Each has a title, which is what reports show, and the id of the rule that its failures have.
-Times are nanoseconds.
+Files (`mcpspy.contract.expect_file`), options of `check` and the pytest plugin create them. `mcpspy.contract.watch`
+checks them. Each has a title, which reports show, and the id of the rule of its failures. Times are nanoseconds.
 """
 
 from dataclasses import dataclass
@@ -18,55 +17,55 @@ Wanted = tuple[tuple[str, Any], ...]
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What all have in common."""
+    """The common part of all expectations."""
 
     rule: ClassVar[str]
-    """The id of the rule that is broken where it is not met."""
+    """The id of the rule that reports a failure."""
     blame: ClassVar[str]
-    """Who has to change something then."""
+    """The side that has to change something after a failure."""
 
     server: str | None
-    """A glob for the name of the server that it is about; None for every server."""
+    """A glob for the name of the server. None for every server."""
 
     @property
     def title(self) -> str:
-        """What is expected, on one line."""
+        """The expectation on one line."""
         return printable(self.text + (f", of server {self.server}" if self.server else ""), 300)
 
     @property
     def text(self) -> str:
-        """What is expected, whatever the server."""
+        """The expectation without the server."""
         raise NotImplementedError
 
     def concerns(self, name: str) -> bool:
-        """Whether it is about the server of that name."""
+        """Return whether it applies to the server of that name."""
         return self.server is None or fnmatchcase(name, self.server)
 
 
 @dataclass(frozen=True, slots=True)
 class OfTool(Expectation):
-    """What is about calls of a tool."""
+    """An expectation about the calls of a tool."""
 
     tool: str
-    """Its name, or a glob for names."""
+    """The name of the tool, or a glob for names."""
     wanted: Wanted
 
     def counts(self, name: str | None, arguments: Any) -> bool:
-        """Whether a call is one that it is about."""
+        """Return whether it applies to a call."""
         return name is not None and fnmatchcase(name, self.tool) and not self.misses(arguments)
 
     def misses(self, arguments: Any) -> list[str]:
-        """The pointers at which a call has not the arguments that it must have to count."""
+        """Return the pointers at which a call lacks an argument that it must have to count."""
         return [where for where, value in self.wanted if not _equal(_at(arguments, where), value)]
 
     def seen(self, arguments: Any, where: str) -> str:
-        """What a call has at a pointer, for a sentence."""
+        """Return the value of a call at a pointer, for a sentence."""
         found = _at(arguments, where)
         return "missing" if found is _ABSENT else excerpt(found)
 
     @property
     def which(self) -> str:
-        """The tool, and the arguments that calls of it must have to count."""
+        """The tool, and the arguments that its calls must have to count."""
         wanted = " and ".join(f"{where} {excerpt(value)}" for where, value in self.wanted)
         return self.tool + (f" with {wanted}" if wanted else "")
 
@@ -80,30 +79,30 @@ class ToolCalled(OfTool):
 
     least: int
     most: int | None
-    """None: as often as it likes."""
+    """None: no upper limit."""
 
     @property
     def text(self) -> str:
-        """Such as `get_forecast is called 2 times`."""
+        """For example `get_forecast is called 2 times`."""
         return f"{self.which} is called{times_text(self.least, self.most)}"
 
 
 @dataclass(frozen=True, slots=True)
 class ToolForbidden(OfTool):
-    """That a tool is never called."""
+    """A tool is never called."""
 
     rule = "expect/never"
     blame = "client"
 
     @property
     def text(self) -> str:
-        """Such as `delete_file is never called`."""
+        """For example `delete_file is never called`."""
         return f"{self.which} is never called"
 
 
 @dataclass(frozen=True, slots=True)
 class ToolArguments(OfTool):
-    """That the arguments of each call satisfy a JSON Schema."""
+    """The arguments of each call satisfy a JSON Schema."""
 
     rule = "expect/arguments"
     blame = "client"
@@ -112,13 +111,13 @@ class ToolArguments(OfTool):
 
     @property
     def text(self) -> str:
-        """Such as `the arguments of get_forecast satisfy the schema`."""
+        """For example `the arguments of get_forecast satisfy the schema`."""
         return f"the arguments of {self.which} satisfy the schema"
 
 
 @dataclass(frozen=True, slots=True)
 class ToolDuration(OfTool):
-    """That each call is answered in time."""
+    """Each call is answered in time."""
 
     rule = "expect/call-duration"
     blame = "server"
@@ -127,13 +126,13 @@ class ToolDuration(OfTool):
 
     @property
     def text(self) -> str:
-        """Such as `get_forecast takes at most 2.00 s`."""
+        """For example `get_forecast takes at most 2.00 s`."""
         return f"{self.which} takes at most {duration_text(self.most)}"
 
 
 @dataclass(frozen=True, slots=True)
 class CallOrder(Expectation):
-    """That tools are called in an order; other calls may stand between."""
+    """Tools are called in an order. Other calls in between are allowed."""
 
     rule = "expect/order"
     blame = "client"
@@ -142,13 +141,13 @@ class CallOrder(Expectation):
 
     @property
     def text(self) -> str:
-        """Such as `login, then search`."""
+        """For example `login, then search are called in this order`."""
         return f"{', then '.join(self.tools)} are called in this order"
 
 
 @dataclass(frozen=True, slots=True)
 class SessionDuration(Expectation):
-    """How long a session takes."""
+    """The longest duration of a session."""
 
     rule = "expect/duration"
     blame = "client"
@@ -157,13 +156,13 @@ class SessionDuration(Expectation):
 
     @property
     def text(self) -> str:
-        """Such as `the session takes at most 30.00 s`."""
+        """For example `the session takes at most 30.00 s`."""
         return f"the session takes at most {duration_text(self.most)}"
 
 
 @dataclass(frozen=True, slots=True)
 class SessionTokens(Expectation):
-    """What the definitions and results of tools take of a model's context."""
+    """The most tokens of a model's context that definitions and results of tools may use."""
 
     rule = "expect/tokens"
     blame = "server"
@@ -172,26 +171,26 @@ class SessionTokens(Expectation):
 
     @property
     def text(self) -> str:
-        """Such as `definitions and results of tools take at most 5,000 tokens`."""
+        """For example `definitions and results of tools take at most 5,000 tokens`."""
         return f"definitions and results of tools take at most {self.most:,} tokens"
 
 
 @dataclass(frozen=True, slots=True)
 class NoErrors(Expectation):
-    """That nothing is answered by an error."""
+    """No request is answered with an error, and no tool fails."""
 
     rule = "expect/no-error"
     blame = "server"
 
     @property
     def text(self) -> str:
-        """That, in words."""
+        """The expectation in words."""
         return "no request is answered by an error, and no tool fails"
 
 
 @dataclass(frozen=True, slots=True)
 class StderrWithout(Expectation):
-    """That no line of stderr holds a text; `*` in it is any text."""
+    """No line of stderr contains a text. `*` in it matches any text."""
 
     rule = "expect/stderr"
     blame = "server"
@@ -200,11 +199,11 @@ class StderrWithout(Expectation):
 
     @property
     def text(self) -> str:
-        """Such as `no line of stderr holds "Traceback"`."""
+        """For example `no line of stderr holds "Traceback"`."""
         return f"no line of stderr holds {excerpt(self.pattern)}"
 
     def finds(self, line: str) -> bool:
-        """Whether a line holds the text."""
+        """Return whether a line contains the text."""
         at = 0
         for part in self.pattern.split("*"):
             at = line.find(part, at)
@@ -216,7 +215,7 @@ class StderrWithout(Expectation):
 
 @dataclass(frozen=True, slots=True)
 class StartedWithin(Expectation):
-    """How long it takes until the server answers for the first time."""
+    """The longest time until the first answer of the server."""
 
     rule = "expect/start"
     blame = "server"
@@ -225,30 +224,30 @@ class StartedWithin(Expectation):
 
     @property
     def text(self) -> str:
-        """Such as `the server answers within 3.00 s of its start`."""
+        """For example `the server answers within 3.00 s of its start`."""
         return f"the server answers within {duration_text(self.most)} of its start"
 
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """All that is expected of a session."""
+    """All expectations of a session."""
 
     every: tuple[Expectation, ...] = ()
     slow_call: int | None = None
-    """From which time on a call is slow; None: nobody asks for operational findings."""
+    """The duration from which a call is slow. None: no operational findings are requested."""
 
     def joined(self, other: "Expectations") -> "Expectations":
-        """These and others; what both expect counts once."""
+        """Return these expectations and others. An expectation that both have counts once."""
         every = {(it.rule, it.title): it for it in (*self.every, *other.every)}
         return Expectations(tuple(every.values()), other.slow_call if self.slow_call is None else self.slow_call)
 
     def of_server(self, name: str) -> tuple[Expectation, ...]:
-        """Those that are about the server of that name."""
+        """Return the expectations for the server of that name."""
         return tuple(it for it in self.every if it.concerns(name))
 
 
 def times_text(least: int, most: int | None) -> str:
-    """How often, after `is called`."""
+    """Return how often, as the text after `is called`."""
     if most is None:
         return "" if least == 1 else f" at least {plural(least, 'time')}"
     if least == most:
@@ -260,7 +259,7 @@ _ABSENT = object()
 
 
 def _at(arguments: Any, where: str) -> Any:
-    """What stands at a pointer into arguments."""
+    """Return the value at a pointer into arguments."""
     try:
         return resolve(arguments, where)
     except LookupError:
@@ -268,7 +267,7 @@ def _at(arguments: Any, where: str) -> Any:
 
 
 def _equal(found: Any, wanted: Any) -> bool:
-    """Whether two JSON values are equal: true is not 1, and 1.0 is."""
+    """Return whether two JSON values are equal: true is not 1, but 1.0 is."""
     if isinstance(found, bool) or isinstance(wanted, bool):
         return found is wanted
     if isinstance(wanted, list):

@@ -1,9 +1,9 @@
-"""A lock file: what servers offered when somebody looked, to be committed and compared with (`docs/lock.md`).
+"""A lock file: what servers offered at one time, to be committed and compared with later (`docs/lock.md`).
 
-The theory. The file holds nothing that changes while the server stays the same: no times, no paths, no version of ours.
-Members and names are sorted and each stands on a line of its own, so a diff shows what a server changed and no more.
-Hashes show by themselves which definitions are equal, and that nobody edited one by hand. A listing that is not in the
-file is not known; an empty one is known to be empty.
+The theory. The file contains nothing that changes while the server stays the same: no times, no paths, no version of
+mcpspy. Members and names are sorted, and each is on a line of its own, so a diff shows only what a server changed. The
+hashes show which definitions are equal, and that nobody edited one by hand. A listing that is missing from the file is
+unknown. An empty listing is known to be empty.
 """
 
 import json
@@ -23,19 +23,19 @@ from mcpspy.text import printable
 from mcpspy.wire.jsonrpc import decode
 
 FORMAT = 1
-"""The number of the format; a file with a larger one was written by a later mcpspy."""
+"""The number of the format. A file with a larger number was written by a later mcpspy."""
 NAME = "mcp.lock.json"
-"""The file that is written where no other is named."""
+"""The file that is written if no other is named."""
 LARGEST = 64 << 20
-"""Bytes of a lock file."""
-_UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # characters that hide, join or turn around what a diff shows
+"""The size limit of a lock file, in bytes."""
+_UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # characters that hide, join or reverse text in a diff
 
 
 class EditedLock(UsageError):
-    """The hashes in a lock file are not those of what it holds."""
+    """The hashes in a lock file do not match its content."""
 
     sound: "Lock"
-    """The servers whose hashes are right; set by `read`."""
+    """The servers whose hashes match. Set by `read`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +43,17 @@ class LockedServer:
     """One server, without secrets (`mcpspy.contract.clean`)."""
 
     told: dict[str, Any] = field(default_factory=dict)
-    """protocolVersion, serverInfo, capabilities, instructions, as far as it tells them."""
+    """protocolVersion, serverInfo, capabilities, instructions, as far as the server sends them."""
     listings: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """By kind, as far as they are known: the definitions by name."""
+    """By kind, as far as they are known: the definitions, by name."""
 
     @property
     def cost(self) -> int:
-        """The tokens of the definitions of all tools: an estimate."""
+        """The estimated number of tokens of all tool definitions."""
         return sum(tokens(context_size(tool)) for tool in self.listings.get("tools", {}).values())
 
     def updated(self, newer: "LockedServer") -> "LockedServer":
-        """What a newer look has shown, and of what that did not show what was known before."""
+        """Return what a newer look shows. What it does not show stays as it was."""
         return LockedServer(newer.told or self.told, self.listings | newer.listings)
 
 
@@ -62,9 +62,9 @@ Lock = dict[str, LockedServer]
 
 
 def entry_of(lock: Mapping[str, LockedServer], name: str | None, capture: str) -> str | None:
-    """The name in the file of a server that calls itself `name`; None if it is not there.
+    """Return the name in the file for a server that calls itself `name`, or None if it is not there.
 
-    Where several entries are that server (`mcpspy lock --name`), it is the one with the name of the capture.
+    If several entries are that server (`mcpspy lock --name`), it is the one with the name of the capture.
     """
     own = [key for key, it in lock.items() if name in (key, member(it.told.get("serverInfo"), "name"))] if name else []
     if capture in own or not own:
@@ -73,7 +73,7 @@ def entry_of(lock: Mapping[str, LockedServer], name: str | None, capture: str) -
 
 
 def locked(offered: Offered) -> LockedServer:
-    """What a session has shown, as far as it is whole."""
+    """Return what a session has shown, as far as it is complete."""
     told = {name: clean(offered.told[name]) for name in TOLD if name in offered.told}
     listings = {}
     for kind in KINDS:
@@ -84,23 +84,23 @@ def locked(offered: Offered) -> LockedServer:
 
 
 def as_text(lock: Mapping[str, LockedServer]) -> str:
-    """The file of a lock."""
+    """Return the content of the file."""
     servers = {name: _server_fields(server) for name, server in lock.items()}
     text = json.dumps({"format": FORMAT, "servers": servers}, sort_keys=True, indent=2, ensure_ascii=False)
     return (text if text.isascii() else "".join(map(_escaped, text))) + "\n"
 
 
 def write(path: str, lock: Mapping[str, LockedServer]) -> None:
-    """Write a lock file, whole or not at all. Raises UsageError."""
+    """Write a lock file completely, or not at all. Raises UsageError."""
     path = os.path.realpath(path) if os.path.islink(path) else path
     mode = os.stat(path).st_mode & 0o777 if os.path.isfile(path) else 0o666 & ~_umask()
     with output_file(path, replace=True) as file:
         file.write(as_text(lock).encode())
-    os.chmod(path, mode)  # it is for others to read, unlike a capture
+    os.chmod(path, mode)  # others may read it, unlike a capture
 
 
 def read(path: str) -> Lock:
-    """The servers in a lock file. Raises UsageError that names the file and what is wrong with it."""
+    """Read the servers in a lock file. Raises UsageError that names the file and what is wrong with it."""
     try:
         with open(path, "rb") as file:
             raw = file.read(LARGEST + 1)
@@ -152,7 +152,7 @@ def _entry_fields(kind: str, entry: Any) -> dict[str, Any]:
 
 
 def _server(where: str, fields: Any) -> LockedServer:
-    """A server of the file. Its hashes have to be those of what stands beside them."""
+    """Read a server of the file. Its hashes must match its content."""
     if not isinstance(fields, dict):
         raise UsageError(f"{where} is not an object")
     listings: dict[str, dict[str, Any]] = {}
@@ -179,7 +179,7 @@ def _edited(where: str) -> EditedLock:
 
 
 def _escaped(character: str) -> str:
-    """A character of the file; what would hide in a diff stands as its escape."""
+    """Return a character of the file, as an escape if it would be invisible in a diff."""
     if character.isascii() or unicodedata.category(character) not in _UNSAFE:
         return character
     code = ord(character)

@@ -1,11 +1,11 @@
-"""A capture held against a lock: what each session offers, compared message by message.
+"""A capture compared with a lock: what each session offers, message by message.
 
-The theory. A session belongs to the entry of the lock that has the name of its server; where two entries are the same
-program under other names (`--name`), to the one that has the name of the capture. An entry is compared when it is
-listed, so a server that changes in the middle of a session is found there. It counts as removed only after a whole
-listing. What a session never lists is not compared, and that is told at its end.
+The theory. A session belongs to the entry of the lock with the name of its server. If two entries are the same program
+under different names (`--name`), it belongs to the one with the name of the capture. An entry is compared when it is
+listed, so a change in the middle of a session is found at its frame. An entry counts as removed only after a complete
+listing. What a session never lists is not compared, which is reported at its end.
 
-Most sessions list what the one before has listed, so what came of the last definition of each name is kept.
+Most sessions list the same as the one before, so the result for the last definition of each name is cached.
 """
 
 from collections.abc import Iterator
@@ -25,23 +25,23 @@ from mcpspy.rules.rule import Fault
 from mcpspy.wire.jsonrpc import Result
 
 MOST = 10_000
-"""Sessions of a capture that are compared."""
+"""The number of sessions of a capture that are compared."""
 
 
 @dataclass(slots=True)
 class _Held:
-    """One session and what is known of it."""
+    """One session and what is known about it."""
 
     offered: Offered = field(default_factory=Offered)
     first: Message | None = None
-    """The message that introduces the server, else the first page of a listing."""
+    """The message that introduces the server, or the first page of a listing."""
     locked: LockedServer | None = None
     unknown: bool = False
-    """It has been told that the lock has no such server."""
+    """Whether it was reported that the lock does not have this server."""
 
 
 class LockCheck:
-    """Compares one capture with a lock; `add` each message, then `end`."""
+    """Compares one capture with a lock. Call `add` for each message, then `end`."""
 
     def __init__(self, lock: Lock, name: str) -> None:
         """`name` is the name of the server in the header of the capture."""
@@ -52,7 +52,7 @@ class LockCheck:
         self._last: dict[tuple[int, str, str], tuple[dict[str, Any], str, list[LockChange]]] = {}
 
     def add(self, message: Message) -> Iterator[tuple[Finding, Message]]:
-        """Take the next message; yields what is found, with the message that it is about."""
+        """Compare the next message. Yield each finding with its message."""
         if message.sender != "server":
             return
         held = self._sessions.get(message.session)
@@ -80,7 +80,7 @@ class LockCheck:
             yield from self._page(held.offered, held.locked, told, message)
 
     def end(self) -> Iterator[tuple[Finding, Message]]:
-        """What could not be compared because a session does not show it."""
+        """Report what could not be compared because a session does not list it."""
         for held in self._sessions.values():
             if held.locked and held.first:
                 missing = [kind for kind, known in held.locked.listings.items() if known]
@@ -99,9 +99,9 @@ class LockCheck:
     def _page(
         self, offered: Offered, locked: LockedServer, page: OfferedPage, message: Message
     ) -> Iterator[tuple[Finding, Message]]:
-        """What a page of a listing has that the lock has not, or otherwise."""
+        """Yield what a page of a listing adds to the lock, or has changed."""
         known = locked.listings.get(page.kind)
-        if known is None:  # nobody has looked yet
+        if known is None:  # the lock does not know this listing
             return
         if page.unread:
             sentence = (
@@ -122,7 +122,7 @@ class LockCheck:
     def _changes(
         self, locked: LockedServer, kind: str, name: str, definition: dict[str, Any], version: str
     ) -> list[LockChange]:
-        """What changed of an entry, or that the lock does not have it."""
+        """Return the changes of an entry, or that the lock does not have it."""
         key = (id(locked), kind, name)
         last = self._last.get(key)
         if last is None or last[1] != version or not same(last[0], definition):
@@ -132,7 +132,7 @@ class LockCheck:
         return last[2]
 
     def _entry(self, offered: Offered) -> LockedServer | None:
-        """The entry of the lock that a session belongs to."""
+        """Return the entry of the lock that a session belongs to."""
         if offered.name is None and len(self._lock) == 1:
             return next(iter(self._lock.values()))
         key = entry_of(self._lock, offered.name, self._name) if offered.name else self._name

@@ -1,8 +1,8 @@
-"""What a server offers in one session, message by message: what it tells of itself, and the pages of its listings.
+"""What a server offers in one session, message by message: its description of itself, and its listings.
 
-The theory. A listing counts as whole when its pages were seen from the first to the last, each asked for by the cursor
-that the page before has named; of any other it is not known what is missing. A server that introduces itself and does
-not declare a capability offers nothing of that kind.
+The theory. A listing is complete when its pages were seen from the first to the last, each requested with the cursor of
+the page before it. For any other listing, it is unknown what is missing. A server that introduces itself without
+declaring a capability offers nothing of that kind.
 """
 
 from collections import Counter
@@ -22,13 +22,13 @@ from mcpspy.wire.jsonrpc import Error, Request
 KINDS = tuple(LISTINGS)
 """tools, resources, resourceTemplates, prompts."""
 NOUNS = {"tools": "tool", "resources": "resource", "resourceTemplates": "resource template", "prompts": "prompt"}
-"""What an entry of each kind is called."""
+"""The name of an entry of each kind."""
 TOLD = ("protocolVersion", "serverInfo", "capabilities", "instructions")
-"""What a server tells of itself."""
+"""The members of a server's description of itself."""
 _CAPABILITY = {"resourceTemplates": "resources"}
 _NO_METHOD = -32601
 _MOST = 1 << 16
-"""Entries of one listing that are kept; a listing with more is never whole."""
+"""Entries of one listing that are kept. A listing with more is never complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,39 +37,39 @@ class OfferedPage:
 
     kind: str
     entries: tuple[tuple[int, str, dict[str, Any]], ...]
-    """Place on the page, name and definition of each."""
+    """Index on the page, name and definition of each entry."""
     whole: bool
-    """It is the last page of a listing whose other pages were all seen."""
+    """Whether it is the last page of a listing whose other pages were all seen."""
     unread: bool = False
-    """It is too long to be decoded, or holds no array of entries; its client may have read it."""
+    """It is too long to be decoded, or has no array of entries. Its client may have read it."""
 
 
 @dataclass(slots=True)
 class OfferedListing:
-    """The newest listing of one kind."""
+    """The latest listing of one kind."""
 
     entries: dict[str, dict[str, Any]] = field(default_factory=dict)
     whole: bool = False
     cursor: Any = None
-    """What the next page has to be asked for by."""
+    """The cursor with which the next page must be requested."""
     broken: bool = False
-    """A page is missing."""
+    """Whether a page is missing."""
     names: Counter[str] = field(default_factory=Counter)
-    """How often each name has come."""
+    """How often each name was listed."""
 
 
 @dataclass(slots=True)
 class Offered:
-    """What one session has shown so far; `add` each message."""
+    """What one session has shown so far. Call `add` for each message."""
 
     told: dict[str, Any] = field(default_factory=dict)
-    """By the names in `TOLD`, as it came."""
+    """By the names in `TOLD`: the values as received."""
     introduction: Message | None = None
     """The last message that introduces the server."""
     listings: dict[str, OfferedListing] = field(default_factory=dict)
 
     def add(self, message: Message) -> Statement | OfferedPage | None:
-        """Take the next message; returns what it tells of the server or lists, if it does."""
+        """Read the next message. Return the statement of the server or the page in it, if there is one."""
         if message.sender != "server" or (message.act and message.act.made):
             return None
         if message.method in LISTED:
@@ -84,7 +84,7 @@ class Offered:
         return found if isinstance(found, str) and found else None
 
     def whole(self, kind: str) -> dict[str, dict[str, Any]] | None:
-        """The entries of a kind; None where it is not known whether these are all."""
+        """Return the entries of a kind, or None if it is unknown whether these are all."""
         listing = self.listings.get(kind)
         if listing:
             return listing.entries if listing.whole else None
@@ -107,7 +107,7 @@ class Offered:
         return None
 
     def _unserved(self, message: Message) -> OfferedPage | None:
-        """An empty page if the server does not have the method: servers declare `resources` and serve no templates."""
+        """Return an empty page if the server lacks the method: servers may declare `resources` without templates."""
         kind = LISTED[message.method or ""]
         if not (isinstance(message.body, Error) and member(message.body.error, "code") == _NO_METHOD):
             return None
@@ -143,9 +143,10 @@ class Offered:
 
 
 def _named(kind: str, entries: list[Any], seen: Counter[str]) -> list[tuple[int, str, dict[str, Any]]]:
-    """The entries that have a name, with their places; the second one of a name in a listing is `name (2)`.
+    """Return the entries with a name, with their indices. The second entry with a name becomes `name (2)`.
 
-    Names are without secrets (a URI can hold one), for they stand in the lock file too. `seen` is added to.
+    Names are cleaned of secrets (a URI can contain one), because they are written to the lock file too. `seen` is
+    updated.
     """
     found = []
     for place, entry in enumerate(entries):
@@ -161,7 +162,7 @@ def _named(kind: str, entries: list[Any], seen: Counter[str]) -> list[tuple[int,
 
 
 def offers(capture: Capture, advance: Callable[[int], None] | None = None) -> list[Offered]:
-    """What each session of a capture shows, in the order in which the sessions began.
+    """Return what each session of a capture shows, in the order in which the sessions began.
 
     `advance` is called with each number of bytes that was read, for a progress bar.
     """

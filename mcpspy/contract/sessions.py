@@ -1,4 +1,4 @@
-"""Watchers of a whole session: how long it takes, what it costs, whether all went well."""
+"""Watchers of a whole session: how long it takes, what it costs, and whether errors occurred."""
 
 from collections.abc import Iterator
 
@@ -14,20 +14,20 @@ from mcpspy.wire.http_head import status
 from mcpspy.wire.jsonrpc import Error, Request, Result
 
 _UNAUTHORIZED = 401
-_TOOLS = 3000  # tools whose definitions are told apart
+_TOOLS = 3000  # tools whose definitions are counted separately
 
 
 class SessionDurationWatcher(Watcher):
-    """Compares what a session takes with what it may."""
+    """Compares the duration of a session with the limit."""
 
     def __init__(self, expected: SessionDuration, header: Header) -> None:
         self._expected = expected
-        self._stdio = header.transport == "stdio"  # a proxy goes on when its sessions have ended
+        self._stdio = header.transport == "stdio"  # a proxy keeps running after the end of its sessions
         self._first: int | None = None
         self._last = self._over = 0
 
     def add(self, event: Event) -> Iterator[Failure]:
-        """Take the next event."""
+        """Process the next event."""
         if isinstance(event, Message):
             self._first = event.t if self._first is None else self._first
         elif isinstance(event, Gates) or self._first is None or (isinstance(event, End) and not self._stdio):
@@ -40,7 +40,7 @@ class SessionDurationWatcher(Watcher):
 
 
 class TokensWatcher(Watcher):
-    """Adds up what a model gets to read."""
+    """Adds up what a model has to read."""
 
     def __init__(self, expected: SessionTokens) -> None:
         self._expected = expected
@@ -49,7 +49,7 @@ class TokensWatcher(Watcher):
         self._told = False
 
     def add(self, event: Event) -> Iterator[Failure]:
-        """Take the next event."""
+        """Process the next event."""
         if self._told or not isinstance(event, Message) or not isinstance(event.body, Result):
             return
         found = page(event)
@@ -74,7 +74,7 @@ class ErrorsWatcher(Watcher):
         self._channel = 0
 
     def add(self, event: Event) -> Iterator[Failure]:
-        """Take the next event."""
+        """Process the next event."""
         if isinstance(event, HttpUnit):
             yield from self._refused(event)
             return
@@ -89,7 +89,7 @@ class ErrorsWatcher(Watcher):
             yield self._failure(f"{what}: the result has isError", event, "/result/isError")
 
     def _refused(self, event: HttpUnit) -> Iterator[Failure]:
-        """Requests that got a status of failure and no message; 401 asks for a token, which a client then gets."""
+        """Report requests that got an error status and no message. A 401 only requests a token, and is ignored."""
         code = status(event.http.opened.head)
         carried = event.http.request.carried if event.http.request else []
         refused = [it for it in carried if it.exchange and it.exchange.response is None]
@@ -104,13 +104,13 @@ class ErrorsWatcher(Watcher):
 
 
 class StderrWatcher(Watcher):
-    """Looks through the lines of stderr."""
+    """Searches the lines of stderr."""
 
     def __init__(self, expected: StderrWithout) -> None:
         self._expected = expected
 
     def add(self, event: Event) -> Iterator[Failure]:
-        """Take the next event."""
+        """Process the next event."""
         if isinstance(event, Frame):
             line = event.raw.decode(errors="replace")
             if self._expected.finds(line):
@@ -118,7 +118,7 @@ class StderrWatcher(Watcher):
 
 
 class StartWatcher(Watcher):
-    """Waits for the first answer."""
+    """Compares the time until the first answer with the limit."""
 
     def __init__(self, expected: StartedWithin, header: Header) -> None:
         self._expected = expected
@@ -127,7 +127,7 @@ class StartWatcher(Watcher):
         self._done = False
 
     def add(self, event: Event) -> Iterator[Failure]:
-        """Take the next event."""
+        """Process the next event."""
         if self._done or not isinstance(event, Message) or event.exchange is None:
             return
         if isinstance(event.body, Request) and event.side == "client" and self._asked == WHOLE:
@@ -141,6 +141,6 @@ class StartWatcher(Watcher):
                 yield Failure(message, event.n, related=(event.exchange.request.n,))
 
     def end(self) -> Iterator[Failure]:
-        """Tell what is missing."""
+        """Report that there was no answer."""
         if not self._done:
             yield Failure(f"expected that {self._expected.text}; it answered nothing", self._asked)

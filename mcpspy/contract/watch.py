@@ -1,12 +1,12 @@
-"""One capture, held to expectations: what is not met, and which were.
+"""One capture checked against expectations: which are met, and which are not.
 
-The theory. Each expectation has a watcher, which takes the events of the capture in their order, once. It reports what
-breaks the expectation when it comes, with the event at hand, and what was missing at the end. So nothing is kept but
-counters and a few line numbers, however long the capture is. A capture that is still being written has no end: what
-may still come is not missing.
+The theory. Each expectation has a watcher, which gets the events of the capture once, in their order. It reports a
+violation at its event, and what was missing at the end. So only counters and a few line numbers are kept, however long
+the capture is. A capture that is still being written has no end, so nothing counts as missing.
 
-A capture counts as a whole. On stdio that is one session; over HTTP it may be several, whose calls count together. A
-request that goes on from an answer `input_required` is the same call, and one that a viewer sent is none.
+A capture counts as a whole. On stdio that is one session. Over HTTP there may be several, whose calls are counted
+together. A request that continues an `input_required` answer is the same call. A request that a viewer sent is not
+counted.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -43,20 +43,20 @@ from mcpspy.wire.jsonrpc import Request
 
 
 class Met(NamedTuple):
-    """What came of one expectation."""
+    """The outcome of one expectation."""
 
     title: str
     rule: str
     passed: bool | None
-    """None: the capture is still being written, and it is not met yet."""
+    """None: the capture is still being written, and the expectation is not met yet."""
 
 
 Found = tuple[Finding, Event | None]
-"""What is not as expected, and the event that it is about, if there is one."""
+"""A violation of an expectation, and the event that it is about, if there is one."""
 
 
 def is_about(finding: Finding, met: Met) -> bool:
-    """Whether a finding says that an expectation was not met."""
+    """Return whether a finding reports that an expectation was not met."""
     return finding.rule == met.rule and finding.concerns == (met.title,)
 
 
@@ -74,11 +74,11 @@ _WITH_HEADER: dict[type[Expectation], Callable[..., Watcher]] = {
     SessionDuration: SessionDurationWatcher,
     StartedWithin: StartWatcher,
 }
-"""Those that also need to know how the capture was made."""
+"""Watchers that also need to know how the capture was made."""
 
 
 class ExpectationWatch:
-    """Holds a capture to some expectations; `add` each event, then `end`."""
+    """Checks a capture against expectations. Call `add` for each event, then `end`."""
 
     def __init__(self, expected: Iterable[Expectation], header: Header) -> None:
         self._watched = [(it, _watcher(it, header)) for it in expected]
@@ -87,7 +87,7 @@ class ExpectationWatch:
         self._times = Times()
 
     def add(self, event: Event) -> Iterator[Found]:
-        """Take the next event and yield what is not as expected."""
+        """Process the next event. Yield violations."""
         if not self._watched:
             return
         self._times.add(event)
@@ -113,7 +113,7 @@ class ExpectationWatch:
                 yield from (self._finding(expectation, failure) for failure in found)
 
     def end(self, *, live: bool = False) -> Iterator[Finding]:
-        """Nothing more comes; of a `live` capture something may, and nothing is missing."""
+        """Process the end. If the capture is `live`, more may follow, and nothing is missing."""
         for expectation, watcher in self._watched:
             for failure in watcher.end():
                 if live:
@@ -123,7 +123,7 @@ class ExpectationWatch:
 
     @property
     def outcomes(self) -> tuple[Met, ...]:
-        """What came of each expectation, after the end."""
+        """The outcome of each expectation, after the end."""
         return tuple(Met(it.title, it.rule, self._passed(it)) for it, _ in self._watched)
 
     def _passed(self, expectation: Expectation) -> bool | None:

@@ -1,4 +1,4 @@
-"""What holds a session to one expectation: what it is given, and what it tells."""
+"""The base of what checks a session against one expectation: what it receives, and what it reports."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -6,21 +6,21 @@ from typing import Any, NamedTuple
 from mcpspy.conversation.model import Event, Exchange
 
 WHOLE = 1
-"""The line number of what is about no frame: that of the header."""
+"""The line number for what is about no frame: that of the header."""
 NAMED = 20
-"""Frames that a failure names."""
+"""The number of frames that a failure names."""
 CALL = "tools/call"
 
 
 class Failure(NamedTuple):
-    """What is not as expected."""
+    """A violation of an expectation."""
 
     message: str
     frame: int = WHOLE
     pointer: str = ""
     related: tuple[int, ...] = ()
     blame: str | None = None
-    """Where it is not who the expectation names."""
+    """The responsible side, if it differs from that of the expectation."""
 
 
 class SeenCall(NamedTuple):
@@ -33,20 +33,20 @@ class SeenCall(NamedTuple):
 
 
 class Watcher:
-    """Holds a session to one expectation; each method yields what is not as expected."""
+    """Checks a session against one expectation. Each method yields violations."""
 
     def add(self, event: Event) -> Iterator[Failure]:  # noqa: ARG002 (most look at calls only)
-        """Take the next event."""
+        """Process the next event."""
         return iter(())
 
     def called(self, call: SeenCall) -> Iterator[Failure]:  # noqa: ARG002 (some look at answers only)
-        """Take the next call of a tool."""
+        """Process the next tool call."""
         return iter(())
 
     def answered(self, exchange: Exchange, took: int) -> Iterator[Failure]:  # noqa: ARG002 (few look at answers)
-        """Take the answer to a call, and the nanoseconds that the tool took."""
+        """Process the answer to a call. `took` is the time of the tool in nanoseconds."""
         return iter(())
 
     def end(self) -> Iterator[Failure]:
-        """Nothing more comes."""
+        """Process the end of the capture."""
         return iter(())

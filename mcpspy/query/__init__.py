@@ -1,1 +1,1 @@
-"""Questions to many captures at once: statistics of servers, tools and clients, and tables for SQL."""
+"""Questions about many captures at once: statistics of servers, tools and clients, and tables for SQL."""

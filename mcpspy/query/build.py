@@ -1,7 +1,7 @@
 """Tables of captures as Parquet files, made by DuckDB.
 
-A capture is written as lines of JSON first (`mcpspy.query.derived`), which DuckDB then reads as a stream, so memory
-does not grow with the capture.
+A capture is first written as lines of JSON (`mcpspy.query.derived`). DuckDB reads them as a stream, so memory does not
+grow with the capture.
 """
 
 import json
@@ -18,24 +18,24 @@ from mcpspy.query.derived import DerivedTables
 from mcpspy.query.tables import SCHEMA, TABLES, Column
 
 _MEMORY = "512MB"
-_GROUP = "16MB"  # of a table that are written at once
-_LEAST = 16 << 20  # bytes of a line that the reader makes room for
+_GROUP = "16MB"  # the part of a table that is written at once
+_LEAST = 16 << 20  # bytes of buffer for a line, at least
 _TEXTS = {"VARCHAR": "VARCHAR", "JSON": "VARCHAR", "TIMESTAMP": "BIGINT"}
 
 
 def build(captures: Sequence[CapturedTables], advance: Callable[[int], None]) -> None:
-    """Make the tables of the captures that have none, in several processes; `advance` is called with bytes read.
+    """Make the missing tables of captures, in several processes. `advance` is called with the number of bytes read.
 
-    Raises CaptureError where a capture cannot be read, UsageError where the tables cannot be written.
+    Raises CaptureError if a capture cannot be read, UsageError if the tables cannot be written.
     """
     stale = {captured.capture.path: captured for captured in captures if not captured.fresh}
     folders = mapped(_build, list(stale), advance, cores())
     for captured, folder in zip(stale.values(), folders, strict=True):
-        captured.folder, captured.fresh = folder, True  # it may have grown meanwhile
+        captured.folder, captured.fresh = folder, True  # the folder is a new one if the capture has grown meanwhile
 
 
 def _build(path: str, advance: Callable[[int], None]) -> str:
-    """Make the tables of one capture, as it is now."""
+    """Make the tables of one capture in its current state."""
     captured = tables_of(path)
     with captured.made() as folder:
         derived = DerivedTables(captured.capture, captured.id, folder, live=captured.live, size=captured.size)
@@ -49,12 +49,12 @@ def _build(path: str, advance: Callable[[int], None]) -> str:
 
 
 def connection() -> duckdb.DuckDBPyConnection:
-    """A database in memory, for queries of our own."""
+    """Return a database in memory, for our own queries."""
     return duckdb.connect(
         config={
             "threads": 1,  # rows keep their order
             "memory_limit": _MEMORY,
-            "preserve_insertion_order": False,  # it would keep groups of rows that are too large
+            "preserve_insertion_order": False,  # preserving it would keep too large groups of rows
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "temp_directory": "",
@@ -63,7 +63,7 @@ def connection() -> duckdb.DuckDBPyConnection:
 
 
 def write(database: duckdb.DuckDBPyConnection, query: str, path: str, more: dict[str, str] | None = None) -> None:
-    """Write what a query finds to a new Parquet file that only the user can read. Raises CaptureError."""
+    """Write the result of a query to a new Parquet file that only the user can read. Raises CaptureError."""
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     known = {"mcpspy_schema": str(SCHEMA), "mcpspy_tool": f"mcpspy {__version__}", **(more or {})}
     metadata = ", ".join(f"{name}: {literal(value)}" for name, value in known.items())
@@ -75,12 +75,12 @@ def write(database: duckdb.DuckDBPyConnection, query: str, path: str, more: dict
 
 
 def literal(text: str) -> str:
-    """A string in SQL."""
+    """Return a string literal in SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def _selected(name: str, source: str, longest: int) -> str:
-    """The query that reads a table from lines of JSON."""
+    """Return the query that reads a table from lines of JSON."""
     columns = TABLES[name].columns
     read = {column.name: _TEXTS.get(column.type, column.type) for column in columns if column.name != "day"}
     size = max(_LEAST, longest + 1)

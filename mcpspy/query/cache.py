@@ -1,13 +1,12 @@
 """Where the tables of captures are kept between two queries: one folder for each state of each capture.
 
-A folder is named after the id and the path of a capture, and the one in it after what the capture was when it was read:
-the sizes and times of its files, whether it was live, and which version of mcpspy read it (another may find other
-things in it). It is made under another name and renamed when it is whole, so there is nothing to lock, and a folder
-that is there is never changed. One that is damaged, by a disk that was full or a machine that went down, counts as not
-there. Of one capture the newest two stay, since another process may be reading the older one; what belongs to captures
-that are gone is deleted.
+The folder of a capture is named after its id and path. In it is a folder for each state in which the capture was read:
+the sizes and times of its files, whether it was live, and the version of mcpspy (another version may find other
+things). A folder is created under a temporary name and renamed when it is complete. So no lock is needed, and a
+complete folder never changes. A damaged folder, after a full disk or a crash, counts as missing. The two newest states
+of a capture are kept, because another process may still read the older one. Folders of deleted captures are deleted.
 
-The tables hold what the captures hold, so folders and files are readable by the user alone.
+The tables contain what the captures contain, so only the user can read the folders and files.
 """
 
 import os
@@ -27,28 +26,28 @@ from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.query.tables import SCHEMA, TABLES
 
-_KEPT = 2  # states of one capture
+_KEPT = 2  # states of one capture that are kept
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _PARTIAL = ".part"
-_LONG = 86_400  # seconds after which who writes a folder is taken to have been killed
-_SOURCE = "capture.path"  # the file that says which capture a folder is of
-_END = b"PAR1"  # of a Parquet file
+_LONG = 86_400  # seconds after which the writer of an unfinished folder counts as killed
+_SOURCE = "capture.path"  # the file with the path of the capture
+_END = b"PAR1"  # the end of a Parquet file
 
 
 @dataclass(slots=True)
 class CapturedTables:
-    """The tables of one capture, as it is now."""
+    """The tables of one capture in its current state."""
 
     capture: Capture
     id: str
-    """That of its header; of its path where it has none."""
+    """The id in its header, or a hash of its path if there is none."""
     size: int
-    """Bytes of all its files."""
+    """The size of all its files, in bytes."""
     live: bool
     folder: str
-    """Where its tables are, or will be."""
+    """The folder of its tables, which may not exist yet."""
     fresh: bool = field(init=False)
-    """They are there, and whole."""
+    """Whether the tables exist and are complete."""
 
     def __post_init__(self) -> None:
         self._look()
@@ -57,12 +56,12 @@ class CapturedTables:
         self.fresh = all(_is_whole(self.file(table)) for table in TABLES)
 
     def file(self, table: str) -> str:
-        """The file of a table."""
+        """Return the file of a table."""
         return os.path.join(self.folder, f"{table}.parquet")
 
     @contextmanager
     def made(self) -> Iterator[str]:
-        """A folder to write the tables to, that becomes theirs once the block has ended without an exception."""
+        """Yield a folder for writing the tables. It becomes theirs when the block ends without an exception."""
         above = os.path.dirname(self.folder)
         made = f"{self.folder}.{token_hex(6)}{_PARTIAL}"
         try:
@@ -74,7 +73,7 @@ class CapturedTables:
             self._look()
             if not self.fresh:
                 shutil.rmtree(self.folder, ignore_errors=True)  # damaged
-                with suppress(OSError):  # another process was quicker
+                with suppress(OSError):  # another process was faster
                     os.rename(made, self.folder)
         except OSError as error:
             raise UsageError(f"cannot write {error.filename or made}: {error.strerror or error}") from error
@@ -85,14 +84,14 @@ class CapturedTables:
 
 
 def root() -> str:
-    """The folder of all tables that are kept."""
+    """Return the folder of all cached tables."""
     given = os.environ.get("XDG_CACHE_HOME", "")
     cache = given if os.path.isabs(given) else os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(cache, "mcpspy", "sql", f"v{SCHEMA}")
 
 
 def tables_of(path: str) -> CapturedTables:
-    """The tables of the capture at `path`, as it is now. Raises CaptureError."""
+    """Return the tables of the capture at `path` in its current state. Raises CaptureError."""
     capture = Capture(path)
     live = capture.live
     try:
@@ -108,24 +107,24 @@ def tables_of(path: str) -> CapturedTables:
 
 
 def file_name(capture_id: str) -> str:
-    """The name of the files of a capture among those of others: its id, where that can be the name of a file."""
+    """Return the name for files of a capture among those of others: its id, if that is a valid file name."""
     return capture_id if _PLAIN.fullmatch(capture_id) else _digest(capture_id)
 
 
 def forget_gone() -> None:
-    """Delete the tables of captures that are not there any more."""
+    """Delete the tables of captures that no longer exist."""
     for folder in _folders(root()):
         try:
             with open(os.path.join(folder, _SOURCE), "rb") as file:
                 path = file.read()
         except OSError:
             path = b""
-        if path and not os.path.lexists(path):  # without a path another process is making it
+        if path and not os.path.lexists(path):  # without a path, another process is creating it
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_whole(path: str) -> bool:
-    """Whether a file ends as a Parquet file does."""
+    """Return whether a file ends like a Parquet file."""
     try:
         with open(path, "rb") as file:
             file.seek(-2 * len(_END), os.SEEK_END)

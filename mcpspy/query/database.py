@@ -1,10 +1,11 @@
-"""A database with views of the tables of captures, which answers one SELECT and can do nothing else.
+"""A database with views of the tables of captures, which can only run one SELECT.
 
-DuckDB opens the files of the tables and those in a folder for this query; everything else is closed before the query is
-looked at: other files, the network, extensions, Python's variables, and the settings themselves. The text of a query
-may come from anywhere, so there are two locks: only a SELECT is run, and DuckDB denies what a SELECT could reach.
+DuckDB may open the files of the tables and those in a folder for this query. Everything else is disabled before the
+query is parsed: other files, the network, extensions, Python's variables, and the settings themselves. The text of a
+query may come from anywhere, so there are two barriers: only a SELECT is run, and DuckDB denies access to what a SELECT
+could reach.
 
-DuckDB does not notice Ctrl-C while it works, so it works in a thread of its own, and is interrupted from this one.
+DuckDB does not notice Ctrl-C while it works. So it works in a thread of its own, and this thread interrupts it.
 """
 
 import os
@@ -21,10 +22,10 @@ from mcpspy.query.cache import CapturedTables
 from mcpspy.query.tables import TABLES
 
 _MEMORY = "1GB"
-_SPILLED = "10GB"  # on disk, of what does not fit into memory
+_SPILLED = "10GB"  # the limit on disk for what does not fit into memory
 _AT_ONCE = 1000  # rows
 _EXCERPT = re.compile(r"\n\s*LINE \d+: ")
-_ROW = '"one row of the result"'  # an alias that no column has: a column would come before it
+_ROW = '"one row of the result"'  # an alias that is not the name of a column, which would have precedence
 _NO_NUMBER = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|-?(?:NaN|Infinity)')
 
 Values = tuple[Any, ...]
@@ -32,7 +33,7 @@ Found = TypeVar("Found")
 
 
 class CaptureDatabase:
-    """The captures as a database; `scratch` is a folder for this query. `close` it. Raises UsageError."""
+    """The captures as a database. `scratch` is a folder for this query. Call `close` at the end. Raises UsageError."""
 
     def __init__(self, captures: Sequence[CapturedTables], scratch: str) -> None:
         files = {name: [captured.file(name) for captured in captures] for name in TABLES}
@@ -65,24 +66,24 @@ class CaptureDatabase:
         self.database.close()
 
     def texts(self, query: str) -> tuple[list[str], Iterator[Values]]:
-        """The names of the columns of a result, and its rows, each value as text or None. Raises UsageError."""
+        """Return the column names of a result, and its rows, each value as text or None. Raises UsageError."""
         found = self._execute(f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM {self._selected(query)}")  # noqa: S608
         return [name for name, *_ in found.description or ()], self._rows(found)
 
     def objects(self, query: str) -> Iterator[bytes]:
-        """Each row of a result as a JSON object. Raises UsageError."""
+        """Return each row of a result as a JSON object. Raises UsageError."""
         selected = self._selected(query)
         found = self._execute(f"SELECT CAST(to_json({_ROW}) AS VARCHAR) FROM {selected} AS {_ROW}")  # noqa: S608
         return (_strict(text).encode() for (text,) in self._rows(found))
 
     def write(self, query: str) -> str:
-        """Write a result as a Parquet file in the folder of the query, and tell its path. Raises UsageError."""
+        """Write a result as a Parquet file in the folder of the query. Return its path. Raises UsageError."""
         options = "FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false"
         self._execute(f"COPY {self._selected(query)} TO {literal(self._result)} ({options})")
         return self._result
 
     def _selected(self, query: str) -> str:
-        """A query in brackets, if it is one SELECT: then it can be part of a statement, and cannot end it."""
+        """Return a query in brackets, if it is one SELECT. So it is part of a statement, and cannot end it."""
         try:
             query.encode()
         except UnicodeEncodeError:
@@ -102,31 +103,31 @@ class CaptureDatabase:
             yield from rows
 
     def _done(self, work: Callable[[], Found]) -> Found:
-        """Let DuckDB work; an exception in this thread, such as Ctrl-C, ends that."""
+        """Let DuckDB work. An exception in this thread, such as Ctrl-C, interrupts it."""
         future = self._thread.submit(work)
         try:
             with _Told():
                 return future.result()
         finally:
             while not future.done():
-                self.database.interrupt()  # which is forgotten where the work has not begun
+                self.database.interrupt()  # has no effect if the work has not begun
                 wait([future], 0.1)
 
 
 class _Told:
-    """A context in which an error of DuckDB becomes a UsageError of one line."""
+    """A context manager that turns an error of DuckDB into a UsageError of one line."""
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
         if isinstance(error, duckdb.Error):
-            told, *_ = _EXCERPT.split(str(error))  # it would show our brackets too
+            told, *_ = _EXCERPT.split(str(error))  # the excerpt would show our brackets too
             raise UsageError(" ".join(told.split())) from error
 
 
 def _strict(text: str) -> str:
-    """JSON without the NaN and Infinity that DuckDB writes for some numbers: null in their place."""
+    """Replace the NaN and Infinity that DuckDB writes for some numbers by null, which is valid JSON."""
     if "NaN" not in text and "Infinity" not in text:
         return text
     return _NO_NUMBER.sub(lambda found: found[0] if found[0].startswith('"') else "null", text)

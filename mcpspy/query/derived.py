@@ -1,8 +1,8 @@
-"""The rows of all tables of one capture, as lines of JSON: what a database reads to make the tables of it.
+"""The rows of all tables of one capture, as lines of JSON, from which a database makes the tables.
 
-Each table has one file, with an object a line whose members are the columns of the table (`mcpspy.query.tables`), but
-that a moment is the number of microseconds since 1970 and a day is left out. A JSON value stands as text in a string,
-so that it keeps its digits. Rows are written while the capture is read, twice, so memory does not grow with it.
+Each table has one file with one object per line. Its members are the columns of the table (`mcpspy.query.tables`), with
+two differences: a time is the number of microseconds since 1970, and a day is left out. A JSON value is text in a
+string, so that it keeps its digits. Rows are written while the capture is read, twice, so memory does not grow with it.
 """
 
 import json
@@ -33,7 +33,7 @@ Fields = dict[str, Any]
 
 
 class DerivedTables:
-    """The files of one capture in a folder; `write` them. `live` and `size` are what is known of the capture."""
+    """The files of one capture in a folder. Call `write`. `live` and `size` describe the capture."""
 
     def __init__(self, capture: Capture, capture_id: str, folder: str, *, live: bool, size: int) -> None:
         header = capture.header
@@ -43,20 +43,20 @@ class DerivedTables:
         self._folder = folder
         self._files: dict[str, BinaryIO] = {}
         self.counts = dict.fromkeys(TABLES, 0)
-        """How many rows each table has."""
+        """The number of rows of each table."""
         self.longest = 0
-        """Bytes of the longest line of any."""
+        """The length of the longest line of any table, in bytes."""
         self._announced = Announced()
-        self._waiting: dict[int, Fields] = {}  # exchanges whose response comes later, by their ordinals
+        self._waiting: dict[int, Fields] = {}  # by ordinal: exchanges whose response comes later
         self._frame: Fields = {}
         self._last = 0
 
     def path(self, table: str) -> str:
-        """The file of a table."""
+        """Return the file of a table."""
         return os.path.join(self._folder, f"{table}.ndjson")
 
     def write(self, read: Callable[[int], None] | None = None) -> None:
-        """Read the capture and write the files; `read` is called with the bytes of each chunk. Raises CaptureError."""
+        """Read the capture and write the files. `read` is called with the size of each chunk. Raises CaptureError."""
         with ExitStack() as stack:
             for table in TABLES:
                 self._files[table] = stack.enter_context(open(self.path(table), "xb"))
@@ -90,7 +90,7 @@ class DerivedTables:
             self._add_exchange(row, exchange)
 
     def _add_exchange(self, row: Row, exchange: Exchange) -> None:
-        """Take a request or a response; a row comes out when both were here."""
+        """Add a request or a response. The row is written when both were added."""
         if row.kind == "request":
             self._announced.add(exchange.request)
             self._waiting[exchange.ordinal] = _exchange(row)
@@ -191,7 +191,7 @@ def _exchange(row: Row) -> Fields:
 
 
 def _error(row: Row) -> Fields:
-    """What an error says; nothing of any other answer."""
+    """Return code and message of an error. Both are None for any other answer."""
     code, message = member(row.value, "error", "code"), member(row.value, "error", "message")
     return {
         "error_code": code if type(code) is int and abs(code) < _LARGEST else None,
@@ -208,7 +208,7 @@ def _finding(finding: Finding, row: Row) -> Fields:
 
 
 def _id(row: Row) -> str | None:
-    """The id as JSON, digit for digit; one that is not JSON (NaN) as a string."""
+    """Return the id as JSON, digit for digit. An id that is not JSON (NaN) becomes a string."""
     if row.id is None:
         return None
     if row.id.kind != "string":
@@ -221,7 +221,7 @@ def _id(row: Row) -> str | None:
 
 
 def _well_formed(message: bytes) -> str:
-    """A JSON text without escapes of lone surrogates, which many parsers refuse: they become U+FFFD."""
+    """Replace escapes of lone surrogates, which many parsers refuse, by U+FFFD in a JSON text."""
     if b"\\ud" in message or b"\\uD" in message:
         message = _ESCAPE.sub(lambda found: b"\\ufffd" if _is_lone(found[1]) else found[0], message)
     return message.decode(errors="replace")

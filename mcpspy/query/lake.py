@@ -1,13 +1,13 @@
-"""Tables of many captures as a folder of Parquet files that other engines read in place.
+"""Tables of many captures as a folder of Parquet files that other engines can read directly.
 
-Each table is a folder, partitioned as Hive does it: `frames/day=2026-11-20/server=weather/<id>.parquet`. A capture has
-one file in each partition that it has rows in, named after its id, so captures of many machines can stand in one
-folder, and to add one changes no file of another. A capture that has grown since is written again, each file in one
-step. Each file says which state of the capture it is of: where all are of the state that is now, nothing is to do.
-Whatever a killed process or two at the same time have left is therefore put right by the next run.
+Each table is a folder with Hive partitions: `frames/day=2026-11-20/server=weather/<id>.parquet`. A capture has one file
+in each partition in which it has rows, named after its id. So captures of many machines can be in one folder, and
+adding one changes no file of another. A capture that has grown is written again, each file in one step. Each file
+contains the state of its capture. If all files have the current state, nothing is written. So the next run repairs what
+a killed process, or two processes at the same time, have left.
 
-JSON is written as text: ClickHouse takes a column of Parquet that is marked as JSON for one of objects, and fails over
-a number, an array or a null.
+JSON is written as text. ClickHouse expects objects in a Parquet column that is marked as JSON, and fails on a number,
+an array or a null.
 """
 
 import os
@@ -27,16 +27,16 @@ from mcpspy.query.tables import SCHEMA, TABLES
 
 _NONE = "__HIVE_DEFAULT_PARTITION__"
 _STATE = "mcpspy_state"
-_LONGEST = 200  # bytes of a name in a path
+_LONGEST = 200  # the longest name in a path, in bytes
 
 Parts = dict[tuple[str, str], str]
-"""The tables and days that a capture has rows of, each with its file."""
+"""By table and day in which a capture has rows: the file."""
 
 
 def add(captures: Sequence[CapturedTables], folder: str, *, again: bool) -> int:
-    """Write what is not in the folder yet, with `again` all; the tables must be made. Tells how many captures.
+    """Write what is missing in the folder, or all with `again`. Return the number of captures that were written.
 
-    Raises UsageError where something cannot be written, CaptureError where the tables cannot be read.
+    The tables must exist. Raises UsageError if something cannot be written, CaptureError if the tables cannot be read.
     """
     try:
         with closing(connection()) as database:
@@ -69,7 +69,7 @@ def _add(database: duckdb.DuckDBPyConnection, captured: CapturedTables, folder: 
 
 
 def _parts(database: duckdb.DuckDBPyConnection, captured: CapturedTables, folder: str) -> Parts:
-    """What is written of a capture."""
+    """Return the files that are written for a capture."""
     days = " UNION ".join(
         f"SELECT {literal(table)}, CAST(day AS VARCHAR), server FROM read_parquet({literal(captured.file(table))})"  # noqa: S608
         for table in TABLES
@@ -82,8 +82,8 @@ def _parts(database: duckdb.DuckDBPyConnection, captured: CapturedTables, folder
 
 
 def _outdated(parts: Parts, folder: str) -> Iterator[str]:
-    """Files of the same capture on days that it had rows of once: a request has its answer now, and no finding."""
-    first, *_ = parts.values()  # that of its row of `captures`
+    """Yield files of the same capture for days without rows: for example, an answer came and a finding disappeared."""
+    first, *_ = parts.values()  # the file of its row in `captures`
     last = os.path.join(*first.split(os.sep)[-2:])
     for table in TABLES:
         with suppress(FileNotFoundError):
@@ -94,25 +94,25 @@ def _outdated(parts: Parts, folder: str) -> Iterator[str]:
 
 
 def _columns(table: str) -> str:
-    """What is written of a table: no columns that are in the path, and JSON as text."""
+    """Return the columns of a table that are written: none that are in the path, and JSON as text."""
     columns = (column for column in TABLES[table].columns if column.name not in ("day", "server"))
     texts = (f'CAST("{it.name}" AS VARCHAR) AS "{it.name}"' if it.type == "JSON" else f'"{it.name}"' for it in columns)
     return ", ".join(texts)
 
 
 def _are_of(database: duckdb.DuckDBPyConnection, paths: list[str], state: str) -> bool:
-    """Whether all files are there, and were made of this state of the capture."""
+    """Return whether all files exist, and were made from this state of the capture."""
     if not all(map(os.path.exists, paths)):
         return False
     query = "SELECT decode(value) FROM parquet_kv_metadata(?) WHERE decode(key) = ?"
     try:
         return database.execute(query, [paths, _STATE]).fetchall() == [(state,)] * len(paths)
-    except duckdb.Error:  # one is damaged
+    except duckdb.Error:  # one file is damaged
         return False
 
 
 def _escaped(name: str) -> str:
-    """A name as a part of a path: what file systems and readers take for something else as `%2F`, and not too long."""
+    """Return a name for a path: not too long, and percent-encoded where file systems or readers need it."""
     escaped = "".join(it if it.isalnum() or it in "._-" else quote(it, safe="") for it in name) or _NONE
     if len(escaped.encode()) <= _LONGEST:
         return escaped

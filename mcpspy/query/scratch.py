@@ -1,7 +1,7 @@
-"""Folders for what a query needs while it runs: what does not fit into memory, and a result that becomes a file.
+"""Folders that a query needs while it runs: for what does not fit into memory, and for a result file.
 
-Each has a file that is locked while the query runs, as a live capture is. So what a killed process has left is known,
-and goes with the next query: it can be gigabytes.
+Each has a file that is locked while the query runs, like a live capture. So the next query recognizes what a killed
+process has left, and deletes it: it can be gigabytes.
 """
 
 import os
@@ -17,12 +17,12 @@ from mcpspy.errors import UsageError
 from mcpspy.query.cache import root
 
 _LOCK = "lock"
-_NEW = 60  # seconds in which a folder may have no lock yet
+_NEW = 60  # seconds in which a new folder may have no lock yet
 
 
 @contextmanager
 def scratch() -> Iterator[str]:
-    """A folder of one's own, private to the user, that is deleted in the end. Raises UsageError."""
+    """Yield a folder that only the user can read, and delete it at the end. Raises UsageError."""
     above = os.path.join(root(), "running")
     try:
         make_directory(above)
@@ -39,7 +39,7 @@ def scratch() -> Iterator[str]:
 
 
 def _forget_killed(above: str) -> None:
-    """Delete the folders of processes that have ended without doing so."""
+    """Delete the folders of processes that ended without deleting them."""
     for entry in os.scandir(above):
         if entry.stat(follow_symlinks=False).st_mtime < time.time() - _NEW and not _in_use(entry.path):
             shutil.rmtree(entry.path, ignore_errors=True)

@@ -1,11 +1,11 @@
-"""What servers, their tools and their clients did, over any number of captures.
+"""Statistics of servers, their tools and their clients, over any number of captures.
 
-Each capture is read once. A server is known by the name in the header of its captures, a tool by its server and its
-name, a client by the name and version that it gives itself. Memory grows with the number of those, and not with the
-number of messages: latencies are counted (`mcpspy.overview.Latencies`), and of sessions the latest are remembered.
+Each capture is read once. A server is identified by the name in the header of its captures, a tool by its server and
+its name, a client by the name and version that it gives itself. Memory grows with their number, not with the number of
+messages: latencies are counted (`mcpspy.overview.Latencies`), and only the latest sessions are remembered.
 
-A client has given up a request if it has cancelled it, or has closed the connection before the answer: that is what a
-time-out of a client looks like, and how long it had waited is the time-out that it has.
+A client has given up a request if it cancelled the request, or closed the connection before the answer. That is what a
+time-out of a client looks like, and the time that it waited is the length of the time-out.
 """
 
 from collections import OrderedDict
@@ -24,7 +24,7 @@ from mcpspy.rules.judge import Judge
 from mcpspy.wire.jsonrpc import Request
 
 CLIENTS = 1000
-"""Clients that are distinguished."""
+"""The number of clients that are distinguished."""
 OTHER_CLIENTS = "other clients"
 _KINDS = 200  # revisions, and capabilities, of one client that are distinguished
 
@@ -36,46 +36,46 @@ class ServerUse:
     name: str
     captures: int = 0
     requests: int = 0
-    """All requests that its clients sent to it, calls of tools among them."""
+    """All requests that its clients sent to it, including tool calls."""
     errors: int = 0
-    """Requests of its clients that were answered by an error or a tool's error."""
+    """Requests of its clients that were answered with an error or a tool error."""
     found: int = 0
-    """How often something was found in its sessions, on either side."""
+    """The number of findings in its sessions, about either side."""
     latencies: Latencies = field(default_factory=Latencies)
-    """Those of all these requests."""
+    """The latencies of all these requests."""
     times: dict[str, int] = field(default_factory=lambda: dict.fromkeys(WAITED, 0))
-    """For how many nanoseconds each side was waited for, as of `conversation.times`."""
+    """The nanoseconds for which each side was waited for, as in `conversation.times`."""
     tools: dict[str, ToolUse] = field(default_factory=dict)
-    """By name."""
+    """The tools, by name."""
 
 
 @dataclass(slots=True)
 class ClientUse:
-    """One client, by the name and version that it gives itself; empty where it gives none."""
+    """One client, by the name and version that it gives itself. Both are empty if it gives none."""
 
     name: str
     version: str
     sessions: int = 0
     revisions: dict[str, int] = field(default_factory=dict)
-    """Of each revision that it asked for: in how many sessions."""
+    """By requested revision: the number of sessions."""
     capabilities: dict[str, int] = field(default_factory=dict)
-    """Of each capability, with its options: in how many sessions."""
+    """By capability, with its options: the number of sessions."""
     requests: int = 0
     waits: Latencies = field(default_factory=Latencies)
-    """How long it had waited for the answers to the requests that it gave up, where that is known."""
+    """How long it waited before it gave up requests, if that is known."""
     given_up: dict[str, int] = field(default_factory=dict)
-    """By method: how many requests it gave up."""
+    """By method: the number of requests that it gave up."""
 
 
 class Stats:
-    """The sums over captures; `add` each."""
+    """The sums over captures. Call `add` for each capture."""
 
     def __init__(self) -> None:
         self.servers: dict[str, ServerUse] = {}
         self.clients: dict[tuple[str, str], ClientUse] = {}
 
     def add(self, capture: Capture, read: Callable[[int], None] | None = None) -> None:
-        """Read one more capture; `read` is called with the number of bytes of each chunk. Raises CaptureError."""
+        """Read one more capture. `read` is called with the number of bytes of each chunk. Raises CaptureError."""
         name = capture.header.name
         server = self.servers.setdefault(name, ServerUse(name))
         live = capture.live
@@ -85,25 +85,25 @@ class Stats:
         fold.end(live=live)
 
     def client(self, name: str, version: str) -> ClientUse:
-        """The client of that name and version; beyond a bound all are one."""
+        """Return the client of that name and version. Beyond `CLIENTS`, all share one entry."""
         if (name, version) not in self.clients and len(self.clients) >= CLIENTS:
             name, version = OTHER_CLIENTS, ""
         return self.clients.setdefault((name, version), ClientUse(name, version))
 
 
 class _CaptureFold:
-    """One capture, which adds to its server and to the clients."""
+    """The fold of one capture, which adds to its server and to the clients."""
 
     def __init__(self, server: ServerUse, stats: Stats) -> None:
         self._server, self._stats = server, stats
         self._announced, self._times = Announced(), Times()
-        self._found: list[tuple[Finding, str | None, str | None]] = []  # whose message has not come out yet
+        self._found: list[tuple[Finding, str | None, str | None]] = []  # findings whose message was not returned yet
         self._judge = Judge(noted=self._note)
         self._clients: OrderedDict[Session, ClientUse] = OrderedDict()
-        self._gone: set[int] = set()  # ordinals of requests that were cancelled and had no answer until then
+        self._gone: set[int] = set()  # ordinals of requests that were cancelled before their answer
 
     def feed(self, record: Record) -> None:
-        """Take the next record."""
+        """Process the next record."""
         for event in self._judge.feed(record):
             if not isinstance(event, Finding):
                 self._times.add(event)
@@ -113,7 +113,7 @@ class _CaptureFold:
         self._count_findings()
 
     def end(self, *, live: bool) -> None:
-        """There are no more records."""
+        """Process the end of the capture."""
         if not live:
             for _ in self._judge.end():
                 pass
@@ -152,7 +152,7 @@ class _CaptureFold:
             self._server.latencies.add(abs(exchange.latency))
 
     def _client(self, message: Message) -> ClientUse:
-        """The client that sends a request; its introduction is counted once for each session."""
+        """Return the client that sends a request. Its introduction is counted once per session."""
         session = message.session
         known = self._clients.get(session)
         told = statement(message)
@@ -177,7 +177,7 @@ class _CaptureFold:
                     table[name] = table.get(name, 0) + 1
 
     def _give_up(self, exchange: Exchange, t: int | None) -> None:
-        """A client gave up a request, at a time that may be unknown; of a subscription that is no more than its end."""
+        """Count a request that a client gave up, at `t` if known. The end of a subscription does not count."""
         if exchange.method == ENDLESS or exchange.request.side != "client":
             return
         self._gone.add(exchange.ordinal)

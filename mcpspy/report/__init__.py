@@ -1,1 +1,1 @@
-"""What was found, for people and for programs: text, JSON, JUnit, SARIF, commands for GitHub."""
+"""Reports of findings and differences, for people and for programs: text, JSON, JUnit, SARIF, GitHub commands."""

@@ -1,4 +1,4 @@
-"""The rules explained: what `mcpspy rules` prints, and `docs/rules.md`, which is written from the same table."""
+"""The rules explained: the output of `mcpspy rules`, and `docs/rules.md`, generated from the same table."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -42,7 +42,7 @@ NOTATION = """\
 <x text                               the last body could not be decompressed; the text is the reason
 <. closed                             the server ends the last stream
 <. broken                             the connection breaks
-<. left                               the client disconnects before the last request is answered, or from the last stream
+<. left                               the client disconnects before its answer, or during the last stream
 
 `{META …}` stands for params with the `_meta` that every request of 2026-07-28 must have. Words after `META` add to that
 `_meta`: `logLevel info` requests log messages, `can roots` declares the client's capability `roots`, and `with ID`
@@ -50,7 +50,7 @@ declares the extension ID.
 """
 """How to read the examples."""
 
-_NARROW = 20  # columns: text is not wrapped into fewer
+_NARROW = 20  # columns: text is not wrapped to a smaller width
 _HOW_TO_READ = (
     "In the examples > is the client and < the server; a number is the id of a request, = its result, ! its error. "
     ">> is an HTTP request, << its answer, <- an event of a stream; '= REVISION' stands for a handshake. "
@@ -59,7 +59,7 @@ _HOW_TO_READ = (
 
 
 def overview(width: int = 0) -> str:
-    """Every rule with its summary, by group; wrapped at a width in columns, if one is given."""
+    """Return every rule with its summary, by group, wrapped at a width in columns if one is given."""
     longest = max(map(len, RULES))
     lines = []
     for group, rules in _groups():
@@ -72,7 +72,7 @@ def overview(width: int = 0) -> str:
 
 
 def explanation(rule: Rule, width: int = 0) -> str:
-    """The full description of one rule; prose is wrapped at a width in columns, if one is given."""
+    """Return the full description of one rule, wrapped at a width in columns if one is given."""
     return "\n".join(
         [
             f"{rule.id}: {rule.severity}",
@@ -97,7 +97,7 @@ def explanation(rule: Rule, width: int = 0) -> str:
 
 
 def document() -> str:
-    """`docs/rules.md`."""
+    """Return `docs/rules.md`."""
     groups = ", ".join(f"[{group}](#{group})" for group, _ in _groups())
     return "\n".join(
         [
@@ -149,13 +149,13 @@ def _section(group: str, rules: Iterable[Rule]) -> Iterator[str]:
 
 
 def _groups() -> list[tuple[str, list[Rule]]]:
-    """The rules of each group, both in the order of the alphabet."""
+    """Return the rules of each group, groups and rules in alphabetical order."""
     rules = sorted(RULES.values(), key=lambda rule: rule.id)
     return [(group, list(found)) for group, found in groupby(rules, lambda rule: rule.id.partition("/")[0])]
 
 
 def _wrapped(text: str, width: int, first: str = "", rest: str = "") -> str:
-    """A text after `first`, and after `rest` on each line but the first; names such as `text/event-stream` whole."""
+    """Wrap a text after `first`, with `rest` before the other lines. Names such as `text/event-stream` stay whole."""
     if width - len(first) < _NARROW:
         return first + text
     return fill(

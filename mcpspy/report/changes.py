@@ -37,7 +37,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """All that changed from one capture to another."""
+    """All changes from one capture to another."""
 
     told: list[Difference]
     changes: list[Change]
@@ -63,7 +63,7 @@ def examine(old: Script, new: Script, ignore: Iterable[Ignored]) -> Changes:
 
 
 def _ignored(rules: Rules, change: Change) -> bool:
-    """Whether all of a change is expected: pointers are those into the result of the listing."""
+    """Return whether all of a change is expected. Pointers are those into the result of the listing."""
     method = next(method for method, kind in LISTED.items() if kind == change.kind)
     start = ("result", change.kind, change.name)
     paths = [(*start, *it.path) for it in change.differences] or [start]
@@ -87,7 +87,7 @@ def _latencies(pairs: Pairs) -> Iterator[Latency]:
 
 
 def as_text(report: Changes) -> str:
-    """For people: what the server offers, what it answered, what takes longer or less."""
+    """Return the report for people: what the server offers, what it answered, what takes longer or less."""
     lines = []
     if report.told:
         lines += [
@@ -108,7 +108,7 @@ def as_text(report: Changes) -> str:
 
 
 def change_title(change: Change) -> str:
-    """The change of a tool, resource, template or prompt, on one line."""
+    """Return the change of a tool, resource, template or prompt, on one line."""
     what = f"{change.kind.removesuffix('s')} {printable(change.name, 100)}"
     return f"{what}: {change.change}{', breaking' if change.breaking else ', compatible'}"
 
@@ -122,14 +122,14 @@ def _change_lines(change: Change) -> Iterator[str]:
 
 
 def latency_text(latency: Latency) -> str:
-    """A latency before and after."""
+    """Return a latency before and after."""
     what = printable(latency.method, 60) + (f" {printable(latency.name, 60)}" if latency.name else "")
     recorded, observed = (duration_text(round(it)) for it in (latency.recorded, latency.observed))
     return f"{what}: {recorded} became {observed}"
 
 
 def as_json(report: Changes) -> str:
-    """Everything on one line; `docs/replay.md` describes it."""
+    """Return the report on one line. `docs/replay.md` describes it."""
     fields: dict[str, Any] = {"server": [difference_fields(it) for it in report.told]}
     fields |= {kind: [_change_fields(it) for it in report.changes if it.kind == kind] for kind in LISTINGS}
     fields["exchanges"] = [exchange_fields(it) for it in report.compared]
@@ -150,4 +150,4 @@ def _change_fields(change: Change) -> dict[str, Any]:
 
 
 FORMATS: dict[str, Callable[[Changes], str]] = {"text": as_text, "json": as_json}
-"""By the name that `--format` takes, the default first."""
+"""By the name that `--format` accepts, the default first."""

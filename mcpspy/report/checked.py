@@ -1,7 +1,7 @@
 """A checked capture: the findings of the rules, and how much was checked.
 
 Records stream through the judge. Only the findings are kept, each with two short texts for a report that shows frames,
-so the memory does not depend on the length of the capture. A capture that is still being written gets no findings about
+so memory does not depend on the length of the capture. A capture that is still being written gets no findings about
 missing frames.
 """
 
@@ -27,7 +27,7 @@ from mcpspy.spec.revisions import Revision
 Threshold = Literal["error", "warning", "info", "never"]
 THRESHOLDS: tuple[Threshold, ...] = (*SEVERITIES, "never")
 NOTHING = Expectations()
-"""The expectations of a session if the user has none."""
+"""The default: no expectations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,30 +35,30 @@ class Checked:
     """One capture and its findings."""
 
     path: str
-    """As the user gave it, or below the directory that the user gave."""
+    """As the user gave it, or relative to the directory that the user gave."""
     frames: int
-    """Those of the server's stderr too."""
+    """The number of frames, including those of the server's stderr."""
     revisions: tuple[str, ...]
-    """Those that messages were judged by, in the order of publication."""
+    """The revisions by which messages were judged, in the order of publication."""
     findings: tuple[Finding, ...]
     """In the order of their frames."""
     waived: int = 0
-    """The number of findings that waivers have accepted."""
+    """The number of findings that waivers accept."""
     shown: tuple[ShownFrame, ...] = ()
-    """What a report shows of the frame of each finding, in the same order; empty without `show`."""
+    """For each finding, in the same order: what a report shows of its frame. Empty without `show`."""
 
     met: tuple[Met, ...] = ()
     """The outcome of each expectation about the server of the capture."""
     failed: bool = False
-    """Whether a rule failed because of a bug; the findings of the other rules are kept."""
+    """Whether a rule raised an exception, which is a bug. The findings of the other rules are kept."""
 
     def only(self, wanted: Callable[[Finding], bool]) -> "Checked":
-        """The same with fewer findings."""
+        """Return the same with only the wanted findings."""
         kept = [wanted(finding) for finding in self.findings]
         return replace(self, findings=tuple(compress(self.findings, kept)), shown=tuple(compress(self.shown, kept)))
 
     def without(self, rules: Iterable[str]) -> "Checked":
-        """The same without the findings of some rules."""
+        """Return the same without the findings of some rules."""
         left_out = frozenset(rules)
         return self.only(lambda finding: finding.rule not in left_out)
 
@@ -68,9 +68,9 @@ class ReportOptions:
     """How a report is written."""
 
     fail_on: Threshold = "error"
-    """From which severity on a finding is a failure."""
+    """A finding of this severity or a worse one is a failure."""
     colour: bool = False
-    """For a terminal."""
+    """Whether the report is for a terminal with colours."""
 
 
 def check(
@@ -83,15 +83,15 @@ def check(
     show: bool = False,
     read: Callable[[int], None] | None = None,
 ) -> Checked:
-    """Check the capture at `path`, as if it spoke `as_revision` where that is given. Raises CaptureError.
+    """Check the capture at `path`, by `as_revision` if it is given. Raises CaptureError.
 
-    `clients` are those whose limits count too; `expected` is what the session is held to, `lock` what its server has
+    `clients` are those whose limits count too. `expected` has the expectations of the session, `lock` what its server
     offered before. With `show` the result has what a report shows of each frame. `read` is called with each number of
     bytes read.
     """
     capture = Capture(path)
     live = capture.live
-    subjects: dict[int, Judged] = {}  # by the identity of a finding that has not come out yet
+    subjects: dict[int, Judged] = {}  # by the identity of a finding that was not returned yet
 
     def note(finding: Finding, message: Judged) -> None:
         subjects[id(finding)] = message
@@ -127,7 +127,7 @@ def check(
                     take(finding, message)
                 exchange = event.exchange
                 if exchange and exchange.response is event and event.http is None:
-                    exchange.untie()  # what carried it over HTTP, others may yet be judged by
+                    exchange.untie()  # over HTTP, later messages may still need these links
             elif isinstance(event, Finding):
                 if told_by_lock(event, of_lock.get((event.frame, event.part), ())):
                     subjects.pop(id(event), None)
@@ -148,7 +148,7 @@ def check(
 
 
 def totals(captures: Iterable[Checked]) -> dict[Severity, int]:
-    """How many findings of each severity there are."""
+    """Return the number of findings of each severity."""
     found = dict.fromkeys(SEVERITIES, 0)
     for checked in captures:
         for finding in checked.findings:
@@ -157,5 +157,5 @@ def totals(captures: Iterable[Checked]) -> dict[Severity, int]:
 
 
 def reaches(severity: Severity, threshold: Threshold) -> bool:
-    """Whether a finding of this severity makes the check fail."""
+    """Return whether a finding of this severity makes the check fail."""
     return THRESHOLDS.index(severity) <= THRESHOLDS.index(threshold) and threshold != "never"

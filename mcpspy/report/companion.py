@@ -1,9 +1,9 @@
 """The companion of a relay (`wrap --check`): it follows the capture and writes each error to stderr as it happens.
 
-The relay does not decode (see docs/architecture.md), so this process does, at the lowest priority, from the file like
-any viewer. It shares nothing with the relay but stderr, and must not take that from the server: a line is written only
-while the client keeps up with reading. Clients wait for every holder of stderr, so the companion never outlives its
-relay, and makes sure of that before it imports what takes time.
+The relay does not decode (see docs/architecture.md). So this process decodes, at the lowest priority, from the file
+like any viewer. It shares only stderr with the relay, and must not block stderr for the server: a line is written only
+while the client keeps up with reading. Clients wait for every process that has stderr open. So the companion never
+outlives its relay, and ensures that before it imports anything slow.
 """
 
 import os
@@ -22,14 +22,14 @@ try:
 except ImportError:  # Windows
     pass
 
-_POLL = 0.02  # seconds between two looks at the capture, or at stderr
-_UNREAD = 4096  # bytes in the pipe from which on the client is not keeping up
+_POLL = 0.02  # seconds between two checks of the capture, or of stderr
+_UNREAD = 4096  # bytes in the pipe: with more, the client is not keeping up
 _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
 _TIOCOUTQ = 0x5411  # ioctl(2) on Linux: bytes that a socket or a terminal has not sent yet
 
 
 def main() -> None:
-    """Follow the capture whose path is the first argument; the second is the relay's process."""
+    """Follow the capture at the path in the first argument. The second is the process id of the relay."""
     path, relay = sys.argv[1], int(sys.argv[2])
     die_with(relay)
     from mcpspy.errors import CaptureError
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _errors(path: str) -> "Iterator[Finding]":
-    """The findings of severity error, until the capture is no longer live."""
+    """Yield the findings of severity error, until the capture is no longer live."""
     from mcpspy.capture.reader import Capture
     from mcpspy.rules import Finding
     from mcpspy.rules.judge import Judge
@@ -60,7 +60,7 @@ def _errors(path: str) -> "Iterator[Finding]":
 
 
 def say(line: str, relay: int) -> None:
-    """Write a line to stderr when the client has read what is there; end if the relay has ended meanwhile."""
+    """Write a line to stderr when the client has read what is there. Exit if the relay has ended meanwhile."""
     while unread() > _UNREAD:
         if os.getppid() != relay:
             os._exit(1)
@@ -69,7 +69,7 @@ def say(line: str, relay: int) -> None:
 
 
 def unread() -> int:
-    """How many unread bytes stderr has; 0 if that is unknown."""
+    """Return the number of unread bytes in stderr, or 0 if that is unknown."""
     kind = os.fstat(2).st_mode
     if stat.S_ISFIFO(kind):
         from mcpspy.process.pipes import waiting
@@ -84,10 +84,10 @@ def unread() -> int:
 
 
 def die_with(relay: int) -> None:
-    """Ask the kernel to end this process with the relay, where it can; elsewhere the end of the capture does."""
+    """Let the kernel end this process with the relay, if it can. Otherwise it ends with the capture."""
     if sys.platform == "linux":
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
-    if os.getppid() != relay:  # it ended before we could ask
+    if os.getppid() != relay:  # the relay ended before the call
         os._exit(1)

@@ -1,4 +1,4 @@
-"""`docs/compat.md`: what clients and model APIs refuse, written from the table that `check --client` judges by."""
+"""`docs/compat.md`: what clients and model APIs refuse, generated from the table that `check --client` uses."""
 
 from collections.abc import Iterator
 
@@ -6,28 +6,28 @@ from mcpspy.spec.client_limits import CLIENTS, LIMITS, SEEN, Limit
 
 
 def document() -> str:
-    """The page."""
+    """Return the page."""
     return "\n".join(
         [
             "# What clients refuse",
             "",
-            "MCP allows more than clients and model APIs take. Often one tool makes all tools of a server unavailable,",
-            "and nobody gets a message. `mcpspy check --client NAME CAPTURE` reports what a client refuses in the",
-            "lists of tools of a capture. Repeat `--client` for several clients, or use `--client all`. Without the",
-            "option none of this is reported. In the TUI, press `c` and choose a client or all of them: the views",
-            "*findings* and *tools* show what it refuses, and why.",
+            "MCP allows more than clients and model APIs accept. Often one tool makes all tools of a server",
+            "unavailable, and nobody gets a message. `mcpspy check --client NAME CAPTURE` reports what a client",
+            "refuses in the tool lists of a capture. Repeat `--client` for several clients, or use `--client all`.",
+            "Without the option none of this is reported. In the TUI, press `c` and choose one client or all of",
+            "them: the views *findings* and *tools* show what is refused, and why.",
             "",
             "- **error**: the whole request is refused, or all tools of the server are dropped.",
             "- **warning**: the tool is left out.",
             "- **info**: a text is cut off.",
             "",
-            "The rules are the group [compat](rules.md#compat); they also say how to fix what they report. A tool that",
-            "several clients refuse for one reason is one finding.",
+            "The rules are in the group [compat](rules.md#compat), which also explains how to fix each problem. If",
+            "several clients refuse a tool for the same reason, this is one finding.",
             "",
-            f"This page is written from a table by `scripts/write-rules`. All sources were read on {SEEN}. The last",
-            "column has the date of each source, and the version where it names one. Limits change: a limit without a",
-            "public source is not in the table, and neither is what a client mends by itself. A test compares the rows",
-            "of the SDKs with what the SDKs do.",
+            f"`scripts/write-rules` writes this page from a table. All sources were read on {SEEN}. The last",
+            "column has the date of each source, and the version if the source names one. Limits change. The table",
+            "leaves out limits without a public source, and problems that a client repairs itself. A test compares",
+            "the rows of the SDKs with what the SDKs do.",
             *(line for client in CLIENTS for line in _section(client)),
             "",
         ]

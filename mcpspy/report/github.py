@@ -1,4 +1,4 @@
-"""Workflow commands: lines on the output of a GitHub job that are shown beside the line of a file.
+"""Workflow commands: output lines of a GitHub job that GitHub shows beside the line of a file.
 
 https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands
 """
@@ -11,7 +11,7 @@ Level = Literal["error", "warning", "notice"]
 
 
 def command(level: Level, path: str, line: int | None, title: str, text: str) -> str:
-    """The command that shows `text` under `title`; without a `line` it belongs to the file. One line with its end."""
+    """Return the command that shows `text` under `title`: one complete line. Without a `line` it is about the file."""
     places = {"file": printable(path, 4096)} | ({"line": str(line)} if line else {}) | {"title": title}
     told = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in places.items())
     return f"::{level} {told}::{_escaped(text)}\n"

@@ -1,8 +1,8 @@
-"""JUnit reports: what CI systems show as tests that passed, failed or were left out.
+"""JUnit reports: what CI systems show as tests that passed, failed or were skipped.
 
 There is no standard, only the format of Ant, which all CI systems read: suites of cases, each with at most one element
-for its outcome. Texts go through `printable`, which leaves one line without controls, and the other characters that XML
-forbids are replaced.
+for its outcome. Texts go through `printable`, which returns one line without control characters. Other characters that
+XML forbids are replaced.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Literal
 from mcpspy.text import printable
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, 2.2
-_NAME, _MESSAGE, _LINE = 4096, 1000, 4096  # characters of each
+_NAME, _MESSAGE, _LINE = 4096, 1000, 4096  # limits in characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +23,16 @@ class Case:
 
     name: str
     how: Literal["failure", "skipped", "system-out"] | None = None
-    """The element for the outcome; None if it passed and needs no message."""
+    """The element for the outcome. None if it passed and needs no message."""
     message: str = ""
     kind: str = ""
-    """Of a failure: its type."""
+    """The type of a failure."""
     lines: Sequence[str] = ()
     """Further details."""
 
 
 def document(name: str, suites: Iterable[tuple[str, Iterable[Case]]]) -> str:
-    """The report of some suites, each a path and its cases."""
+    """Return the report of some suites, each a path and its cases."""
     root = ET.Element("testsuites", {"name": name})
     for path, cases in suites:
         suite = ET.SubElement(root, "testsuite", {"name": _xml(path, _NAME)})

@@ -1,6 +1,6 @@
-"""Rows and findings as one line each, as a timeline shows them.
+"""Rows and findings as one line each, as in a timeline.
 
-Captured text goes through `printable`, so that no line holds a control character.
+Captured text goes through `printable`, so that no line contains a control character.
 """
 
 from functools import lru_cache
@@ -14,9 +14,9 @@ from mcpspy.timeline import SPOKEN, Row
 from mcpspy.wire.jsonrpc import Id
 
 WIDTH = 160
-"""Columns of a line that no terminal shows: always the same, so that programs find the same text."""
-_WIDE = 100  # columns from which a line has ids and sizes
-_NARROW = 72  # columns below which outcomes are not aligned, as the subject needs the room
+"""Columns of a line that is not for a terminal: always the same, so that programs find the same text."""
+_WIDE = 100  # columns: a line of at least this width has ids and sizes
+_NARROW = 72  # columns: in a narrower line, outcomes are not aligned
 _LEAST = 12  # columns of the subject of a row, at least
 _SHORTEST = 6  # columns of a preview, at least
 _DIGITS = 40  # characters of an id
@@ -24,10 +24,10 @@ _NAME = 60  # characters of a name
 
 
 def line(row: Row, width: int = WIDTH, *, extra: str = "", colours: bool = False) -> str:
-    """A row as one line of at most `width` columns: number, seconds, direction, subject, outcome.
+    """Return a row as one line of at most `width` columns: number, seconds, direction, subject, outcome.
 
-    The subject gets the remaining columns; `extra` is at the end. With `colours` the names and strings of a preview are
-    coloured, where the row has no colour of its own.
+    The subject gets the remaining columns, and `extra` is at the end. With `colours`, names and strings of a preview
+    are coloured, unless the row has a colour of its own.
     """
     start, end = f"#{row.n:<5} {row.t / 1e9:9.3f} {ARROWS[row.sender]} ", _act(row) + extra if row.act else extra
     large = f"({size_text(row.size)}, not decoded)" if row.tail else ""
@@ -46,12 +46,12 @@ def line(row: Row, width: int = WIDTH, *, extra: str = "", colours: bool = False
 
 
 def colour_of(row: Row) -> str | None:
-    """The colour of a whole row: how it ended, or what it is."""
+    """Return the colour of a whole row, by its outcome or its kind."""
     return STATUSES.get(row.status or "") or KINDS.get(row.kind)
 
 
 def _other(row: Row, start: str, end: str, room: int, large: str) -> str:
-    """The line of a row that is not a message, or not known to be one."""
+    """Return the line of a row that is not a message, or not known to be one."""
     if row.kind == "undecoded":
         half = (room - len(large) - 5) // 2
         return f"{start}{large}: {_excerpt(row.raw, half)} … {_excerpt(row.tail[-half:], half)}{end}"
@@ -64,7 +64,7 @@ def _other(row: Row, start: str, end: str, room: int, large: str) -> str:
 
 @lru_cache(maxsize=500)
 def _subject(method: str, name: str, room: int) -> tuple[str, int]:
-    """Method and name in `room` columns, and how many they leave; the same few come again and again."""
+    """Return method and name in `room` columns, and the columns left. Cached, because the same few repeat."""
     subject, taken = measured(f"{method} {printable(name, _NAME)}" if name else method, room)
     return subject, room - taken
 
@@ -74,9 +74,9 @@ def _coloured(told: str) -> str:
 
 
 def _outcome(row: Row, width: int, large: str) -> str:
-    """For a response the outcome, for other messages the revision; the id and sizes where there is room.
+    """Return the outcome of a response, or the revision of another message; id and sizes if there is room.
 
-    Values that few rows have come first, so that the rest is aligned in all rows.
+    Values that few rows have are first, so that the rest is aligned in all rows.
     """
     answers, wide = row.kind in ("result", "error"), width >= _WIDE
     if not answers and not wide:
@@ -102,30 +102,30 @@ def _number(number: Id) -> str:
 
 
 def _act(row: Row) -> str:
-    """What a gate did to the frame."""
+    """Return what a gate did to the frame."""
     return f"  [{printable(str(row.act), 100)}]"
 
 
 def finding_line(finding: Finding) -> str:
-    """A finding as one line, below the row that it is about or a later one."""
+    """Return a finding as one line, to be shown below its row or a later one."""
     where = f" ({printable(finding.pointer, 100)})" if finding.pointer else ""
     start = f"       {MARKS[finding.severity]} #{finding.frame} {finding.blame}: {printable(finding.message, 300)}"
     return f"{start}{where}  [{finding.rule}]"
 
 
 def act_line(act: GateAct) -> str:
-    """The outcome of a frame that a gate held, as one line below a later row."""
+    """Return the outcome of a frame that a gate held, as one line below a later row."""
     return f"         #{act.n} {printable(str(act), 200)}"
 
 
 def sentence(finding: Finding) -> str:
-    """Who did what, where in the message, and how often if it was more than once."""
+    """Return which side did what, where in the message, and how often if it was more than once."""
     where = f" ({finding.pointer})" if finding.pointer else ""
     return printable(f"{finding.blame}: {finding.message}{where}", 2000) + times(finding)
 
 
 def times(finding: Finding) -> str:
-    """How often something was found, if it was more than once: ` (3 times)`."""
+    """Return how often something was found, if it was more than once: ` (3 times)`."""
     return f" ({finding.count:,} times)" if finding.count > 1 else ""
 
 

@@ -1,9 +1,10 @@
-"""What repeats is reported once: the first finding of its kind, with the frames of the others.
+"""Repeated findings are reported once: the first finding of its kind, with the frames of the others.
 
 Findings are of one kind if one peer broke one rule at one place of messages with the same method, about the same tool,
-prompt or resource; the items of an array are one place. So a server that leaves a member out of every result of a tool
-makes one finding and not thousands, and two tools with the same fault make two. The sentences of findings do not count:
-they quote words that peers choose. Two findings of a rule at exactly one place of one message are two faults.
+prompt or resource. The elements of an array are one place. So a server that leaves a member out of every result of a
+tool causes one finding and not thousands, and two tools with the same fault cause two. The sentences of findings do not
+count, because they quote words that peers choose. Two findings of a rule at exactly one place of one message are two
+faults.
 """
 
 import re
@@ -14,11 +15,11 @@ from mcpspy.report.checked import Checked
 from mcpspy.rules import Finding
 
 _INDEX = re.compile(r"/\d+(?=/|$)")
-_NAMED = 100  # other frames that are named, of each kind
+_NAMED = 100  # other frames of each kind that are named
 
 
 def counted(checked: Checked) -> Checked:
-    """The same, with one finding of each kind, in the order of the first ones."""
+    """Return the same with one finding of each kind, in the order of the first ones."""
     first: dict[tuple[object, ...], int] = {}
     counts: Counter[int] = Counter()
     frames: dict[int, list[int]] = {}

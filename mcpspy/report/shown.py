@@ -1,7 +1,7 @@
-"""What a report for people shows of the frame that a finding is about: the frame on one line, and the faulty value.
+"""What a report for people shows of the frame of a finding: the frame on one line, and the faulty value.
 
-These two short texts are made while the capture is checked, when the message is available. So the report needs no
-second look at the file, and the memory it takes is that of the findings.
+These two short texts are made while the capture is checked, when the message is available. So the report does not read
+the file again, and it needs only the memory of the findings.
 """
 
 import json
@@ -27,13 +27,13 @@ class ShownFrame(NamedTuple):
     """The frame of a finding as text."""
 
     line: str
-    """The frame, as a timeline shows it."""
+    """The frame, as in a timeline."""
     value: str
-    """What the finding points to, as JSON; the beginning of the frame if it points to nothing. Clipped."""
+    """The value to which the finding points, as JSON, or the beginning of the frame. Clipped."""
 
 
 def shown(finding: Finding, message: Judged) -> ShownFrame:
-    """What a report shows of the message that a finding is about."""
+    """Return what a report shows of the message that a finding is about."""
     if isinstance(message, ServerExit):
         row = row_of(message.end)
     else:
@@ -43,7 +43,7 @@ def shown(finding: Finding, message: Judged) -> ShownFrame:
 
 
 def shown_event(finding: Finding, event: Event) -> ShownFrame:
-    """What a report shows of any event that a finding is about: a line of stderr, the end."""
+    """Return what a report shows of any event that a finding is about: a line of stderr, the end."""
     if isinstance(event, Message | HttpUnit):
         return shown(finding, event)
     row = row_of(event)
@@ -51,12 +51,12 @@ def shown_event(finding: Finding, event: Event) -> ShownFrame:
 
 
 def of_frame(n: int, what: str) -> ShownFrame:
-    """What a report shows if the event is not available."""
+    """Return what a report shows if the event is not available."""
     return ShownFrame(f"#{n:<5} {what}", "")
 
 
 def _with_exchange(message: Message) -> Message:
-    """A message with what it belongs to, although that may have been untied since (`Exchange.untie`)."""
+    """Return a message with its exchange, even if that was untied since (`Exchange.untie`)."""
     body, exchange = message.body, message.exchange
     if isinstance(body, Request) and exchange is None:
         exchange = Exchange(0, message, body.method, subject(body.method, body.params), message.revision)

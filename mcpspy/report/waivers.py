@@ -7,8 +7,8 @@
     reason = "the scenario calls a tool that is not there"
     expires = 2027-01-31            # optional: the last day on which it counts
 
-The rule kept here: a waiver must not outlive its reason. One whose glob matches a capture of the run, while no finding
-is left for it to waive, is stale and has to go; one that has expired waives nothing and is named.
+A waiver must not outlive its reason. If its glob matches a capture of the run, but it has no finding left to waive, it
+is stale and must be removed. An expired waiver waives nothing, and is named.
 """
 
 import tomllib
@@ -37,11 +37,11 @@ class Waiver:
     expires: date | None = None
 
     def concerns(self, path: str) -> bool:
-        """Whether it is about the capture at `path`."""
+        """Return whether it applies to the capture at `path`."""
         return PurePath(path).match(self.capture)
 
     def waives(self, finding: Finding) -> bool:
-        """Whether it accepts a finding in a capture that it is about."""
+        """Return whether it accepts a finding in a capture to which it applies."""
         return finding.rule == self.rule and self.pointer in (None, finding.pointer)
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ class Waived:
 
 
 def read(path: str, rules: Collection[str] = RULES) -> tuple[Waiver, ...]:
-    """The waivers in a file, for some rules. Raises UsageError that names the file, the waiver and what is wrong."""
+    """Read the waivers in a file, for some rules. Raises UsageError with the file, the waiver and what is wrong."""
     try:
         with open(path, "rb") as file:
             content = tomllib.load(file)
@@ -101,7 +101,7 @@ def _waiver(where: str, entry: Any, rules: Collection[str]) -> Waiver:
 
 
 def no_rule(name: str, rules: Collection[str] = RULES) -> str:
-    """A sentence about a rule that does not exist, with the nearest ones."""
+    """Return a sentence about a rule that does not exist, with the nearest ones."""
     near = get_close_matches(name, rules, n=3, cutoff=0.4)
     others = "'mcpspy rules' lists them" if rules is RULES else f"the rules are {', '.join(rules)}"
     hint = f"did you mean {', '.join(near)}?" if near else others
@@ -109,7 +109,7 @@ def no_rule(name: str, rules: Collection[str] = RULES) -> str:
 
 
 def apply(waivers: Sequence[Waiver], captures: Sequence[Checked], today: date) -> Waived:
-    """Remove the waived findings; `today` decides which waivers have expired."""
+    """Remove the waived findings. `today` decides which waivers have expired."""
     expired = tuple(waiver for waiver in waivers if waiver.expires and waiver.expires < today)
     valid = [waiver for waiver in waivers if waiver not in expired]
     used: set[Waiver] = set()
@@ -122,7 +122,7 @@ def apply(waivers: Sequence[Waiver], captures: Sequence[Checked], today: date) -
 
 
 def _stands(concerned: Sequence[Waiver], used: set[Waiver], finding: Finding) -> bool:
-    """Whether no waiver accepts a finding; those that do are `used`."""
+    """Return whether no waiver accepts a finding. Add those that do to `used`."""
     waiving = [waiver for waiver in concerned if waiver.waives(finding)]
     used.update(waiving)
     return not waiving

@@ -1,6 +1,6 @@
 """Marks, arrows and colours of everything that is printed: one table for each, so that all outputs agree.
 
-It imports nothing, so that any output may use it. Colours are the parameters of a terminal's escape sequence (ECMA-48,
+It imports nothing, so that any output can use it. Colours are the parameters of a terminal's escape sequence (ECMA-48,
 SGR).
 """
 
@@ -9,7 +9,7 @@ ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}
 MARKS = {"error": "✗", "warning": "!", "info": "·"}
 """By the severity of a finding."""
 DIFFERENT = "✗"
-"""Before an exchange that differs from the recorded one."""
+"""The mark of an exchange that differs from the recorded one."""
 CHANGES = {"added": "+", "removed": "-", "changed": "~"}
 """By the change of a tool, prompt or resource."""
 
@@ -17,15 +17,15 @@ GREY = "90"
 SEVERITIES = {"error": "31", "warning": "33", "info": GREY}
 """Colours by the severity of a finding."""
 STATUSES = {"error": "31", "tool-error": "31"}
-"""Colours of rows by how an exchange ended; they come before those of kinds."""
+"""Colours of rows by the outcome of their exchange. They have precedence over those of kinds."""
 KINDS = {"invalid": "35", "gap": "33"} | dict.fromkeys(
     ("stderr", "http", "event", "signal", "gates", "end", "undecoded"), GREY
 )
-"""Colours of rows by their kind."""
+"""Colours of rows by kind."""
 PREVIEWS = {"name": GREY, "string": "32"}
 """Colours in a preview: names of members, and strings."""
 
 
 def coloured(text: str, code: str | None) -> str:
-    """A line in a colour; unchanged without a `code`."""
+    """Return a line in a colour, or unchanged without a `code`."""
     return f"\x1b[{code}m{text}\x1b[0m" if code else text

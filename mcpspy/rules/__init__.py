@@ -1,7 +1,7 @@
 """The rules: one table, filled by these modules. The group of an id (`pairing/…`) names its module or package.
 
-`judge` in `mcpspy.rules.judge` asks them; `RULES` is what `mcpspy rules` and `docs/rules.md` show. Findings about one
-message come in the order of these imports.
+`judge` in `mcpspy.rules.judge` runs them. `mcpspy rules` and `docs/rules.md` show `RULES`. Findings about one message
+have the order of these imports.
 """
 
 # ruff: noqa: I001

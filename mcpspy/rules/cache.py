@@ -1,7 +1,7 @@
-"""Rules about caching (2026-07-28): for how long (`ttlMs`) and for whom (`cacheScope`) a result may be kept.
+"""Rules about caching (2026-07-28): how long (`ttlMs`) and for whom (`cacheScope`) a result may be kept.
 
-Where one of the two is missing or not of its shape, `schema/invalid` says so. An answer is told from others by method,
-params and what the client declared; a page of a listing is an answer of its own.
+`schema/invalid` reports a member that is missing or has the wrong type. Two answers are the same answer if method,
+params and the client's declared capabilities are equal. Each page of a listing is an answer of its own.
 """
 
 from collections.abc import Iterator
@@ -27,9 +27,9 @@ _CHANGES = {
     "notifications/resources/list_changed": ("resources/list", "resources/templates/list", "resources/read"),
     "notifications/resources/updated": ("resources/read",),
 }
-"""By method: the requests whose earlier answers are stale then."""
+"""By method of the notification: the requests whose earlier answers it makes stale."""
 _MILLISECOND = 1_000_000
-_LONGEST = 1 << 53  # milliseconds: a peer may give any number
+_LONGEST = 1 << 53  # milliseconds: a peer may send any number
 
 
 @rule(
@@ -58,9 +58,9 @@ _LONGEST = 1 << 53  # milliseconds: a peer may give any number
     methods=_PAGED,
 )
 class PageScope(StatefulCheck):
-    """Pages of one listing, found by their cursors, that are for different readers.
+    """Report a page whose scope differs from that of the page before it. Cursors link the pages.
 
-    Listings of several clients, or of one client at once, may share a cursor; then a page may belong to any of them.
+    Several listings may share a cursor, of several clients or of one. A page may then belong to any of them.
     """
 
     learns_from: ClassVar = {Result: _PAGED}
@@ -68,14 +68,14 @@ class PageScope(StatefulCheck):
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
         self._given: dict[tuple[str, str], dict[str | None, int]] = {}
-        """By method and cursor: the scopes of the pages that gave the cursor, each with the line of the latest."""
+        """By method and cursor: the scopes of the pages that issued the cursor, each with one line number."""
 
     def lose(self) -> None:
-        """Forget the cursors: a page that was lost may have given one of them too."""
+        """Forget the cursors: a lost page may have issued one of them too."""
         self._given.clear()
 
     def learn(self, message: Message) -> None:
-        """Keep the scope of a page that another one follows."""
+        """Remember the scope of a page that has a next page."""
         result = message.body.value["result"]
         cursor = member(result, "nextCursor")
         if isinstance(cursor, str) and message.method:
@@ -83,7 +83,7 @@ class PageScope(StatefulCheck):
             keep(self._given, key, self._given.get(key, {}) | {_scope(result): message.n})
 
     def check(self, message: Message) -> Iterator[Fault]:
-        """Look at a page that follows another one."""
+        """Compare the scope of a page with that of the page before it."""
         request = message.exchange.request.body.value if message.exchange else None
         cursor, scope = member(request, "params", "cursor"), _scope(member(message.body.value, "result"))
         if not isinstance(cursor, str) or scope is None or message.method is None:
@@ -96,7 +96,7 @@ class PageScope(StatefulCheck):
 
 
 def _scope(result: Any) -> str | None:
-    """The scope of a page, None where it has none that the specification knows."""
+    """Return the scope of a page, or None if it has no scope that the specification defines."""
     scope = member(result, "cacheScope")
     return scope if scope in _SCOPES else None
 
@@ -123,7 +123,7 @@ def _scope(result: Any) -> str | None:
     on=(Result,),
 )
 def interim_result(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Hints about caching where there is nothing to be cached."""
+    """Report caching hints on a result that must not be cached."""
     result = member(message.body.value, "result")
     hints = [name for name in _HINTS if member(result, name) is not None]
     if member(result, "resultType") == "input_required" and hints:
@@ -156,17 +156,17 @@ def interim_result(message: Message, history: SessionHistory) -> Iterator[Fault]
     methods=_CACHED,
 )
 class FreshAnswers(StatefulCheck):
-    """Requests whose answer is known; after an error a client may want to see what has changed."""
+    """Report a request whose last answer is still fresh. An error makes the client's next request legitimate."""
 
     learns_from: ClassVar = {Result: _CACHED, Error: (), Notification: tuple(_CHANGES)}
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
         self._fresh: dict[str, dict[str, _Answer]] = {}
-        """By method and what was asked: a change puts all answers of a method in doubt at once."""
+        """By method and key of the request. A change invalidates all answers of a method at once."""
 
     def learn(self, message: Message) -> None:
-        """Keep an answer that may be kept; forget those that a change or an error puts in doubt."""
+        """Remember an answer that may be cached. Forget the answers that a change or an error makes doubtful."""
         if isinstance(message.body, Notification):
             for method in _CHANGES[message.body.method]:
                 self._fresh.pop(method, None)
@@ -184,7 +184,7 @@ class FreshAnswers(StatefulCheck):
         keep(self._fresh.setdefault(message.method or "", {}), _key(request), answer)
 
     def check(self, message: Message) -> Iterator[Fault]:
-        """Look for an answer to a request."""
+        """Look for a fresh answer to the request."""
         answer = self._fresh.get(message.method or "", {}).get(_key(message))
         if answer is None or not answer.t < message.t < answer.until or self.history.lossy:
             return
@@ -195,22 +195,22 @@ class FreshAnswers(StatefulCheck):
 
 
 class _Answer(NamedTuple):
-    """An answer that may be kept."""
+    """An answer that may be cached."""
 
     n: int
     t: int
     until: int
-    """When it is not fresh any more."""
+    """The time at which it stops being fresh."""
 
 
 def _is_part(request: Message, result: Any) -> bool:
-    """Whether an answer is one of several pages or rounds, which are asked for again with the others."""
+    """Return whether an answer is one of several pages or rounds, which a client requests again together."""
     params = member(request.body.value, "params")
     asked = any(member(params, name) is not None for name in ("cursor", "inputResponses", "requestState"))
     return asked or member(result, "nextCursor") is not None or member(result, "resultType") != "complete"
 
 
 def _key(request: Message) -> str:
-    """What requests of one method with the same answer have in common."""
+    """Return what all requests of one method with the same answer have in common."""
     declared = member(request.body.value, "params", "_meta", CLIENT_CAPABILITIES)
     return f"{round_key(request)} {hash(text_of(declared))}"

@@ -1,6 +1,6 @@
-"""Rules about extensions: what is used was negotiated, and who lacks one that is needed is told which.
+"""Rules about extensions: only negotiated extensions are used, and the error for a missing extension names it.
 
-Which extensions are known, and what they add: `mcpspy.spec.extensions`.
+`mcpspy.spec.extensions` lists the known extensions and what they add.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 _MISSING_CAPABILITY = -32021
 _OTHER_REASONS = (-32700, -32600, -32601, -32602, -32020, -32022)
-"""Errors about the request itself: a server may look for them before it asks what the client declared."""
+"""Errors about the request itself. A server may detect them before it checks what the client declared."""
 _FOR_BOTH = (
     ENDLESS,
     *(name for name, (extension, _) in extension_methods(STATELESS[-1]).items() if "client" in extension.needs),
@@ -50,7 +50,7 @@ _NEGOTIATION = "https://modelcontextprotocol.io/extensions/overview#negotiation"
     on=(Request, Notification, Result),
 )
 def not_negotiated(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """What is used of a known extension without having been declared; a client may at least try."""
+    """Report the use of a known extension that was not declared. A warning if the client need not declare it."""
     extension = used_extension(message)
     missing = undeclared_by(extension, message, history) if extension else []
     if extension and missing:
@@ -61,7 +61,7 @@ def not_negotiated(message: Message, history: SessionHistory) -> Iterator[Fault]
 
 
 def _part(message: Message) -> tuple[str, str]:
-    """What of a message belongs to an extension, and where it stands."""
+    """Return what part of a message belongs to an extension, and the pointer to it."""
     body = message.body
     if isinstance(body, Result):
         return f"the result type {excerpt(member(body.result, 'resultType'))}", "/result/resultType"
@@ -99,7 +99,7 @@ def _part(message: Message) -> tuple[str, str]:
     on=(Error,),
 )
 def required_error(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Errors about requests that need what the client lacks, and errors that ask for what it has declared."""
+    """Check errors for requests that need an undeclared extension, and errors that ask for a declared one."""
     request = message.exchange.request if message.exchange else None
     if request is None or message.sender != "server":
         return
@@ -150,7 +150,7 @@ def _has_other_reason(code: Any, request: Message, history: SessionHistory) -> b
     methods=_FOR_BOTH,
 )
 def served_undeclared(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Results for clients that lack the extension."""
+    """Report a result for a client that did not declare the extension."""
     request = message.exchange.request if message.exchange else None
     needed = _needed(request, history) if request and message.sender == "server" else None
     if request and needed and needed.id in declared(history.server):
@@ -159,6 +159,6 @@ def served_undeclared(message: Message, history: SessionHistory) -> Iterator[Fau
 
 
 def _needed(request: Message, history: SessionHistory) -> Extension | None:
-    """The extension that a request is made of, where its client has not declared it."""
+    """Return the extension that a request belongs to, if its client has not declared it."""
     extension = used_extension(request)
     return extension if extension and "client" in undeclared_by(extension, request, history) else None

@@ -1,9 +1,10 @@
-"""One fault, one finding: which findings follow from others, and so are left out.
+"""One fault, one finding: which findings follow from others and are therefore left out.
 
-`FOLLOWS`: a general rule, and those that say the same of the same part of a message, only better; then the general one
-is left out. `FOLLOWS_FROM_LOCK`: the same for what a lock shows, which the judge does not know. `UNFIT` and
-`LOST_ANSWER` explain why a request has no answer: either the request is faulty, and then the peer that does not answer
-it is not at fault; or its answer is faulty, and then the answer has a finding already.
+`FOLLOWS` maps a general rule to rules that report the same fault more precisely. If both find something at the same
+part of a message, the general finding is left out. `FOLLOWS_FROM_LOCK` does the same for the findings of a lock, which
+the judge does not know. `UNFIT` and `LOST_ANSWER` explain why a request has no answer. In the first case the request is
+faulty, and the peer that does not answer it is not to blame. In the second case the answer is faulty and already has a
+finding.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,12 +31,12 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
     "security/hidden-text": ("security/instructions-to-model",),
     "tools/arguments": ("schema/invalid",),
 }
-"""By the rule that follows: those that it follows from, where one pointer lies within the other."""
+"""By the rule that follows: the rules that it follows from, if one pointer is inside the other."""
 FOLLOWS_FROM_LOCK = {
     "security/definition-changed": "security/definition-changed",
     "tools/definition-changed": "lock/changed",
 }
-"""By the rule that compares two listings of a session: the one that says the same of the lock (`check --lock`)."""
+"""By the rule that compares two listings of a session: the rule with the same result for the lock (`check --lock`)."""
 UNFIT = frozenset(
     {
         "framing/bom",
@@ -71,13 +72,13 @@ LOST_ANSWER = frozenset(
         "pairing/orphan-response",
     }
 )
-"""The rules that an answer breaks which its client cannot take for one: it waits on."""
+"""Rules about an answer that the client cannot recognize as its answer. The client goes on waiting."""
 
 
 def specific(faults: Sequence[tuple[Rule, Fault]]) -> Sequence[tuple[Rule, Fault]]:
-    """What was found in one message, less what follows from something else of it.
+    """Return the faults of one message, without those that follow from another fault of it.
 
-    One pass collects the causes and one looks what follows up in them, for a peer may send thousands of bad items.
+    The first pass collects the causes, the second looks them up, because a peer may send thousands of bad elements.
     """
     wanted = {cause for name in {rule.id for rule, _ in faults} for cause in FOLLOWS.get(name, ())}
     causes: dict[tuple[str, int], _Places] = {}
@@ -88,18 +89,18 @@ def specific(faults: Sequence[tuple[Rule, Fault]]) -> Sequence[tuple[Rule, Fault
 
 
 def told_by_lock(finding: Finding, of_lock: Iterable[Finding]) -> bool:
-    """Whether what a lock has shown of the same message says what a finding says of the same definition."""
+    """Return whether a finding of the lock about the same message reports the same change of the same definition."""
     cause = FOLLOWS_FROM_LOCK.get(finding.rule)
     return any(it.rule == cause and _definition(it) == _definition(finding) for it in of_lock)
 
 
 def _definition(finding: Finding) -> list[str]:
-    """The pointer of a finding as far as the definition: `/result/tools/0`."""
+    """Return the pointer of a finding up to the definition: `/result/tools/0`."""
     return finding.pointer.split("/")[:4]
 
 
 class _Places:
-    """Pointers, so kept that one look tells whether another lies within one of them, or around one."""
+    """Pointers, stored so that a lookup finds whether another pointer is inside one of them or contains one."""
 
     def __init__(self) -> None:
         self._pointers: set[str] = set()
@@ -115,7 +116,7 @@ class _Places:
 
 
 def _up(pointer: str) -> Iterator[str]:
-    """A pointer, and those of what it lies in, up to that of the whole message."""
+    """Yield a pointer and its parents, up to the pointer of the whole message."""
     while pointer:
         yield pointer
         pointer = pointer.rpartition("/")[0]
@@ -128,7 +129,7 @@ def _follows(rule: Rule, fault: Fault, causes: Mapping[tuple[str, int], _Places]
 
 
 def explained(finding: Finding, message: Judged) -> Iterator[int]:
-    """The line numbers of the requests whose missing answer is explained by a finding about a message."""
+    """Yield the line numbers of the requests whose missing answer a finding about a message explains."""
     if finding.rule in UNFIT:
         yield finding.frame
     if finding.rule in LOST_ANSWER:

@@ -1,7 +1,7 @@
 """Rules about frames: the bytes between two newlines, whatever they mean.
 
-The transports allow nothing but messages, one a line. What real clients do with anything else was measured: most pass
-it over, some wait for ever, some die (the explanations say which).
+The transports allow only messages, one per line. The reaction of real clients to other lines was measured: most skip
+them, some wait forever, some crash. The explanations name which.
 """
 
 import re
@@ -14,13 +14,13 @@ from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.wire.jsonrpc import Error, Invalid, Result, parse
 
 _STDIO = "basic/transports#stdio"
-_OURS = ("is not known", "is not installed", "is decoded no further")  # faults of decoding that are not the sender's
-_OVERSIZE = 10 << 20  # bytes: where the read buffer of the TypeScript SDK ends
+_OURS = ("is not known", "is not installed", "is decoded no further")  # decoding errors that are not the sender's fault
+_OVERSIZE = 10 << 20  # bytes: the size of the read buffer of the TypeScript SDK
 _CONTENT_LENGTH = re.compile(rb"(?:^|[}\]])[ \t]*content-length[ \t]*:[ \t]*\d+[ \t]*\r?$", re.IGNORECASE)
 _FRAMED = re.compile(rb"^\s*$|^content-type:|content-length[ \t]*:[ \t]*\d+[ \t]*\r?$|[}\]]\s*$", re.IGNORECASE)
-"""What a line ends with that is a header, the blank line after it, or a message."""
-_HEADER = 100  # bytes at the end of a line that may hold the header
-_LONGEST, _MOST_LINES = 1 << 20, 1 << 14  # bytes of JSON that is spread over lines, and lines
+"""Matches a line that is or ends with a header, is the blank line after it, or ends with a message."""
+_HEADER = 100  # bytes at the end of a line that may contain the header
+_LONGEST, _MOST_LINES = 1 << 20, 1 << 14  # limits for a message over several lines: bytes, and lines
 
 
 @dataclass(slots=True, eq=False)
@@ -28,9 +28,9 @@ class Spread:
     """Lines that may be one message spread over several."""
 
     lines: list[Message]
-    """Of a reported one, only the closing line."""
+    """If the message was reported, only its last line."""
     depth: int
-    """Brackets that are still open, those inside strings counted too."""
+    """The number of open brackets, including those inside strings."""
     size: int
     whole: bool = False
 
@@ -55,14 +55,14 @@ class Spread:
     """,
 )
 class ContentLength(StatefulCheck):
-    """Finds the first header on each channel."""
+    """Report the first `Content-Length` header of each channel."""
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
         self._channels: set[int] = set()
 
     def check(self, message: Message) -> Iterator[Fault]:
-        """Look for a header: a line of its own, or behind the message before."""
+        """Look for a header: on a line of its own, or after a message on the same line."""
         if message.http or message.ch in self._channels or not isinstance(message.body, Invalid):
             return
         if _CONTENT_LENGTH.search(message.frame.raw[-_HEADER:]):
@@ -70,7 +70,7 @@ class ContentLength(StatefulCheck):
             yield Fault("messages are framed by Content-Length headers; expected one message per line")
 
     def frames(self, message: Message) -> bool:
-        """Whether the message came on a channel with that framing, and is a part of it: it gets no other finding."""
+        """Return whether the message is part of such framing on its channel. It then gets no other finding."""
         raw = message.frame.raw[-_HEADER:]
         return message.ch in self._channels and (message.frame.cut or _FRAMED.search(raw) is not None)
 
@@ -98,17 +98,17 @@ class ContentLength(StatefulCheck):
     on=(Invalid,),
 )
 class MultilineJson(StatefulCheck):
-    """Collects lines from an opening bracket on, and tries them together when as many brackets are closed."""
+    """Collect lines from an opening bracket on, and parse them together when all brackets are closed."""
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
         self._spreads: dict[int, Spread] = {}
-        """By channel."""
+        """The collected lines, by channel."""
 
     def check(self, message: Message) -> Iterator[Fault]:
-        """Begin, go on or end."""
+        """Begin, continue or end a collection."""
         if message.http or message.part or self.history.of(ContentLength).frames(message):
-            return  # of what comes over HTTP, and has no lines, see `http/not-json`
+            return  # HTTP bodies have no lines; see `http/not-json`
         raw = message.frame.raw
         spread = self._spreads.get(message.ch)
         if spread and spread.whole:
@@ -119,7 +119,7 @@ class MultilineJson(StatefulCheck):
                 self._spreads[message.ch] = Spread([message], depth, len(raw))
             return
         if isinstance(message.body.value, dict) and "jsonrpc" in message.body.value:
-            del self._spreads[message.ch]  # something of its own
+            del self._spreads[message.ch]  # a message of its own
             return
         spread.lines.append(message)
         spread.depth += depth
@@ -130,7 +130,7 @@ class MultilineJson(StatefulCheck):
         first, *rest = spread.lines
         bodies = parse(b"\n".join(line.frame.raw for line in spread.lines))
         if any(isinstance(body, Invalid) for body in bodies):
-            spread.lines.pop()  # which is judged by itself now
+            spread.lines.pop()  # the last line is now checked by itself
             return
         spread.whole = True
         self._spreads[message.ch] = Spread([message], 0, 0, whole=True)
@@ -140,12 +140,12 @@ class MultilineJson(StatefulCheck):
         yield Fault(f"one message is spread over {len(spread.lines)} lines", at=first, related=related)
 
     def holding(self, message: Message) -> Spread | None:
-        """The lines whose latest message is this one."""
+        """Return the collected lines whose latest message is this one."""
         spread = self._spreads.get(message.ch)
         return spread if spread and spread.lines[-1] is message else None
 
     def unfinished(self, spread: Spread) -> Iterator[Fault]:
-        """What the lines are after all, if they are not one message by now."""
+        """Report the lines one by one if they did not become one message."""
         if spread.whole:
             return
         first = spread.lines[0]
@@ -157,12 +157,12 @@ class MultilineJson(StatefulCheck):
 
 
 def is_spread(message: Message, history: SessionHistory) -> bool:
-    """Whether a line belongs to a message that may be spread over several, and so is not judged by itself."""
+    """Return whether a line may be part of a message over several lines. It is then not checked by itself."""
     return history.of(MultilineJson).holding(message) is not None
 
 
 def _is_not_json(message: Message) -> bool:
-    if message.http or message.frame.cut:  # of a line that was cut see `framing/unterminated`
+    if message.http or message.frame.cut:  # a cut line is reported by `framing/unterminated`
         return False
     return isinstance(message.body, Invalid) and message.body.reason.startswith("not JSON")
 
@@ -185,7 +185,7 @@ def _what(message: Message) -> str:
     on=(Invalid,),
 )
 def not_json(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
-    """Lines that nobody can decode."""
+    """Report a line that is not JSON."""
     lines = history.of(MultilineJson)
     spread = lines.holding(message)
     if history.of(ContentLength).frames(message):
@@ -209,7 +209,7 @@ def not_json(message: Message, history: SessionHistory) -> Iterator[Fault | Late
     on=(Invalid,),
 )
 def null_byte(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """NULs, which no JSON has."""
+    """Report a NUL byte, which JSON does not allow."""
     place = -1 if message.part else message.frame.raw.find(b"\0")
     if place >= 0 and not message.http:
         yield Fault(f"byte {place} of the line is NUL, which JSON does not allow")
@@ -227,7 +227,7 @@ def null_byte(message: Message, history: SessionHistory) -> Iterator[Fault]:
     on=(Invalid,),
 )
 def blank_line(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Empty lines, once a session and side."""
+    """Report blank lines, once per session and side."""
     blank = not message.http and isinstance(message.body, Invalid) and message.body.reason == "a blank line"
     if blank and not history.of(ContentLength).frames(message) and history.once(f"blank-line {message.sender}"):
         yield Fault("this line is blank")
@@ -244,7 +244,7 @@ def blank_line(message: Message, history: SessionHistory) -> Iterator[Fault]:
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )
 def crlf(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Carriage returns, once a session and side."""
+    """Report lines that end with CR LF, once per session and side."""
     if not message.frame.raw.endswith(b"\r") or message.http or history.of(ContentLength).frames(message):
         return
     if history.once(f"crlf {message.sender}"):
@@ -264,7 +264,7 @@ def crlf(message: Message, history: SessionHistory) -> Iterator[Fault]:
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )
 def unterminated(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """The last line of a channel, when it has no end; after a gap that may be ours."""
+    """Report the last line of a channel without a newline. Not after a gap, which may have lost the newline."""
     if history.of(ContentLength).frames(message):
         return
     if message.frame.cut and not message.http and not history.lossy and not message.part:
@@ -283,7 +283,7 @@ def unterminated(message: Message, history: SessionHistory) -> Iterator[Fault]:
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )
 def oversize(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Frames over 10 MiB."""
+    """Report frames over 10 MiB."""
     size = message.frame.size
     if size > _OVERSIZE and not message.http and not message.part:
         yield Fault(f"the frame has {size:,} bytes; some clients accept at most {_OVERSIZE:,}")
@@ -303,7 +303,7 @@ def oversize(message: Message, history: SessionHistory) -> Iterator[Fault]:
     passes='< | {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"ÿ"}}',
 )
 def invalid_utf8(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Bytes that no UTF-8 has."""
+    """Report frames that are not valid UTF-8."""
     refused = message.body.refused
     if refused and refused.startswith("invalid UTF-8") and not message.part:
         yield Fault(f"the frame has {refused}")
@@ -322,7 +322,7 @@ def invalid_utf8(message: Message, history: SessionHistory) -> Iterator[Fault]:
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )
 def bom(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Byte order marks."""
+    """Report a byte order mark."""
     if message.body.refused and message.frame.raw.startswith(b"\xef\xbb\xbf") and not message.part:
         yield Fault("the frame begins with a byte order mark")
 
@@ -350,7 +350,7 @@ def bom(message: Message, history: SessionHistory) -> Iterator[Fault]:
     on=(HttpUnit,),
 )
 def undecodable(remark: HttpUnit, history: SessionHistory) -> Iterator[Fault]:
-    """Codings that could not be undone."""
+    """Report a content coding that could not be decoded."""
     if remark.damage:
         ours = remark.damage.endswith(_OURS)
         yield Fault(remark.damage, related=(remark.http.opened.n,), severity="info" if ours else None)

@@ -1,17 +1,22 @@
 """No finding blames a peer for what a gate did.
 
-A peer answers for the bytes that it sent, and for nothing that it had to do because of what it received. So a finding
-is left out if a frame of its evidence, which the blamed peer received and did not send, was changed, dropped, repeated,
-held or made by a gate; or if the frame that it is about is one of ours. What a rule knows of a session and does not
-name as evidence (what was agreed on, what was listed) is looked for in what the peer received of that kind. A frame
-that only went later, or twice, explains what depends on times and on the order of messages, and nothing else; a request
-that was edited and is still for the same method and name explains what its answer says in no other way.
+A peer is responsible for the bytes that it sent, but not for a reaction to what it received. A finding is therefore
+left out in two cases:
 
-A reload repeats what the peers have said, so only single frames of a reload explain anything, and for the client the
-handshake of the next server, which the client does not see.
+- a frame of its evidence was changed, dropped, repeated, held or made by a gate, and the blamed peer received this
+  frame and did not send it;
+- the frame that it is about was made by mcpspy.
 
-Where it is not certain, nobody is blamed. A fault of the bytes themselves is never explained. Only acts are kept, and
-only the last of them: in a capture in which no gate acted, nothing is examined here.
+A rule also knows things about a session that its evidence does not name, for example what was negotiated or listed. For
+these, the frames of that kind that the peer received are examined. A frame that was only late or repeated explains only
+findings that depend on times or on the order of messages. So does a request that was edited, but kept its method, name
+and id.
+
+A reload repeats what the peers sent before, so its frames explain only findings that name them as evidence. The
+exception is the handshake of the next server, which the client does not see.
+
+If it is uncertain who is responsible, nobody is blamed. A gate never explains a fault of the bytes themselves. Only the
+last acts of gates are kept. In a capture in which no gate acted, nothing is examined here.
 """
 
 from collections.abc import Sequence
@@ -32,26 +37,26 @@ from mcpspy.wire.subject import subject
 ACTS = 1 << 16
 """The number of frames for which the act of a gate is remembered."""
 _NAMES = 4096  # gates whose actions are remembered
-_EDITED = 256  # of the last acts, those that are looked through for an id that a gate has made
+_EDITED = 256  # the last acts that are searched for an id that a gate made
 
 _OF_BYTES = ("framing/", "jsonrpc/", "security/", "compat/", "ui/", "http/not-json")
 """Rules about a frame by itself: no other frame explains what they find."""
 _NOT_OF_BYTES = ("framing/unterminated", "jsonrpc/batch", "security/definition-changed")
-"""Of these: a server that was killed; what was agreed on; what was listed before, perhaps by a gate."""
+"""Exceptions: they depend on a server that was killed, on what was negotiated, or on what was listed before."""
 _ON_TIME = ("pairing/unanswered", "pairing/late-after-cancel", "pairing/id-in-flight", "cancel/", "progress/", "cache/",
             "lifecycle/server-exit", "lifecycle/before-initialize", "lifecycle/initialize-twice", "lifecycle/era-mixed",
             "lifecycle/initialized-missing", "subscription/un", "http/session-")  # fmt: skip
-"""Rules that depend on when, or how often, a frame came."""
+"""Rules that depend on when, or how often, a frame was received."""
 _ON_IDS = ("pairing/orphan-response", "pairing/duplicate-response", "pairing/id-loose-match",
            "pairing/response-by-wrong-side", "pairing/unanswered", "cancel/unknown-request",
            "subscription/unknown-id")  # fmt: skip
-"""Rules about ids, which a gate may have put into what a peer received."""
+"""Rules about ids. A gate may have put the id into a frame that a peer received."""
 
 _ON_REUSE = ("pairing/id-in-flight", "progress/token-reused")
-"""Rules about what a sender may use again: that of a request which a gate dropped is free, for the gate ended it."""
+"""Rules about ids and tokens in use. A request that a gate dropped has ended, so its id and token are free."""
 
 _REQUESTS, _ANSWERS, _ANY = "(requests)", "(answers)", "(any)"
-_UNHEARD, _CUT_OFF = "(unheard)", "(cut off)"  # of the sender: its requests, and what ended its stream
+_UNHEARD, _CUT_OFF = "(unheard)", "(cut off)"  # kinds for the sender: its requests, and the end of its stream
 _HANDSHAKE = ("initialize", "server/discover", "notifications/initialized")
 _LISTING = ("tools/list", "notifications/tools/list_changed")
 _CONTEXT: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -72,23 +77,23 @@ _CONTEXT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("jsonrpc/batch", _HANDSHAKE),
     ("framing/unterminated", (_CUT_OFF,)),
 )
-"""By the beginning of a rule's id, the first that fits: what it knows without naming it, by method or kind."""
+"""By the beginning of a rule's id, first match: the methods or kinds that it depends on besides its evidence."""
 _KEPT = frozenset((*_HANDSHAKE, *_LISTING))
 _ENDING = ("close", "exit")
-"""Actions after which nothing more comes of the peer whose frame it was."""
+"""Actions after which the peer that sent the frame sends nothing more."""
 
 
 @dataclass(slots=True)
 class _Acted:
-    """An act, and the message that it was about."""
+    """An act of a gate, and the message that it concerned."""
 
     act: GateAct
     receiver: str
     call: tuple[str, str | None, Id] | None
-    """Of a request: method, name and id."""
+    """For a request: method, name and id."""
 
     def explains(self, rule: str) -> bool:
-        """Whether the act explains what a rule finds of the receiver."""
+        """Return whether the act explains a finding of the rule about the receiver."""
         act = self.act
         if act.made or act.waits or act.dropped:
             return True
@@ -98,22 +103,22 @@ class _Acted:
 
 
 class _Inbox(SessionMemory):
-    """What the peers of a session received otherwise than it was sent, by receiver, and by method or kind."""
+    """Frames that peers of a session received differently from how they were sent, by receiver and method or kind."""
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
         self._changed: set[tuple[str, str]] = set()
-        self._later: dict[tuple[str, str], int] = {}  # until when the last that only went later was held
+        self._later: dict[tuple[str, str], int] = {}  # the time until which the last frame that was only late was held
         self._waiting: list[tuple[tuple[str, str], GateAct]] = []
 
     def add(self, receiver: str, kind: str, act: GateAct) -> None:
-        """Take one more."""
+        """Add one act."""
         self._waiting.append(((receiver, kind), act))
         if len(self._waiting) >= FORGOTTEN:
             self._settle(all_of_it=True)
 
     def explains(self, rule: str, receiver: str, t: int) -> bool:
-        """Whether what the peer received explains what a rule finds in something that it sent at `t`."""
+        """Return whether a frame that the peer received explains a finding about a frame that it sent at `t`."""
         kinds = next((kinds for start, kinds in _CONTEXT if rule.startswith(start)), ())
         if not kinds:
             return False
@@ -124,7 +129,7 @@ class _Inbox(SessionMemory):
         )
 
     def _settle(self, *, all_of_it: bool = False) -> None:
-        """Enter what became of frames that were held; of too many, each counts as changed."""
+        """Record the outcome of held frames. If there are too many, count each of them as changed."""
         waiting, self._waiting = self._waiting, []
         for key, act in waiting:
             if act.waits and not all_of_it:
@@ -137,23 +142,23 @@ class _Inbox(SessionMemory):
 
 
 class GateEffects:
-    """What the gates of one capture have done, as far as it explains what peers did."""
+    """The acts of the gates of one capture, as far as they explain what peers did."""
 
     def __init__(self) -> None:
         self._acted: dict[int, _Acted] = {}  # by the line number of the frame
-        self._ends: dict[str, bool] = {}  # by the name of a gate: whether it ends a stream, or the server
+        self._ends: dict[str, bool] = {}  # by the name of a gate: whether it ends a stream or the server
         self.any = False
-        """Whether a gate has done anything."""
+        """Whether a gate has acted."""
 
     def declare(self, gates: Gates) -> None:
-        """Take the gates that are in force."""
+        """Record the gates that are in force."""
         for gate in gates.gates:
             name, action = gate.get("name"), gate.get("action")
             if isinstance(name, str) and isinstance(action, dict) and len(self._ends) < _NAMES:
                 self._ends[name] = self._ends.get(name, False) or any(it in action for it in _ENDING)
 
     def note(self, event: Message | HttpUnit, act: GateAct, history: SessionHistory) -> None:
-        """Take a message, or what came over HTTP without one, on whose frame a gate acted."""
+        """Record an act of a gate on the frame of a message or of an HTTP unit without a message."""
         self.any = True
         inbox = history.of(_Inbox)
         side = event.side if isinstance(event, Message) else event.http.sender
@@ -173,7 +178,7 @@ class GateEffects:
             forget(self._acted)
 
     def explain(self, finding: Finding, event: Judged, history: SessionHistory) -> bool:
-        """Whether a gate may have led to what was found, so that it says nothing of the peer."""
+        """Return whether a gate may have caused the finding, so that the peer is not to blame."""
         place = None if isinstance(event, ServerExit) else event.http
         if place and place.opened.sender == "mcpspy" and is_gate(place.opened.by):
             return True
@@ -198,7 +203,7 @@ class GateEffects:
         return history.of(_Inbox).explains(rule, blamed, event.t)
 
     def _made_id(self, receiver: str, message: Message) -> bool:
-        """Whether a gate has put the id that a message has or names into something that a peer received."""
+        """Return whether a gate put the id that a message has or names into a frame that the peer received."""
         named = message.id or Id.of(_named(message.body.value))
         last = list(self._acted.values())[-_EDITED:]
         return any(
@@ -207,7 +212,7 @@ class GateEffects:
 
 
 def _cut_short(event: Message | HttpUnit) -> bool:
-    """Whether it is the rest of a line of a server that was ended within it (`wrap --reload`)."""
+    """Return whether it is the cut line of a server that was stopped in the middle of the line (`wrap --reload`)."""
     return bool(event.frame and event.frame.cut and event.act and event.act.by == RELOAD and event.act.dropped)
 
 
@@ -217,7 +222,7 @@ def _named(value: Any) -> Any:
 
 
 def _kinds(event: Message | HttpUnit) -> list[str]:
-    """By what an event is found again, of those that explain other messages of the session."""
+    """Return the kinds under which an event is stored, if it can explain other messages of the session."""
     found = [_ANY]
     if isinstance(event, Message):
         found += [_REQUESTS] if isinstance(event.body, Request) else []
@@ -233,18 +238,18 @@ def _call(event: Message | HttpUnit) -> tuple[str, str | None, Id] | None:
 
 
 def _calls(sent: bytes | None) -> list[tuple[str, str | None, Id]]:
-    """The requests of a frame that was forwarded."""
+    """Return the requests in a forwarded frame."""
     return [(it.method, subject(it.method, it.params), it.id) for it in _bodies(sent) if isinstance(it, Request)]
 
 
 def _ids(sent: bytes | None) -> list[Id]:
-    """The ids that a frame that was forwarded has, or names."""
+    """Return the ids that a forwarded frame has or names."""
     bodies = [it for it in _bodies(sent) if isinstance(it, Request | Notification)]
     return [it.id if isinstance(it, Request) else Id.of(_named(it.value)) for it in bodies]
 
 
 def _bodies(sent: bytes | None) -> Sequence[Body]:
-    """The messages of a frame that was forwarded, which may be an SSE event."""
+    """Parse the messages of a forwarded frame, which may be an SSE event."""
     if not sent:
         return ()
     return parse(sent if sent.lstrip()[:1] in (b"{", b"[") else parse_event(sent).data or b"")

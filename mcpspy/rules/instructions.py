@@ -1,13 +1,13 @@
-"""Texts of a listing that hold instructions to a model: the patterns of tool poisoning, as the field knows them.
+"""Texts of a listing that contain instructions to a model: the known patterns of tool poisoning.
 
 A client gives a model the descriptions of all tools, and the user sees few of them. A server can put orders there: to
-ignore other instructions, to keep something from the user, to read a file with keys and pass it on. Honest descriptions
-give orders too ("call list_tables first", "IMPORTANT: dates are in UTC"), so a pattern must be about what no honest
-tool needs. What is hidden from people is read as well: Unicode tags, characters without width, base64.
+ignore other instructions, to hide something from the user, to read a file with keys and send it somewhere. Honest
+descriptions give orders too ("call list_tables first", "IMPORTANT: dates are in UTC"), so a pattern must match only
+what no honest tool needs. Text that people cannot see is read as well: Unicode tags, zero-width characters, base64.
 
-The phrases are English, and those that attacks are known by: an order in other words is not found.
+The phrases are English, and known from attacks. An order in other words is not found.
 
-Texts are hostile: each pattern has bounds on all that repeats, and of a long text only both ends are looked at.
+Texts are hostile: every repetition in a pattern is bounded, and only both ends of a long text are examined.
 """
 
 import base64
@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 from mcpspy.json_values import Path, walk
 
-_ENDS = 1 << 16  # characters of each end of a text that are looked at
+_ENDS = 1 << 16  # characters at each end of a text that are examined
 _SHOWN = 80  # characters that are quoted
-_WINDOW = 200  # characters before the name of a secret file in which somebody may be told to read it
-_PLACES = 50  # names of secret files, and runs of base64, that are looked at in one text
+_WINDOW = 200  # characters before the name of a secret file that may tell a model to read it
+_PLACES = 50  # names of secret files, and runs of base64, that are examined in one text
 _UNREAD = ("_meta", "icons")
 """Members of a definition that clients do not give to a model."""
 
@@ -32,18 +32,18 @@ _PRIVATE = (
 
 
 class Instruction(NamedTuple):
-    """What in a text is an instruction to a model, or hides one."""
+    """An instruction to a model in a text, or what hides one."""
 
     what: str
-    """What it does, for a sentence: `it tells a model to …`."""
+    """What it does, as a clause of a sentence: `it tells a model to …`."""
     quoted: str
-    """The words, or how they are hidden."""
+    """The words. If they are hidden, the decoded words."""
 
 
 class _Pattern(NamedTuple):
     what: str
     triggers: tuple[str, ...]
-    """Words without which it cannot match."""
+    """The pattern can match only if the text has one of these."""
     found: re.Pattern[str]
 
 
@@ -143,12 +143,12 @@ _TO_SOMEBODY = re.compile(
 )
 _NO_WIDTH = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff"))
 _TAGS = re.compile("[\U000e0020-\U000e007e]{4,}")
-_FLAG = "\U0001f3f4"  # a black flag: tags after it name a part of a country
+_FLAG = "\U0001f3f4"  # a black flag: the tags after it name a region of a country
 _SPACES = re.compile(r"[^\S\n]+")
 
 
 def instruction_in(text: str) -> Instruction | None:
-    """The first instruction to a model that a text holds, in the open or hidden."""
+    """Return the first instruction to a model in a text, visible or hidden."""
     if len(text) > 2 * _ENDS:
         text = f"{text[:_ENDS]}\n{text[-_ENDS:]}"
     if not text.isascii():
@@ -160,7 +160,7 @@ def instruction_in(text: str) -> Instruction | None:
 
 
 def instructions_in(definition: Any) -> "list[tuple[Path, Instruction]]":
-    """Those in the definition of a tool, prompt or resource, with where they stand: in any text, at any depth."""
+    """Return the instructions in a definition of a tool, prompt or resource, with their paths, at any depth."""
     found = []
     for path, value in walk(definition):
         if path and path[0] in _UNREAD:
@@ -175,7 +175,7 @@ def instructions_in(definition: Any) -> "list[tuple[Path, Instruction]]":
     return found
 
 
-_LEAST = 6  # characters: no pattern is shorter, but for control tokens, which stand beside something
+_LEAST = 6  # characters: every match is longer, except control tokens, which never stand alone
 
 
 def _in_the_open(text: str) -> Instruction | None:
@@ -195,7 +195,7 @@ def _in_the_open(text: str) -> Instruction | None:
 
 
 def _in_tags(text: str) -> Instruction | None:
-    """What is written in Unicode tags, which nobody sees; three and more of a flag name a part of a country."""
+    """Return what is written in invisible Unicode tags. Tags after a flag emoji name a region, and do not count."""
     for match in _TAGS.finditer(text):
         if text[match.start() - 1 : match.start()] != _FLAG:
             told = "".join(chr(ord(letter) - 0xE0000) for letter in match[0][:_SHOWN])
@@ -204,7 +204,7 @@ def _in_tags(text: str) -> Instruction | None:
 
 
 def _in_base64(text: str) -> Instruction | None:
-    """What base64 hides, if that is prose that asks for something: images and examples of data are not."""
+    """Return what base64 hides, if it decodes to prose that addresses somebody. Images and example data do not."""
     for _, match in zip(range(_PLACES), _BASE64.finditer(text), strict=False):
         run = match[0].rstrip("=")
         try:

@@ -1,16 +1,16 @@
-"""The fold from records to messages and findings: the conversation, with every rule asked.
+"""The fold from records to messages and findings: the conversation, with every rule applied.
 
-Which rules look at a message (or at a remark: what came over HTTP without one) depends on its kind, method and
-revision, and on the aspects in which it is plain (`mcpspy.rules.plain`), so each such combination has its own short
-list. What only the next second can tell (`Later`) is looked for then. What is known of a session is kept in full for
-the sessions that were used last (`mcpspy.conversation.recent`).
+The rules that look at a message (or at a remark: an HTTP event without a message) depend on its kind, method and
+revision, and on the aspects in which it is plain (`mcpspy.rules.plain`). Each such combination has its own short list
+of rules. A check that needs the next second of the capture yields a `Later`, and goes on then. The full history is kept
+only for the sessions that were used last (`mcpspy.conversation.recent`).
 
-A finding names an earlier frame as often as the present one; it comes out after the event that led to it.
+A finding often names an earlier frame than the current one. It is returned after the event that caused it.
 
-Judged as another revision than it speaks, a capture shows what a migration has to change: every message stands under
-that revision, and what the peers agreed on counts for nothing.
+A capture can be judged by another revision than the one it uses, to show what a migration needs. Every message then
+counts as a message of that revision, and what the peers negotiated is ignored.
 
-A rule that raises is a bug of ours and blames nobody: it is reported once, and everything else goes on.
+A rule that raises an exception is a bug of ours and blames nobody. It is reported once, and everything else goes on.
 """
 
 import sys
@@ -41,50 +41,52 @@ _Key = tuple[type, str | None, Revision | None, tuple[bool, ...]]
 """Kind, method, revision, and for each of `ASPECTS` whether the message is plain in it."""
 _CALLS = (Request, Notification)
 _JUDGED = (Message, HttpUnit)
-_REMARK = tuple(aspect != "http" for aspect in ASPECTS)  # what is no message can be wrong about HTTP only
+_REMARK = tuple(aspect != "http" for aspect in ASPECTS)  # a remark is plain in every aspect but HTTP
 _ON_AGREEMENT = ("lifecycle/era-mixed", "lifecycle/revision-mismatch", "http/version-header")
-"""Rules about the revisions that peers name, void where another one is put in their place."""
+"""Rules about the revisions that peers name. They are off if the capture is judged by another revision."""
 _ON_CLIENTS = ("compat/",)
-"""Rules about what clients refuse, void where none is named."""
+"""Rules about what clients refuse. They are off if no client is named."""
 _ON_OPERATIONS = ("ops/",)
-"""Opinions about a run, void where nobody has asked for them."""
+"""Operational opinions about a run. They are off unless the user requests them."""
 _ON_ORDER = ("lifecycle/", "pairing/", "cancel/", "progress/", "paging/", "mrtr/", "subscription/", "http/session-",
              "extension/", "cache/")  # fmt: skip
-"""Rules that depend on what came before a message, void for one that comes out of its order."""
+"""Rules that depend on what came before a message. They are off for a message that is out of order."""
 _Rules = tuple[tuple[Rule, ...], tuple[Rule, ...]]
-"""Those that look at a message, and those that learn from it."""
+"""The rules that look at a message, and the rules that learn from it."""
 LISTS: dict[tuple[bool, bool, bool], dict[_Key, _Rules]] = {}
-"""The rules by what they look at, made when they are first needed; by whether another revision is put in place, whether
-clients are named, and whether operational findings are asked for."""
+"""The lists of rules by key, filled on demand.
+
+The outer key: whether another revision is set, whether clients are named, whether operational findings are requested.
+"""
 
 
 @dataclass(slots=True, eq=False)
 class _Session:
-    """What the judge has of a session."""
+    """What the judge keeps for a session."""
 
     history: SessionHistory
     later: deque[tuple[int, Rule, Judged, Iterator[Fault]]] = field(default_factory=deque)
-    """What is looked for later, each with the time when."""
+    """The postponed checks, each with the time when it is due."""
 
     def lose(self, gaps: int) -> None:
-        """Take it that records were lost before the next message, if there are more gaps than before."""
+        """Note that records were lost before the next message, if there are more gaps than before."""
         if gaps != self.history.gaps:
             self.history.lose(gaps)
             self.later.clear()
 
 
 def complain(sentence: str) -> None:
-    """Write a bug of ours to stderr."""
+    """Report a bug of ours on stderr."""
     print(f"mcpspy: {sentence}", file=sys.stderr)
 
 
 class Judge:
-    """Folds the records of one capture; `feed` each, then `end`. With `as_revision` all of it is judged by that one.
+    """Fold the records of one capture: `feed` each, then call `end`.
 
-    With `clients` it is judged also by what those refuse (`mcpspy.spec.client_limits`), with `operations` also by what
-    operators should look at (`mcpspy.rules.ops`). `noted` is called with each
-    finding and the message that it is about, while that still knows what it belongs to. `report` is called with a
-    sentence about each rule that raises, once.
+    With `as_revision`, all messages are judged by that revision. With `clients`, the rules about what these clients
+    refuse run too (`mcpspy.spec.client_limits`). With `operations`, the operational rules run too (`mcpspy.rules.ops`).
+    `noted` is called with each finding and its message while the message still has its links. `report` is called once
+    for each rule that raises an exception, with a sentence.
     """
 
     def __init__(
@@ -105,28 +107,28 @@ class Judge:
         self._lists = LISTS.setdefault(kind, {})
         self._conversation = Conversation()
         self._sessions: Recent[Session, _Session] = Recent(self._rest, self._drop)
-        self._latest: Session | None = None  # the one that was used last, of which `_known` is known
+        self._latest: Session | None = None  # the session that was used last; `_known` belongs to it
         self._known = _Session(SessionHistory())
-        self._found_late: list[Finding] = []  # of sessions that went to rest
+        self._found_late: list[Finding] = []  # findings of sessions that were put to rest
         self._budget = Budget()
         self._gates = GateEffects()
-        self._t = 0  # of the latest message
+        self._t = 0  # the time of the latest message
         self._gaps = 0
         self._forgetful = False
-        """Sessions were dropped: what seems to be a new one may be one of those."""
+        """Whether sessions were dropped: a session that seems new may be one of those."""
 
     @property
     def failed(self) -> bool:
-        """Whether a rule raised, so that something may have been missed."""
+        """Whether a rule raised an exception, so that findings may be missing."""
         return bool(self._reported)
 
     def feed(self, record: Record) -> Iterable[Event | Finding]:
-        """Take the next record and return what it completes: events, and findings about them or earlier ones.
+        """Feed the next record. Return what it completes: events, and findings about them or about earlier ones.
 
-        It is to be iterated over once, before another is fed.
+        Iterate over the result once, before you feed the next record.
         """
         events = self._conversation.feed(record)
-        if type(events) is tuple and type(events[0]) is Message:  # as nearly always: without a generator
+        if type(events) is tuple and type(events[0]) is Message:  # the usual case, without the cost of a generator
             found = self._judged(events[0])
             return (events[0], *found) if found else events
         return self._each(events)
@@ -147,7 +149,7 @@ class Judge:
                     yield from self._judged(ended)
 
     def end(self) -> Iterator[Finding]:
-        """Yield what was waiting for more, when there is no more."""
+        """Yield the findings that were waiting for more records."""
         for session in self._sessions.values():
             session.lose(self._gaps)
             yield from self._late(session, None)
@@ -167,12 +169,12 @@ class Judge:
                     yield from self._findings(rule, *closed, session.history)
 
     def pending(self) -> Iterator[Exchange]:
-        """The exchanges without a message in answer, oldest first."""
+        """Return the exchanges without a response, oldest first."""
         return self._conversation.pending()
 
     @property
     def released(self) -> GateAct | None:
-        """What became of the frame that the last `release` was about."""
+        """The outcome of the frame that the last `release` record was about."""
         return self._conversation.released
 
     def _judged(self, message: Judged) -> list[Finding]:
@@ -187,7 +189,7 @@ class Judge:
         history = session.history
         if self._gaps != history.gaps:
             session.lose(self._gaps)
-        if message.http:  # whether a client can be told from others may come to light later
+        if message.http:  # whether clients can be told apart may become clear later
             history.lossy = self._gaps > 0 or self._forgetful or message.session.partial
         if self._found_late:
             found, self._found_late = self._found_late, []
@@ -227,7 +229,7 @@ class Judge:
         return found
 
     def _begin(self, of: Session) -> _Session:
-        """What there is of a session whose first message comes."""
+        """Create the state of a session at its first message."""
         lossy = self._gaps > 0 or self._forgetful
         session = _Session(SessionHistory(lossy, self._gaps, budget=self._budget, clients=self._clients))
         session.history.operations = self._operations
@@ -263,7 +265,7 @@ class Judge:
 
     def _rules(self, message: Judged, history: SessionHistory) -> _Rules:
         frame = message.frame
-        if frame and frame.omitted:  # of what was not decoded only the size is known
+        if frame and frame.omitted:  # only the size of a frame that was not decoded is known
             return ((RULES["framing/oversize"],) if type(message) is Message else ()), ()
         if type(message) is Message:
             body = message.body
@@ -282,10 +284,10 @@ class Judge:
         return self._lists.get(key) or self._listed(key)
 
     def _listed(self, key: _Key) -> _Rules:
-        """The rules of a combination that is new."""
+        """Return the rules for a new combination."""
         kind, method, revision, plainly = key
         if method is not None and not (revisions_with_method(method) or extension_with(method)):
-            key = kind, None, revision, plainly  # so that there are not as many lists as peers make up methods
+            key = kind, None, revision, plainly  # otherwise peers could create any number of lists by made-up methods
         rules = self._lists.get(key)
         if rules is None:
             void = (
@@ -299,14 +301,14 @@ class Judge:
         return rules
 
     def _late(self, session: _Session, t: int | None) -> Iterator[Finding]:
-        """What is found of what was put off until `t`, or of all of it at the end."""
+        """Yield the findings of the checks that were due before `t`, or of all of them if it is None."""
         later = session.later
         while later and (t is None or later[0][0] < t):
             _, rule, message, faults = later.popleft()
             yield from self._findings(rule, message, faults, session.history)
 
     def _rest(self, session: Session, idle: _Session) -> None:
-        """Look for what is due of a session that was idle for long; it keeps all it has while something is not due."""
+        """Run the due checks of a session that was idle for long. Keep its history while a check is not due."""
         idle.lose(self._gaps)
         self._found_late += self._late(idle, self._t)
         if not idle.later:
@@ -326,5 +328,5 @@ def _concerns(rule: Rule, key: _Key) -> bool:
     if rule.about and plainly[ASPECTS.index(rule.about)]:
         return False
     if revision is None:
-        return set(rule.revisions) == set(Revision)  # what holds everywhere holds here
+        return set(rule.revisions) == set(Revision)  # without a revision, only rules that hold in every revision apply
     return revision in rule.revisions

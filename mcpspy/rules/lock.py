@@ -1,7 +1,7 @@
 """Rules about a lock file: what a server offers, compared with what was locked (`check --lock`).
 
-Only `mcpspy.contract.locked` knows the lock, so it makes these findings, and the judge asks none of these rules. What
-stands here is what people read about them. In the examples, what stands above `-- locked` is in the lock.
+Only `mcpspy.contract.locked` knows the lock, so it makes these findings, and the judge does not run these rules. This
+module has their texts. In the examples, the lines above `-- locked` are in the lock.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _SAME = f"{_LISTED}        -- locked{_LISTED}"
 
 
 def found_with_a_lock(message: Any, history: SessionHistory) -> Iterator[Fault]:
-    """Nothing: a message alone does not tell what is locked."""
+    """Find nothing: a message alone does not show what is locked."""
     return iter(())
 
 

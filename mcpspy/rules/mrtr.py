@@ -1,8 +1,8 @@
-"""Rules about multi-round trips (2026-07-28): a server answers a request by asking back, and the client asks again.
+"""Rules about multi-round trips (2026-07-28): a server answers with a request for input, and the client retries.
 
-Each round is an exchange of its own. Nothing says of a request that it is a retry but what only a retry has
-(`inputResponses`, `requestState`); it continues the latest answer to a request like it, the state telling which. That
-answer may be recorded a moment later, so every question about a retry is asked a second after it.
+Each round is an exchange of its own. A retry is recognized only by the members that only a retry has (`inputResponses`,
+`requestState`). It continues the latest answer to an equal request, and the state tells which one. That answer may be
+recorded a moment later, so every check of a retry runs a second after it.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from mcpspy.wire.jsonrpc import Request, Result
 
 _MRTR = "basic/patterns/mrtr"
 _ASKING = ("tools/call", "prompts/get", "resources/read")
-"""Methods whose answer may ask for input."""
+"""Methods whose answer may request input."""
 
 
 @rule(
@@ -45,7 +45,7 @@ _ASKING = ("tools/call", "prompts/get", "resources/read")
     on=(Request,),
 )
 def state_missing(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
-    """Retries without the history."""
+    """Report a retry without the `requestState` of the answer."""
     params = member(message.body.value, "params")
     if member(params, "inputResponses") is None or member(params, "requestState") is not None:
         return
@@ -82,7 +82,7 @@ def state_missing(message: Message, history: SessionHistory) -> Iterator[Fault |
     on=(Request,),
 )
 def state_changed(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
-    """Retries with another history."""
+    """Report a retry with another `requestState` than the answer."""
     echoed = member(message.body.value, "params", "requestState")
     if echoed is None:
         return
@@ -119,7 +119,7 @@ def state_changed(message: Message, history: SessionHistory) -> Iterator[Fault |
     on=(Request,),
 )
 def unrequested_input(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
-    """Answers without a question, the first of a retry."""
+    """Report the first input of a retry that was not requested."""
     params = member(message.body.value, "params")
     given = member(params, "inputResponses")
     if not isinstance(given, dict):
@@ -161,7 +161,7 @@ def unrequested_input(message: Message, history: SessionHistory) -> Iterator[Fau
     on=(Request,),
 )
 def same_id(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
-    """Retries under the id of what they continue."""
+    """Report a retry with the id of the request that it continues."""
     params = member(message.body.value, "params")
     if member(params, "inputResponses") is None and member(params, "requestState") is None:
         return
@@ -198,7 +198,7 @@ def same_id(message: Message, history: SessionHistory) -> Iterator[Fault | Later
     methods=_ASKING,
 )
 def undeclared_input(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """What is asked of a client that cannot, each capability once a message."""
+    """Report requested input that the client did not declare, each capability once per message."""
     result = member(message.body.value, "result")
     if member(result, "resultType") != "input_required":
         return
@@ -238,7 +238,7 @@ def undeclared_input(message: Message, history: SessionHistory) -> Iterator[Faul
     methods=_ASKING,
 )
 def nothing_asked(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Rounds without a question and without a state."""
+    """Report an `input_required` result with neither requests nor a state."""
     result = member(message.body.value, "result")
     if member(result, "resultType") != "input_required":
         return

@@ -1,7 +1,7 @@
-"""Operational rules: what someone who runs a server or an agent should look at, although the protocol allows it.
+"""Operational rules: what somebody who runs a server or an agent should look at, although the protocol allows it.
 
-They are opinions about one run, so nobody gets them who has not asked for them (`Judge`, `operations`). A request that
-goes on from an answer `input_required` is the same call (2026-07-28).
+They are opinions about one run, so they run only on request (`operations` of `Judge`). A request that continues an
+`input_required` answer belongs to the same call (2026-07-28).
 """
 
 from collections import deque
@@ -20,8 +20,8 @@ from mcpspy.text import duration_text, plural
 from mcpspy.wire.jsonrpc import Error, Request, Result
 
 ROW = 3
-"""Identical calls in a row that are a loop."""
-_ASKED = 64  # remembered times at which a person was asked
+"""The number of identical calls in a row that counts as a loop."""
+_ASKED = 64  # time spans of waiting for a person that are remembered
 _CALL = ("tools/call",)
 _LISTED = """
         = 2025-06-18
@@ -47,7 +47,7 @@ _ANSWERED = '        < 3 = {"content":[]}\n'
     methods=_CALL,
 )
 def tool_failed(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Answers to calls that say that something went wrong."""
+    """Report a call that failed."""
     if isinstance(message.body, Error):
         code, told = (member(message.body.error, key) for key in ("code", "message"))
         yield Fault(f"{_tool(message)} failed: error {excerpt(code)}: {excerpt(told, 160)}", "/error")
@@ -56,7 +56,7 @@ def tool_failed(message: Message, history: SessionHistory) -> Iterator[Fault]:
 
 
 def _said(message: Message) -> str:
-    """The first text of a result."""
+    """Return the first text of a result."""
     content = member(message.body.value, "result", "content")
     texts = [member(block, "text") for block in content] if isinstance(content, list) else []
     return excerpt(next((text for text in texts if isinstance(text, str)), ""), 160)
@@ -77,17 +77,17 @@ def _said(message: Message) -> str:
     methods=_CALL,
 )
 class SlowCalls(StatefulCheck):
-    """Calls that were answered late, and the latest times at which a person was asked."""
+    """Report slow calls. Remember the latest time spans of waiting for a person, which do not count."""
 
     learns_from: ClassVar[dict[type, tuple[str, ...]]] = {Request: PERSONAL, Result: PERSONAL, Error: PERSONAL}
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
         self._asked: deque[tuple[int, int]] = deque(maxlen=_ASKED)
-        self._asking: dict[int, int] = {}  # by the line number of a request: when it was sent
+        self._asking: dict[int, int] = {}  # by line number of the request: when it was sent
 
     def learn(self, message: Message) -> None:
-        """Note when a person was asked, and until when."""
+        """Remember from when to when a person was asked."""
         if isinstance(message.body, Request):
             keep(self._asking, message.n, message.t)
         elif message.exchange:
@@ -96,7 +96,7 @@ class SlowCalls(StatefulCheck):
                 self._asked.append((begun, message.t))
 
     def check(self, message: Message) -> Iterator[Fault]:
-        """Compare what a call took with what is slow."""
+        """Compare the duration of a call with the limit."""
         exchange, operations = message.exchange, self.history.operations
         if exchange is None or operations is None or (exchange.latency or 0) <= operations.slow:
             return
@@ -106,7 +106,7 @@ class SlowCalls(StatefulCheck):
             yield Fault(f"{_tool(message)} took {duration_text(took)}; more than {limit} is slow")
 
     def _time_asked(self, start: int, end: int) -> int:
-        """The nanoseconds between two moments in which a person was asked, by one request or several."""
+        """Return the nanoseconds between two times in which a person was asked, by one request or several."""
         total = 0
         for begun, answered in sorted(self._asked):
             since, until = max(begun, start), min(answered, end)
@@ -140,7 +140,7 @@ class SlowCalls(StatefulCheck):
     methods=_CALL,
 )
 class Loops(StatefulCheck):
-    """The calls before, as far as they are like the latest."""
+    """Report calls that repeat with the same arguments. Remember the latest equal calls."""
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
@@ -148,11 +148,11 @@ class Loops(StatefulCheck):
         self._frames: list[int] = []
 
     def lose(self) -> None:
-        """Other calls may have stood between."""
+        """Forget the calls: there may have been others in between."""
         self._frames.clear()
 
     def check(self, message: Message) -> Iterator[Fault]:
-        """The third of several calls that are alike; those that follow it in a row are no news."""
+        """Report the third of several equal calls, but not those that follow it in a row."""
         if message.exchange and message.exchange.continues:
             return
         called = message.name, member(message.body.value, "params", "arguments") or {}
@@ -182,7 +182,7 @@ class Loops(StatefulCheck):
     methods=("tools/list", "tools/call"),
 )
 class UnusedServers(StatefulCheck):
-    """The first listing of a session that has tools."""
+    """Report a server whose tools were never called. Remember the first listing of a session with tools."""
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
@@ -190,7 +190,7 @@ class UnusedServers(StatefulCheck):
         self._tools = self._size = 0
 
     def check(self, message: Message) -> Iterator[Fault]:
-        """Note a listing or a call; nothing is found before the end."""
+        """Remember a listing or a call. Nothing is reported before the end."""
         operations = self.history.operations
         if operations and message.method == "tools/call":
             operations.used = True
@@ -204,7 +204,7 @@ class UnusedServers(StatefulCheck):
         return iter(())
 
     def close(self) -> tuple[Message, Iterator[Fault]] | None:
-        """That nothing was called, once for all sessions of the capture."""
+        """Report that no tool was called, once for all sessions of the capture."""
         operations = self.history.operations
         if self._listing is None or operations is None or operations.used or self.history.lossy:
             return None
@@ -214,5 +214,5 @@ class UnusedServers(StatefulCheck):
 
 
 def _tool(message: Message) -> str:
-    """The name of the tool that a call or its answer is about."""
+    """Return the name of the tool that a call or its answer is about."""
     return (message.name or "a tool without a name")[:60]

@@ -1,4 +1,4 @@
-"""Rules about listings in pages; each page has the cursor of the next."""
+"""Rules about listings in pages. Each page has the cursor of the next page."""
 
 from collections.abc import Iterator
 from typing import ClassVar
@@ -34,7 +34,7 @@ _LISTS = ("tools/list", "resources/list", "resources/templates/list", "prompts/l
     methods=_LISTS,
 )
 class UnknownCursor(StatefulCheck):
-    """Cursors that nobody issued; asked again later, when the page may have been recorded."""
+    """Report a cursor that the server did not issue. Checked later, because the page may be recorded late."""
 
     learns_from: ClassVar = {Result: _LISTS}
 
@@ -44,13 +44,13 @@ class UnknownCursor(StatefulCheck):
         """By method: the cursors that the server has issued."""
 
     def learn(self, message: Message) -> None:
-        """Keep the cursor that a page gives."""
+        """Remember the cursor that a page issues."""
         cursor = member(message.body.value, "result", "nextCursor")
         if isinstance(cursor, str) and message.exchange:
             keep(self._issued.setdefault(message.exchange.method, {}), cursor, None)
 
     def check(self, message: Message) -> Iterator[Fault | Later]:
-        """Look for the cursor that a request has."""
+        """Look up the cursor of a request."""
         method, cursor = member(message.body.value, "method"), member(message.body.value, "params", "cursor")
         if isinstance(cursor, str) and not self.history.lossy and not self._knows(method, cursor):
             yield Later(self._later(method, cursor))

@@ -1,7 +1,7 @@
-"""Rules about requests and what answers them.
+"""Rules about requests and their answers.
 
-A wrong link is worse than none: a race that the specification allows is no finding, and after a gap, or where a peer
-was still being heard, nothing is called missing.
+A wrong link is worse than none. A race that the specification allows is not a finding. After a gap, or while a peer was
+still active, nothing is reported as missing.
 """
 
 from collections.abc import Iterator
@@ -19,12 +19,12 @@ _RESPONSES = "basic#responses"
 _REQUESTS = "basic#requests"
 _WITH_ID = (Request, Result, Error)
 _ABSENT = Id("absent", "")
-_FEW = 8  # exchanges without an answer that are looked through
-_PATIENCE = 60_000_000_000  # nanoseconds after which a request is given up
-_PROMPTLY = 10_000_000_000  # the same for what takes no work; some clients wait no longer
+_FEW = 8  # exchanges without an answer that are examined
+_PATIENCE = 60_000_000_000  # nanoseconds after which a request counts as unanswered
+_PROMPTLY = 10_000_000_000  # the same for requests that need no work; some clients wait no longer
 _PROMPT = ("initialize", "server/discover", "ping")
 _PATIENT = ("elicitation/create", "sampling/createMessage", "tasks/result")
-"""Methods that a person answers, or the end of a task: how long that takes is no fault."""
+"""Methods that wait for a person or for the end of a task: a long wait is not a fault."""
 
 
 @rule(
@@ -51,7 +51,7 @@ _PATIENT = ("elicitation/create", "sampling/createMessage", "tasks/result")
     on=(Result, Error),
 )
 def orphan_response(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Responses to nothing at all; over HTTP to something else than the request that they come in answer to."""
+    """Report a response to no request. Over HTTP also one that does not match the request of its POST."""
     refused, wrong = _refused_by(message), _id_text(message)
     if refused and _loosely(refused.key[1]) != _loosely(_id(message)):
         asked = str(refused.key[1])[:60]
@@ -62,7 +62,7 @@ def orphan_response(message: Message, history: SessionHistory) -> Iterator[Fault
 
 
 def _only_one_waiting(message: Message) -> tuple[int, ...]:
-    """The request that a response to nothing was meant for, where no more than one was waiting; over HTTP see there."""
+    """Return the request that an orphan response was meant for, if exactly one was waiting. Not over HTTP."""
     exchanges = list(islice(message.session.exchanges(), _FEW + 1)) if message.http is None else []
     waiting = [it.request.n for it in exchanges if it.request.sender != message.sender and not it.cancelled]
     return tuple(waiting) if len(waiting) == 1 and len(exchanges) <= _FEW else ()
@@ -93,7 +93,7 @@ def _only_one_waiting(message: Message) -> tuple[int, ...]:
     on=(Result, Error),
 )
 def duplicate_response(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Second answers."""
+    """Report a second answer to a request."""
     if _unpaired(message, history) and _why_unpaired(message) == "duplicate":
         related = message.session.completed[other(message.sender), _id(message)]
         yield Fault(f"request #{related[0]} was already answered by #{related[1]}", "/id", related)
@@ -120,7 +120,7 @@ def duplicate_response(message: Message, history: SessionHistory) -> Iterator[Fa
     on=(Result, Error),
 )
 def id_loose_match(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Ids of another type, or of other digits."""
+    """Report an id of another type, or with other digits."""
     refused = _refused_by(message)
     if refused:
         exchange = refused if _loosely(refused.key[1]) == _loosely(_id(message)) else None
@@ -153,18 +153,18 @@ def id_loose_match(message: Message, history: SessionHistory) -> Iterator[Fault]
     on=(Result, Error),
 )
 def response_by_wrong_side(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Responses by who asked."""
+    """Report a response by the side that sent the request."""
     if _unpaired(message, history) and _why_unpaired(message) == "side":
         yield Fault(f"the {message.sender} answers its own request {_id_text(message)}", "/id")
 
 
 def answers_by_id(message: Message) -> bool:
-    """Whether a response that belongs to a request has its id; an error whose request could not be read has none."""
+    """Return whether a response to a request has its id. An error for an unreadable request may have no id."""
     return message.exchange is None or _id(message) in (message.exchange.key[1], Id("null", "null"), _ABSENT)
 
 
 def _refused_by(message: Message) -> Exchange | None:
-    """The request that a response refuses under another id, as only the status of an HTTP response can."""
+    """Return the request that a response refuses under another id. Only the status of HTTP makes this possible."""
     return None if answers_by_id(message) else message.exchange
 
 
@@ -172,20 +172,20 @@ def _unpaired(message: Message, history: SessionHistory) -> bool:
     if message.exchange is not None or _id(message).kind in ("null", "absent"):
         return False
     if (other(message.sender), _id(message)) in history.malformed:
-        return False  # the frame with that id is not a valid message, and still got an answer
+        return False  # the frame with that id was malformed, but got an answer
     place = message.http
     if place is None or place.request is None:
         return not history.lossy
     if is_resumed(place):
-        return False  # what is sent again may have been recorded when it was sent first
+        return False  # a repeated response may have been recorded the first time
     asks = any(isinstance(it.body, Request) for it in place.request.carried)
     if place.opened.framing == "body" and (asks or place.failed):
-        return asks  # the answer to one POST: whatever is missing of the session, nothing else is answered here
+        return asks  # the answer to one POST answers nothing else, even after a gap
     return not history.lossy
 
 
 def _why_unpaired(message: Message) -> str:
-    """What a response that belongs to no request is, if it is more than an orphan."""
+    """Return why a response belongs to no request, or an empty string for an orphan."""
     session, number = message.session, _id(message)
     if (other(message.sender), number) in session.completed:
         return "duplicate"
@@ -195,7 +195,7 @@ def _why_unpaired(message: Message) -> str:
 
 
 def _loose_matches(message: Message) -> Iterator[Exchange]:
-    """The requests in flight whose id a careless peer would take for that of the response."""
+    """Yield the requests in flight whose id a careless peer would take for the id of the response."""
     loose = _loosely(_id(message))
     for kind, token in product(("number", "string"), (loose, f"{loose}.0")):
         if (kind, token) != _id(message):
@@ -231,13 +231,13 @@ def _loosely(number: Id) -> str:
     on=(Request,),
 )
 def id_in_flight(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
-    """Ids that are taken; an answer that is recorded a moment too late makes them free."""
+    """Report an id that is in use. Checked later, because the answer that frees it may be recorded late."""
     pending = message.session.pending.get((message.sender, _id(message)), ())
     if len(pending) < 2:
         return
     if message.http and message.session.partial:
-        return  # clients that nothing tells apart may each have their own
-    earlier = pending[-2]  # the one that is answered last
+        return  # clients that cannot be told apart may each use this id
+    earlier = pending[-2]  # the one that is answered last of the earlier ones
     given_up = earlier.cancelled
 
     def question() -> Iterator[Fault]:
@@ -279,32 +279,32 @@ def id_in_flight(message: Message, history: SessionHistory) -> Iterator[Fault | 
     on=(),
 )
 class Unanswered(StatefulCheck):
-    """Requests that are left at the end."""
+    """Report requests without an answer at the end of the capture."""
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
         self._asks: bool | None = None
-        """At the end: whether the server waits for input that it asked for."""
+        """At the end: whether the server waits for input that it requested."""
 
     def end(self, request: Message) -> Iterator[Fault]:
-        """What the missing answer means."""
+        """Decide what the missing answer means."""
         exchange = request.exchange
         if exchange is None or exchange.in_doubt or exchange.refused or exchange.method == ENDLESS:
             return
         if request.sender == "server" and request.revision in STATELESS:
-            return  # clients send no answers there; see `lifecycle/wrong-direction`
+            return  # clients send no responses in these revisions; see `lifecycle/wrong-direction`
         left = exchange.left if request.http else request.session.left
-        if request.n in self.history.explained or exchange.lost:  # see `lifecycle/server-exit`
+        if request.n in self.history.explained or exchange.lost:  # reported by `lifecycle/server-exit`
             return
         blame, method, heard = other(request.sender), exchange.method, self._heard(request)
-        only_cancelled = exchange.cancelled and exchange.left is None  # over HTTP a client that leaves may cancel
+        only_cancelled = exchange.cancelled and exchange.left is None  # over HTTP, a client may cancel by leaving
         patience = _PROMPTLY if method in _PROMPT else _PATIENCE
         if left is not None and left - heard >= patience and not only_cancelled:
             waited = f"{(left - request.t) / 1e9:.0f} seconds"
             yield Fault(f"{method} was not answered within {waited}; then the client left", blame=blame,
                         severity="info" if self._may_wait(request, method) else None)  # fmt: skip
         elif exchange.cancelled or left is not None:
-            return  # a cancelled request needs no answer, and what a client leaves open as it goes is nobody's fault
+            return  # no answer is needed after a cancellation, or when the client leaves
         elif request.session.last_answered < request.n or self.history.answered - heard < _PATIENCE:
             yield Fault(f"{method} was not answered when the stream ended", severity="info", blame=blame)
         else:
@@ -312,13 +312,13 @@ class Unanswered(StatefulCheck):
                         severity="info" if self._may_wait(request, method) else None)  # fmt: skip
 
     def _heard(self, request: Message) -> int:
-        """When a request was sent, or reported on last."""
+        """Return when a request was sent, or when its last progress arrived."""
         token = member(request.body.value, "params", "_meta", "progressToken")
         known = self.history.progress.get((request.sender, Id.of(token))) if token is not None else None
         return known.t if known and known.request == request.n and known.t else request.t
 
     def _may_wait(self, request: Message, method: str) -> bool:
-        """Whether it need not be a fault that a request has no answer for so long."""
+        """Return whether the long wait for an answer may be legitimate."""
         if method in _PATIENT:
             return True
         if method == "server/discover":  # servers of earlier revisions may stay silent (basic/transports/stdio)
@@ -352,7 +352,7 @@ class Unanswered(StatefulCheck):
     on=(Result, Error),
 )
 def late_after_cancel(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Answers that nobody waits for."""
+    """Report the answer to a cancelled request."""
     if message.exchange and message.exchange.cancelled and message.exchange.method != ENDLESS:
         number = message.exchange.request.n
         yield Fault(f"request #{number} was cancelled before this answer", "/id", (number,))

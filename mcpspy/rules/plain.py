@@ -1,8 +1,8 @@
-"""Which messages are plain: those in which the rules about one aspect of a message have nothing to find.
+"""Which messages are plain: the rules about one aspect of such a message cannot find anything.
 
-A hundred rules could look at every message, and nearly every message is beyond reproach. So each aspect has one quick
-test (`aspects`), and a message that passes it is not shown to the rules about that aspect. The test may send a message
-the long way for nothing; it must never keep one from it that a rule would find something in.
+A hundred rules could look at every message, and nearly every message is correct. So each aspect has one quick test
+(`aspects`). The rules about that aspect do not run on a message that passes it. The test may fail for a message without
+a fault. It must never pass for a message in which a rule would find something.
 """
 
 from typing import Any
@@ -21,22 +21,22 @@ from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 _LARGE = 1 << 20  # bytes
 _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
-_MANY_DIGITS = b"0" * 16  # as many as a long number has at least
+_MANY_DIGITS = b"0" * 16  # a long number has at least as many digits
 
 ASPECTS: tuple[Aspect, ...] = ("bytes", "shape", "meta", "pairing", "handshake", "http", "direction")
-"""Those that have a test, in the order of `aspects`."""
+"""The aspects with a test, in the order of `aspects`."""
 
 
 def aspects(message: Message, method: str | None, history: SessionHistory) -> tuple[bool, ...]:
-    """For each of `ASPECTS` whether a message is plain in it; `method` is its own, or that of its request.
+    """Return for each of `ASPECTS` whether a message is plain in it. `method` is its own or that of its request.
 
-    - bytes: one object of ASCII text, not large, whole, with nothing in it that a rule looks for;
-    - shape: exactly what its definition says, and no extension has more to say;
-    - meta: no `_meta`, and not `initialize`: it has nothing about revisions, progress or subscriptions;
-    - pairing: no response, or one to a request that waits for it, under its id;
-    - handshake: the session has begun in order;
-    - http: it came over something else;
-    - direction: no call, or one whose method its sender may send; of an extension's method: the long way.
+    - bytes: one complete JSON object in ASCII, not large, with nothing that a rule looks for;
+    - shape: exactly what its definition allows, and no extension adds to it;
+    - meta: no `_meta`, and not `initialize`: nothing about revisions, progress or subscriptions;
+    - pairing: not a response, or the response to a waiting request, with its id;
+    - handshake: the session began in the right order;
+    - http: not over HTTP;
+    - direction: not a request or notification, or its sender may send its method; the methods of extensions never pass.
     """
     body, http, told = message.body, message.http, facts(method, message.revision)
     meta, pairing, direction = method != "initialize", True, True
@@ -54,10 +54,10 @@ def aspects(message: Message, method: str | None, history: SessionHistory) -> tu
 
 
 def in_bytes(message: Message) -> bool:
-    """Whether a message is plain in its bytes."""
+    """Return whether a message is plain in its bytes."""
     frame, body = message.frame, message.body
     raw, value = frame.raw, body.value
-    if message.part:  # with the first of a batch the whole frame was looked at
+    if message.part:  # the first message of a batch stands for the whole frame
         return _is_ascii(value)
     if body.refused or type(value) is not dict or not raw.isascii() or frame.cut or len(raw) > _LARGE:
         return False
@@ -67,11 +67,11 @@ def in_bytes(message: Message) -> bool:
         written = orjson.dumps(value, None, orjson.OPT_STRICT_INTEGER)
     except (TypeError, orjson.JSONEncodeError):
         return False
-    if written == raw:  # as most peers write it: no key twice, no number that changes, nothing escaped without need
+    if written == raw:  # the usual case: no duplicate key, no number that changes, no needless escape
         return True
     if raw[:1] != b"{" or raw[-1:] != b"}" or (b"\\u" in raw and ESCAPED.search(raw)):
         return False
-    if _MANY_DIGITS in raw.translate(_DIGITS) and LONG_NUMBER.search(raw):  # the regex alone takes ten times as long
+    if _MANY_DIGITS in raw.translate(_DIGITS) and LONG_NUMBER.search(raw):  # the regex alone is ten times slower
         return False
     return raw.count(b'":') == written.count(b'":')
 

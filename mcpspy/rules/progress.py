@@ -1,7 +1,7 @@
-"""Rules about progress: reports on a request name the token that it gave.
+"""Rules about progress: progress notifications have the token of their request.
 
-What a message continues may be recorded a moment after it, so a rule that misses the beginning asks again later; after
-a gap nothing is called missing.
+The request may be recorded a moment after its progress, so a rule that does not find it checks again later. After a gap
+nothing is reported as missing.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ _PROGRESS = "basic/utilities/progress"
     methods=("notifications/progress",),
 )
 def unknown_token(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
-    """Tokens that no request has; asked again later, when the request may have been recorded."""
+    """Report a token that no request has. Checked later, because the request may be recorded late."""
     token = member(message.body.value, "params", "progressToken")
     key = (other(message.sender), Id.of(token))
     if key in history.progress or history.lossy or history.progress_forgotten or token is None:
@@ -71,7 +71,7 @@ def unknown_token(message: Message, history: SessionHistory) -> Iterator[Fault |
     on=(Request,),
 )
 def token_reused(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
-    """Tokens that are taken; an answer that is recorded a moment too late makes them free."""
+    """Report a token that is in use. Checked later, because the answer that frees it may be recorded late."""
     token = member(message.body.value, "params", "_meta", "progressToken")
     known = history.progress.get((message.sender, Id.of(token))) if token is not None else None
     if known is None or known.ended is not None or known.cancelled or history.lossy:
@@ -108,17 +108,17 @@ def token_reused(message: Message, history: SessionHistory) -> Iterator[Fault | 
     methods=("notifications/progress",),
 )
 def not_increasing(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Reports that say no more than the one before."""
+    """Report progress that is not larger than before."""
     value = member(message.body.value, "params", "progress")
     known = _reported_on(message, history)
     if known is None or (known.before and known.before.ended is None):
-        return  # it may be a report on the other request with this token
+        return  # it may be the progress of the other request with this token
     if known.last is not None and type(value) in (int, float) and value <= known.last:
         yield Fault(f"progress is {value}; expected more than {known.last}, the value before", "/params/progress")
 
 
 def _reported_on(message: Message, history: SessionHistory) -> Progress | None:
-    """The request that a report is about, None where that is uncertain."""
+    """Return the request that a progress notification belongs to, or None if that is uncertain."""
     token = member(message.body.value, "params", "progressToken")
     known = history.progress.get((other(message.sender), Id.of(token)))
     return known if known and is_about(message, known.request) else None
@@ -147,10 +147,10 @@ def _reported_on(message: Message, history: SessionHistory) -> Progress | None:
     methods=("notifications/progress",),
 )
 def after_completion(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Reports on what is over; a cancelled request may still be reported on, a task of 2025-11-25 goes on."""
+    """Report progress after the answer. Allowed for a cancelled request, and for a task of 2025-11-25."""
     known = _reported_on(message, history)
     if known is None or known.ended is None or known.cancelled or known.task:
         return
-    crossing = message.http is not None and not is_in_answer(message, known.request)  # one stream may be the faster
+    crossing = message.http is not None and not is_in_answer(message, known.request)  # one stream may be ahead
     if message.t > known.ended + (HOLD if crossing else 0):
         yield Fault(f"request #{known.request} was already answered", "/params/progressToken", (known.request,))

@@ -1,9 +1,9 @@
 """What a rule is, and what it finds.
 
-A rule is a row of a table with a check beside it. Most checks are functions: they take a message (or over HTTP a
-remark: a head or an SSE event without one) and the history of its session, and yield a `Fault` for each thing that is
-wrong, or `Later` for what only the next second can tell. A check that remembers something of its own is a class
-(`StatefulCheck`). The table says how bad a fault is and where the specification says so.
+A rule is a row of a table with a check. Most checks are functions. They take a message (or a remark: an HTTP head or an
+SSE event without a message) and the history of its session. They yield a `Fault` for each thing that is wrong, or a
+`Later` if they need the next second of the capture. A check that needs a memory of its own is a class
+(`StatefulCheck`). The table has the severity of a fault and its place in the specification.
 """
 
 import re
@@ -25,19 +25,19 @@ Blame = Literal["client", "server", "sender", "responder"]
 _OTHER = {"client": "server", "server": "client", "sender": "receiver", "responder": "requester"}
 
 Aspect = Literal["bytes", "shape", "meta", "pairing", "handshake", "http", "direction"]
-"""What a rule is about, where most messages are plain in it and need not be looked at (`mcpspy.rules.plain`).
+"""The aspect that a rule is about. It does not run on messages that are plain in it (`mcpspy.rules.plain`).
 
-- bytes: the frame holds something unusual, whatever it means;
-- shape: the message is not exactly what its definition says;
-- meta: it carries `_meta`, or is an `initialize`;
-- pairing: it is a response that belongs to no request, or to one that was cancelled;
-- handshake: the session has not begun in order yet;
-- http: it came over HTTP;
+- bytes: the frame contains something unusual, whatever it means;
+- shape: the message does not match its definition exactly;
+- meta: it has `_meta`, or is an `initialize`;
+- pairing: it is a response that belongs to no request, or to a cancelled one;
+- handshake: the session has not begun in the right order yet;
+- http: it was sent over HTTP;
 - direction: its sender may not send it.
 """
 
 EVERY = (Request, Notification, Result, Error, Invalid)
-"""The kinds of messages, for a rule that looks at all of them."""
+"""All kinds of messages, for a rule that looks at every message."""
 
 _SPECIFICATION = "https://modelcontextprotocol.io/specification"
 _HTTP = "basic/transports/streamable-http"
@@ -77,48 +77,48 @@ _MOVED = {
         "basic/lifecycle#capability-negotiation": "server/discover",
     },
 }
-"""Pages, and sections of pages, that stand elsewhere than in 2025-11-25, from each revision to the next one here."""
+"""Pages, and sections of pages, whose path differs from that in 2025-11-25. Valid up to the next revision here."""
 _LISTED = re.compile(r"/result/(?:(?:tools|prompts|resources|resourceTemplates|skills)/\d+|skill)(?=/|$)")
 _JSON_RPC = "https://www.jsonrpc.org/specification"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that a peer did wrong, or that is worth knowing."""
+    """A fault of a peer, or something worth knowing."""
 
     rule: str
     severity: Severity
     blame: str
-    """client or server."""
+    """The responsible side: client or server."""
     frame: int
     """The line number of the record."""
     part: int
     related: tuple[int, ...]
-    """The line numbers of other records that matter here."""
+    """The line numbers of other records that are part of the evidence."""
     pointer: str
     """JSON Pointer into the message."""
     message: str
     """One sentence."""
     revision: str | None
-    """That of the message or of its session; before the handshake has settled it, what the client asked for."""
+    """The revision of the message or of its session. Before it is negotiated, the one that the client requested."""
     spec: str
-    """URL."""
+    """URL of the place in the specification."""
     concerns: tuple[str | None, ...] = ()
-    """The method, and the name or URI of the tool, prompt or resource; to compare by."""
+    """The method, and the name or URI of the tool, prompt or resource. For comparisons."""
     count: int = 1
-    """Where a report counts what repeats: how often this was found."""
+    """In a report that counts repeated findings: how often this was found."""
     also: tuple[int, ...] = ()
-    """Where a report counts what repeats: the line numbers of the first of the other frames."""
+    """In a report that counts repeated findings: the line numbers of the first of the other frames."""
 
 
 def worst(findings: Iterable[Finding]) -> Severity | None:
-    """The severity of the worst of some findings; None if there are none."""
+    """Return the worst severity of the findings, or None if there are none."""
     return min((finding.severity for finding in findings), key=SEVERITIES.index, default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What a rule's function yields: the sentence, and whatever differs from the message that was looked at."""
+    """What a check yields: the sentence, and whatever differs from the message that it looked at."""
 
     sentence: str
     pointer: str = ""
@@ -126,46 +126,46 @@ class Fault:
     blame: str | None = None
     """The responsible side, if it is not the sender."""
     at: Judged | None = None
-    """The message that is wrong, where it is an earlier one."""
+    """The message at fault, if it is an earlier one."""
     severity: Severity | None = None
-    """Where it is less than the rule's."""
+    """The severity, if it differs from that of the rule."""
     source: str | None = None
-    """What says so, where that is not what the rule names: a page, as in `Rule.spec`, or a URL."""
+    """The place in the specification, if it differs from that of the rule: a page, as in `Rule.spec`, or a URL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """What a check yields where only what is recorded next can tell: `HOLD` after the message, or at the end."""
+    """A postponed check. It runs `HOLD` after the message, or at the end of the capture."""
 
     faults: Iterator[Fault]
-    """Looked for then: a generator that nobody has begun yet."""
+    """A generator that has not started yet."""
 
 
 class StatefulCheck(SessionMemory):
-    """A check with a memory: one object for each session that it has looked at."""
+    """A check with a memory: one object for each session."""
 
     learns_from: ClassVar[dict[type, tuple[str, ...]]] = {}
-    """The kinds of messages that `learn` gets, and of each the methods (of a response: its request's); none for all."""
+    """By kind of message that `learn` receives: the methods (for a response: its request's). Empty: all methods."""
 
     def learn(self, message: Any) -> None:
-        """Take a message after it was judged."""
+        """Learn from a message after it was judged."""
         raise NotImplementedError
 
     def check(self, message: Any) -> Iterator[Fault | Later]:
-        """Look at the next message or remark, of a kind that the rule looks at."""
+        """Check the next message or remark of a kind that the rule looks at."""
         raise NotImplementedError
 
     def end(self, request: Message) -> Iterator[Fault]:  # noqa: ARG002 (most have nothing to find here)
-        """Look at a request that has no answer when the capture ends."""
+        """Check a request that has no answer when the capture ends."""
         return iter(())
 
     def close(self) -> tuple[Message, Iterator[Fault]] | None:
-        """What is found when the capture ends, and the message that it is about."""
+        """Return what is found when the capture ends, with the message that it is about."""
         return None
 
 
 Function = Callable[[Any, SessionHistory], Iterator[Fault | Later]]
-"""Takes a message, or a remark, of a kind that the rule looks at."""
+"""A check: it takes a message or a remark of a kind that the rule looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,37 +175,37 @@ class Rule:
     id: str
     severity: Severity
     explanation: str
-    """Two or three sentences: what is wrong, and what comes of it."""
+    """Two or three sentences: what is wrong, and what the consequences are."""
     fix: str
     """One or two sentences: what the responsible side has to change."""
     meanwhile: str
-    """The same for the other side: what it can do until then; empty if there is nothing useful."""
+    """The same for the other side: what it can do until then. Empty if there is nothing useful."""
     blame: Blame
     spec: str
-    """The page below the specification of a revision; `jsonrpc#section` for JSON-RPC itself; a URL."""
+    """A page relative to the specification of a revision, `jsonrpc#section` for JSON-RPC itself, or a URL."""
     fails: str
     """A transcript (see `tests/transcript.py`) in which the rule finds something."""
     passes: str
-    """The same, done right."""
+    """The same conversation without the fault."""
     about: Aspect | None
     on: tuple[type, ...]
-    """The kinds of messages that it looks at; `HttpUnit` for what has none."""
+    """The kinds of messages that it looks at. `HttpUnit` means HTTP events without a message."""
     methods: tuple[str, ...]
-    """The methods that it looks at (of a response: its request's); none for all."""
+    """The methods that it looks at (for a response: its request's). Empty means all methods."""
     revisions: Lifetime
-    """Those that it holds in: a trait, or a lifetime of its own."""
+    """The revisions in which it applies: a trait, or a lifetime of its own."""
     check: Function | type[StatefulCheck]
     former: tuple[str, ...]
-    """The ids that it had before."""
+    """Earlier ids of this rule."""
     ask: Function = field(init=False)
-    """The check as a function, whether it is one or not."""
+    """The check as a function, also if it is a class."""
 
     def __post_init__(self) -> None:
         check = self.check
         object.__setattr__(self, "ask", _asking(check) if isinstance(check, type) else check)
 
     def learns_from(self, kind: type, method: str | None, revision: Revision | None) -> bool:
-        """Whether the check learns from messages of a kind."""
+        """Return whether the check learns from messages of this kind."""
         methods = getattr(self.check, "learns_from", {}).get(kind)
         if methods is None or (methods and method not in methods):
             return False
@@ -218,21 +218,21 @@ class Rule:
 
     @property
     def ends(self) -> bool:
-        """Whether the check looks at requests that have no answer at the end."""
+        """Whether the check looks at requests without an answer at the end."""
         return getattr(self.check, "end", StatefulCheck.end) is not StatefulCheck.end
 
     def end(self, request: Message, history: SessionHistory) -> Iterator[Fault]:
-        """What the check finds about a request that has no answer at the end, if it looks at those."""
+        """Yield what the check finds about a request without an answer at the end, if it looks at those."""
         if isinstance(self.check, type):
             yield from history.of(self.check).end(request)
 
     @property
     def closes(self) -> bool:
-        """Whether the check finds something when the capture ends."""
+        """Whether the check can find something when the capture ends."""
         return getattr(self.check, "close", StatefulCheck.close) is not StatefulCheck.close
 
     def close(self, history: SessionHistory) -> tuple[Message, Iterator[Fault]] | None:
-        """What the check finds of a session that it has looked at, when the capture ends."""
+        """Return what the check finds about a session when the capture ends."""
         known = history.memories.get(self.check) if isinstance(self.check, type) else None
         return known.close() if isinstance(known, StatefulCheck) else None
 
@@ -242,17 +242,17 @@ class Rule:
         return re.split(r"(?<=\.)\s", self.explanation, maxsplit=1)[0]
 
     def advice(self, blame: str | None = None) -> list[tuple[str, str]]:
-        """How to fix it: what the responsible side does, then the other; `blame` is that of a finding."""
+        """Return how to fix it: first the responsible side, then the other. `blame` is that of a finding."""
         blame = blame or self.blame
         told = [(f"fix ({blame})", self.fix)]
         return [*told, (f"meanwhile ({_OTHER[blame]})", self.meanwhile)] if self.meanwhile else told
 
     def finding(self, fault: Fault, message: Judged) -> Finding:
-        """The finding that a fault in a message makes; one in a response names the request as well."""
+        """Return the finding for a fault in a message. A finding about a response names the request as well."""
         message = fault.at or message
         value = message.body.value if isinstance(message, Message) else None
         asked = message.exchange.request.n if message.exchange else message.n
-        session = message.session  # a line that is no message has no revision of its own (R-11)
+        session = message.session  # a line that is not a message has no revision of its own (R-11)
         revision = message.revision or session.negotiated or session.requested
         pointer = nearest(value, fault.pointer)
         return Finding(
@@ -270,7 +270,7 @@ class Rule:
         )
 
     def url(self, revision: Revision | None, page: str | None = None) -> str:
-        """Where the specification says so, for a revision; for a fault on the page that it names."""
+        """Return the URL of the page in the specification of a revision. `page` is the one that a fault names."""
         page = page or self.spec
         if page.startswith("https:"):
             return page
@@ -284,7 +284,7 @@ class Rule:
 
 
 def _concerned(message: Message, pointer: str) -> tuple[str | None, ...]:
-    """What a finding concerns: the entry of a list that it points into, else what the message does."""
+    """Return what a finding concerns: the list entry that it points to, else the method and name of the message."""
     listed = _LISTED.match(pointer)
     if listed is None:
         return message.method, message.name
@@ -301,15 +301,15 @@ def _asking(check: type[StatefulCheck]) -> Function:
 
 
 RULES: dict[str, Rule] = {}
-"""The table, by id; filled by the modules of this package as they are imported."""
+"""The table, by id. The modules of this package fill it on import."""
 FORMER: dict[str, str] = {}
-"""By an id that a rule had before: the one that it has now."""
+"""By an earlier id of a rule: its current id."""
 
 _Entered = TypeVar("_Entered", bound=Function | type[StatefulCheck])
 
 
 def current(name: str) -> str:
-    """The id that the rule with an id, perhaps a former one, has now."""
+    """Return the current id of a rule. `name` may be an earlier id."""
     return FORMER.get(name, name)
 
 

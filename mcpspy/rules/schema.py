@@ -1,8 +1,8 @@
-"""Rules about shapes: whether a message is what its revision says it is.
+"""Rules about shapes: whether a message matches the schema of its revision.
 
-A message is judged by the definition of its own method, a result by that of the request that it answers, never by a
-union. `fits` is the short way, taken by nearly all messages: it is exactly the shape, with no member besides, nothing
-deprecated, and every format right, so that none of these rules has anything to say.
+A message is validated against the definition of its own method, a result against that of its request, never against a
+union. `fits` is the fast path for nearly all messages. It passes if the message has exactly the right shape, without
+additional or deprecated members and with valid formats. None of these rules can then find anything.
 """
 
 from collections.abc import Iterator
@@ -31,22 +31,22 @@ _UP_TO_META = ("", "/params", "/params/_meta")
 _MESSAGES = (Request, Notification, Result, Error)
 _EXTENSIBLE = (Request, Notification, Result)
 _EXTENDED = frozenset(method for extension in EXTENSIONS.values() for method, _ in extension.additions)
-"""The protocol's own methods for which extensions define more."""
+"""The protocol's own methods to which extensions add definitions."""
 
 
 Subject = tuple[str, Any, str]
-"""The definition that judges a message, the part of the message that it is about, and the pointer to that part."""
+"""The definition for a message, the part of the message that it applies to, and the pointer to that part."""
 
 
 def subjects(message: Message, history: SessionHistory) -> list[Subject]:
-    """All that judges a message: its own definition, and what extensions add that were negotiated for it."""
+    """Return all definitions for a message: its own, and those that negotiated extensions add."""
     spoken = dialect(message, history)
     own = subject(message, spoken)
     return [*([own] if own else []), *_additions(message, spoken)]
 
 
 def is_extended(message: Message, history: SessionHistory) -> bool:
-    """Whether an extension that was negotiated has something to say of one of the protocol's own messages."""
+    """Return whether a negotiated extension adds a definition to one of the protocol's own messages."""
     return bool(_additions(message, dialect(message, history)))
 
 
@@ -59,9 +59,9 @@ def _additions(message: Message, spoken: Dialect) -> list[Subject]:
 
 
 def subject(message: Message, spoken: Dialect | None = None) -> Subject | None:
-    """What judges a message by its method, in its revision alone unless something else is spoken.
+    """Return the definition for a message by its method. Without `spoken`, only that of its revision.
 
-    None where nobody knows: no revision, a method of none, a response to nothing.
+    Return None if there is none: no revision, an unknown method, or a response to no request.
     """
     revision, body = message.revision, message.body
     if revision is None:
@@ -79,33 +79,33 @@ def subject(message: Message, spoken: Dialect | None = None) -> Subject | None:
             params = message.exchange.request.body.value.get("params") if method.as_task else None
             definition = (spoken.result if spoken else result_definition)(method, params, body.result)
             return definition, body.result, "/result"
-    if isinstance(body, Error) and body.id and body.id.kind != "null":  # of one that names no request, nobody knows
+    if isinstance(body, Error) and body.id and body.id.kind != "null":  # no request: unknown
         code = body.value["error"].get("code") if isinstance(body.value["error"], dict) else None
         return error_definition(revision, code), body.value, ""
     return None
 
 
 class MethodFacts(NamedTuple):
-    """What the name of a method alone tells in a revision."""
+    """What is known from the name of a method alone, in one revision."""
 
     senders: tuple[str, ...]
     definitions: dict[type, str]
-    """By kind of message: its definition, where no more has to be known."""
+    """By kind of message: its definition, if the method alone decides it."""
     extended: bool
-    """Extensions may have more to say."""
+    """Whether extensions may add definitions."""
 
 
 _UNKNOWN = MethodFacts((), {}, extended=False)
 
 
 def facts(name: str | None, revision: Revision | None) -> MethodFacts:
-    """What a method tells; of none, of one that is made up, and without a revision, nothing."""
+    """Return the facts of a method. They are empty for no method, an unknown method, or no revision."""
     return _facts(revision).get(name, _UNKNOWN) if name is not None and revision else _UNKNOWN
 
 
 @cache
 def _facts(revision: Revision) -> dict[str, MethodFacts]:
-    """By method: what it tells, of all that a revision or an extension knows."""
+    """Return by method the facts of all methods of the revision, and of those that extensions extend."""
     return {name: _facts_of(name, revision) for name in methods(revision).keys() | _EXTENDED}
 
 
@@ -121,7 +121,7 @@ def _facts_of(name: str, revision: Revision) -> MethodFacts:
 
 
 def fits(message: Message, told: MethodFacts) -> bool:
-    """Whether a message is exactly what its definition says, and its envelope that of JSON-RPC."""
+    """Return whether a message matches its definition exactly, and its envelope is that of JSON-RPC."""
     body, revision = message.body, message.revision
     if revision is None or body.refused:
         return False
@@ -160,7 +160,7 @@ def fits(message: Message, told: MethodFacts) -> bool:
     on=_MESSAGES,
 )
 def invalid(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Messages that a definition refuses: what it says first, and what it says of tools whatever their schemas are."""
+    """Report the first violation of a definition, and for tools the first one apart from their schemas."""
     for definition, value, pointer in subjects(message, history):
         judged = value if pointer else _with_version(value)
         if message.revision is None or verdict(message.revision, definition, judged):
@@ -169,7 +169,7 @@ def invalid(message: Message, history: SessionHistory) -> Iterator[Fault]:
         for candidate in (judged, *_with_schemas(judged)):
             why = explain(message.revision, definition, candidate)
             if why is None or why.pointer in told or (missing_meta(message) and why.pointer in _UP_TO_META):
-                continue  # of what is missing in `_meta` see `lifecycle/meta-missing`
+                continue  # a missing `_meta` is reported by `lifecycle/meta-missing`
             told.add(why.pointer)
             found = why.found if why.pointer or judged is value else excerpt(value)
             yield Fault(f"{definition}: expected {why.expected}, got {found}", pointer + why.pointer)
@@ -178,7 +178,7 @@ def invalid(message: Message, history: SessionHistory) -> Iterator[Fault]:
 
 
 def _with_schemas(value: Any) -> Iterator[dict[str, Any]]:
-    """A listing of tools as if the schema of each were one: if not, rules of the group `tools` say that."""
+    """Yield a listing of tools with valid schemas in place of its own. The group `tools` has rules for those."""
     tools = member(value, "tools")
     if isinstance(tools, list):
         schema = {"inputSchema": {"type": "object"}}
@@ -186,7 +186,7 @@ def _with_schemas(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _with_version(value: dict[str, Any]) -> dict[str, Any]:
-    """A message as if it had the right member `jsonrpc`: if not, `jsonrpc/version-missing` says that."""
+    """Return a message with a valid member `jsonrpc`. `jsonrpc/version-missing` reports an invalid one."""
     return value if value.get("jsonrpc") == "2.0" else value | {"jsonrpc": "2.0"}
 
 
@@ -211,12 +211,12 @@ def _with_version(value: dict[str, Any]) -> dict[str, Any]:
     on=(Request, Notification),
 )
 def unknown_method(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Methods that do not exist."""
+    """Report a method that does not exist."""
     body = message.body
     if not isinstance(body, Request | Notification) or revisions_with_method(body.method):
         return
     if extension_with(body.method) or dialect(message, history).has_method(body.method):
-        return  # `extension/not-negotiated` says whether it was negotiated
+        return  # `extension/not-negotiated` reports whether it was negotiated
     known = [name for revision in Revision for name in (*methods(revision), *extension_methods(revision))]
     near = get_close_matches(body.method[:100], dict.fromkeys(known), n=2)
     hint = f"; the nearest: {', '.join(near)}" if near else ""
@@ -243,14 +243,14 @@ def unknown_method(message: Message, history: SessionHistory) -> Iterator[Fault]
     on=(Request, Notification),
 )
 def method_not_in_revision(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Methods of other revisions."""
+    """Report a method of another revision."""
     body = message.body
     if not isinstance(body, Request | Notification) or message.revision is None:
         return
     having, owner = revisions_with_method(body.method), extension_with(body.method)
     if not (having or owner) or used_extension(message) or dialect(message, history).has_method(body.method):
         return
-    if having and not becomes_round(message):  # `lifecycle/wrong-direction` says that
+    if having and not becomes_round(message):  # otherwise reported by `lifecycle/wrong-direction`
         yield Fault(f"{body.method} {_existence(having)}; this session uses {message.revision.value}", "/method")
     elif owner:
         sentence = f"{body.method} belongs to {owner.id}, which {message.revision.value} does not have"
@@ -278,7 +278,7 @@ def method_not_in_revision(message: Message, history: SessionHistory) -> Iterato
     on=_MESSAGES,
 )
 def member_not_in_revision(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Members of other revisions, each name once a message."""
+    """Report members of other revisions, each name once per message."""
     found = subject(message, dialect(message, history))
     if found is None or message.revision is None:
         return
@@ -307,13 +307,13 @@ def member_not_in_revision(message: Message, history: SessionHistory) -> Iterato
     on=_MESSAGES,
 )
 def deprecated(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """What is on its way out, once a session and name."""
+    """Report deprecated features, each name once per session."""
     found = subject(message, dialect(message, history))
     if found is None or message.revision is None:
         return
     for part in outdated(message.revision, found[0], found[1]):
         where = found[2] + part.pointer
-        # an answer follows from what the server asked for, which is reported there (R-07)
+        # the input is what the server requested, and is reported there (R-07)
         if not where.startswith("/params/inputResponses/") and history.once(f"deprecated {part.name}"):
             yield Fault(f"{part.name[:60]} is deprecated in {message.revision.value}", where)
 
@@ -337,7 +337,7 @@ def deprecated(message: Message, history: SessionHistory) -> Iterator[Fault]:
     on=_MESSAGES,
 )
 def format_(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Strings in a form that they should not have."""
+    """Report strings that violate their format."""
     for definition, value, pointer in subjects(message, history):
         for bad in bad_formats(message.revision, definition, value) if message.revision else ():
             severity: Severity | None = "info" if bad.format == "iri" else None
@@ -345,7 +345,7 @@ def format_(message: Message, history: SessionHistory) -> Iterator[Fault]:
 
 
 def _existence(revisions: tuple[Revision, ...]) -> str:
-    """In which revisions something exists, in the fewest words."""
+    """Return in which revisions something exists, in few words."""
     every = tuple(Revision)
     first, last = revisions[0], revisions[-1]
     if first is last:

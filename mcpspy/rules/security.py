@@ -1,4 +1,4 @@
-"""Rules about what a message carries that people do not see, or should not."""
+"""Rules about content of a message that people do not see, or should not see."""
 
 import hashlib
 import re
@@ -19,14 +19,14 @@ from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 _MESSAGES = (Request, Notification, Result, Error)
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_MARKS = frozenset("\u200e\u200f\u061c")  # of direction, which text with letters from right to left needs
+_MARKS = frozenset("\u200e\u200f\u061c")  # direction marks, which right-to-left text needs
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
-_BREAKS = frozenset("\u00ad\u200b")  # between letters they say where a line may be broken
+_BREAKS = frozenset("\u00ad\u200b")  # between letters they mark where a line may break
 _INVISIBLE = frozenset("\u2060\u2061\u2062\u2063\u2064\ufeff\u180e")
 _JOINERS = frozenset("\u200c\u200d")
 _VARIATION = "\ufe0f"
 ESCAPED = re.compile(rb"\\u(?:20[026]|[fF][eE][fF][fF]|00[aA][dD]|061[cC]|180[eE]|[dD][bB]40)")
-# Scripts whose spelling needs joiners, and the pictures that emoji sequences join.
+# Scripts whose spelling needs joiners. Emoji sequences need them too.
 _JOINING = ("ARABIC", "SYRIAC", "MONGOLIAN", "DEVANAGARI", "BENGALI", "GURMUKHI", "GUJARATI", "ORIYA", "TAMIL",
             "TELUGU", "KANNADA", "MALAYALAM", "SINHALA", "KHMER", "MYANMAR", "TIBETAN", "NKO", "MANDAIC")  # fmt: skip
 
@@ -54,7 +54,7 @@ _JOINING = ("ARABIC", "SYRIAC", "MONGOLIAN", "DEVANAGARI", "BENGALI", "GURMUKHI"
     on=_MESSAGES,
 )
 def hidden_text(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Strings with hidden characters, the first of a message."""
+    """Report the first string of a message with hidden characters."""
     raw = message.frame.raw
     if not message.part and raw.isascii() and not ESCAPED.search(raw):
         return
@@ -68,9 +68,9 @@ def hidden_text(message: Message, history: SessionHistory) -> Iterator[Fault]:
 
 
 def _hidden(text: str) -> str | None:
-    """The first character that is hidden without need."""
+    """Return the first hidden character that the text does not need."""
     right_to_left = _RIGHT_TO_LEFT.search(text) is not None
-    in_flag = False  # of England, say: a black flag, and then tags only
+    in_flag = False  # for example the flag of England: a black flag followed by tags
     for place, character in enumerate(text):
         if 0xE0000 <= ord(character) <= 0xE007F:
             if not in_flag:
@@ -92,14 +92,14 @@ def _hidden(text: str) -> str | None:
 
 
 def _is_letter(character: str) -> bool:
-    """A letter, or a vowel sign that is part of one."""
+    """Return whether a character is a letter, or a vowel sign that is part of one."""
     return bool(character) and unicodedata.category(character)[0] in "LM"
 
 
 def _joins(text: str, place: int) -> bool:
-    """Whether a joiner is between emoji, or after a letter of a script that uses them."""
+    """Return whether a joiner is between emoji, or after a letter of a script that uses joiners."""
     before = text[place - 1] if place else ""
-    if before == _VARIATION or "\U0001f3fb" <= before <= "\U0001f3ff":  # after a variation or a tone of skin
+    if before == _VARIATION or "\U0001f3fb" <= before <= "\U0001f3ff":  # after a variation selector or a skin tone
         return True
     if not before:
         return False
@@ -127,7 +127,7 @@ def _joins(text: str, place: int) -> bool:
     on=_MESSAGES,
 )
 def secret_in_frame(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Tokens of a known form."""
+    """Report a token that has the form of a known kind of secret."""
     found = None if message.part else in_frame(message.frame.raw)
     if found:
         kind, token = found
@@ -162,14 +162,14 @@ def secret_in_frame(message: Message, history: SessionHistory) -> Iterator[Fault
     methods=(*HANDSHAKES, *LISTED),
 )
 class InstructionsToModel(StatefulCheck):
-    """What each definition was when it was looked at last, and what it held then."""
+    """Report instructions to a model. Remember each definition and the instructions found in it."""
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
         self._known: dict[tuple[str, str], tuple[bytes, frozenset[str]]] = {}
 
     def check(self, message: Message) -> Iterator[Fault]:
-        """New instructions: one finding for each definition, however many it holds."""
+        """Report new instructions, with one finding per definition."""
         found = page(message)
         if found:
             for place, entry in enumerate(found.entries or ()):
@@ -226,7 +226,7 @@ class InstructionsToModel(StatefulCheck):
     methods=("tools/list",),
 )
 def definition_changed(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Tools whose words are others than in the listing before."""
+    """Report tools whose texts differ from the listing before."""
     tools = member(message.body.value, "result", "tools")
     for place, tool in enumerate(tools if isinstance(tools, list) else ()):
         name = member(tool, "name")

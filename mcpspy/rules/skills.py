@@ -1,4 +1,4 @@
-"""Rules about the extension `io.modelcontextprotocol/skills`: what its server declares, and the entries of skills."""
+"""Rules about the extension `io.modelcontextprotocol/skills`: what a server declares, and the entries of skills."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from mcpspy.wire.jsonrpc import Request, Result
 _PAGE = "https://github.com/modelcontextprotocol/ext-skills/blob/main/specification/stable/skills.mdx"
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _FILE = "/SKILL.md"
-_MOST_FILES, _MOST_BYTES = 512, 16 << 20  # of one skill
+_MOST_FILES, _MOST_BYTES = 512, 16 << 20  # limits for one skill
 
 
 @rule(
@@ -41,7 +41,7 @@ _MOST_FILES, _MOST_BYTES = 512, 16 << 20  # of one skill
     methods=("initialize", "server/discover"),
 )
 def resources_undeclared(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Servers with skills and without resources."""
+    """Report a server that declares skills but not resources."""
     capabilities = member(message.body.value, "result", "capabilities")
     if member(capabilities, "extensions", SKILLS.id) is not None and member(capabilities, "resources") is None:
         yield Fault("the server declares skills, but not the capability resources", "/result/capabilities")
@@ -74,7 +74,7 @@ def resources_undeclared(message: Message, history: SessionHistory) -> Iterator[
     methods=("resources/directory/read",),
 )
 def directory_undeclared(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Directories that a server does not list; that it has no skills at all, `extension/not-negotiated` says."""
+    """Report reading a directory without `directoryRead`. Undeclared skills: `extension/not-negotiated`."""
     settings = member(history.server, "extensions", SKILLS.id)
     if settings is not None and member(settings, "directoryRead") is not True and not history.lossy:
         yield Fault("the server did not declare directoryRead: true", "/method")
@@ -108,7 +108,7 @@ def directory_undeclared(message: Message, history: SessionHistory) -> Iterator[
     methods=("skills/list", "skills/get"),
 )
 def entry(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Entries that do not hold together, the first fault of each; their shapes are looked at elsewhere."""
+    """Report the first fault of each entry that is inconsistent. Other rules check the shape of entries."""
     result = member(message.body.value, "result")
     listed = member(result, "skills")
     skills = [(f"/result/skills/{n}", skill) for n, skill in enumerate(listed)] if isinstance(listed, list) else []
@@ -119,13 +119,13 @@ def entry(message: Message, history: SessionHistory) -> Iterator[Fault]:
 
 
 def _has_dot_segments(uri: str) -> bool:
-    """Whether the path of a URI holds `.` or `..` (RFC 3986, section 3.3), for readers that decode it first too."""
+    """Return whether the path of a URI has `.` or `..` (RFC 3986, section 3.3), also if percent-encoded."""
     path = re.split("[?#]", uri, maxsplit=1)[0]
     return not {".", ".."}.isdisjoint(unquote(path).split("/"))
 
 
 def _faults(skill: Any) -> Iterator[tuple[str, str, Severity | None]]:
-    """What is wrong with an entry: a sentence, a pointer into the entry, and the severity where it is less."""
+    """Yield what is wrong with an entry: sentence, pointer into the entry, and severity or None for the rule's."""
     uri, name, files = member(skill, "uri"), member(skill, "frontmatter", "name"), member(skill, "resources")
     if not isinstance(uri, str) or not isinstance(name, str):
         return

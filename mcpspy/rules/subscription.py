@@ -1,8 +1,8 @@
-"""Rules about subscriptions (2026-07-28): what a server tells only those who have asked for it.
+"""Rules about subscriptions (2026-07-28): what a server sends only to clients that requested it.
 
-A `subscriptions/listen` names in a filter what it asks for; the server acknowledges it, and each notification says by
-the request's id to which subscription it belongs. Over HTTP it comes on the stream that answers the request, by which
-clients with equal ids are told apart.
+The filter of a `subscriptions/listen` names what the client requests. The server acknowledges it. Each notification has
+the id of that request, which names its subscription. Over HTTP it is on the stream that answers the request, so clients
+with equal ids can be told apart.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _FILTERS = {
     "notifications/resources/updated": "resourceSubscriptions",
     "notifications/tasks": "taskIds",
 }
-"""By method: the member of the filter that asks for it."""
+"""By method: the member of the filter that requests it."""
 _IN_OTHER_STREAMS = ("notifications/message",)
 
 
@@ -47,7 +47,7 @@ _IN_OTHER_STREAMS = ("notifications/message",)
     on=(Notification,),
 )
 def unacknowledged(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Events of a subscription that has not begun."""
+    """Report notifications of a subscription before its acknowledgement."""
     if not history.listens or not isinstance(message.body, Notification):
         return
     if message.body.method in ("notifications/subscriptions/acknowledged", "notifications/cancelled"):
@@ -58,7 +58,7 @@ def unacknowledged(message: Message, history: SessionHistory) -> Iterator[Fault]
 
 
 def _listen(message: Message, history: SessionHistory) -> Listen | None:
-    """The subscription in flight that a notification belongs to, None where that is uncertain."""
+    """Return the subscription in flight that a notification belongs to, or None if that is uncertain."""
     listen = history.listens.get(Id.of(subscription(message)))
     if listen is None or listen.ended or (history.lossy and not message.http):
         return None
@@ -92,9 +92,10 @@ def _listen(message: Message, history: SessionHistory) -> Listen | None:
     methods=(*_FILTERS, *_IN_OTHER_STREAMS),
 )
 def unrequested(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Notifications that nobody asked for there; which resource it is about is not looked at: it may be a part of one.
+    """Report a notification that the subscription did not request.
 
-    There is no finding while the request is not recorded yet.
+    The URI of a resource is not compared, because it may be a part of the requested one. There is no finding while the
+    request is not recorded yet.
     """
     if not isinstance(message.body, Notification):
         return
@@ -131,9 +132,9 @@ def unrequested(message: Message, history: SessionHistory) -> Iterator[Fault]:
     methods=("notifications/subscriptions/acknowledged", *_FILTERS),
 )
 def missing_id(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Changes without a subscription; on stdio only where no session of another era can have been missed."""
+    """Report a notification without the id of a subscription. On stdio only if no record was lost."""
     if subscription(message) is None and (message.http or not history.lossy) and message.sender == "server":
-        # the example in the text of tasks has no id; the protocol says that every notification has one
+        # the example in the tasks extension has no id; the protocol requires one
         severity: Severity | None = "warning" if message.method == "notifications/tasks" else None
         yield Fault(
             "the notification has no io.modelcontextprotocol/subscriptionId in params._meta",
@@ -165,7 +166,7 @@ def missing_id(message: Message, history: SessionHistory) -> Iterator[Fault]:
     on=(Notification,),
 )
 def unknown_subscription(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
-    """Ids of no subscription; asked again later, when the request may have been recorded."""
+    """Report the id of an unknown subscription. Checked later, because the request may be recorded late."""
     found = subscription(message)
     if found is None or history.lossy or Id.of(found) in history.listens:
         return

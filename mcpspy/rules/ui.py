@@ -1,7 +1,7 @@
 """Rules about MCP Apps (`io.modelcontextprotocol/ui`): the interface that a tool names, and its type.
 
-What a tool names is looked at whoever the client is, since the members are those of the extension alone; the type of an
-interface is looked at where the client has declared the extension.
+The interface that a tool names is checked for every client, because only this extension has these members. The type of
+an interface is checked only if the client declared the extension.
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ _SCHEME = "ui://"
     methods=("tools/list",),
 )
 def resource_uri(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Interfaces by another URI, or by two different ones."""
+    """Report an interface whose URI does not begin with `ui://`, or two different URIs."""
     for place, name, meta in _tools(message):
         uri, flat = member(meta, "ui", "resourceUri"), member(meta, _FLAT)
         for found, steps in ((uri, ("ui", "resourceUri")), (flat, (_FLAT,))):
@@ -82,7 +82,7 @@ def resource_uri(message: Message, history: SessionHistory) -> Iterator[Fault]:
     methods=("tools/list",),
 )
 def flat_resource_uri(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Tools that have only the deprecated member."""
+    """Report tools that have only the deprecated member."""
     flat = [
         (place, name)
         for place, name, meta in _tools(message)
@@ -118,7 +118,7 @@ def flat_resource_uri(message: Message, history: SessionHistory) -> Iterator[Fau
     methods=("resources/read",),
 )
 def mime_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Interfaces of a type that the client does not take."""
+    """Report an interface of a type that the client does not accept."""
     contents = member(message.body.value, "result", "contents")
     settings = member(capabilities("client", message, history), "extensions", UI.id)
     if settings is None or not isinstance(contents, list):
@@ -134,7 +134,7 @@ def mime_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
 
 
 def _media_type(text: Any) -> tuple[str, frozenset[tuple[str, str]]] | None:
-    """Type and parameters, the same however they are written (RFC 9110, section 8.3.1); None for what is no text."""
+    """Return type and parameters in a normal form (RFC 9110, section 8.3.1), or None if it is not text."""
     if not isinstance(text, str):
         return None
     kind, *parameters = text.split(";")
@@ -143,7 +143,7 @@ def _media_type(text: Any) -> tuple[str, frozenset[tuple[str, str]]] | None:
 
 
 def _tools(message: Message) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """The listed tools that have `_meta`: their places, their names for a sentence, and that."""
+    """Yield the listed tools with `_meta`: index, name for a sentence, and `_meta`."""
     tools = member(message.body.value, "result", "tools")
     for place, tool in enumerate(tools if isinstance(tools, list) else ()):
         meta = member(tool, "_meta")

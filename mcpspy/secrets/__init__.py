@@ -1,1 +1,1 @@
-"""What is secret, and how it is kept out of captures."""
+"""What counts as a secret, and how secrets are kept out of captures."""

@@ -1,7 +1,7 @@
-"""Secrets in whole bodies: what an OAuth endpoint, a form or a login elsewhere exchanges.
+"""Secrets in whole bodies: bodies of OAuth endpoints, forms, and logins elsewhere.
 
-Which bodies are secret depends on where they were exchanged and on what they hold: an object of JSON with a secret name
-is redacted wherever it was sent, unless it is a message of JSON-RPC, for messages are recorded as they are.
+Which bodies are secret depends on where they were exchanged and on what they contain. A JSON object with a secret name
+is redacted wherever it was sent, unless it is a JSON-RPC message: messages are recorded unchanged.
 """
 
 import json
@@ -11,14 +11,14 @@ from typing import Any
 from mcpspy.secrets.patterns import OAUTH_MEMBERS, is_oauth_secret, is_secret_name
 from mcpspy.secrets.text import Mark, redacted_fields, redacted_text, redacted_url
 
-# A form as clients send it (WHATWG URL, 5.2): keys and values in ASCII, without what would have been encoded.
+# A form as clients send it (WHATWG URL, 5.2): keys and values in ASCII, without characters that must be encoded.
 _FORM = re.compile(r'(?:(?:^|&)[\w.+%*~\[\]-]{1,64}=[^\s&"<>{}\\]*)+')
 
 
 def oauth_body(raw: bytes, mark: Mark) -> bytes | None:
-    """A whole body of an OAuth endpoint, a form or a page, without its secrets: an object of JSON, or fields.
+    """Redact a whole body of an OAuth endpoint, a form or a page: a JSON object, or fields.
 
-    None if it cannot be parsed as one of these: then only its size may be recorded.
+    Return None if it cannot be parsed as one of these. Then only its size may be recorded.
     """
     text = _text(raw)
     if _is_form(text):
@@ -26,15 +26,15 @@ def oauth_body(raw: bytes, mark: Mark) -> bytes | None:
     try:
         value = json.loads(text)
         return _written(_redacted(value, mark, oauth=True)) if isinstance(value, dict) else None
-    except (ValueError, RecursionError):  # also of what is nested deeper than the stack
+    except (ValueError, RecursionError):  # RecursionError: nested more deeply than the stack
         return None
 
 
 def login_body(raw: bytes, mark: Mark) -> bytes | None:
-    """A whole body from anywhere else without its secrets; `raw` itself if it has none. Its size decides nothing here.
+    """Redact a whole body from anywhere else. Return `raw` itself if it has no secrets.
 
-    It may have secrets if it is a form, or if it is a JSON object or array of objects without a member `jsonrpc`. None
-    if it is too deeply nested to tell: then only its size may be recorded.
+    It may have secrets if it is a form, or a JSON object or array of objects without a member `jsonrpc`. Return None if
+    it is nested too deeply to decide. Then only its size may be recorded. The size of the body is not checked here.
     """
     text = _text(raw)
     if _is_form(text):
@@ -52,13 +52,13 @@ def login_body(raw: bytes, mark: Mark) -> bytes | None:
         return _written(clean_value) if clean_value != value else raw
     except RecursionError:
         return raw if '"jsonrpc"' in text else None
-    except ValueError:  # not JSON after all: names and values are looked for as in any text
+    except ValueError:  # not JSON: names and values are searched for as in any text
         found = text if '"jsonrpc"' in text else redacted_text(text, mark)
         return found.encode() if found != text else raw
 
 
 def _text(raw: bytes) -> str:
-    """The body as text; empty if it is not text."""
+    """Return the body as text. Empty if it is not text."""
     try:
         return raw.decode("utf-8-sig")
     except ValueError:
@@ -66,7 +66,7 @@ def _text(raw: bytes) -> str:
 
 
 def _is_form(text: str) -> bool:
-    return "=" in text.rstrip("=") and _FORM.fullmatch(text) is not None  # not a token in base64
+    return "=" in text.rstrip("=") and _FORM.fullmatch(text) is not None  # `=` at the end alone may be base64
 
 
 def _fields(text: str, mark: Mark, *, oauth: bool) -> bytes:
@@ -78,7 +78,7 @@ def _written(value: Any) -> bytes:
 
 
 def _redacted(value: Any, mark: Mark, *, oauth: bool, secret: bool = False) -> Any:
-    """A value without its secrets; of a `secret` one all strings and numbers are replaced."""
+    """Redact a value. In a `secret` one, all strings and numbers are replaced."""
     if isinstance(value, list):
         return [_redacted(element, mark, oauth=oauth, secret=secret) for element in value]
     if isinstance(value, dict):
@@ -94,5 +94,5 @@ def _redacted(value: Any, mark: Mark, *, oauth: bool, secret: bool = False) -> A
 
 
 def _is_secret(key: str, value: Any, oauth: bool) -> bool:
-    """Whether a member is a secret; in OAuth a `code` is one too, unless it is the number of an error."""
+    """Return whether a member is a secret. In OAuth a `code` is one too, unless it is a number (an error code)."""
     return is_secret_name(key) or (oauth and is_oauth_secret(key) and not isinstance(value, int))

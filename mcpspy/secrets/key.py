@@ -1,4 +1,4 @@
-"""The user's key, with which secrets are hashed: 32 random bytes in `~/.mcpspy/key`, for the user alone.
+"""The user's key, with which secrets are hashed: 32 random bytes in `~/.mcpspy/key`, readable only by the user.
 
 Imported on the `wrap` path: nothing heavy here.
 """
@@ -9,7 +9,7 @@ from mcpspy.capture.location import home, make_directory
 
 
 def user_key() -> bytes:
-    """The key, made at first use; where it can be neither read nor made, one for this process."""
+    """Return the key, which is created on first use. If it can be neither read nor created, return a temporary one."""
     path = os.path.join(home(), "key")
     for _ in range(2):
         try:
@@ -27,7 +27,7 @@ def user_key() -> bytes:
 
 
 def _make(path: str) -> None:
-    """Put a whole key at `path` at once: several servers may start in the same moment."""
+    """Create the complete key at `path` in one step, because several servers may start at the same moment."""
     make_directory(os.path.dirname(path))
     draft = f"{path}-{os.getpid()}-{os.urandom(4).hex()}"
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)

@@ -1,21 +1,21 @@
 """What counts as a secret: the one table of token kinds, and the rules for names of secrets.
 
-The redactor reads it (heads, command lines, logins: `mcpspy.secrets.redactor`), so does the rule
-`security/secret-in-frame` with its quick test (`mcpspy.secrets.tokens`), and `docs/secrets.md` is compared with it by a
-test. A new kind of secret is one row of `KINDS`; a new name of a secret is one word below.
+It is used by the redactor (heads, command lines, logins: `mcpspy.secrets.redactor`) and by the rule
+`security/secret-in-frame` with its quick test (`mcpspy.secrets.tokens`). A test compares `docs/secrets.md` with it. A
+new kind of secret is one row of `KINDS`; a new name of a secret is one word below.
 
-A frame is judged by the exact form of a token, since a false alarm there is worse than a miss. In heads and command
-lines a shorter form is enough, since a miss there is worse. Tokens without a form of their own (32 hex digits, say) are
-recognised by the name of what holds them only.
+In a frame, only the exact form of a token counts, because a false alarm there is worse than a miss. In heads and
+command lines a shorter form is enough, because a miss there is worse. Tokens without a form of their own (for example
+32 hex digits) are recognised only by the name of what contains them.
 
 Imported on the `wrap` path: no `re` here.
 """
 
 
 class Kind:
-    """One kind of token: the literals it begins with, and what follows them, as regexes that take linear time.
+    """One kind of token: the literals with which it begins, and regexes of linear time for the rest.
 
-    To stay linear, a repetition that something must follow has an upper bound.
+    To stay linear, a repetition that is followed by something has an upper bound.
     """
 
     __slots__ = ("after", "kept", "literals", "name", "not_after", "rest", "short", "text", "whole")
@@ -34,27 +34,27 @@ class Kind:
         whole: str = "",
     ) -> None:
         self.name = name
-        """For people."""
+        """The name for people."""
         self.literals = tuple(literals.split(" "))
         """Every token of this kind begins with one of them."""
         self.rest = rest
-        """What follows the literal in a frame."""
+        """The regex after the literal, in a frame."""
         self.short = short and (short if isinstance(short, str) else _solid(short))
-        """What follows it in heads and command lines, where `rest` does not; a number stands for `_solid`."""
+        """The regex after the literal in heads and command lines, beside `rest`. A number stands for `_solid`."""
         self.not_after = not_after
-        """The token does not stand behind one of these characters."""
+        """The character before the token is none of these."""
         self.after = after
-        """Instead: it stands behind this, a regex of fixed width that is no secret."""
+        """Used in place of `not_after`: the token follows this regex of fixed width, which is not secret."""
         self.kept = kept
-        """Whether the literal is no part of the secret: the host of a URL."""
+        """Whether the literal is not part of the secret: the host of a URL."""
         self.text = text
-        """The regex in heads and command lines, where it is not made of the others; its groups are kept and token."""
+        """The regex in heads and command lines, if not built from the others. Its groups: `kept` and `token`."""
         self.whole = whole or rest
-        """What follows it in a message that is scrubbed, where `rest` ends before the token does."""
+        """The regex after the literal in a message that is scrubbed, if `rest` ends before the token does."""
 
 
 def _solid(least: int) -> str:
-    """So many letters and digits in a row, with a digit among them; or 16, with or without."""
+    """Return a regex for at least `least` letters and digits with a digit among them, or at least 16 of any kind."""
     return rf"(?:(?=[A-Za-z]{{0,40}}[0-9])[A-Za-z0-9]{{{least},}}|[A-Za-z0-9]{{16,}})[\w-]*"
 
 
@@ -91,7 +91,7 @@ KINDS = (
     Kind("Google OAuth token", "ya29.", r"[\w-]{20,}", r"[\w.-]{6,}"),
     Kind(
         "JSON Web Token", "eyJ", r"[\w-]{10,}+\.eyJ[\w-]{10,}+\.[\w-]{10,}", not_after=r"\w-",
-        # also encrypted, also behind `x_`; what the dots say first keeps it linear
+        # also encrypted, also after `x_`; looking ahead for the dots keeps it linear
         text=r"(?<![\w-])(?=[\w-]+\.[\w-]*\.)(?P<kept>[\w-]*?)(?P<token>eyJ[\w-]+(?:\.[\w-]*){2,4})",
     ),
     Kind("Hugging Face token", "hf_", "[A-Za-z0-9]{30,}", 8),
@@ -163,19 +163,19 @@ KINDS = (
 )  # fmt: skip
 
 SCHEMES = ("bearer", "basic")
-"""The authentication schemes (RFC 9110, section 11.1) before which the credentials are a secret, in lower case."""
+"""The authentication schemes (RFC 9110, section 11.1) before secret credentials, in lower case."""
 
-# Names. The value of a name that ends so is a secret: `GITHUB_TOKEN`, `githubToken`, `githubtoken`.
+# The value of a name with such an ending is a secret: `GITHUB_TOKEN`, `githubToken`, `githubtoken`.
 _ENDINGS = tuple(
     "token secret secrets password passwords passwd pwd passphrase passcode apikey apikeys apitokens accesstokens"
     " authtokens refreshtokens auth credential credentials signature accesskey privatekey authorization authentication"
     " cookie cookies authkey secretkey subscriptionkey masterkey accountkey signingkey encryptionkey sharedkey"
     " functionskey servicekey licensekey jwt".split()
 )
-# The same for these where they are a word of their own: `--key`, `DB_PASS`, `githubPat`, but not `monkey`, `compass`.
+# The same for these if they are separate words: `--key`, `DB_PASS`, `githubPat`, but not `monkey`, `compass`.
 _WORDS = frozenset("key pass pat bearer creds tokens otp".split())
 _WORD_ENDINGS = tuple(_WORDS)
-# No secret, by the last word and the one before it.
+# Not secret: by the last word, the word before it.
 _NO_SECRET = {
     "key": frozenset(
         "public primary foreign sort partition row cache idempotency socket websocket surrogate hot shortcut group"
@@ -185,19 +185,19 @@ _NO_SECRET = {
         "max min num n no input output total prompt completion reasoning thinking cached new used context budget"
         " generated special stop".split()
     ),
-    "token": frozenset(("progress",)),  # that is a member of MCP, and nobody is authenticated by it
+    "token": frozenset(("progress",)),  # a member of MCP that authenticates nobody
     "credentials": frozenset(("allow",)),  # Access-Control-Allow-Credentials
     "pass": frozenset("multi single two by no first second".split()),
 }
 
-# What OAuth alone calls so; in queries, forms and OAuth bodies.
+# Secret only in OAuth: in queries, forms and OAuth bodies.
 _OAUTH = frozenset("code codeverifier assertion clientassertion devicecode samlresponse sig otp pass".split())
-# A body with one of these members or fields is OAuth's, wherever it was sent.
+# A body with one of these members or fields belongs to OAuth, wherever it was sent.
 OAUTH_MEMBERS = frozenset("grant_type code_verifier client_assertion client_secret".split())
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether the value of a header, query key, form key, JSON key, variable or option called `name` is a secret."""
+    """Return whether the value of a header, query key, form key, JSON key, variable or option `name` is a secret."""
     plain = _plain(name).rstrip("0123456789")  # also `API_KEY_2`
     if plain.endswith(_ENDINGS):
         return not plain.endswith(("progresstoken", "allowcredentials"))
@@ -208,7 +208,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def is_oauth_secret(name: str) -> bool:
-    """The same in queries, forms and the bodies of OAuth, where more is secret: also `code[0]`, `login[code]`."""
+    """Return the same for queries, forms and OAuth bodies, where more is secret: also `code[0]`, `login[code]`."""
     return any(is_secret_name(part) or _plain(part) in _OAUTH for part in name.split("["))
 
 
@@ -217,7 +217,7 @@ def _plain(name: str) -> str:
 
 
 def _last_words(name: str) -> tuple[str, str]:
-    """The last two words of a name, which punctuation, digits at the end and capitals part: `DB_PASS`, `apiKey2`."""
+    """Return the last two words of a name. Punctuation, trailing digits and capitals separate: `DB_PASS`, `apiKey2`."""
     words = [""]
     previous = ""
     for character in name[-64:]:

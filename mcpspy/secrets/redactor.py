@@ -1,10 +1,10 @@
-"""Secrets out of what is written to a capture: command lines, URLs, HTTP heads, forms, OAuth bodies, logins.
+"""Redacts what is written to a capture: command lines, URLs, HTTP heads, forms, OAuth bodies, logins.
 
-A secret becomes `«redacted:8hex»`, eight hex digits of a hash keyed with the user's key, so that equal secrets look
-equal and nobody can guess back. What counts as a secret is defined in `mcpspy.secrets.patterns`; session ids stay,
-since pairing and replay need them, and they authenticate nobody.
+A secret becomes `«redacted:8hex»`: eight hex digits of a hash keyed with the user's key. Equal secrets look equal, and
+nobody can guess the secret. `mcpspy.secrets.patterns` defines what counts as a secret. Session ids stay, because
+pairing and replay need them, and they authenticate nobody.
 
-Imported on the `wrap` path: `re` (9 ms) is imported only when a word could hold a secret.
+Imported on the `wrap` path: `re` (9 ms) is imported only if a word may contain a secret.
 """
 
 from mcpspy.secrets.key import user_key
@@ -34,17 +34,17 @@ _SUBPROTOCOLS = frozenset("mcp bearer json jsonrpc graphql-ws graphql-transport-
 _SESSION_HEADERS = frozenset(("mcp-session-id", "last-event-id"))
 _USER_OPTIONS = frozenset(("-u", "-U", "--user", "--proxy-user"))
 _LITERALS = [literal for kind in KINDS for literal in kind.literals]
-_REMEMBERED = 4096  # fields and targets, which repeat from request to request
+_REMEMBERED = 4096  # fields and targets that are cached: they repeat in every request
 _LONGEST_REMEMBERED = 1024  # characters of a name and a value
-_FIELD = 32  # what a field of a head costs besides its characters
+_FIELD = 32  # the cost of a field of a head in addition to its characters
 LARGEST_BODY = 65536
-"""Bytes of a body that is parsed; a larger one is withheld whole."""
+"""The largest body that is parsed, in bytes. A larger one is withheld completely."""
 LARGEST_HEAD = 32768
-"""Characters of names and values of one head that are searched; values beyond are withheld (A-01)."""
+"""The characters of names and values of one head that are searched. Values beyond are withheld (A-01)."""
 
 
 def is_oauth_endpoint(target: str) -> bool:
-    """Whether a request's target is, by its last segment, where OAuth secrets are exchanged as bodies."""
+    """Return whether the last segment of a request's target is that of an endpoint for OAuth secrets in bodies."""
     path = target.partition("?")[0]
     if "%" in path:
         from urllib.parse import unquote
@@ -56,32 +56,32 @@ def is_oauth_endpoint(target: str) -> bool:
 
 
 def is_form(media_type: str) -> bool:
-    """Whether a body of this `Content-Type` is a form that was filled in, or a page, which may hold one."""
+    """Return whether a body of this `Content-Type` is a submitted form, or a page, which may contain one."""
     return any(kind in media_type.lower() for kind in _FORMS)
 
 
 def withheld(size: int) -> bytes:
-    """The replacement of `size` bytes that are not recorded."""
+    """Return the replacement of `size` bytes that are not recorded."""
     return f"«withheld: {size} bytes»".encode()
 
 
 class Redactor:
-    """Replaces secrets; the key is read, or made, at the first one."""
+    """Replaces secrets. The key is read, or created, when the first secret is found."""
 
     def __init__(self) -> None:
         self._key: bytes | None = None
         self._fields: dict[tuple[str, str], tuple[str, str]] = {}
 
     def mark(self, secret: str) -> str:
-        """The replacement of `secret`."""
-        from _blake2 import blake2b  # `hashlib` takes 3 ms
+        """Return the replacement of `secret`."""
+        from _blake2 import blake2b  # the import of `hashlib` takes 3 ms
 
         if self._key is None:
             self._key = user_key()
         return "«redacted:" + blake2b(secret.encode("utf-8", "replace"), key=self._key, digest_size=4).hexdigest() + "»"
 
     def argv(self, words: list[str]) -> list[str]:
-        """A command line, word by word: `--k v`, `--k=v`, `K=v`, `Name: v`, `-u user:v`, URLs, JSON, tokens."""
+        """Redact a command line, word by word: `--k v`, `--k=v`, `K=v`, `Name: v`, `-u user:v`, URLs, JSON, tokens."""
         clean: list[str] = []
         secret_next = False
         option = ""
@@ -99,15 +99,15 @@ class Redactor:
         return clean
 
     def url(self, url: str) -> str:
-        """A URL, a request's target, or a text with URLs: passwords, the values of secret query keys, tokens."""
+        """Redact a URL, a request's target, or a text with URLs: passwords, values of secret query keys, tokens."""
         from mcpspy.secrets.text import redacted_url
 
         return redacted_url(url, self.mark)
 
     def head(self, head: "dict[str, Any]") -> "dict[str, Any]":
-        """An HTTP head as `relay.http` describes one, whole or in part: its `target`, `reason` and `headers`.
+        """Redact an HTTP head in the form of `relay.http`, whole or in part: `target`, `reason` and `headers`.
 
-        Only `LARGEST_HEAD` characters are searched, so that no head holds up an event loop.
+        Only `LARGEST_HEAD` characters are searched, so that no head blocks an event loop.
         """
         clean = dict(head)
         left = LARGEST_HEAD
@@ -120,14 +120,14 @@ class Redactor:
         return clean
 
     def _headers(self, headers: "list[Any]", left: int) -> "list[Any]":
-        """Fields of a head; at most `left` characters of them are searched."""
-        if left >= len(headers) * (_LONGEST_REMEMBERED + _FIELD):  # all of them, if all are remembered
+        """Redact the fields of a head. At most `left` characters of them are searched."""
+        if left >= len(headers) * (_LONGEST_REMEMBERED + _FIELD):  # the fast path: all fields are cached
             fields: list[Any] = list(map(self._fields.get, map(tuple, headers)))
             if None not in fields:
                 return fields
         fields = []
         for name, value in headers:
-            if value is None:  # in `sent`: a field that was left out
+            if value is None:  # in `sent`: a field that was removed
                 fields.append((name, None))
                 continue
             cost = len(name) + len(value) + _FIELD
@@ -139,7 +139,7 @@ class Redactor:
         return fields
 
     def _field(self, name: str, value: str) -> tuple[str, str]:
-        """A field of a head as it is recorded; of an Authorization the scheme stays."""
+        """Redact a field of a head. The scheme of an Authorization stays."""
         field = self._fields.get((name, value))
         if field is None:
             field = name, self._header(name, value)
@@ -150,16 +150,16 @@ class Redactor:
         return field
 
     def body(self, raw: bytes) -> bytes:
-        """A whole body of an OAuth endpoint, a form or a page: an object of JSON, or fields; else its size alone."""
+        """Redact a whole body of an OAuth endpoint, a form or a page. If it cannot be parsed, keep only its size."""
         from mcpspy.secrets.body import oauth_body
 
         clean = oauth_body(raw, self.mark)
         return withheld(len(raw)) if clean is None else clean
 
     def body_elsewhere(self, raw: bytes) -> bytes:
-        """A whole body of at most `LARGEST_BODY` bytes from anywhere else; `raw` itself where it holds no secret.
+        """Redact a whole body of at most `LARGEST_BODY` bytes from anywhere else.
 
-        A message of JSON-RPC is never changed; neither is what is neither JSON nor a form.
+        Return `raw` itself if it has no secret. A JSON-RPC message is never changed.
         """
         from mcpspy.secrets.body import login_body
 
@@ -185,7 +185,7 @@ class Redactor:
         return self.mark(value)
 
     def _user(self, word: str) -> str:
-        """What stands behind `-u`: `user:password`, unless these are the numbers of a user and a group, or a URL."""
+        """Redact the value of `-u`: `user:password`, unless it is a numeric user and group, or a URL."""
         user, colon, password = word.partition(":")
         if not colon or (user + password).isdigit() or password.startswith(("/", "\\")):
             return self._text(word)
@@ -200,7 +200,7 @@ class Redactor:
 
 
 def _name(word: str) -> str:
-    """The name whose value is the next word: of an option, or of a header that stands alone; empty if there is none."""
+    """Return the name of an option or header whose value is the next word, or an empty string."""
     if word.startswith("-") and "=" not in word and ":" not in word:
         return word.lstrip("-")
     name = word[:-1]
@@ -208,20 +208,20 @@ def _name(word: str) -> str:
 
 
 def _suspect(text: str) -> bool:
-    """Whether a text may hold a secret; most words of command lines cannot."""
+    """Return whether a text may contain a secret. Most words of command lines cannot."""
     return any(mark in text for mark in "=:{ ") or any(one in text for one in _LITERALS)
 
 
 class Withheld(Redactor):
-    """Replaces secrets in what is printed: it makes no key, for nothing is compared later."""
+    """Replaces secrets in printed text. It needs no key, because the replacements are never compared."""
 
     def mark(self, secret: str) -> str:  # noqa: ARG002 (as its base has it)
-        """The replacement of any secret."""
+        """Return the replacement of any secret."""
         return "«withheld»"
 
 
 def shown(url: str) -> str:
-    """What was meant to be a URL, or `NAME=URL`, for a message: what stands before its last `@` may be a password."""
+    """Return what was meant to be a URL or `NAME=URL`, for a message. Text before its last `@` may be a password."""
     import re
 
     clean = re.sub(r"(?s)^([\w.-]+=)?(\w+://)?.*@", r"\1\2«withheld»@", url)
@@ -229,7 +229,7 @@ def shown(url: str) -> str:
 
 
 def unquoted(message: str) -> str:
-    """A message of another program's, without what it quotes of a peer, for that may hold secrets."""
+    """Return a message of another program without its quotations of a peer, which may contain secrets."""
     import re
 
     return re.sub(_QUOTATION, "«withheld»", message)

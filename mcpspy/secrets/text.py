@@ -1,8 +1,8 @@
 """Secrets in a text: a word of a command line, the value of a header, a URL, a string in a login.
 
-It looks for a form first (a name that is secret and its value, credentials behind `Bearer`, the user and password of a
-URL), then for tokens of a known kind. Every character outside a secret stays as it was. Each search takes time linear
-in the text and is made only where its characters occur.
+First it searches for forms (a secret name and its value, credentials after `Bearer`, user and password of a URL), then
+for tokens of a known kind. Every character outside a secret stays unchanged. Each search takes linear time, and runs
+only if its characters occur in the text.
 """
 
 import re
@@ -20,10 +20,10 @@ Prose = Callable[[str, str], str]
 
 
 def redacted_text(text: str, mark: Mark, prose: Prose | None = None) -> str:
-    """A text without its secrets.
+    """Redact a text.
 
-    In a message a word behind a name may be part of a sentence: `prose` decides on those, and then only tokens in
-    their full form count.
+    In a message, a word after a name may be part of a sentence. Then `prose` decides about those, and tokens count only
+    in their full form.
     """
     if "://" in text and "@" in text:
         text = _AUTHORITY.sub(lambda it: _userinfo(it, mark), text)
@@ -48,15 +48,15 @@ def redacted_text(text: str, mark: Mark, prose: Prose | None = None) -> str:
 
 
 def redacted_url(text: str, mark: Mark) -> str:
-    """A URL, a request's target, or a text with URLs, without its secrets."""
+    """Redact a URL, a request's target, or a text with URLs."""
     return redacted_text(redacted_fields(text, mark), mark)
 
 
 def redacted_fields(text: str, mark: Mark, *, oauth: bool = True, encoded: bool = True) -> str:
-    """A text in which the secret values of queries are replaced (WHATWG URL, 5.1); all else is unchanged.
+    """Redact the secret values of queries in a text (WHATWG URL, 5.1). Everything else stays unchanged.
 
-    In text that may belong to OAuth (`oauth`) a `code` is secret too. A value of a query may be a URL with a query,
-    also percent-encoded: then that value is replaced.
+    In text that may belong to OAuth (`oauth`) a `code` is secret too. A value of a query may be a URL with a query of
+    its own, also percent-encoded. Then the whole value is replaced.
     """
     if "=" not in text and "%" not in text:
         return text
@@ -72,7 +72,7 @@ def redacted_fields(text: str, mark: Mark, *, oauth: bool = True, encoded: bool 
             stop = field.end()
         else:
             continue
-        # as it reads elsewhere, so that equal secrets look equal
+        # decoded as elsewhere, so that equal secrets look equal
         clean += [text[end:start], mark(unquote_plus(text[start:stop]))]
         end = stop
     return "".join(clean) + text[end:]
@@ -89,12 +89,12 @@ def _is_secret_field(name: str, oauth: bool) -> bool:
 def _hides(decoded: str, mark: Mark) -> bool:
     if len(decoded) < _SHORTEST:
         return False
-    query = "&" + decoded  # it may be a whole form
+    query = "&" + decoded  # it may be a complete form
     return redacted_text(redacted_fields(query, mark, encoded=False), mark) != query
 
 
 def _values(text: str, head: re.Pattern[str], value: re.Pattern[str], mark: Mark, prose: Prose | None = None) -> str:
-    """A text in which the value behind each `head` is replaced whose name is secret."""
+    """Redact the value after each match of `head` whose name is secret."""
     clean, end = [], 0
     for found in head.finditer(text):
         start = found.end()
@@ -108,7 +108,7 @@ def _values(text: str, head: re.Pattern[str], value: re.Pattern[str], mark: Mark
 
 
 def _userinfo(found: re.Match[str], mark: Mark) -> str:
-    """A URL up to its host (RFC 3986, 3.2.1), without a password and without a token in place of a user."""
+    """Redact a URL up to its host (RFC 3986, 3.2.1): its password, or a token in place of a user."""
     scheme, user, password = found["scheme"], found["user"], found["password"]
     if "«redacted:" in user + (password or ""):
         return found[0]
@@ -121,12 +121,12 @@ def _userinfo(found: re.Match[str], mark: Mark) -> str:
     return f"{scheme}://{user}:{shown}@"
 
 
-_SHORTEST = 4  # characters of a text that holds a secret: `a=b:`
+_SHORTEST = 4  # the shortest text that can contain a secret: `a=b:`
 _NO_PASSWORDS = ("", "x-oauth-basic")  # the token is the user
 _SCHEME = f"(?i:{'|'.join(SCHEMES)})"
 _NEW = r"(?!«redacted:)"
 
-# Up to the last @ of the authority, for passwords that hold one.
+# Up to the last @ of the authority, because a password may contain one.
 _AUTHORITY = re.compile(
     r"""(?<![\w+.-])(?P<scheme>[A-Za-z][\w+.-]{0,30})://(?P<user>[^/?#\s:"<>]*)(?::(?P<password>[^/?#\s"<>]*))?@"""
 )
@@ -138,7 +138,7 @@ _JSON = (
 )
 _QUERY = re.compile(r"[?&#](?P<name>[^=&#\s]{1,64})=")
 _QUERY_VALUE = re.compile(_NEW + r"[^&#\s]*")
-# A whole word: `K=v`, `--k=v`; `--env=K=v`; `Name: v`, as `--header` takes it, also `-HName: v`.
+# A whole word: `K=v`, `--k=v`; `--env=K=v`; `Name: v`, as for `--header`, also `-HName: v`.
 _WHOLE = (
     re.compile(r"^(?P<name>[\w.-]+)="),
     re.compile(r"^-[\w.-]+=(?P<name>[\w.-]+)="),
@@ -151,18 +151,18 @@ _HEADER = re.compile(rf"(?<=[\s;,{{'\"])(?P<name>[\w.-]{{1,64}})'?:\s{{0,64}}'?(
 _OPTION = re.compile(r"(?:^|(?<=[\s'\"]))--?(?P<name>[\w.-]{1,64})\s{1,64}")
 _WORD = re.compile(rf"""{_NEW}(?:"[^"]*"|'[^']*'|[^\s;&|'"]+)""")
 _LINE = re.compile(rf"(?!//){_NEW}[^'\"]+")
-# `-u user:password`, as curl takes it; not the numbers of a user and a group.
+# `-u user:password`, as for curl; not a numeric user and group.
 _USER = re.compile(
     r"""(?P<before>(?:^|(?<=[\s'"]))(?:-[uU]|--(?:proxy-)?user)[\s=]{1,64}(?!\d{1,20}:\d{1,20}(?:\s|$))"""
     r"""['"]?[^\s:'"/]{1,64}:)(?P<value>(?![/\\]|«redacted:)[^\s'"]+)"""
 )
-# Credentials behind their scheme (RFC 9110, 11.4), but no parameters of a challenge such as `Bearer realm="x"`: a word
-# behind a scheme at the beginning; elsewhere, where it may be prose, a word with a digit or a long one.
+# Credentials after their scheme (RFC 9110, 11.4), but not parameters of a challenge such as `Bearer realm="x"`. At the
+# beginning, any word after a scheme. Elsewhere it may be prose, so only a long word or one with a digit.
 _CREDENTIALS = re.compile(
     rf"(?P<before>\A\s{{0,64}}{_SCHEME}\s{{1,64}}(?=[^\s,\"';]+\s*(?:\Z|[,;\"']))"
     rf"|(?<![\w-]){_SCHEME}\s{{1,64}}(?=[\w.~+/-]{{0,40}}\d|[\w.~+/-]{{16}}))"
     rf"(?P<value>{_NEW}(?![\w!#$%&*+.^|~-]{{1,64}}\s?=\s?[^=\s])[^\s,\"';]+)"
 )
-# The key and value of a query, or a segment of a path; and how far a secret goes, that may hold `;` and `?`.
+# The key and value of a query, or a segment of a path; and the rest of a secret, which may contain `;` and `?`.
 _FIELD = re.compile(r"(?:(?<=[?&;#])(?P<name>[^=?&;#\s]{1,128})=)?(?P<value>(?(name)[^?&;#\s]+|[^/?&;#\s]+))")
 _FIELD_REST = re.compile(r"[^&#\s]*")

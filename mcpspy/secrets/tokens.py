@@ -1,9 +1,9 @@
-"""Tokens of a known kind, looked for in frames and in texts; both searches are made from the table `KINDS`.
+"""Searches for tokens of a known kind in frames and in texts. Both searches are built from the table `KINDS`.
 
-A frame may be large, and nearly every frame holds no token. The kinds are grouped by one byte of their literal, and
+A frame may be large, and nearly every frame has no token. So the kinds are grouped by one byte of their literal, and
 most of these bytes are rare. The regex of a group begins with its byte, which the regex engine finds at the speed of
-`memchr`, and looks back for the beginning of the literal. A text is short, and a kind is looked for where one of its
-literals stands. Each regex is compiled when it is needed first.
+`memchr`, and then looks behind for the beginning of the literal. A text is short: each kind is searched for if one of
+its literals occurs. Each regex is compiled on first use.
 """
 
 import re
@@ -13,14 +13,14 @@ from functools import cache
 from mcpspy.secrets.patterns import KINDS, Kind
 
 _ANCHORS = "_JKGA-.p"
-"""Bytes of literals, the one to search for first: rare in JSON, and in few groups; the last two are frequent."""
+"""Bytes of literals, in the order of preference: rare in JSON, and in few groups. The last two are frequent."""
 _FREQUENT = _ANCHORS[-2:]
 _SHORT = 256  # characters
-_ESCAPED = r"(?<=\\[nrt]{})"  # behind a line break, in JSON
+_ESCAPED = r"(?<=\\[nrt]{})"  # after a line break, in JSON
 
 
 def in_frame(raw: bytes) -> tuple[str, bytes] | None:
-    """The name of the kind of the first token in a frame, and the token; None where there is none."""
+    """Return the name of the kind of the first token in a frame, and the token, or None if there is none."""
     for byte in _bytes():
         if byte in raw:
             search, kinds = _group(byte)
@@ -31,7 +31,7 @@ def in_frame(raw: bytes) -> tuple[str, bytes] | None:
 
 
 def replaced(text: str, mark: Callable[[str], str], *, full: bool = False) -> str:
-    """A text with `mark` of each token in its place; with `full` only of those whose length and characters fit."""
+    """Replace each token in a text by the result of `mark`. With `full`, only tokens in their full form."""
     if len(text) < _SHORT and not _literals().search(text):
         return text
     for kind in KINDS:
@@ -43,7 +43,7 @@ def replaced(text: str, mark: Callable[[str], str], *, full: bool = False) -> st
 
 
 def kind_of(text: str) -> Kind | None:
-    """The kind of the first token in a text, in its full or short form; None where there is none."""
+    """Return the kind of the first token in a text, in its full or short form, or None if there is none."""
     if _literals().search(text):
         for kind in KINDS:
             if any(literal in text for literal in kind.literals) and _in_text(kind, full=False).search(text):
@@ -52,12 +52,12 @@ def kind_of(text: str) -> Kind | None:
 
 
 def _anchor(literal: str) -> int:
-    """The place of the character of a literal that is searched for."""
+    """Return the index of the character of a literal that is searched for."""
     return literal.rindex(min(literal, key=lambda character: _ANCHORS.find(character) % 100))
 
 
 def _in_frame(kind: Kind, literal: str, place: int) -> str:
-    """The regex of what follows the character of a literal at `place`; what stands before is looked back for."""
+    """Return the regex after the character of a literal at `place`. It looks behind for what precedes."""
     before, behind = re.escape(literal[: place + 1]), re.escape(literal[place + 1 :])
     if kind.after:
         return f"((?<={kind.after}{before}){behind}{kind.rest})"
@@ -66,12 +66,12 @@ def _in_frame(kind: Kind, literal: str, place: int) -> str:
 
 
 _Literals = dict[str, list[tuple[Kind, str, int]]]
-"""By the character before the one that is searched for: kinds, each with a literal and the place of its character."""
+"""By the character before the one that is searched for: kinds, each with a literal and the index of its character."""
 
 
 @cache
 def _groups() -> dict[int, _Literals]:
-    """The literals by the byte to search for, the rare bytes first."""
+    """Return the literals by the byte to search for, the rare bytes first."""
     groups: dict[int, _Literals] = {}
     for kind in KINDS:
         for literal in kind.literals:
@@ -83,36 +83,36 @@ def _groups() -> dict[int, _Literals]:
 
 @cache
 def _bytes() -> tuple[int, ...]:
-    """The bytes to search for."""
+    """Return the bytes to search for."""
     return tuple(_groups())
 
 
 @cache
 def _group(byte: int) -> tuple[Callable[[bytes], re.Match[bytes] | None], list[tuple[Kind, int]]]:
-    """The search for the literals of a byte, and for each number of a match the kind.
+    """Return the search for the literals of a byte, and by group number of a match its kind.
 
-    Each kind with the number of bytes from the token's beginning to the match.
+    Each kind has the number of bytes from the beginning of the token to the match.
     """
     parts = _groups()[byte]
-    forms, kinds = [], [(KINDS[0], 0)]  # a match has a number from 1 on
+    forms, kinds = [], [(KINDS[0], 0)]  # the groups of a match are numbered from 1
     beginning = re.escape(chr(byte))
     for before, members in parts.items():
         forms.append(f"(?<={re.escape(before)}{beginning})(?:{'|'.join(_in_frame(*one) for one in members)})")
         kinds += [(kind, place) for kind, _, place in members]
-    if "" not in parts:  # most bytes are dismissed by the one before them
+    if "" not in parts:  # most bytes are ruled out by the byte before them
         beginning += f"(?<=[{re.escape(''.join(parts))}]{beginning})"
     return re.compile(f"{beginning}(?:{'|'.join(forms)})".encode()).search, kinds
 
 
 @cache
 def _literals() -> re.Pattern[str]:
-    """Any literal: one search through a short text is faster than one for each."""
+    """Return a regex for any literal: one search through a short text is faster than one for each."""
     return re.compile("|".join(re.escape(literal) for kind in KINDS for literal in kind.literals))
 
 
 @cache
 def _in_text(kind: Kind, full: bool) -> re.Pattern[str]:
-    """The regex of a token in a text, unless it is to be `full` in its short form too."""
+    """Return the regex of a token in a text: its full or short form, or with `full` only the full form."""
     if kind.text and not full:
         return re.compile(kind.text, re.ASCII)
     literals = "|".join(map(re.escape, kind.literals))

@@ -1,1 +1,1 @@
-"""What the specification says, as data: revisions, definitions, methods, schemas."""
+"""The content of the specification as data: revisions, definitions, methods, schemas."""

@@ -1,11 +1,11 @@
-"""What clients and model APIs refuse in a list of tools, as data: MCP allows all of it.
+"""What clients and model APIs refuse in a list of tools, as data. MCP allows all of it.
 
-The theory. A client passes the tools of its servers on to the API of a model, which has limits of its own, and many
-validate the whole list at once: one tool that breaks a limit then makes all tools unavailable. Each row is one limit of
-one client, with a public source that shows it. A limit without such a source is left out, and so is what a client
-mends by itself (Codex and Cline rename tools, VS Code removes `oneOf` at the top level).
+The theory. A client passes the tools of its servers on to the API of a model, which has limits of its own. Many
+validate the whole list at once, so one tool that breaks a limit makes all tools unavailable. Each row is one limit of
+one client, with a public source that shows it. A limit without such a source is left out. So is a limit that a client
+works around by itself (Codex and Cline rename tools, VS Code removes `oneOf` at the top level).
 
-The rules of the group `compat` judge by these rows, and `docs/compat.md` is written from them.
+The rules of the group `compat` use these rows, and `docs/compat.md` is generated from them.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 SEEN = "2026-11-22"
-"""When the sources were read."""
+"""The date on which the sources were read."""
 
 CLIENTS = {
     "anthropic-api": "Anthropic API",
@@ -30,14 +30,14 @@ CLIENTS = {
     "ts-sdk": "MCP TypeScript SDK",
     "vscode": "VS Code",
 }
-"""The clients that have rows: their names for people, by the names that `check --client` takes."""
+"""The clients that have rows: names for people, by the names that `check --client` accepts."""
 
 
 class Effect(Enum):
-    """What happens where a limit is broken."""
+    """What happens if a limit is broken."""
 
     REQUEST = "the whole request is refused"
-    """By a model API: no message gets through while the tool is in the list."""
+    """By a model API: every request fails while the tool is in the list."""
     LIST = "all tools of the server are dropped"
     TOOL = "this tool is left out"
     CUT = "the rest is cut off"
@@ -60,7 +60,7 @@ EXPECTED = {
     "compat/output-schema-reference": "an outputSchema that holds what it refers to",
     "compat/output-schema-type": 'an outputSchema with "type": "object"',
 }
-"""By rule: what a limit expects, with its values in place of the braces."""
+"""By rule: what a limit expects. The values of the limit replace the braces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +68,19 @@ class Limit:
     """One row: one limit of one client."""
 
     rule: str
-    """The rule that judges by it."""
+    """The rule that uses it."""
     client: str
     effect: Effect
     source: str
-    """URL of what shows it: the client's code, its documentation, or a report with the error message."""
+    """URL of the evidence: the client's code, its documentation, or a report with the error message."""
     dated: str
-    """The date of that source; of code and documentation that change, when they were read."""
+    """The date of that source. For code and documentation that change: when they were read."""
     pattern: str = ""
-    """A regular expression for all of a name."""
+    """A regular expression for the whole name."""
     most: int = 0
     keywords: tuple[str, ...] = ()
     version: str = ""
-    """Of the client, where the source names one; of a model API, the models."""
+    """The version of the client, if the source names one. For a model API, the models."""
 
     @property
     def expected(self) -> str:
@@ -109,7 +109,7 @@ LIMITS = (
           pattern=_WORD_64),
     Limit("compat/tool-name", "claude-desktop", _LIST, f"{_GITHUB}/evoila/meho/issues/2745", "2026-08-02",
           pattern=_WORD_64),
-    # With the shortest name that a server can have.
+    # For the shortest name that a server can have.
     Limit("compat/tool-name", "cursor", _TOOL, f"{_GITHUB}/PostHog/posthog/pull/51483", "2026-03-18",
           pattern="^.{1,58}$", version="with the name of the server less than 60 characters"),
     Limit("compat/tool-name", "gemini-api", _REQUEST, f"{_GITHUB}/kaitranntt/ccs/issues/25", "2025-11-30",
@@ -138,7 +138,7 @@ LIMITS = (
     Limit("compat/schema-type", "gemini-cli", _LIST, _GEMINI_CLI, SEEN, version=_GEMINI_VERSION),
     Limit("compat/schema-type", "openai-api", _REQUEST, f"{_GITHUB}/langchain-ai/langchainjs/issues/9804",
           "2026-01-14"),
-    Limit("compat/schema-type", "py-sdk", _LIST, _PY_SESSION, SEEN, version="2.3.0; 1.x takes it"),
+    Limit("compat/schema-type", "py-sdk", _LIST, _PY_SESSION, SEEN, version="2.3.0; 1.x accepts it"),
     Limit("compat/schema-type", "ts-sdk", _LIST, _TS_TYPES, SEEN, version="1.32.2, 2.0.0"),
 
     Limit("compat/schema-combination", "anthropic-api", _REQUEST, f"{_GITHUB}/anomalyco/opencode/issues/46628",
@@ -146,7 +146,7 @@ LIMITS = (
     Limit("compat/schema-combination", "claude-code", _TOOL, f"{_GITHUB}/anthropics/claude-code/issues/95504",
           "2026-09-19", keywords=_COMBINING),
     Limit("compat/schema-combination", "openai-api", _REQUEST, f"{_GITHUB}/BerriAI/litellm/pull/38792", "2026-08-29",
-          keywords=_COMBINING, version="GPT-3.5, GPT-4, o1, o3, o4; GPT-5 and later take it"),
+          keywords=_COMBINING, version="GPT-3.5, GPT-4, o1, o3, o4; GPT-5 and later accept it"),
 
     Limit("compat/schema-properties", "openai-api", _REQUEST,
           f"{_GITHUB}/openai/openai-agents-python/blob/main/src/agents/mcp/util.py", SEEN),
@@ -158,7 +158,8 @@ LIMITS = (
     Limit("compat/schema-members", "gemini-cli", _LIST, _GEMINI_CLI, SEEN, keywords=_BOTH, version=_GEMINI_VERSION),
     Limit("compat/schema-members", "opencode", _LIST, f"{_GITHUB}/anomalyco/opencode/issues/49464", "2026-09-17",
           keywords=_BOTH),
-    Limit("compat/schema-members", "ts-sdk", _LIST, _TS_TYPES, SEEN, keywords=_BOTH, version="1.32.2; 2.0.0 takes it"),
+    Limit("compat/schema-members", "ts-sdk", _LIST, _TS_TYPES, SEEN, keywords=_BOTH,
+          version="1.32.2; 2.0.0 accepts it"),
 
     Limit("compat/schema-dialect", "anthropic-api", _REQUEST, f"{_GITHUB}/anthropics/claude-code/issues/86664",
           "2026-08-14", keywords=("draft 2020-12",)),
@@ -180,15 +181,15 @@ LIMITS = (
     Limit("compat/output-schema-type", "cursor", _LIST, f"{_GITHUB}/anthropics/claude-code/issues/10031",
           "2025-10-21"),
     Limit("compat/output-schema-type", "gemini-cli", _LIST, _GEMINI_CLI, SEEN, version=_GEMINI_VERSION),
-    Limit("compat/output-schema-type", "py-sdk", _LIST, _PY_SESSION, SEEN, version="2.3.0; 1.x takes it"),
+    Limit("compat/output-schema-type", "py-sdk", _LIST, _PY_SESSION, SEEN, version="2.3.0; 1.x accepts it"),
     Limit("compat/output-schema-type", "ts-sdk", _LIST, _TS_TYPES, SEEN, version="1.32.2, 2.0.0"),
 
     Limit("compat/output-schema-reference", "ts-sdk", _LIST, f"{_GITHUB}/anomalyco/opencode/issues/21591",
-          "2026-04-09", version="1.32.2; 2.0.0 takes it"),
+          "2026-04-09", version="1.32.2; 2.0.0 accepts it"),
 )  # fmt: skip
 """The rows, by rule and client."""
 
 
 def limits(rule: str, clients: Iterable[str]) -> list[Limit]:
-    """The limits that a rule judges by, of some clients."""
+    """Return the limits of these clients that a rule uses."""
     return [limit for limit in LIMITS if limit.rule == rule and limit.client in clients]

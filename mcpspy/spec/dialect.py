@@ -1,8 +1,8 @@
-"""What an exchange speaks: its revision, and the extensions that its two sides declared for it.
+"""The dialect of an exchange: its revision, and the extensions that both sides declared for it.
 
-A known extension adds what its shapes say and no more, and nothing to a revision that lacks the shapes. Of one that is
-not known, whatever carries its name is let pass (`mcpspy.spec.extensions.extension`). Neither changes what the revision
-says of everything else.
+A known extension adds only what its shapes define, and adds nothing to a revision that lacks the shapes. For an unknown
+extension, everything that has its name is accepted (`mcpspy.spec.extensions.extension`). Neither changes the rules of
+the revision for anything else.
 """
 
 from collections.abc import Iterator
@@ -20,12 +20,12 @@ class Dialect:
     """A revision with extensions."""
 
     revision: Revision | None
-    """None if nothing tells it."""
+    """None if it is unknown."""
     extensions: frozenset[str] = frozenset()
-    """The names of those that a side declared."""
+    """The names of the declared extensions."""
 
     def method(self, name: str) -> Method | None:
-        """A method of the revision, or of a known extension that was declared."""
+        """Return a method of the revision, or of a known extension that was declared."""
         if self.revision is None:
             return None
         own = methods(self.revision).get(name)
@@ -35,17 +35,17 @@ class Dialect:
         return method if extension and extension.id in self.extensions else None
 
     def has_method(self, name: str) -> bool:
-        """Whether the revision or a known extension has a method, or another extension may have it."""
+        """Return whether the revision or a known extension has a method, or an unknown extension may have it."""
         return self.method(name) is not None or any(owns_method(extension, name) for extension in self._unknown())
 
     def has_result_type(self, name: str, method: str) -> bool:
-        """Whether the result of a method may have a `resultType`, by the protocol or an extension."""
+        """Return whether the protocol or an extension allows this `resultType` for the result of a method."""
         if name in RESULT_TYPES or any(method in it.result_types.get(name, ()) for it in self._known()):
             return True
         return any(owns_result_type(extension, name) for extension in self._unknown())
 
     def result(self, method: Method, params: Any, result: Any) -> str:
-        """The definition that judges the result of a request, `params` being those of the request."""
+        """Return the definition for the result of a request. `params` are those of the request."""
         result_type = result.get("resultType") if isinstance(result, dict) else None
         if isinstance(result_type, str) and self.extensions:
             for extension in self._known():
@@ -55,7 +55,7 @@ class Dialect:
         return result_definition(method, params, result)
 
     def additions(self, method: str, kind: type) -> list[str]:
-        """The definitions of extensions that judge one of the protocol's own messages besides its own definition."""
+        """Return the definitions that extensions add to one of the protocol's own messages."""
         return [it.additions[method, kind] for it in self._known() if (method, kind) in it.additions]
 
     def _known(self) -> Iterator[Extension]:

@@ -1,10 +1,11 @@
-"""The short way through the rules about shapes: whether a message is exactly what its definition says.
+"""The fast path through the rules about shapes: whether a message matches its definition exactly.
 
-The theory. Nearly every message has the members of its definition and no other, nothing deprecated, every URI a URI.
-One compiled schema that allows no more than that says so in a microsecond, and then no rule about shapes has anything
-to find. What it refuses may still be right: the rules look at it the long way.
+The theory. Nearly every message has only the members of its definition, nothing deprecated, and valid URIs. One
+compiled schema that allows no more than that confirms it in a microsecond. Then no rule about shapes can find anything.
+A message that it refuses may still be valid, so the rules check it in full.
 
-The closed schema is made of the definitions: unknown members refused, deprecated parts refused, formats as patterns.
+The closed schema is derived from the definitions: it refuses unknown members and deprecated parts, and has patterns for
+formats.
 """
 
 from functools import cache
@@ -23,19 +24,19 @@ _PATTERNS = {
     "uri": f"^(?:{URI.pattern})$",
     "byte": "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
 }
-_OPEN = ("_meta",)  # members that may hold anything
+_OPEN = ("_meta",)  # members that may have any content
 _ENVELOPE: Schema = {"jsonrpc": {"const": "2.0"}, "id": {"type": ["string", "integer"]}}
 
 
 def fits_exactly(revision: Revision, definition: str, value: Any) -> bool:
-    """Whether a message, or the result that the definition is about, is that and nothing besides.
+    """Return whether a message, or the result that the definition is about, matches it exactly.
 
-    Raises KeyError where the revision has no such definition.
+    Raises KeyError if the revision has no such definition.
     """
     validator = _validator(revision, definition)
     try:
         return validator.is_valid(value)
-    except ValueError:  # a Number, a lone surrogate: the long way
+    except ValueError:  # a Number or a lone surrogate: checked in full
         return False
 
 
@@ -55,7 +56,7 @@ def _kind(definition: str) -> str:
 
 
 def _closed(shape: Any, *, part: bool = False) -> Any:
-    """A shape that allows no more than it says; a `part` of several leaves members to the others."""
+    """Return a shape that allows only what it names. A `part` of several leaves other members to the others."""
     if not isinstance(shape, dict):
         return shape
     if shape.get("deprecated"):
@@ -80,7 +81,7 @@ def _closed(shape: Any, *, part: bool = False) -> Any:
 
 
 def _with_envelope(revision: Revision, definition: str, closed: Any) -> Any:
-    """A request or notification with what some revisions leave to JSON-RPC: `jsonrpc`, `id`, and `_meta` in params."""
+    """Return a request or notification with what some revisions leave to JSON-RPC: `jsonrpc`, `id`, `params._meta`."""
     kind = _kind(definition)
     if not kind or closed is False or "properties" not in closed:
         return closed

@@ -1,10 +1,10 @@
-"""The members of a message beside its shape: which the revision does not have, which it advises against, and formats.
+"""The members of a message: those that the revision lacks or deprecates, and their formats.
 
-The theory. A validator says yes or no; here a message is walked beside the definitions, each value with the shapes that
-it may have. Of a union, those alternatives count that the value's own constants do not rule out. A member that none of
-a value's shapes knows is allowed in MCP; it is worth a word where another revision knows it.
+The theory. A validator answers yes or no. This module walks through a message and the definitions together: each value
+with the shapes that it may have. In a union, only the alternatives count that agree with the value's own constants. MCP
+allows a member that none of the shapes has. It is worth a finding if another revision has it.
 
-The walk takes any message, right or wrong, of any depth, and never raises.
+The walk accepts any message, valid or not, of any depth, and never raises.
 """
 
 import binascii
@@ -19,9 +19,9 @@ from mcpspy.spec.extensions import all_definitions
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Schema
 
-_ENOUGH = 50  # members of other revisions in one message
+_ENOUGH = 50  # limit for members of other revisions in one message
 
-URI = re.compile(  # RFC 3986: a scheme, then only characters that a URI may have, `#` at most once
+URI = re.compile(  # RFC 3986: a scheme, then only characters that are allowed in a URI, `#` at most once
     r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*"
     r"(?:#(?:[A-Za-z0-9._~:/?@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)?"
 )
@@ -33,14 +33,14 @@ _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class BadFormat:
-    """A string that is not what its definition says it is."""
+    """A string that violates the format in its definition."""
 
     pointer: str
     format: str
-    """`uri` (RFC 3986), `iri` where only characters beyond ASCII are wrong in one, or `byte` (base64, RFC 4648)."""
+    """`uri` (RFC 3986), `iri` if only characters outside ASCII are wrong, or `byte` (base64, RFC 4648)."""
     found: str
     why: str
-    """What it is not, and why: `URI: it has no scheme`."""
+    """The expected format, and why the string violates it: `URI: it has no scheme`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +50,21 @@ class Elsewhere:
     pointer: str
     name: str
     revisions: tuple[Revision, ...]
-    """Those that define it, in the order of publication."""
+    """The revisions that define it, in the order of publication."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outdated:
-    """A part of a message that the revision advises against."""
+    """A part of a message that the revision deprecates."""
 
     pointer: str
-    """Of the message itself it is empty."""
+    """Empty for the message itself."""
     name: str
-    """The member, or the definition where it is all of the message."""
+    """The member, or the definition if it is the whole message."""
 
 
 def bad_formats(revision: Revision, definition: str, message: Any) -> list[BadFormat]:
-    """The strings that should be URIs or base64 and are not; JSON Schema itself was not asked."""
+    """Return the strings that should be URIs or base64 but are not. The formats of JSON Schema are not used."""
     found = []
     for path, value, shapes in _walk(revision, definition, message):
         for name in {shape["format"] for shape in shapes if "format" in shape} if isinstance(value, str) else ():
@@ -78,7 +78,7 @@ def bad_formats(revision: Revision, definition: str, message: Any) -> list[BadFo
 
 
 def elsewhere(revision: Revision, definition: str, message: Any) -> list[Elsewhere]:
-    """The members that only other revisions define."""
+    """Return the members that only other revisions define."""
     found = []
     for path, value, shapes in _walk(revision, definition, message):
         if not isinstance(value, dict) or not _has_members(shapes):
@@ -99,27 +99,27 @@ def elsewhere(revision: Revision, definition: str, message: Any) -> list[Elsewhe
 
 
 def outdated(revision: Revision, definition: str, message: Any) -> list[Outdated]:
-    """The outermost parts that are deprecated in the revision."""
+    """Return the outermost parts that the revision deprecates."""
     found: list[Outdated] = []
     covered: set[Path] = set()
     for path, value, shapes in _walk(revision, definition, message):
         if path and path[:-1] in covered:
             covered.add(path)
-        elif any(shape.get("deprecated") for shape in shapes) and value != "none":  # includeContext: none is fine
+        elif any(shape.get("deprecated") for shape in shapes) and value != "none":  # `includeContext: none` is allowed
             covered.add(path)
-            method = value.get("method") if isinstance(value, dict) else None  # inputRequests have names of their own
+            method = value.get("method") if isinstance(value, dict) else None  # inputRequests: their keys are arbitrary
             name = next((str(step) for step in reversed(path) if isinstance(step, str)), definition)
             found.append(Outdated(pointer(*path), method if isinstance(method, str) else name))
     return found
 
 
 def _has_members(shapes: list[Schema]) -> bool:
-    """Whether the shapes name members, and are no maps."""
+    """Return whether the shapes name their members, and none is a map."""
     return any("properties" in shape for shape in shapes) and not any("additionalProperties" in it for it in shapes)
 
 
 def _why_no_uri(text: str) -> str:
-    """What is wrong with it first, in words."""
+    """Return the first thing that is wrong with a URI, in words."""
     if not _SCHEME.match(text):
         return "it has no scheme"
     wrong = _NOT_IN_URI.search(text)
@@ -138,7 +138,7 @@ def _is_base64(text: str) -> bool:
 
 
 def _names(revision: Revision, definition: str, message: Any, path: Path) -> set[str]:
-    """The members that a revision knows of what stands at `path`."""
+    """Return the members that a revision defines for the value at `path`."""
     shapes = _roots(revision, definition, message)
     value = message
     for step in path:
@@ -147,7 +147,7 @@ def _names(revision: Revision, definition: str, message: Any, path: Path) -> set
 
 
 def _names_of_same(revision: Revision, other: Revision, shapes: list[Schema], value: Any) -> set[str]:
-    """The members that another revision knows of what has `shapes` here, although its messages may hold it elsewhere.
+    """Return the members that another revision defines for the same definition, even if it is used elsewhere.
 
     2026-07-28 has the capabilities of a server in `server/discover`, and no `initialize` (R-06).
     """
@@ -159,7 +159,7 @@ def _names_of_same(revision: Revision, other: Revision, shapes: list[Schema], va
 
 @cache
 def _definition_names(revision: Revision) -> dict[int, list[str]]:
-    """The names of the definitions of a revision, by the identity of what they define."""
+    """Return the names of the definitions of a revision, by the identity of their schemas."""
     found: dict[int, list[str]] = {}
     for name, shape in all_definitions(revision).items():
         found.setdefault(id(shape), []).append(name)
@@ -167,7 +167,7 @@ def _definition_names(revision: Revision) -> dict[int, list[str]]:
 
 
 def _walk(revision: Revision, definition: str, message: Any) -> Iterator[tuple[Path, Any, list[Schema]]]:
-    """Each value that the definitions know something of, outside in, with the shapes that it may have."""
+    """Yield each value that the definitions describe, outermost first, with the shapes that it may have."""
     stack: list[tuple[Path, Any, list[Schema]]] = [((), message, _roots(revision, definition, message))]
     while stack:
         path, value, shapes = stack.pop()
@@ -185,7 +185,7 @@ def _parts(value: Any) -> list[tuple[str | int, Any]]:
 
 
 def _roots(revision: Revision, definition: str, message: Any) -> list[Schema]:
-    """The shapes of a whole message: its definition, and the envelope that some revisions leave to JSON-RPC."""
+    """Return the shapes of a whole message: its definition, and the envelope that some revisions leave to JSON-RPC."""
     there = all_definitions(revision)
     envelope = [f"JSONRPC{kind}" for kind in ("Request", "Notification") if definition.endswith(kind)]
     names = [name for name in (definition, *envelope) if name in there]
@@ -193,7 +193,7 @@ def _roots(revision: Revision, definition: str, message: Any) -> list[Schema]:
 
 
 def _below(revision: Revision, shapes: list[Schema], step: str | int, value: Any) -> list[Schema]:
-    """The shapes of a member or an item of what has `shapes`."""
+    """Return the shapes of a member or an array element of a value with `shapes`."""
     found = []
     for shape in shapes:
         if isinstance(step, int):
@@ -206,7 +206,7 @@ def _below(revision: Revision, shapes: list[Schema], step: str | int, value: Any
 
 
 def _shapes(revision: Revision, schema: Schema, value: Any) -> list[Schema]:
-    """A schema and those that it stands for: by reference, all at once, or one of which `value` may be."""
+    """Return a schema with its references, all parts of an `allOf`, and the alternatives that `value` may be."""
     found = [schema]
     if "$ref" in schema:
         found += _shapes(revision, _target(revision, schema), value)
@@ -223,7 +223,7 @@ def _target(revision: Revision, schema: Schema) -> Schema:
 
 
 def _may_be(revision: Revision, schema: Schema, value: Any) -> bool:
-    """Whether neither the kind of `value` nor one of its constants rules an alternative out."""
+    """Return whether an alternative agrees with the type of `value` and its constants."""
     while "$ref" in schema:
         schema = _target(revision, schema)
     if schema.get("type") in ("object", "array"):

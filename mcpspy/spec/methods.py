@@ -1,8 +1,9 @@
-"""The methods of each revision: who may send them, and which definitions judge the message and its answer.
+"""The methods of each revision: who may send them, and the definitions for the message and its answer.
 
-The table is read out of the definitions. ClientRequest, ServerRequest, ClientNotification and ServerNotification say
-who sends what; a request's method is the constant of its definition; and the result of `XRequest` is `XResult` where
-there is one, else EmptyResult. What a union cannot say is in `result_definition`: which of two results an answer is.
+The table is derived from the definitions. ClientRequest, ServerRequest, ClientNotification and ServerNotification
+define who sends what. A request's method is the constant in its definition. The result of `XRequest` is `XResult` if it
+exists, otherwise EmptyResult. `result_definition` decides what a union cannot express: which of two results an answer
+is.
 """
 
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ _UNIONS: tuple[tuple[str, Side, Kind], ...] = (
 )
 _FOR_TASKS = ("tools/call", "sampling/createMessage", "elicitation/create")  # 2025-11-25, tasks#capabilities
 RESULT_TYPES = ("complete", "input_required")
-"""The values of `resultType` that the protocol itself has (2026-07-28, basic#resulttype)."""
+"""The values of `resultType` in the protocol itself (2026-07-28, basic#resulttype)."""
 
 _ERRORS = {
     -32042: "URLElicitationRequiredError",
@@ -42,25 +43,25 @@ class Method:
     kind: Kind
     senders: tuple[Side, ...]
     definition: str
-    """Of the request or notification."""
+    """The definition of the request or notification."""
     result: str | None
-    """Of a request: the definition of its ordinary result."""
+    """For a request: the definition of its ordinary result."""
     as_task: bool
     """Whether the request may ask for a task (2025-11-25)."""
     asks_back: bool
     """Whether the answer may be an InputRequiredResult (2026-07-28)."""
     typed: bool
-    """Whether the `resultType` of the answer tells what it is (2026-07-28)."""
+    """Whether the `resultType` of the answer identifies it (2026-07-28)."""
 
 
 @cache
 def methods(revision: Revision) -> dict[str, Method]:
-    """The methods of a revision, by name; not to be changed."""
+    """Return the methods of a revision, by name. Do not change the result."""
     return methods_of(definitions(revision), revision)
 
 
 def methods_of(there: dict[str, Schema], revision: Revision, prefix: str = "") -> dict[str, Method]:
-    """The methods that definitions of a revision tell of, by name, those whose names begin with a prefix."""
+    """Return the methods in the definitions of a revision, by name. Only definitions with the prefix are used."""
     found: dict[str, Method] = {}
     for union, side, kind in _UNIONS:
         for definition in _alternatives(there, prefix + union):
@@ -101,7 +102,7 @@ def _method(
 
 
 def revisions_with_method(name: str) -> tuple[Revision, ...]:
-    """The revisions that have a method, in the order of publication."""
+    """Return the revisions that have a method, in the order of publication."""
     return _revisions().get(name, ())
 
 
@@ -112,11 +113,11 @@ def _revisions() -> dict[str, tuple[Revision, ...]]:
 
 
 def result_definition(method: Method, params: Any, result: Any) -> str:
-    """The definition that judges the result of a request, `params` being those of the request.
+    """Return the definition for the result of a request. `params` are those of the request.
 
-    A request for a task may be answered by one (2025-11-25, tasks), or as usual by who knows no tasks. A `resultType`
-    that the revision does not know belongs to an extension (2026-07-28, basic): a Result, and more cannot be said. In
-    older revisions it is a member like others.
+    A request for a task may be answered with a task (2025-11-25, tasks), or as usual by a peer without tasks. A
+    `resultType` that the revision does not define belongs to an extension (2026-07-28, basic). It is a Result, and
+    nothing more is known. In older revisions it is an ordinary member.
     """
     if method.as_task and _has(params, "task") and _has(result, "task"):
         return "CreateTaskResult"
@@ -128,7 +129,7 @@ def result_definition(method: Method, params: Any, result: Any) -> str:
 
 
 def error_definition(revision: Revision, code: Any) -> str:
-    """The definition that judges a response with an error of this code."""
+    """Return the definition for a response with an error of this code."""
     there = definitions(revision)
     special = _ERRORS.get(code) if type(code) is int else None
     if special in there:

@@ -1,10 +1,11 @@
-"""The schemas that peers send, and what they say of arguments and results: hostile until proved otherwise.
+"""The schemas that peers send, and the validation of arguments and results: hostile until proved otherwise.
 
-The theory. A schema of a few hundred bytes can ask for a file of ours, for a web page, or for a year of computing. So
-nothing is ever fetched; patterns run on an engine that takes linear time; what is too large or too deep is not looked
-at; and what is more than so much work, or refers to itself, is judged by a process of its own. The kernel kills it
-after a second of computing, so that a busy machine gives the same findings as an idle one. All of them together have a
-budget. `jsonschema` never sees these schemas: its patterns cannot be bounded.
+The theory. A schema of a few hundred bytes can request a file of ours, a web page, or a year of computing. So nothing
+is ever fetched, patterns run on an engine with linear time, and a schema that is too large or too deep is not
+evaluated. A schema that needs more than a certain amount of work, or refers to itself, is evaluated by a separate
+process. The kernel kills that process after a second of computing, so a busy machine gives the same findings as an idle
+one. All these processes together have a budget. `jsonschema` never sees these schemas, because its patterns cannot be
+bounded.
 
 A judgement is a value, whatever the schema and the instance are.
 """
@@ -28,31 +29,31 @@ from mcpspy.spec.definitions import DIALECT
 from mcpspy.spec.schema import DEPTH, plain, refuse
 
 SIZE = 256 * 1024
-"""Bytes of JSON that a schema may have."""
+"""The size limit of a schema, in bytes of JSON."""
 LEVELS = 64
-"""How deeply a schema may be nested."""
+"""The limit for the nesting of a schema."""
 WEIGHT = 1000
-"""How many references, combinations and patterns, all expanded, are evaluated in this process."""
+"""The number of references, combinations and patterns, fully expanded, that are evaluated in this process."""
 WORK = 10_000_000
-"""The same, times the values of the instance: about a second."""
+"""The same, multiplied by the number of values in the instance: about a second."""
 CPU_SECONDS = 1
-"""What the process for anything heavier may compute once it has started; the kernel counts whole seconds."""
+"""The CPU time of the process for heavier schemas, after its start. The kernel counts whole seconds."""
 SECONDS = 5.0
-"""Until it is given up: it waits for a machine that is busy, or the system has no limit of computing (Windows)."""
+"""The time after which that process is abandoned: on a busy machine, or without a CPU limit (Windows)."""
 BUDGET = 5.0
-"""Seconds that all those processes together may take, of one capture."""
+"""The seconds that all those processes together may take, for one capture."""
 
 _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
 _COMBINING = ("allOf", "anyOf", "oneOf", "prefixItems")
 _APPLYING = ("$ref", "not", "if", "contains", "dependentSchemas", "enum")
 _UNTOLD = ("$dynamicRef", "$recursiveRef", "unevaluatedProperties", "unevaluatedItems")
-"""Keywords whose cost only the library could tell: it may double at every level."""
+"""Keywords whose cost only the library could determine. It may double at every level."""
 _RENAMING = ("$id", "id")
-"""Those that, below the root, change what a reference by JSON Pointer means."""
+"""Keywords that, below the root, change the meaning of a reference by JSON Pointer."""
 _VALUES = ("const", "default", "examples")
-"""Keywords whose value is no schema."""
-_ELSEWHERE = re.compile(r"Resource '([A-Za-z][A-Za-z0-9+.-]*:[^']*)' is not present")  # in words of the library
-_PATTERN = 20  # what a pattern weighs: compiling one takes up to a millisecond
+"""Keywords whose value is not a schema."""
+_ELSEWHERE = re.compile(r"Resource '([A-Za-z][A-Za-z0-9+.-]*:[^']*)' is not present")  # the library's text
+_PATTERN = 20  # the weight of a pattern: compiling one takes up to a millisecond
 DRAFTS = {
     DIALECT: jsonschema_rs.Draft202012Validator,
     "https://json-schema.org/draft/2019-09/schema": jsonschema_rs.Draft201909Validator,
@@ -60,53 +61,53 @@ DRAFTS = {
     "http://json-schema.org/draft-06/schema": jsonschema_rs.Draft6Validator,
     "http://json-schema.org/draft-04/schema": jsonschema_rs.Draft4Validator,
 }
-"""What validates, by dialect."""
+"""The validators, by dialect."""
 DIALECTS = tuple(DRAFTS)
-"""Those that are known, the latest first."""
+"""The known dialects, the latest first."""
 
 
 class Outcome(Enum):
-    """What came of judging."""
+    """The result of a validation."""
 
     VALID = "valid"
     INVALID = "invalid"
     """The instance does not satisfy the schema."""
     NO_SCHEMA = "no schema"
-    """The schema is not one: its own dialect refuses it."""
+    """The schema is invalid in its own dialect."""
     UNKNOWN_DIALECT = "unknown dialect"
     UNRESOLVED = "unresolved"
-    """It refers to what is not in it."""
+    """It refers to something that is not in it."""
     EXTERNAL = "external"
-    """It refers to an absolute URI, which JSON Schema permits; nothing is fetched."""
+    """It refers to an absolute URI. JSON Schema permits this, but nothing is fetched."""
     UNSUPPORTED = "unsupported"
     """A pattern that the linear engine cannot run (look-around, back-references) or that is too large."""
     TOO_LARGE = "too large"
     TOO_COSTLY = "too costly"
-    """Judging it took more than CPU_SECONDS, or broke the process that did."""
+    """The evaluation took more than CPU_SECONDS, or crashed the process."""
     NOT_JUDGED = "not judged"
-    """Nothing is known: BUDGET or SECONDS are over, or what judges has failed, which is no fault of the schema."""
+    """Unknown: BUDGET or SECONDS are used up, or the validator failed, which is not a fault of the schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a schema says of an instance, or why it says nothing."""
+    """The result of validating an instance, or why there is none."""
 
     outcome: Outcome
     pointer: str = ""
-    """JSON Pointer: into the instance where that is invalid, into the schema where that is none."""
+    """JSON Pointer into the instance if that is invalid, or into the schema if the schema is invalid."""
     message: str = ""
-    """One sentence, clipped; empty where the outcome says all."""
+    """One sentence, clipped. Empty if the outcome is enough."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """What the processes for the schemas of one capture may still take, in seconds."""
+    """The seconds that are left for the processes of one capture."""
 
     left: float = BUDGET
 
 
 class Foreign:
-    """A schema of a peer, measured once and compiled when it is first needed; what is heavy takes from `budget`."""
+    """A schema of a peer, measured once and compiled when it is first needed. Heavy schemas use up `budget`."""
 
     def __init__(self, schema: Any, budget: Budget | None = None) -> None:
         self._raw = _raw(schema)
@@ -115,16 +116,16 @@ class Foreign:
         self._costly = False
 
     def check(self) -> Judgement:
-        """Whether it is a schema that can be judged by: VALID, or why not."""
+        """Return VALID if the schema can be used, or why it cannot."""
         if self._raw is None:
             return _TOO_LARGE
         if self._weight <= WEIGHT:
             return _compiled(self._raw)[1]
         found = self._apart(None)
-        return Judgement(Outcome.VALID) if found.outcome is Outcome.INVALID else found  # of null it says what it likes
+        return Judgement(Outcome.VALID) if found.outcome is Outcome.INVALID else found  # null may be invalid
 
     def judge(self, instance: Any) -> Judgement:
-        """What it says of an instance. A schema that was too costly once is not tried again."""
+        """Validate an instance. A schema that was too costly once is not tried again."""
         if self._raw is None:
             return _TOO_LARGE
         if self._weight and (self._weight > WEIGHT or self._weight * _values(instance) > WORK):
@@ -152,7 +153,7 @@ _FAILED = Judgement(Outcome.NOT_JUDGED, "", "the process that evaluates schemas 
 
 
 def _raw(schema: Any) -> bytes | None:
-    """The schema as JSON; None where it is too large or too deep."""
+    """Return the schema as JSON, or None if it is too large or too deep."""
     try:
         raw = orjson.dumps(schema)
     except orjson.JSONEncodeError:  # a lone surrogate, a long integer, a depth of hundreds
@@ -166,7 +167,7 @@ def _raw(schema: Any) -> bytes | None:
 
 
 def _depth(value: Any) -> int:
-    """How deep a value goes, counted to LEVELS and a little further."""
+    """Return how deeply a value is nested, counted up to DEPTH and slightly beyond."""
     level, levels = [value], 0
     while level and levels <= DEPTH + 1:
         levels += 1
@@ -179,7 +180,7 @@ def _depth(value: Any) -> int:
 
 
 def _values(instance: Any) -> int:
-    """How many values there are in an instance."""
+    """Return the number of values in an instance."""
     count, stack = 0, [instance]
     while stack:
         value = stack.pop()
@@ -191,7 +192,7 @@ def _values(instance: Any) -> int:
 
 @lru_cache(maxsize=256)
 def weight(raw: bytes) -> float:
-    """How much work a schema is for one value, every reference expanded; infinite where it refers to itself."""
+    """Return the work that a schema needs for one value, all references expanded. Infinite if it refers to itself."""
     try:
         return _Weighing(json.loads(raw)).weight()
     except RecursionError:
@@ -210,7 +211,7 @@ class _Weighing:
         if not isinstance(node, dict | list):
             return 0
         if id(node) not in self._known:
-            self._known[id(node)] = inf  # what is met again on the way down refers to itself
+            self._known[id(node)] = inf  # a node that is found again below itself is recursive
             self._known[id(node)] = self._sum(node)
         return self._known[id(node)]
 
@@ -234,7 +235,7 @@ class _Weighing:
         return own
 
     def _target(self, reference: str) -> float:
-        """The weight of what a reference leads to; infinite where only the library could find it."""
+        """Return the weight of the target of a reference. Infinite if only the library could find it."""
         if not reference.startswith("#/") and reference != "#":
             return inf
         node = member(self._schema, *steps_of(reference))
@@ -243,9 +244,9 @@ class _Weighing:
 
 @lru_cache(maxsize=256)
 def _compiled(raw: bytes) -> tuple[Any, Judgement]:
-    """The validator of a schema, and whether there is one."""
+    """Return the validator of a schema, or None, and whether the schema is valid."""
     schema = json.loads(raw)
-    if isinstance(schema, str):  # the library would take it for JSON
+    if isinstance(schema, str):  # the library would parse it as JSON
         return None, Judgement(Outcome.NO_SCHEMA, "", f"{_clipped(json.dumps(schema))} is not an object or a boolean")
     dialect = schema.get("$schema", DIALECT) if isinstance(schema, dict) else DIALECT
     draft = DRAFTS.get(dialect.removesuffix("#")) if isinstance(dialect, str) else DRAFTS[DIALECT]
@@ -256,13 +257,13 @@ def _compiled(raw: bytes) -> tuple[Any, Judgement]:
         validator = draft(schema, validate_formats=False, retriever=refuse, pattern_options=patterns)
     except jsonschema_rs.ValidationError as error:
         return None, _refusal(error)
-    except ValueError as error:  # of the library itself
+    except ValueError as error:  # an error of the library itself
         return None, Judgement(Outcome.NOT_JUDGED, "", _clipped(f"the validator failed: {error}"))
     return validator, Judgement(Outcome.VALID)
 
 
 def _refusal(error: jsonschema_rs.ValidationError) -> Judgement:
-    """Why a schema could not be compiled."""
+    """Return why a schema could not be compiled."""
     kind = error.kind.name
     elsewhere = _ELSEWHERE.match(error.message) if kind == "$ref" else None
     if elsewhere:
@@ -285,13 +286,13 @@ def _judged(raw: bytes, instance: Any) -> Judgement:
         validator.validate(instance)
     except jsonschema_rs.ValidationError as error:
         return Judgement(Outcome.INVALID, pointer(*error.instance_path), _clipped(error.message))
-    except ValueError as error:  # too deep to be quoted, or to be judged
+    except ValueError as error:  # too deep to quote or to validate
         return _unquoted(validator, instance, error)
     return compiled
 
 
 def _unquoted(validator: Any, instance: Any, error: ValueError) -> Judgement:
-    """The verdict alone, where the library cannot say what is wrong."""
+    """Return the verdict alone, if the library cannot describe the error."""
     try:
         return Judgement(Outcome.VALID if validator.is_valid(instance) else Outcome.INVALID)
     except ValueError:
@@ -309,11 +310,11 @@ sys.path[:] = sys.argv[1:]
 from mcpspy.spec.peer_schemas import work
 work()
 """
-"""The program of that process."""
+"""The program of the separate process."""
 
 
 def judge_apart(raw: bytes, instance: Any) -> Judgement:
-    """The judgement of a process of its own, which is killed when its time is over."""
+    """Evaluate in a separate process, which is killed when its time is up."""
     if _depth(instance) > DEPTH:
         return _TOO_COSTLY
     return _answered(json.dumps({"schema": raw.decode(), "instance": plain(instance)}).encode())
@@ -321,7 +322,7 @@ def judge_apart(raw: bytes, instance: Any) -> Judgement:
 
 @lru_cache(maxsize=64)
 def _answered(question: bytes) -> Judgement:
-    """The same question is asked again and again: a call without arguments, a listing for each session."""
+    """Run the process. Cached, because the same question repeats: a call without arguments, a listing per session."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", WORKER, *sys.path],
@@ -334,13 +335,13 @@ def _answered(question: bytes) -> Judgement:
     except subprocess.TimeoutExpired:
         return _TOO_COSTLY if sys.platform == "win32" else _LATE
     except subprocess.CalledProcessError as error:
-        return _TOO_COSTLY if error.returncode < 0 else _FAILED  # the kernel ended it, or Python did
+        return _TOO_COSTLY if error.returncode < 0 else _FAILED  # ended by the kernel, or by Python
     outcome, where, message = json.loads(done.stdout)
     return Judgement(Outcome(outcome), where, message)
 
 
 def work() -> None:
-    """What the process does: a question on stdin, a judgement on stdout. It must not outlive who asks."""
+    """The task of the process: read a question from stdin, write a judgement to stdout. It must end with its parent."""
     _bound()
     question = json.loads(sys.stdin.buffer.read())
     judgement = _judged(question["schema"].encode(), question["instance"])
@@ -348,7 +349,7 @@ def work() -> None:
 
 
 def _bound() -> None:
-    """Let the kernel end this process with its parent, where it can, and when it has computed for too long."""
+    """Let the kernel end this process with its parent, if it can, and after too much CPU time."""
     if sys.platform == "linux":
         import ctypes
 

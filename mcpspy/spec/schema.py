@@ -1,12 +1,12 @@
-"""Verdict and explanation: does a message have the shape of a definition, and if not, where and what was expected.
+"""Verdict and explanation: whether a message matches a definition, and if not, where and what was expected.
 
-The theory. `jsonschema_rs` gives the verdict, in microseconds. `jsonschema`, a hundred times slower and imported only
-here, explains a refusal, on a message cut down to the part that was refused. Both run with formats off, because they
-disagree about URIs; `mcpspy.spec.members` has a check of our own. Validators are compiled when they are first
-needed, each from the definitions that its own refers to, and neither library may fetch anything.
+The theory. `jsonschema_rs` gives the verdict, in microseconds. `jsonschema` is a hundred times slower and is imported
+only here. It explains a refusal, on a message that is cut down to the refused part. Both run with formats off, because
+they disagree about URIs. `mcpspy.spec.members` has a check of our own. Validators are compiled on first use, each from
+the definitions that its own refers to. Neither library may fetch anything.
 
-Messages are what `mcpspy.wire.jsonrpc` decodes, so they may hold lone surrogates, NaN, and integers of any length:
-nothing here raises on account of a message.
+Messages are what `mcpspy.wire.jsonrpc` decodes, so they may contain lone surrogates, NaN, and integers of any length.
+No message makes this module raise an exception.
 """
 
 import json
@@ -23,20 +23,20 @@ from mcpspy.spec.extensions import all_definitions
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Schema
 
-_ERRORS = 50  # of which the most telling is shown; a message may have any number
-_TAGS = ("type", "method", "mode", "status")  # members that say which alternative of a union is meant
+_ERRORS = 50  # the most relevant of these is shown; a message may have any number
+_TAGS = ("type", "method", "mode", "status")  # members that identify the alternative of a union
 
 
 DEPTH = 200
-"""Levels of a message that are looked at where a library recurses; no shape of MCP asks for anything so far down."""
+"""The levels of a message that are examined if a library recurses. No shape of MCP goes deeper."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a message does not have the shape of its definition."""
+    """Why a message does not match its definition."""
 
     pointer: str
-    """JSON Pointer (RFC 6901) to the offending value; to the object where a member is missing."""
+    """JSON Pointer (RFC 6901) to the offending value, or to the object that lacks a member."""
     expected: str
     """What should be there: `a string`, `the member "name"`."""
     found: str
@@ -48,9 +48,9 @@ class Explanation:
 
 
 def verdict(revision: Revision, definition: str, message: Any) -> bool:
-    """Whether a message, or the part of it that the definition is about, has the definition's shape.
+    """Return whether a message, or the part of it that the definition is about, matches the definition.
 
-    Raises KeyError where the revision has no such definition.
+    Raises KeyError if the revision has no such definition.
     """
     validator = _validator(revision, definition)
     try:
@@ -60,7 +60,7 @@ def verdict(revision: Revision, definition: str, message: Any) -> bool:
 
 
 def explain(revision: Revision, definition: str, message: Any) -> Explanation | None:
-    """Why a message is refused; None where it is not. Raises KeyError where the revision has no such definition."""
+    """Return why a message is refused, or None if it is valid. Raises KeyError if there is no such definition."""
     message = plain(message)
     try:
         _validator(revision, definition).validate(message)
@@ -76,12 +76,12 @@ def explain(revision: Revision, definition: str, message: Any) -> Explanation | 
 
 
 def refuse(uri: str) -> NoReturn:
-    """The retriever of every validator: nothing is ever fetched."""
+    """Refuse to fetch: the retriever of every validator."""
     raise ValueError(f"{uri} is not fetched")
 
 
 def plain(message: Any) -> Any:
-    """A copy that both libraries take: no Number, no lone surrogate, and empty containers from DEPTH levels on."""
+    """Return a copy that both libraries accept: no Number, no lone surrogate, empty containers from DEPTH levels on."""
     found: list[Any] = [message]
     stack: list[tuple[Any, int]] = [(found, 0)]
     while stack:
@@ -100,7 +100,7 @@ def plain(message: Any) -> Any:
 
 
 def self_contained(revision: Revision, definition: str, *others: str) -> Schema:
-    """A definition as a schema that needs no other: with those that it, or one of `others`, refers to."""
+    """Return a definition as a self-contained schema: with all that it, or one of `others`, refers to."""
     there = all_definitions(revision)
     needed: dict[str, Schema] = {}
     missing = [definition, *others]
@@ -129,10 +129,10 @@ def _validator(revision: Revision, definition: str) -> jsonschema_rs.Draft202012
 
 @cache
 def _explainer(revision: Revision, definition: str) -> Any:
-    import jsonschema  # type: ignore[import-untyped]  # takes 0.1 s, which only who is refused has to pay
+    import jsonschema  # type: ignore[import-untyped]  # takes 0.1 s, so only for a refused message
     import referencing
 
-    # a registry of its own, because the default one fetches; this one knows nothing and asks nobody
+    # a registry of its own: the default one fetches, this one is empty and never does
     return jsonschema.Draft202012Validator(self_contained(revision, definition), registry=referencing.Registry())
 
 
@@ -141,7 +141,7 @@ def _scalar_text(text: str) -> str:
 
 
 def _narrowed(message: Any, path: list[str | int]) -> tuple[Any, dict[int, int]]:
-    """The message with each array on the path cut down to the one item on it, and that item's place by its depth."""
+    """Return the message with each array on the path cut down to one element, and that element's index by depth."""
     places: dict[int, int] = {}
     found = [message]
     holder: Any = found
@@ -185,7 +185,7 @@ def _placed(path: list[str | int], places: dict[int, int]) -> list[str | int]:
 
 
 def _meant(error: Any) -> Any:
-    """Of the alternatives of a refused union, the error of the one that was meant; None where none can have been."""
+    """Return the error of the alternative of a refused union that was meant, or None if none can be."""
     from jsonschema.exceptions import relevance
 
     meant: dict[int, list[Any]] = {}
@@ -197,7 +197,7 @@ def _meant(error: Any) -> Any:
 
 
 def _rules_out(error: Any) -> bool:
-    """Whether an error of an alternative says that another one was meant."""
+    """Return whether an error of an alternative shows that another one was meant."""
     path = list(error.path)
     if not path:
         return bool(error.validator == "type")
@@ -226,7 +226,7 @@ _TYPES = {
 
 
 def _expected(error: Any) -> str:
-    """What a keyword asks for, in words."""
+    """Return what a keyword requires, in words."""
     value = error.validator_value
     match error.validator:
         case "type":

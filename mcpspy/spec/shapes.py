@@ -1,6 +1,6 @@
-"""The notation in which the message shapes of all revisions are written, and its translation to JSON Schema.
+"""The notation for the message shapes of all revisions, and its translation to JSON Schema.
 
-The theory. A definition is written once and says itself in which revisions it exists and what differs between them:
+The theory. A definition is written once. It contains in which revisions it exists, and what differs between them:
 
     "Tool": record(
         {
@@ -11,9 +11,9 @@ The theory. A definition is written once and says itself in which revisions it e
         "BaseMetadata",                                         whose members it has too
     )
 
-A type is such a name, a piece of JSON Schema, or one of the nodes below. What a revision does not have falls away: a
-member with its type, an alternative of a union, a base whose members would have been taken over. Anything else that
-refers to what its revision lacks is a mistake, and building says so.
+A type is such a name, a piece of JSON Schema, or one of the nodes below. What a revision does not have is left out: a
+member with its type, an alternative of a union, the members of a base. Any other reference to something that the
+revision lacks is an error, which `build` raises.
 
 This module knows neither methods nor messages. Lifetimes are those of `mcpspy.spec.revisions`, so a later revision has
 what the one before it has.
@@ -32,12 +32,12 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An object with known members; others are allowed, as everywhere in MCP."""
+    """An object with known members. Others are allowed, as everywhere in MCP."""
 
     members: "Mapping[str, Type]"
     bases: "tuple[Type, ...]"
     others: Schema | None = None
-    """What the others are, where that is not for MCP to say."""
+    """The schema of other members, if another specification defines them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +71,21 @@ class Intersection:
 
 @dataclass(frozen=True, slots=True)
 class Varying:
-    """What differs between revisions; one that is not in it has nothing here."""
+    """A type that differs between revisions. A revision that is not in it has nothing here."""
 
     types: "Mapping[Revision, Type]"
 
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """A member that may be missing, where only some revisions allow that; `"name?"` says it for all."""
+    """A member that may be missing, if only some revisions allow that. `"name?"` allows it for all."""
 
     type: "Type"
 
 
 @dataclass(frozen=True, slots=True)
 class Deprecated:
-    """What the specification advises against from a revision on."""
+    """A type that the specification deprecates from a revision on."""
 
     first: Revision
     type: "Type"
@@ -93,7 +93,7 @@ class Deprecated:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A definition that has its name only from a revision on; before, its shape stood wherever it was used."""
+    """A definition that has its name only from a revision on. Before, its shape was repeated wherever it was used."""
 
     first: Revision
     type: "Type"
@@ -114,77 +114,77 @@ BASE64: Schema = {"type": "string", "format": "byte"}
 
 
 def const(value: str | int) -> Schema:
-    """Exactly this string or integer."""
+    """Define exactly this string or integer."""
     return {"type": "string" if isinstance(value, str) else "integer", "const": value}
 
 
 def enum(*values: str) -> Schema:
-    """One of these strings."""
+    """Define one of these strings."""
     return {"type": "string", "enum": list(values)}
 
 
 def record(members: Mapping[str, Type], *bases: Type) -> Record:
-    """An object with these members and those of its bases; a name that ends in `?` may be missing."""
+    """Define an object with these members and those of its bases. A name that ends in `?` is optional."""
     return Record(members, bases)
 
 
 def open_record(members: Mapping[str, Type]) -> Record:
-    """An object that MCP knows these members of, the others being another specification's: a JSON Schema."""
+    """Define an object of another specification (a JSON Schema), of which MCP knows only these members."""
     return Record(members, (), ANY)
 
 
 def array(items: Type, *, at_most: int | None = None) -> Array:
-    """An array of `items`."""
+    """Define an array of `items`."""
     return Array(items, at_most)
 
 
 def mapping(values: Type) -> Map:
-    """An object whose members, whatever their names, are `values`."""
+    """Define an object whose members all have the type `values`, whatever their names."""
     return Map(values)
 
 
 def either(*alternatives: Type) -> Union:
-    """One of these."""
+    """Define one of these types."""
     return Union(alternatives)
 
 
 def both(*parts: Type) -> Intersection:
-    """All of these at once."""
+    """Define all of these types at once."""
     return Intersection(parts)
 
 
 def optional(type_: Type) -> Optional:
-    """A member that may be missing, inside `changed`, `since`, `until` or `only`."""
+    """Define a member that may be missing, inside `changed`, `since`, `until` or `only`."""
     return Optional(type_)
 
 
 def deprecated(first: Revision, type_: Type) -> Deprecated:
-    """Advised against from `first` on."""
+    """Define a type that is deprecated from `first` on."""
     return Deprecated(first, type_)
 
 
 def named_since(first: Revision, type_: Type) -> Named:
-    """A definition of its own from `first` on; before, part of those that refer to it."""
+    """Define a type that is a definition from `first` on, and before part of those that refer to it."""
     return Named(first, type_)
 
 
 def since(first: Revision, type_: Type) -> Varying:
-    """There from `first` on."""
+    """Define a type that exists from `first` on."""
     return Varying(dict.fromkeys(revisions.since(first), type_))
 
 
 def until(last: Revision, type_: Type) -> Varying:
-    """There up to `last`, which still has it."""
+    """Define a type that exists up to and including `last`."""
     return Varying(dict.fromkeys(revisions.until(last), type_))
 
 
 def only(revision: Revision, type_: Type) -> Varying:
-    """There in one revision."""
+    """Define a type that exists in one revision."""
     return Varying({revision: type_})
 
 
 def changed(type_: Type, later: Mapping[Revision, Type]) -> Varying:
-    """`type_`, and from each of the `later` revisions on what is given for it."""
+    """Define `type_`, replaced from each of the `later` revisions on."""
     types = dict.fromkeys(Revision, type_)
     for first, other in later.items():
         types |= dict.fromkeys(revisions.since(first), other)
@@ -192,30 +192,31 @@ def changed(type_: Type, later: Mapping[Revision, Type]) -> Varying:
 
 
 def build(definitions: Definitions, revision: Revision) -> dict[str, Schema]:
-    """The definitions that a revision has, by name, as JSON Schema 2020-12 with `#/$defs/…` references.
+    """Return the definitions of a revision, by name, as JSON Schema 2020-12 with `#/$defs/…` references.
 
-    Raises ValueError where a definition refers to what the revision does not have, TypeError for a misplaced node.
+    Raises ValueError if a definition refers to something that the revision does not have, TypeError for a misplaced
+    node.
     """
     builder = _Builder(definitions, revision)
     return {name: builder.definition(name) for name in definitions if builder.has_name(name)}
 
 
 class _Builder:
-    """The definitions as one revision sees them."""
+    """The definitions in one revision."""
 
     def __init__(self, definitions: Definitions, revision: Revision) -> None:
         self._definitions = definitions
         self._revision = revision
 
     def has_name(self, name: str) -> bool:
-        """Whether the revision has a definition of this name."""
+        """Return whether the revision has a definition of this name."""
         shape = self._shape(name)
         if isinstance(shape, Named) and self._revision not in revisions.since(shape.first):
             return False
         return shape is not None
 
     def definition(self, name: str) -> Schema:
-        """What a definition says; it must be there."""
+        """Return the schema of a definition, which must exist."""
         shape = self._shape(name)
         if shape is None:
             raise ValueError(f"{self._revision.value} has no {name}")
@@ -227,7 +228,7 @@ class _Builder:
         return self._here(self._definitions[name])
 
     def _here(self, type_: Type) -> Type | None:
-        """What stands in this revision; None where it has nothing."""
+        """Return the type in this revision, or None if it has none."""
         if isinstance(type_, Varying):
             return self._here(type_.types[self._revision]) if self._revision in type_.types else None
         return type_
@@ -271,7 +272,7 @@ class _Builder:
         return schema if shape.others is None else schema | {"additionalProperties": shape.others}
 
     def _members(self, shape: Record) -> dict[str, tuple[Type, bool]]:
-        """Each member's type and whether it is required, those of the bases first."""
+        """Return each member's type and whether it is required, those of the bases first."""
         members: dict[str, tuple[Type, bool]] = {}
         for base in filter(self._is_here, shape.bases):
             members |= self._members(self._base(base))
@@ -285,7 +286,7 @@ class _Builder:
         return members
 
     def _base(self, type_: Type) -> Record:
-        """The record whose members another one takes over."""
+        """Return the record whose members another one includes."""
         here = self._here(type_)
         while not isinstance(here, Record):
             if isinstance(here, str):

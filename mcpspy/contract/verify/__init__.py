@@ -1,1 +1,1 @@
-"""A proof that what stands between a client and a server cannot be seen: one session, bare and through it."""
+"""A proof that client and server cannot notice a wrapper between them: the same session with and without it."""

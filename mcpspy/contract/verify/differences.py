@@ -1,10 +1,10 @@
-"""What differs between runs, bare and through a wrapper: pure functions over what was seen.
+"""What differs between runs, bare and through a wrapper: pure functions over what was recorded.
 
-The theory. Two kinds of comparison. Within one run through the wrapper, what was written at one end has to arrive at
-the other: byte for byte, whatever the server says. Between runs, the server has to behave as it does without the
-wrapper; where two bare runs differ from each other, it is the server that does, so those places say nothing. A
-difference between runs counts if it is in every run through the wrapper and no bare run is like it, so a second pair of
-runs takes away what was chance.
+The theory. There are two kinds of comparison. Within one run through the wrapper, the bytes that one end wrote must
+arrive at the other end unchanged, whatever the server sends. Between runs, the server must behave as it does without
+the wrapper. If two bare runs differ from each other, the server itself varies, and those places are ignored. A
+difference between runs counts only if every run through the wrapper has it and no bare run does. So a second pair of
+runs removes differences by chance.
 """
 
 from collections import Counter
@@ -23,8 +23,8 @@ from mcpspy.replay.script.turns import LOG
 from mcpspy.text import plural, printable
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result, parse
 
-_AROUND = 24  # bytes that are shown from a difference on
-_MOST = 10  # differences of one kind that are told
+_AROUND = 24  # bytes that are shown, beginning at a difference
+_MOST = 10  # differences of one kind that are reported
 _WAYS = {
     "stdin": ("client to server", "the client", "the server"),
     "stdout": ("server to client", "the server", "the client"),
@@ -40,7 +40,7 @@ class Aspect:
     detail: str
     """What was equal."""
     differences: tuple[str, ...] = ()
-    """What was not, a sentence each."""
+    """What was different, one sentence each."""
 
     @property
     def equal(self) -> bool:
@@ -49,7 +49,7 @@ class Aspect:
 
 
 def session_checks(plan: SessionPlan, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> list[Aspect]:
-    """What differs between whole sessions."""
+    """Compare whole sessions."""
     checks = [_stream(name, bare, through) for name in _WAYS]
     checks.append(answers(plan, [it.transcript for it in bare], [it.transcript for it in through]))
     if any(run.facts for run in through):
@@ -58,7 +58,7 @@ def session_checks(plan: SessionPlan, bare: Sequence[StdioRun], through: Sequenc
 
 
 def echo_check(stream: Stream) -> Aspect:
-    """What differs in lines that `cat` gave back through the wrapper."""
+    """Compare the lines that `cat` returned through the wrapper."""
     one, other = stream.written, stream.arrived
     found = []
     if one != other:
@@ -79,12 +79,12 @@ def _stream(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun]) ->
 
 
 def _may_be_cut(run: StdioRun, name: str) -> bool:
-    """Whether bytes were on their way when we killed the server, or when it ended by itself without reading them."""
+    """Return whether bytes may be lost because the server was killed, or ended without reading them."""
     return not run.ended or (name == "stdin" and run.transcript.trouble is not None)
 
 
 def _arrival(stream: Stream, sender: str, receiver: str, *, cut: bool) -> str:
-    """How what arrived differs from what was written; empty: it does not."""
+    """Return how the bytes that arrived differ from those that were written, or an empty string."""
     one, other = stream.written, stream.arrived
     if one == other:
         return ""
@@ -100,7 +100,7 @@ def _arrival(stream: Stream, sender: str, receiver: str, *, cut: bool) -> str:
 
 
 def first_difference(one: bytes, other: bytes) -> int:
-    """The place of the first byte in which two differ; the length of the shorter one if that is where they do."""
+    """Return the index of the first byte that differs, or the length of the shorter one if it is a prefix."""
     low, high = 0, min(len(one), len(other))
     while low < high:  # the first `low` bytes are equal, and the difference is not after `high`
         middle = (low + high + 1) // 2
@@ -112,19 +112,19 @@ def first_difference(one: bytes, other: bytes) -> int:
 
 
 def excerpt_of(raw: bytes) -> str:
-    """The beginning of some bytes, for people."""
+    """Return the beginning of some bytes, for people."""
     text = printable(raw[:_AROUND].decode("utf-8", "backslashreplace"), 2 * _AROUND)
     return f"'{text}{'…' if len(raw) > _AROUND else ''}'"
 
 
 def answers(plan: SessionPlan, bare: Sequence[Transcript], through: Sequence[Transcript]) -> Aspect:
-    """What differs in what the server said; what differs between bare runs is its own."""
+    """Compare the server's answers. Differences between bare runs are the server's own."""
     own: set[str] = set()
     found: list[str] = []
     broken = all(it.trouble for it in through)
     for place, message in enumerate(plan.messages):
         missing = any(place not in it.answers for it in through)
-        if message.id is not None and not (broken and missing):  # that it broke off says why they are missing
+        if message.id is not None and not (broken and missing):  # the break is reported instead
             new, its_own = _answer_differences(
                 [it.answers.get(place) for it in bare], [it.answers.get(place) for it in through]
             )
@@ -141,7 +141,7 @@ def answers(plan: SessionPlan, bare: Sequence[Transcript], through: Sequence[Tra
 
 
 def _answer_differences(bare: Sequence[bytes | None], through: Sequence[bytes | None]) -> tuple[list[str], list[str]]:
-    """Where the answers to one request differ, and where those of the server itself do, as JSON Pointers."""
+    """Return how the answers to one request differ, and the JSON Pointers at which the server itself varies."""
     if any(raw in bare for raw in through):
         return [], []
     if None in bare:
@@ -162,7 +162,7 @@ def _answer_differences(bare: Sequence[bytes | None], through: Sequence[bytes | 
 
 
 def _is_own(it: Difference, own: Sequence[Difference]) -> bool:
-    """Whether a difference is at a place where the server itself differs, or looks like a time or an id."""
+    """Return whether a difference is at a place where the server itself varies, or looks like a time or an id."""
     return looks_volatile(it) or any(_begins(it.path, known.path) or _begins(known.path, it.path) for known in own)
 
 
@@ -171,7 +171,7 @@ def _begins(path: Path, start: Path) -> bool:
 
 
 def _value(raw: bytes | None) -> Any:
-    """The message without its envelope; a batch as it is."""
+    """Return the message without its envelope. A batch is returned as an array under `result`."""
     bodies = parse(raw or b"")
     values = [body.value for body in bodies if isinstance(body, Result | Error | Request | Notification)]
     if len(values) != 1:
@@ -180,7 +180,7 @@ def _value(raw: bytes | None) -> Any:
 
 
 def _others(bare: Sequence[Transcript], through: Sequence[Transcript]) -> list[str]:
-    """Which requests and notifications came more or less often; log messages apart."""
+    """Return which requests and notifications were sent more or less often. Log messages are not counted."""
     usual, seen = ([_kinds(it) for it in runs] for runs in (bare, through))
     found = []
     for kind in dict.fromkeys(kind for counts in (*usual, *seen) for kind in counts):
@@ -229,7 +229,7 @@ def _start(bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Aspect:
 
 
 def _topic_text(topic: str, usual: Any, seen: Any) -> str:
-    if topic == "arguments":  # which may hold secrets
+    if topic == "arguments":  # they may contain secrets
         return "the server's arguments are others"
     if isinstance(usual, Mapping) and isinstance(seen, Mapping):
         names = [name for name in {**usual, **seen} if usual.get(name) != seen.get(name)]
@@ -245,7 +245,7 @@ def _shown(value: Any) -> str:
 
 
 def ending_check(name: str, bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Aspect:
-    """What differs in the end of runs, and in the signals that came before it."""
+    """Compare the end of runs, and the signals before it."""
     found = []
     if unusual([it.server_end for it in bare], [it.server_end for it in through]):
         found.append(f"the server {past(bare[0].server_end)} bare, {past(through[0].server_end)} through")
@@ -262,11 +262,11 @@ def _signals(names: Sequence[str]) -> str:
 
 
 def unusual(usual: Sequence[Any], seen: Sequence[Any]) -> list[Any]:
-    """What was seen first, if no run saw what is usual."""
+    """Return the first value that was seen, if no run had a usual value."""
     return [*seen[:1]] if all(it not in usual for it in seen) else []
 
 
 def told(found: Sequence[str]) -> tuple[str, ...]:
-    """The first of some differences, and how many more there are."""
+    """Return the first differences, and the number of the others."""
     more = len(found) - _MOST
     return (*found[:_MOST], *([f"and {plural(more, 'other difference')}"] if more > 0 else []))

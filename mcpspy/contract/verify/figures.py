@@ -1,6 +1,6 @@
-"""How much time a wrapper takes: figures of runs, bare and through it.
+"""How much time a wrapper adds: figures of runs, bare and through it.
 
-They vary with the machine, so they are told, and only a delay that cannot be chance is judged.
+They vary with the machine, so they are only shown. Only a delay that cannot be chance counts as a difference.
 """
 
 import math
@@ -11,7 +11,7 @@ from statistics import median
 from mcpspy.contract.verify.differences import Aspect
 from mcpspy.text import duration_text, plural
 
-_DELAY = 100_000_000  # nanoseconds that half of the requests take longer than the slowest bare one
+_DELAY = 100_000_000  # nanoseconds by which the median exceeds the slowest bare request
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,28 +24,28 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What was timed."""
+    """The measured times."""
 
     starts: Timing
     """From the start of a process, or of a connection, to the first answer."""
     latencies: Timing
-    """Of one request, one after the other."""
+    """The latencies of one request, sent one after the other."""
     request: str
-    """Which request that is."""
+    """The name of that request."""
 
 
 def quantile(values: Sequence[int], share: float) -> int | None:
-    """The value that so many do not exceed (nearest rank); None where there are none."""
+    """Return the value that this share of the values does not exceed (nearest rank), or None if there are none."""
     return sorted(values)[max(math.ceil(share * len(values)) - 1, 0)] if values else None
 
 
 def middle(values: Sequence[int]) -> int | None:
-    """The median; None where there are no values."""
+    """Return the median, or None if there are no values."""
     return round(median(values)) if values else None
 
 
 def delay_checks(figures: Figures) -> list[Aspect]:
-    """Whether requests are held up; nothing where none were timed."""
+    """Check whether requests are delayed. Return nothing if none were timed."""
     bare, through = figures.latencies.bare, figures.latencies.through
     if not bare or not through:
         return []
@@ -55,7 +55,7 @@ def delay_checks(figures: Figures) -> list[Aspect]:
 
 
 def figure_lines(figures: Figures) -> list[tuple[str, str]]:
-    """The figures for people: what they are of, and the figures."""
+    """Return the figures for people: title and text of each."""
     starts, latencies = figures.starts, figures.latencies
     found = []
     if starts.bare and starts.through:

@@ -3,9 +3,9 @@
     client  <-->  tap  <-->  server                      bare
     client  <-->  proxy  <-->  tap  <-->  server         through
 
-The client speaks Streamable HTTP. Each message is a POST on a connection of its own; at the end the stream of a session
-is opened and left, and the session is ended. Runs that are timed have no tap. Where the user names another proxy, that
-leads to the server itself, so there is no tap either, and what the server sees is not compared.
+The client uses Streamable HTTP. Each message is a POST on a connection of its own. At the end the client opens the
+stream of the session, leaves it, and ends the session. Timed runs have no tap. If the user names another proxy, that
+proxy forwards to the server itself, so there is no tap, and what the server receives is not compared.
 """
 
 import http.client
@@ -33,14 +33,14 @@ from mcpspy.wire.jsonrpc import Error, Request, Result, parse
 from mcpspy.wire.sse import Events, parse_event
 
 _READY = 30.0  # seconds until the proxy listens
-_AFTER = 1.0  # seconds that a stream may go on after the answer that it was for
+_AFTER = 1.0  # seconds that a stream may go on after its answer
 _BROKEN = (OSError, http.client.HTTPException, ValueError)
 _ROOM = 256 << 20  # bytes of a response
 
 
 @dataclass(slots=True)
 class ClientExchange:
-    """A request and its response, as the client saw them; bodies without their transfer coding."""
+    """A request and its response, as the client saw them. Bodies are without their transfer coding."""
 
     method: str
     sent: bytes
@@ -49,7 +49,7 @@ class ClientExchange:
     headers: Headers = ()
     body: bytes = b""
     open: bool = False
-    """The response had not ended when the client left it."""
+    """Whether the response had not ended when the client left it."""
     trouble: str | None = None
     """Why there is no response."""
 
@@ -65,12 +65,12 @@ class HttpRun:
 
 
 class HttpPeer:
-    """A server at a URL that takes messages and gives messages; a context."""
+    """A server at a URL that receives and sends messages. A context manager."""
 
     def __init__(self, url: str, headers: Mapping[str, str], seconds: float) -> None:
         self.begun = time.perf_counter_ns()
         self.exchanges: list[ClientExchange] = []
-        """All that passed, in the order of the requests."""
+        """All exchanges, in the order of the requests."""
         self._url, self._there = url, urlsplit(url)
         self._headers = dict(headers)
         self._seconds = seconds
@@ -84,12 +84,12 @@ class HttpPeer:
 
     def __exit__(self, *_: object) -> None:
         for connection in self._sockets:
-            shut(connection)  # its thread closes it, which may be reading
+            shut(connection)  # its thread closes it, and may still be reading
         for thread in self._threads:
             thread.join(_AFTER)
 
     def send(self, line: bytes) -> None:
-        """Have a message sent; a notification is through when this returns."""
+        """Send a message. For a notification, wait until it is answered."""
         exchange = ClientExchange("POST", line)
         self.exchanges.append(exchange)
         body = next(iter(parse(line)))
@@ -102,7 +102,7 @@ class HttpPeer:
             thread.join(self._seconds)
 
     def receive(self, seconds: float) -> bytes | None:
-        """The next message. Raises TimeoutError."""
+        """Return the next message. Raises TimeoutError."""
         try:
             return self._heard.get(timeout=max(seconds, 0))
         except queue.Empty:
@@ -148,7 +148,7 @@ class HttpPeer:
         response: http.client.HTTPResponse,
         body: object,
     ) -> None:
-        """Read a response, and let its messages be heard as they come."""
+        """Read a response, and pass on its messages as they arrive."""
         streamed = _is_stream(exchange.headers)
         events, block = Events(), bytearray()
         due = time.monotonic() + self._seconds
@@ -195,7 +195,7 @@ class HttpPeer:
 
 
 class HttpBench:
-    """Speaks to one server again and again; a context."""
+    """Runs sessions with one server again and again. A context manager."""
 
     def __init__(
         self,
@@ -206,7 +206,7 @@ class HttpBench:
         folder: str,
         seconds: float,
     ) -> None:
-        """`through` is the URL of a proxy that is there already; None: a new `mcpspy proxy` for each run.
+        """`through` is the URL of an existing proxy. None: start a new `mcpspy proxy` for each run.
 
         Raises McpspyError if the server cannot be reached.
         """
@@ -230,12 +230,12 @@ class HttpBench:
             self._tap.__exit__()
 
     def connect(self) -> HttpPeer:
-        """The server, bare."""
+        """Connect to the server, bare."""
         return HttpPeer(self._near, self._headers, self._seconds)
 
     @contextmanager
     def _peer(self, url: str, *, wrapped: bool) -> Iterator[HttpPeer]:
-        """What is at a URL, bare or behind a proxy that ends with it. Raises McpspyError if that does not start."""
+        """Connect to a URL, bare or through a proxy that ends with the context. Raises McpspyError."""
         if not wrapped:
             with HttpPeer(url, self._headers, self._seconds) as peer:
                 yield peer
@@ -251,16 +251,16 @@ class HttpBench:
         return Launched([*command, "--capture-dir", self._folder, url], self._environ)
 
     def run(self, plan: SessionPlan, *, wrapped: bool) -> HttpRun:
-        """Say all of a plan."""
+        """Run a whole plan."""
         if self._tap:
-            self._tap.taken()  # by nobody: what passed before is no part of this run
+            self._tap.taken()  # discarded: earlier traffic is not part of this run
         with self._peer(self._near, wrapped=wrapped) as peer:
             transcript = said(plan, peer, self._seconds)
             peer.leave()
         return HttpRun(peer.exchanges, self._tap.taken() if self._tap else None, transcript)
 
     def timed(self, plan: SessionPlan, *, wrapped: bool, pings: int = 0) -> tuple[int | None, list[int]]:
-        """How long the first answer takes, and so many requests; nanoseconds."""
+        """Return the time until the first answer, and the latencies of `pings` requests, in nanoseconds."""
         with self._peer(self._url, wrapped=wrapped) as peer:
             transcript = said(SessionPlan(plan.greeting, replies=plan.replies), peer, self._seconds)
             took = transcript.first - peer.begun if transcript.first else None
@@ -270,7 +270,7 @@ class HttpBench:
 
 
 def _url_of(proxy: Launched) -> str:
-    """The URL that a proxy prints when it listens. Raises McpspyError."""
+    """Return the URL that a proxy prints when it listens. Raises McpspyError."""
     try:
         line = proxy.receive(_READY)
     except TimeoutError:
@@ -283,14 +283,14 @@ def _url_of(proxy: Launched) -> str:
 
 
 def _messages(exchange: ClientExchange) -> list[bytes]:
-    """The messages in a response."""
+    """Return the messages in a response."""
     if not _is_stream(exchange.headers):
         return [exchange.body]
     return [data for block in exchange.body.replace(b"\r\n", b"\n").split(b"\n\n") if (data := parse_event(block).data)]
 
 
 def _answered(messages: Sequence[bytes], body: object) -> bool:
-    """Whether one of them answers a request."""
+    """Return whether one of the messages answers a request."""
     if not isinstance(body, Request):
         return False
     bodies = [it for raw in messages for it in parse(raw)]

@@ -1,4 +1,4 @@
-"""What differs between runs of an HTTP server, bare and through a proxy: pure functions over what was seen.
+"""What differs between runs of an HTTP server, bare and through a proxy: pure functions over what was recorded.
 
 The rules are those of `mcpspy.contract.verify.differences`. Headers that belong to one connection (RFC 9110, 7.6.1) are
 a proxy's own, and so is `Date`.
@@ -17,7 +17,7 @@ _SECRET = frozenset(("authorization", "cookie", "set-cookie"))
 
 
 def http_checks(plan: SessionPlan, bare: Sequence[HttpRun], through: Sequence[HttpRun]) -> list[Aspect]:
-    """What differs between whole sessions."""
+    """Compare whole sessions."""
     checks = [_requests(bare, through), _sent(through)] if through[0].tapped is not None else []
     checks.append(_responses(bare, through))
     checks += [_received(through)] if through[0].tapped is not None else []
@@ -26,7 +26,7 @@ def http_checks(plan: SessionPlan, bare: Sequence[HttpRun], through: Sequence[Ht
 
 
 def _requests(bare: Sequence[HttpRun], through: Sequence[HttpRun]) -> Aspect:
-    """The heads of the requests that the server got."""
+    """Compare the heads of the requests that the server received."""
     usual, seen = ([[request for request, _ in run.tapped or ()] for run in runs] for runs in (bare, through))
     found = _count("the server got {} requests", [len(it) for it in usual], [len(it) for it in seen])
     for place in range(min(map(len, (*usual, *seen)))):
@@ -43,7 +43,7 @@ def _requests(bare: Sequence[HttpRun], through: Sequence[HttpRun]) -> Aspect:
 
 
 def _sent(through: Sequence[HttpRun]) -> Aspect:
-    """The bodies of requests, at both ends of the proxy."""
+    """Compare the bodies of requests at both ends of the proxy."""
     found, size = [], 0
     for run in through:
         pairs = list(zip(run.exchanges, run.tapped or (), strict=False))
@@ -56,7 +56,7 @@ def _sent(through: Sequence[HttpRun]) -> Aspect:
 
 
 def _received(through: Sequence[HttpRun]) -> Aspect:
-    """The bodies of responses, at both ends of the proxy."""
+    """Compare the bodies of responses at both ends of the proxy."""
     found, size = [], 0
     for run in through:
         size = sum(len(it.body) for it in run.exchanges)
@@ -78,7 +78,7 @@ def _bodies(label: str, one: bytes, other: bytes, giver: str, taker: str) -> lis
 
 
 def _responses(bare: Sequence[HttpRun], through: Sequence[HttpRun]) -> Aspect:
-    """Status lines and headers, as the client saw them."""
+    """Compare status lines and headers, as the client saw them."""
     usual, seen = [it.exchanges for it in bare], [it.exchanges for it in through]
     found = _count("the client got {} responses", [len(it) for it in usual], [len(it) for it in seen])
     for place in range(min(map(len, (*usual, *seen)))):
@@ -97,7 +97,7 @@ def _status(exchange: ClientExchange) -> str:
 
 
 def _headers(label: str, bare: Sequence[Headers], through: Sequence[Headers]) -> list[str]:
-    """Which headers differ; those whose values are new in each bare run are the server's own."""
+    """Return which headers differ. Values that are new in each bare run are the server's own."""
     usual, seen = [_by_name(it) for it in bare], [_by_name(it) for it in through]
     found = []
     for name in dict.fromkeys(name for headers in (*usual, *seen) for name in headers):
@@ -105,7 +105,7 @@ def _headers(label: str, bare: Sequence[Headers], through: Sequence[Headers]) ->
         own = len({*map(str, known)}) > 1 and None not in known
         if name in _OF_A_CONNECTION or not unusual(known, new) or (own and None not in new):
             continue
-        if name == "mcp-session-id" and None not in (*known, *new):  # one may be new in each run of the proxy alone
+        if name == "mcp-session-id" and None not in (*known, *new):  # only a new session may change it
             continue
         header = printable(name, 60)
         found.append(f"{label}: the header {header} is {_value(name, known[0])} bare, {_value(name, new[0])} through")

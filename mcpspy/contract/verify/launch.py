@@ -1,8 +1,9 @@
-"""A process that we talk to on its standard streams, with everything that it starts.
+"""A process that we talk to on its standard streams, with all processes that it starts.
 
-The theory. It leads a session of its own, so a signal to the group ends all that stayed in it, and Ctrl-C in a terminal
-reaches us alone. What left the group is told by its parent: while `orphans_adopted` is open, Linux gives us each
-process whose own parent has ended. Nothing here waits without a limit, and a process that talks without end is cut off.
+The theory. The process leads a session of its own, so a signal to its group ends all processes that stayed in it, and
+Ctrl-C in a terminal reaches only mcpspy. A process that left the group is recognized by its parent: while
+`orphans_adopted` is open, Linux makes each process whose parent has ended a child of ours. Every wait has a limit, and
+a process that writes without end is cut off.
 """
 
 import os
@@ -23,22 +24,22 @@ from mcpspy.process.child import spawn_error
 
 ROOM = 64 << 20
 """Bytes that a process may write to a stream in one run."""
-_LINE = 64  # bytes that a line takes besides
+_LINE = 64  # bytes of memory that a line needs in addition
 _PR_SET_CHILD_SUBREAPER = 36
-_SOON = 5.0  # seconds for what the kernel does by itself
+_SOON = 5.0  # seconds for work of the kernel alone
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
 class Launched:
-    """A running process; a context, at whose end nothing of it is left."""
+    """A running process. A context manager: at its end, no process of it is left."""
 
     def __init__(self, argv: Sequence[str], environ: Mapping[bytes, bytes]) -> None:
-        """Start it. Raises SpawnError."""
+        """Start the process. Raises SpawnError."""
         self.begun = time.perf_counter_ns()
         self.sent, self.read, self.logged = bytearray(), bytearray(), bytearray()
         """All that we wrote to it, and that it wrote to stdout and to stderr."""
         self.flooded = False
-        """It wrote more than there is room for."""
+        """Whether it wrote more than the limit."""
         self.lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         """The lines of its stdout without their newlines, then None."""
         try:
@@ -70,40 +71,40 @@ class Launched:
         self.kill()
 
     def send(self, line: bytes) -> None:
-        """Have a line written to its stdin."""
+        """Queue a line for its stdin."""
         self._to_send.put(line + b"\n")
 
     def receive(self, seconds: float) -> bytes | None:
-        """The next line of its stdout; None at the end of that. Raises TimeoutError."""
+        """Return the next line of its stdout, or None at the end of stdout. Raises TimeoutError."""
         try:
             return self.lines.get(timeout=max(seconds, 0))
         except queue.Empty:
             raise TimeoutError from None
 
     def close(self) -> None:
-        """Close its stdin, after what is still to be sent."""
+        """Close its stdin after the queued lines."""
         self._to_send.put(None)
 
     def signal(self, number: int) -> None:
-        """Send a signal to the process alone, after what is still to be sent."""
+        """Send a signal to the process alone, after the queued lines."""
         self._to_send.put(number)
 
     def ended(self, seconds: float) -> int | None:
-        """Its exit status, negative for a signal, once its streams are read; None if it runs on after so long."""
+        """Return its exit status, negative for a signal, once its streams are read. None if it still runs."""
         try:
             code = self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             return None
         for thread in self._threads[1:]:
-            thread.join(1)  # somebody else may hold them
+            thread.join(1)  # another process may hold them open
         return code
 
     def kill(self) -> None:
-        """End it, and all that it started."""
+        """End it, and all processes that it started."""
         self._to_send.put(None)
         try:
             os.killpg(self.pid, KILL)
-        except (ProcessLookupError, PermissionError):  # ended; so macOS says of zombies
+        except (ProcessLookupError, PermissionError):  # ended; macOS raises PermissionError for zombies
             pass
         self._process.wait(_SOON)
         _own.discard(self.pid)
@@ -126,7 +127,7 @@ class Launched:
                         self.sent += rest[:written]
                         rest = rest[written:]
                 except (OSError, ValueError):
-                    pass  # it no longer reads, but can still be sent a signal
+                    pass  # it no longer reads, but can still receive a signal
 
     def _read(self) -> None:
         rest, room = bytearray(), ROOM
@@ -160,7 +161,7 @@ class Launched:
 
 
 def end_text(code: int | None, seconds: float) -> str:
-    """How a process ended, in words; None: it did not within so many seconds."""
+    """Return how a process ended, in words. None means that it did not end within so many seconds."""
     if code is None:
         return f"still running after {seconds:g} s"
     if code >= 0:
@@ -172,27 +173,27 @@ def end_text(code: int | None, seconds: float) -> str:
 
 
 def past(end: str) -> str:
-    """An end as the rest of a sentence about the process."""
+    """Return an end as the rest of a sentence about the process."""
     return f"was {end}" if end.split(" ", 1)[0] in ("killed", "still", "not") else end
 
 
-_own: set[int] = set()  # children of this process that are no orphans
+_own: set[int] = set()  # children of this process that are not orphans
 _adopting = False
 
 
 @contextmanager
 def orphans_adopted() -> Iterator[None]:
-    """While it is open, processes whose parents have ended become children of this one (Linux)."""
+    """Let processes whose parents have ended become children of this one, while it is open (Linux)."""
     global _adopting  # noqa: PLW0603 (it is the state of this process)
     prctl = _prctl()
-    before = {*_strangers()} if prctl else set()  # `exec` may have left us children of another program
+    before = {*_strangers()} if prctl else set()  # `exec` may have left children of another program
     _own.update(before)
     _adopting = prctl is not None and prctl(1) == 0
     try:
         yield
     finally:
         if _adopting and prctl:
-            _own.intersection_update(before)  # a signal may have come while one was being started
+            _own.intersection_update(before)  # a signal may have arrived while a process was being started
             end_orphans()
             prctl(0)
         _adopting = False
@@ -200,7 +201,7 @@ def orphans_adopted() -> Iterator[None]:
 
 
 def end_orphans() -> None:
-    """Kill the processes that were adopted, and what they started, while orphans are adopted."""
+    """Kill the adopted processes, and those that they started."""
     until = time.monotonic() + _SOON
     while _adopting and time.monotonic() < until and (found := _strangers()):
         for pid in found:
@@ -212,7 +213,7 @@ def end_orphans() -> None:
 
 
 def _strangers() -> list[int]:
-    """The children of this process that we did not start ourselves."""
+    """Return the children of this process that we did not start ourselves."""
     own = os.getpid()
     found = []
     for name in os.listdir("/proc"):
@@ -228,7 +229,7 @@ def _strangers() -> list[int]:
 
 
 def _prctl() -> Callable[[int], int] | None:
-    """Sets whether this process adopts orphans; None where the system has no such thing."""
+    """Return a function that sets whether this process adopts orphans, or None if the system cannot."""
     if sys.platform != "linux":
         return None
     import ctypes

@@ -1,11 +1,12 @@
-"""A program that stands in the place of the server: `python -I -S probe.py DIRECTORY COMMAND [ARG...]`.
+"""A program that takes the place of the server: `python -I -S probe.py DIRECTORY COMMAND [ARG...]`.
 
-The theory. What a server sees is seen from its place only. So this program is started as the server, bare and behind a
-wrapper. It writes down how it was started, starts the server in the same way, and forwards its streams. Whatever passes
-is in a file of DIRECTORY before it goes on: `stdin`, `stdout`, `stderr`, one line for each signal in `signals`, and
-`end`, the exit status (negative: the signal that killed the server). It ends as the server ended.
+The theory. Only a program in the server's place can record what a server sees. So this program is started as the
+server, bare and behind a wrapper. It records how it was started, starts the server in the same way, and forwards its
+streams. Everything is written to a file of DIRECTORY before it is forwarded: `stdin`, `stdout`, `stderr`, one line for
+each signal in `signals`, and `end`, the exit status (negative: the signal that killed the server). It ends as the
+server ended.
 
-It is between the two in both cases, so it makes no difference between them. POSIX, standard library only.
+It is between the two in both cases, so it causes no difference between them. POSIX, standard library only.
 """
 
 import json
@@ -20,12 +21,12 @@ if sys.platform == "win32":
 
 _IGNORED_BY_PYTHON = [getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name)]
 _NOTED = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT")
-_DRAIN = 0.25  # seconds to read what the server left in its pipes, should somebody else hold them
+_DRAIN = 0.25  # seconds to read the rest of the pipes, if another process holds them open
 _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 
 
 def main(folder: str, argv: list[str]) -> None:
-    """Run the server of `argv`, write down what passes, and end as it does."""
+    """Run the server of `argv`, record its traffic, and end as it does."""
     environ = _environment()
     facts = _facts(environ)
     with open(os.path.join(folder, "facts"), "w", encoding="utf-8") as file:
@@ -59,7 +60,7 @@ def main(folder: str, argv: list[str]) -> None:
 
 
 def _facts(environ: dict[bytes, bytes]) -> dict[str, object]:
-    """How this process was started."""
+    """Return how this process was started."""
     mask = os.umask(0)
     os.umask(mask)
     own = {*_IGNORED_BY_PYTHON, signal.SIGKILL, signal.SIGSTOP}
@@ -80,7 +81,7 @@ def _facts(environ: dict[bytes, bytes]) -> dict[str, object]:
 
 
 def _environment() -> dict[bytes, bytes]:
-    """The environment as it was given to us: Python adds LC_CTYPE to its own where there is no locale (PEP 538)."""
+    """Return the environment as it was received. Python adds LC_CTYPE to its own without a locale (PEP 538)."""
     try:
         with open("/proc/self/environ", "rb") as file:
             pairs = [entry.partition(b"=") for entry in file.read().split(b"\0") if entry]
@@ -93,7 +94,7 @@ def _environment() -> dict[bytes, bytes]:
 
 
 def _descriptors() -> dict[str, str]:
-    """The open descriptors, and what each is."""
+    """Return the open descriptors, and what each is."""
     found = {}
     for number in range(min(os.sysconf("SC_OPEN_MAX"), 1024)):
         try:
@@ -120,7 +121,7 @@ def _name(number: int) -> str:
 
 
 def _become(argv: list[str], environ: dict[bytes, bytes], streams: tuple[int, int, int]) -> None:
-    """Replace this new process by the server."""
+    """Replace this new process with the server."""
     try:
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
@@ -136,21 +137,21 @@ def _become(argv: list[str], environ: dict[bytes, bytes], streams: tuple[int, in
 
 
 def _hold_signals() -> tuple[set[signal.Signals], set[int]]:
-    """Block the signals that are forwarded, in all threads to come; returns them, and the mask as it was before.
+    """Block the forwarded signals in all later threads. Return them, and the mask as it was before.
 
-    They are waited for by a thread of their own. A handler would run in the main thread only, and not while that thread
-    waits for the server to end: a signal that came just before this wait would go unnoticed until the server ends.
+    A thread of its own waits for them. A handler would run only in the main thread, and not while that thread waits for
+    the server to end. A signal just before this wait would go unnoticed until the server ends.
     """
     numbers = {getattr(signal, name) for name in _NOTED}
     held = {number for number in numbers if signal.getsignal(number) != signal.SIG_IGN}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
-    for number in held:  # what is ignored by default may be dropped, even while it is blocked (POSIX, 2.4.1)
+    for number in held:  # a signal that is ignored by default may be dropped while blocked (POSIX, 2.4.1)
         signal.signal(number, lambda *_: None)
     return held, before
 
 
 def _forward_signals(held: set[signal.Signals], server: int, path: str) -> None:
-    """Write down each signal that comes, and send it to the server."""
+    """Record each signal that arrives, and send it to the server."""
     noted = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     while True:
         number = signal.sigwait(held)
@@ -162,7 +163,7 @@ def _forward_signals(held: set[signal.Signals], server: int, path: str) -> None:
 
 
 def _pump(source: int, target: int, path: str) -> None:
-    """Forward bytes until one of the two ends has closed, then close the other."""
+    """Forward bytes until one of the two ends is closed, then close both."""
     noted = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         while chunk := os.read(source, 65536):
@@ -184,7 +185,7 @@ def _die_by(number: int) -> None:
     if number not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
-    signal.raise_signal(number)  # to this thread: another one waits for signals of the process
+    signal.raise_signal(number)  # to this thread: another thread waits for signals of the process
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The whole proof: which runs there are, and what came of them.
+"""The whole proof: the runs, and their results.
 
-Two bare runs and one through the wrapper. Where something differs, one more of each: what was chance is gone then.
+Two bare runs and one through the wrapper. If something differs, there is one more of each, which removes chance.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,27 +18,27 @@ from mcpspy.contract.verify.stdio import ENDINGS, StdioBench, StdioRun
 from mcpspy.text import printable
 
 STARTS = 5
-"""Starts that are timed, each way."""
+"""Starts that are timed, in each way."""
 PINGS = 200
-"""Requests that are timed, each way."""
-_AFTERMATH = 0.5  # seconds for a server that has closed its stdout to end
-_SLOW = 3_000_000_000  # nanoseconds of a start from which on three are enough
+"""Requests that are timed, in each way."""
+_AFTERMATH = 0.5  # seconds within which a server ends after it closed its stdout
+_SLOW = 3_000_000_000  # nanoseconds: if a start is slower, three are enough
 
 Advance = Callable[[int], None]
-"""Called with how many more runs are done."""
+"""Called with the number of runs that are newly done."""
 
 _Compare = Callable[[SessionPlan, Any, Any], list[Aspect]]
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What came of comparing."""
+    """The result of the comparison."""
 
     plan: SessionPlan
     checks: tuple[Aspect, ...]
     figures: Figures
     broke_off: str | None = None
-    """Why the session ended early, bare too."""
+    """Why the session ended early, also in bare runs."""
 
     @property
     def transparent(self) -> bool:
@@ -51,12 +51,12 @@ class _Timed(Protocol):
 
 
 def runs_of(bench: StdioBench | HttpBench) -> int:
-    """About how many runs a proof takes, for a progress bar."""
+    """Return about how many runs a proof takes, for a progress bar."""
     return 3 + 2 * STARTS + (1 + 2 * len(ENDINGS) if isinstance(bench, StdioBench) else 0)
 
 
 def proof(bench: StdioBench | HttpBench, plan: SessionPlan, advance: Advance = lambda _: None) -> Proof:
-    """Compare a server bare and through a wrapper. Raises McpspyError where something does not start."""
+    """Compare a server bare and through a wrapper. Raises McpspyError if something does not start."""
     first, plan = _first(bench, plan)
     advance(1)
     if isinstance(bench, HttpBench):
@@ -72,7 +72,10 @@ def proof(bench: StdioBench | HttpBench, plan: SessionPlan, advance: Advance = l
 
 
 def _first(bench: StdioBench | HttpBench, plan: SessionPlan) -> tuple[StdioRun | HttpRun, SessionPlan]:
-    """The first bare run, and the plan less what the server did not answer in time. Raises NoSession."""
+    """Make the first bare run. Return it, and the plan without what the server did not answer in time.
+
+    Raises NoSession.
+    """
     while True:
         run = bench.run(plan, wrapped=False)
         said = run.transcript
@@ -87,11 +90,11 @@ def _first(bench: StdioBench | HttpBench, plan: SessionPlan) -> tuple[StdioRun |
 def found_out(
     connect: Callable[[], AbstractContextManager[Correspondent]], seconds: float, calls: Mapping[str, Any]
 ) -> SessionPlan:
-    """What there is to say to a server. Raises NoSession, and UsageError where a tool is unknown."""
+    """Find out what to send to a server. Raises NoSession, and UsageError if a tool is unknown."""
     try:
         with connect() as peer:
             return scouted(peer, seconds, calls)
-    except NoSession:  # it may insist on `initialize`
+    except NoSession:  # it may accept only `initialize`
         with connect() as peer:
             try:
                 return scouted(peer, seconds, calls, discover=False)
@@ -100,7 +103,7 @@ def found_out(
 
 
 def _aftermath(peer: Correspondent) -> str:
-    """What else is known of a server that did not answer."""
+    """Return what else is known of a server that did not answer."""
     if not isinstance(peer, Launched):
         return ""
     code = peer.ended(_AFTERMATH)
@@ -116,9 +119,10 @@ def _aftermath(peer: Correspondent) -> str:
 def _compared(
     run: Callable[..., Any], compare: _Compare, plan: SessionPlan, first: list[Any], advance: Advance
 ) -> list[Aspect]:
-    """The checks of a bare run that there may be already, one more, and one through the wrapper.
+    """Compare one more bare run and one through the wrapper. `first` has the bare runs so far.
 
-    Where they find something, of one more each way. Raises NoSession where the server does not behave alike bare.
+    If something differs, make one more run of each and compare again. Raises NoSession if bare runs of the server
+    differ.
     """
 
     def done(*, wrapped: bool) -> Any:

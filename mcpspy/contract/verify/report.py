@@ -12,7 +12,7 @@ _WIDTH = 20  # columns of a name
 
 
 def text(proof: Proof, server: str, wrapper: str) -> str:
-    """What was compared, the figures and the verdict; `server` and `wrapper` name the two."""
+    """Return what was compared, the figures and the verdict. `server` and `wrapper` name the two."""
     lines = [f"{server}: bare and through {wrapper}, {plural(len(proof.plan.messages), 'message')}", ""]
     for check in proof.checks:
         lines += _check_lines(check.name, check.equal, check.detail, check.differences)
@@ -25,7 +25,7 @@ def text(proof: Proof, server: str, wrapper: str) -> str:
 
 
 def verdict(proof: Proof, wrapper: str) -> str:
-    """The verdict as a sentence."""
+    """Return the verdict as a sentence."""
     if proof.transparent:
         return f"transparent: neither the client nor the server can see {wrapper}"
     names = [check.name for check in proof.checks if not check.equal]
@@ -42,7 +42,7 @@ def _check_lines(name: str, equal: bool, detail: str, differences: tuple[str, ..
 
 
 def as_json(proof: Proof, server: str, wrapper: str) -> str:
-    """One object (docs/json.md)."""
+    """Return one object (docs/json.md)."""
     figures = proof.figures
     found = {
         "verdict": "transparent" if proof.transparent else "different",

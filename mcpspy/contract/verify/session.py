@@ -1,10 +1,10 @@
-"""The session that is run bare and through a wrapper: what the client says, and one saying of it.
+"""The session that is run bare and through a wrapper: what the client sends, and how a run sends it.
 
-The theory. A session that two runs can be compared by is always the same. So the first run finds out what there is to
-say (`scouted`): it greets the server as a client of the newest revision does, asks for all listings, and calls tools
-that only read and need no arguments. What it said is the plan, and every later run says that, one request after the
-other. A capture gives a plan without that (`recorded`). What the server issues anew each time (cursors) is put in its
-place, and requests of the server are answered.
+The theory. Two runs can be compared only if the session is always the same. So the first run finds out what to send
+(`scouted`). It introduces itself to the server like a client of the newest revision, requests all listings, and calls
+tools that only read and need no arguments. What it sent becomes the plan. Every later run sends the plan, one request
+after the other. A capture can also give the plan (`recorded`). Values that the server issues anew in each run (cursors)
+are replaced, and requests of the server are answered.
 """
 
 import json
@@ -26,9 +26,9 @@ from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS
 from mcpspy.wire.jsonrpc import Error, Id, Request, Result, parse
 
 EVERY = "all"
-"""Names every tool."""
-_DISCOVERY = 10.0  # seconds until a server that says nothing to `server/discover` is taken for an older one
-_PAGES = 20  # of one listing
+"""Means every tool."""
+_DISCOVERY = 10.0  # seconds without an answer to `server/discover` before `initialize` is tried
+_PAGES = 20  # limit for one listing
 _READING = frozenset((*HANDSHAKES, *LISTED, "ping", "resources/read", "prompts/get", "completion/complete"))
 _REPLIES: Mapping[str, Any] = {"ping": {}, "roots/list": {"roots": []}}
 _ME = {"name": "mcpspy-verify", "version": __version__}
@@ -44,13 +44,13 @@ class NoSession(McpspyError):
 
 
 class Correspondent(Protocol):
-    """A server that takes lines and gives lines."""
+    """A server that receives and sends lines."""
 
     def send(self, line: bytes) -> None:
-        """Have a message sent."""
+        """Send a message."""
 
     def receive(self, seconds: float) -> bytes | None:
-        """The next message; None when there will be none. Raises TimeoutError."""
+        """Return the next message, or None if there will be none. Raises TimeoutError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,30 +62,30 @@ class PlannedMessage:
     name: str | None = None
     """The tool, prompt or resource concerned."""
     id: Id | None = None
-    """Of a request."""
+    """The id of a request."""
     turn: Turn | None = None
-    """Where it was recorded."""
+    """The turn of the capture that has it."""
 
     @property
     def label(self) -> str:
-        """What it is, for people."""
+        """A description for people."""
         return f"{self.method} {self.name}" if self.name else str(self.method)
 
 
 @dataclass(frozen=True, slots=True)
 class SessionPlan:
-    """What a client says."""
+    """What a client sends."""
 
     messages: tuple[PlannedMessage, ...]
     left_out: tuple[str, ...] = ()
-    """What is not said again, for the server did not answer it."""
+    """What is not sent again because the server did not answer it."""
     replies: Mapping[str, Any] = field(default_factory=lambda: _REPLIES)
-    """What the client answers to requests of the server, by their methods: results."""
+    """By method of the server's request: the result that the client answers."""
     stateless: bool = False
-    """There is no handshake: each request states its revision."""
+    """Whether there is no handshake, so that each request names its revision."""
 
     def without(self, place: int, why: str) -> "SessionPlan":
-        """The plan less one message."""
+        """Return the plan without one message."""
         messages = (*self.messages[:place], *self.messages[place + 1 :])
         return replace(self, messages=messages, left_out=(*self.left_out, why))
 
@@ -98,7 +98,7 @@ class SessionPlan:
         return self.messages
 
     def ping(self, number: int) -> PlannedMessage:
-        """A request that costs the server next to nothing."""
+        """Return a request that costs the server very little."""
         if self.stateless:
             return _request(number, "server/discover", {"_meta": _META})
         return _request(number, "ping")
@@ -106,34 +106,34 @@ class SessionPlan:
 
 @dataclass(slots=True)
 class Transcript:
-    """What the server said in one run."""
+    """What the server sent in one run."""
 
     answers: dict[int, bytes] = field(default_factory=dict)
-    """By the place of the request in the plan."""
+    """By index of the request in the plan."""
     others: list[bytes] = field(default_factory=list)
-    """Everything else: requests, notifications, what is no message."""
+    """Everything else: requests, notifications, and what is not a message."""
     trouble: str | None = None
     """Why the session broke off."""
     unanswered: int | None = None
-    """The place of the request that was not answered in time, if that is why."""
+    """The index of the request that was not answered in time, if that is the reason."""
     first: int | None = None
-    """When the first answer came: nanoseconds of `time.perf_counter_ns`."""
+    """The time of the first answer: nanoseconds of `time.perf_counter_ns`."""
 
 
 class Talk:
-    """Says one message after the other to a server, and keeps what it says."""
+    """Sends messages to a server one after the other, and keeps what it sends."""
 
     def __init__(self, peer: Correspondent, seconds: float, replies: Mapping[str, Any] = _REPLIES) -> None:
-        """`seconds` are for one answer."""
+        """Create it. `seconds` is the limit for one answer."""
         self.said = Transcript()
         self._peer = peer
         self._seconds = seconds
         self._replies = replies
 
     def ask(self, message: PlannedMessage, place: int, seconds: float | None = None) -> Result | Error | None:
-        """Send a message, and wait for what answers it; None for a notification.
+        """Send a message, and wait for its answer. Return None for a notification.
 
-        Raises TimeoutError, and EOFError where the server has ended.
+        Raises TimeoutError, and EOFError if the server has ended.
         """
         self._peer.send(message.line)
         if message.id is None:
@@ -143,7 +143,7 @@ class Talk:
         while True:
             left = due - time.monotonic()
             try:
-                if left <= 0:  # a server that talks without end always has a next line
+                if left <= 0:  # a server that writes without end always has a next line
                     raise TimeoutError
                 raw = self._peer.receive(left)
             except TimeoutError:
@@ -157,7 +157,7 @@ class Talk:
                 return answer
 
     def _taken(self, raw: bytes, wanted: Id) -> Result | Error | None:
-        """Take what the server said: the answer that is waited for, or something else."""
+        """Process what the server sent. Return it if it is the wanted answer."""
         bodies = parse(raw)
         for body in bodies:
             if isinstance(body, Result | Error) and body.id == wanted:
@@ -172,7 +172,7 @@ class Talk:
 
 
 def said(plan: SessionPlan, peer: Correspondent, seconds: float) -> Transcript:
-    """Say all of a plan; what cannot be gone on with ends it."""
+    """Run a whole plan. Stop if the session cannot go on."""
     talk = Talk(peer, seconds, plan.replies)
     values = Values()
     place = 0
@@ -194,7 +194,10 @@ def said(plan: SessionPlan, peer: Correspondent, seconds: float) -> Transcript:
 
 
 def recorded(script: Script, calls: Collection[str]) -> SessionPlan:
-    """What the client of a capture said: what only reads, and calls of the tools in `calls`. Raises UsageError."""
+    """Return what the client of a capture sent: requests that only read, and calls of the tools in `calls`.
+
+    Raises UsageError.
+    """
     skip = writing(script)
     tools = dict.fromkeys(turn.name or "" for turn in script.turns if turn.method == "tools/call")
     _known(calls, tools, "the capture calls no tool")
@@ -220,16 +223,16 @@ def recorded(script: Script, calls: Collection[str]) -> SessionPlan:
 
 
 def scouted(peer: Correspondent, seconds: float, calls: Mapping[str, Any], *, discover: bool = True) -> SessionPlan:
-    """Find out what there is to say to a server. `calls` are arguments of tools, by their names.
+    """Find out what to send to a server. `calls` has the arguments of tools by name.
 
-    Without `discover` it is greeted as clients up to 2025-11-25 do. Raises NoSession, and UsageError where a tool is
-    unknown.
+    Without `discover`, the client begins with `initialize`, as clients up to 2025-11-25 do. Raises NoSession, and
+    UsageError if a tool is unknown.
     """
     return _Scout(peer, seconds).plan(calls, discover=discover)
 
 
 class _Scout:
-    """Says what suits what the server answers, and keeps what was answered."""
+    """Sends requests that depend on the server's answers, and keeps those that were answered."""
 
     def __init__(self, peer: Correspondent, seconds: float) -> None:
         self._talk = Talk(peer, seconds)
@@ -239,7 +242,7 @@ class _Scout:
         self._meta: dict[str, Any] = {}
         self._number = 0
         self._ended = False
-        self._refusal = ""  # what the last answer says, if it is an error
+        self._refusal = ""  # the message of the last answer, if it is an error
 
     def plan(self, calls: Mapping[str, Any], *, discover: bool) -> SessionPlan:
         offered = self._greeted(discover=discover)
@@ -258,7 +261,7 @@ class _Scout:
         return SessionPlan(tuple(self._messages), tuple(self._left_out), stateless=bool(self._meta))
 
     def _greeted(self, *, discover: bool) -> dict[str, Any]:
-        """Agree on a revision; returns the server's capabilities."""
+        """Agree on a revision. Return the server's capabilities."""
         if discover:
             self._meta = {"_meta": _META}
             result = self._ask("server/discover", seconds=min(_DISCOVERY, self._seconds))
@@ -276,7 +279,7 @@ class _Scout:
         return found if isinstance(found, dict) else {}
 
     def _listed(self, method: str) -> list[Any]:
-        """All entries of a listing."""
+        """Return all entries of a listing."""
         found: list[Any] = []
         cursor: Any = None
         for _ in range(_PAGES):
@@ -291,7 +294,7 @@ class _Scout:
     def _ask(
         self, method: str, params: dict[str, Any] | None = None, name: str | None = None, seconds: float | None = None
     ) -> Any:
-        """The result of a request; None where there is none. One that is not answered is left out of the plan."""
+        """Return the result of a request, or None. A request without an answer is left out of the plan."""
         if self._ended:
             return None
         self._number += 1
@@ -304,7 +307,7 @@ class _Scout:
         except EOFError as error:
             if self._number == 1 or method == "initialize":
                 raise NoSession(str(error)) from None
-            self._ended = True  # the same happens in each run, or is a difference
+            self._ended = True  # either this happens in each run, or it is a difference
             answer = None
         self._messages.append(message)
         self._refusal = f": {member(answer.error, 'message')}" if isinstance(answer, Error) else ""
@@ -312,7 +315,7 @@ class _Scout:
 
 
 def _to_call(tools: list[Any], calls: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of the tools that are called, by their names: those of `calls`, and what reads and needs none."""
+    """Return the arguments of the tools to call, by name: those of `calls`, and tools that read and need none."""
     listed = {str(member(tool, "name")): tool for tool in tools}
     _known(calls, listed, "the server lists no tool")
     found = {}

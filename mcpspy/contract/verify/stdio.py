@@ -3,9 +3,9 @@
     client  <-->  probe  <-->  server                       bare
     client  <-->  wrapper  <-->  probe  <-->  server        through
 
-A run keeps what passed at both ends of what is between client and probe. Runs that are timed have no probe. Servers
-write the same few forms of JSON, so one more run has `cat` in the server's place, and lines that a wrapper must leave
-as they are although no server of the user may write them.
+A run records the traffic at both ends of the path between client and probe. Timed runs have no probe. Servers write
+only a few forms of JSON. So one more run has `cat` in the server's place, and sends lines that a wrapper must not
+change, although no server of the user may write them.
 """
 
 import json
@@ -23,9 +23,9 @@ from mcpspy.contract.verify.launch import Launched, end_text
 from mcpspy.contract.verify.session import SessionPlan, Talk, Transcript, said
 
 GRACE = 5.0
-"""Seconds that a server has to end."""
-_LEAVE = 1.0  # seconds to end after a run that was timed
-_MOST_SECONDS = 5.0  # for all the pings of a run
+"""Seconds within which a server has to end."""
+_LEAVE = 1.0  # seconds to end after a timed run
+_MOST_SECONDS = 5.0  # limit for all the pings of a run
 ODD_LINES = (
     b'{"jsonrpc": "2.0",  "method": "x/numbers", "params": {"b": 1.0, "a": 1E2, "c": 123456789012345678901234567890} }',
     b'{"method":"x/twice","jsonrpc":"2.0","params":{"a":1,"a":2}}',
@@ -39,7 +39,7 @@ ODD_LINES = (
     b'{"jsonrpc":"2.0","method":"x/same"}',
     b'{"jsonrpc":"2.0","method":"x/same"}',
 )
-"""Lines that a wrapper spells anew, cuts or drops if it reads them: JSON in rare forms, what is no JSON, long lines."""
+"""Lines that a wrapper changes, cuts or drops if it parses them: rare forms of JSON, other text, long lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +59,23 @@ class StdioRun:
     facts: Mapping[str, Any]
     """How the server was started, by topic."""
     signals: tuple[str, ...]
-    """The signals that came to the server."""
+    """The signals that the server received."""
     server_end: str
     """How the server ended."""
     end: str
-    """How that ended which the client had started."""
+    """How the process ended that the client started."""
     ended: bool
-    """Whether it ended by itself, and was not killed after a while."""
+    """Whether it ended by itself, and was not killed after the limit."""
     transcript: Transcript
 
 
 class StdioBench:
-    """Starts one server again and again."""
+    """Starts one server repeatedly."""
 
     def __init__(
         self, argv: Sequence[str], through: Sequence[str], environ: Mapping[bytes, bytes], folder: str, seconds: float
     ) -> None:
-        """`through` is the wrapper's command, which takes that of a server; `folder` is for files, and ours alone."""
+        """`through` is the wrapper's command, which takes the server's command. `folder` is for our files only."""
         self._argv = [*argv]
         self._through = [*through]
         self._environ = environ
@@ -87,10 +87,10 @@ class StdioBench:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Each run has ended by itself."""
+        """Do nothing: each run has ended by itself."""
 
     def connect(self) -> Launched:
-        """The server, bare. Raises SpawnError."""
+        """Start the server, bare. Raises SpawnError."""
         return self._launched()
 
     def _launched(self, *, wrapped: bool = False, probed: bool = False) -> Launched:
@@ -98,7 +98,7 @@ class StdioBench:
         return Launched([*(self._through if wrapped else []), *place, *self._argv], self._environ)
 
     def run(self, plan: SessionPlan, *, wrapped: bool, number: int | None = None) -> StdioRun:
-        """Say all of a plan, then close stdin; or greet the server, then send it a signal."""
+        """Run a whole plan, then close stdin. With `number`, only do the handshake, then send that signal."""
         shutil.rmtree(self._report, ignore_errors=True)
         os.mkdir(self._report, 0o700)
         messages = plan.messages if number is None else plan.greeting
@@ -128,7 +128,7 @@ class StdioBench:
         )
 
     def echoed(self) -> Stream:
-        """Lines of all forms that were sent through the wrapper to `cat`, and what came back. Raises SpawnError."""
+        """Return unusual lines sent through the wrapper to `cat`, and what `cat` returned. Raises SpawnError."""
         with Launched([*self._through, "cat"], self._environ) as echo:
             for line in ODD_LINES:
                 echo.send(line)
@@ -137,7 +137,7 @@ class StdioBench:
         return Stream(b"".join(line + b"\n" for line in ODD_LINES), bytes(echo.read))
 
     def timed(self, plan: SessionPlan, *, wrapped: bool, pings: int = 0) -> tuple[int | None, list[int]]:
-        """How long a start takes until the first answer, and so many requests; nanoseconds."""
+        """Return the time from start to first answer, and the latencies of `pings` requests, in nanoseconds."""
         with self._launched(wrapped=wrapped) as server:
             transcript = said(SessionPlan(plan.greeting, replies=plan.replies), server, self._seconds)
             took = transcript.first - server.begun if transcript.first else None
@@ -154,7 +154,7 @@ class StdioBench:
             return b""
 
     def _facts(self, leader: int) -> dict[str, Any]:
-        """What the probe wrote of its start; numbers of processes as what they mean."""
+        """Return what the probe recorded about its start. Process numbers are replaced by their meaning."""
         noted = self._noted("facts")
         facts: dict[str, Any] = json.loads(noted) if noted else {}
         for name in ("group", "session"):
@@ -164,7 +164,7 @@ class StdioBench:
 
 
 def latencies(plan: SessionPlan, talk: Talk, pings: int) -> list[int]:
-    """How long each of so many requests takes, one after the other; nanoseconds. As many as time allows."""
+    """Return the latencies of up to `pings` requests, one after the other, in nanoseconds, as time allows."""
     found: list[int] = []
     until = time.monotonic() + _MOST_SECONDS
     for number in range(pings):

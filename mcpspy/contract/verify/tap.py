@@ -1,8 +1,8 @@
-"""A forwarder right before an HTTP server, which keeps what the server gets and what it gives, byte for byte.
+"""A forwarder right before an HTTP server, which records what the server receives and sends, byte for byte.
 
-The theory. It stands there bare and behind a proxy, so it makes no difference between them. Requests are read as far as
-their framing needs, for `Host` has to name the server; responses pass as bytes, and are parsed when all is over. One
-connection of a client is one connection to the server.
+The theory. It is there in bare runs and behind a proxy, so it causes no difference between them. Requests are parsed
+only as far as their framing requires, because `Host` must name the server. Responses are forwarded as bytes, and parsed
+at the end. One connection of a client is one connection to the server.
 """
 
 import http.client
@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Self
 from urllib.parse import urlsplit
 
-_LINE = 65536  # bytes of a line of a head
-_HEAD = 1000  # lines
+_LINE = 65536  # limit for a line of a head, in bytes
+_HEAD = 1000  # limit for the lines of a head
 _CONNECT = 10.0  # seconds
 
 Headers = tuple[tuple[str, str], ...]
@@ -25,7 +25,7 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(slots=True)
 class TappedRequest:
-    """A request as the server got it, but for `Host`; `body` is without its transfer coding."""
+    """A request as the server received it, except `Host`. `body` is without its transfer coding."""
 
     order: int
     method: str
@@ -36,7 +36,7 @@ class TappedRequest:
 
 @dataclass(frozen=True, slots=True)
 class TappedResponse:
-    """A response as the server gave it; `body` is without its transfer coding."""
+    """A response as the server sent it. `body` is without its transfer coding."""
 
     status: int
     reason: str
@@ -45,17 +45,17 @@ class TappedResponse:
 
 
 class Tap:
-    """A port that leads to a server; a context."""
+    """A port that forwards to a server. A context manager."""
 
     def __init__(self, url: str) -> None:
-        """Raises OSError if the server cannot be reached, or its certificate is not trusted."""
+        """Connect once. Raises OSError if the server cannot be reached, or its certificate is not trusted."""
         self._there = urlsplit(url)
         self._connected().close()
         self._listener = socket.create_server(("127.0.0.1", 0))
         port = self._listener.getsockname()[1]
         path = (self._there.path or "/") + (f"?{self._there.query}" if self._there.query else "")
         self.url = f"http://127.0.0.1:{port}{path}"
-        """Where it listens."""
+        """The URL at which it listens."""
         self._orders = itertools.count()
         self._requests: list[tuple[int, TappedRequest]] = []  # with their connections
         self._responses: dict[int, bytearray] = {}
@@ -70,7 +70,7 @@ class Tap:
             _hang_up(it)
 
     def taken(self) -> list[tuple[TappedRequest, TappedResponse | None]]:
-        """What passed since the last call, in the order of the requests."""
+        """Return the traffic since the last call, in the order of the requests."""
         requests, self._requests = self._requests, []
         responses, self._responses = self._responses, {}
         waiting: dict[int, Iterator[TappedResponse]] = {}
@@ -86,7 +86,7 @@ class Tap:
         for number in itertools.count():
             try:
                 client, _ = self._listener.accept()
-            except OSError:  # it is over
+            except OSError:  # the tap was closed
                 return
             threading.Thread(target=self._relay, args=(number, client), daemon=True).start()
 
@@ -99,7 +99,7 @@ class Tap:
             return
         self._sockets.append(server)
         for end in (client, server):
-            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a body waits for its head's receipt
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else a body waits for the ACK of its head
         self._responses[number] = copy = bytearray()
         threading.Thread(target=self._give_back, args=(server, client, copy), daemon=True).start()
         try:
@@ -127,7 +127,7 @@ class Tap:
         _hang_up(client)
 
     def _forwarded(self, number: int, stream: BinaryIO, server: socket.socket) -> bool:
-        """Forward one request; False at the end of the connection."""
+        """Forward one request. Return False at the end of the connection."""
         first = stream.readline(_LINE)
         if not first.strip():
             return False
@@ -166,7 +166,7 @@ class Tap:
 
 
 def _parsed(raw: bytes, methods: list[str]) -> Iterator[TappedResponse]:
-    """The responses of one connection."""
+    """Parse the responses of one connection."""
     stream = io.BytesIO(raw)
     for method in methods:
         response = http.client.HTTPResponse(_Recorded(stream), method=method)  # type: ignore[arg-type]  # it is read only
@@ -187,7 +187,7 @@ def _whole(response: http.client.HTTPResponse) -> bytes:
 
 
 class _Recorded:
-    """What `http.client` takes for a socket: bytes that have come already."""
+    """A stand-in for the socket of `http.client`: bytes that have already arrived."""
 
     def __init__(self, stream: io.BytesIO) -> None:
         self._stream = stream
@@ -197,7 +197,7 @@ class _Recorded:
 
 
 class _Kept:
-    """A stream that stays open when one response of several is closed."""
+    """A stream that stays open when one of several responses is closed."""
 
     def __init__(self, stream: io.BytesIO) -> None:
         self._stream = stream
@@ -206,7 +206,7 @@ class _Kept:
         return getattr(self._stream, name)
 
     def close(self) -> None:
-        """The next response follows."""
+        """Keep it open for the next response."""
 
 
 def _is(name: str, wanted: str) -> bool:

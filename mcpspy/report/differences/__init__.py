@@ -1,4 +1,4 @@
-"""What a replay found, for people and for programs: one module for each format, and the table of them."""
+"""Reports of a replay, for people and for programs: one module for each format, and the table of them."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,7 +6,7 @@ from mcpspy.replay.compare.sessions import Compared
 from mcpspy.report.differences import github, json, junit, text
 
 Report = Callable[[str, Sequence[Compared]], str]
-"""A format: takes the path of the recorded capture, and what was compared."""
+"""A format: it takes the path of the recorded capture, and the compared exchanges."""
 
 FORMATS: dict[str, Report] = {
     "text": text.as_text,
@@ -14,4 +14,4 @@ FORMATS: dict[str, Report] = {
     "junit": junit.as_junit,
     "github": github.as_github,
 }
-"""By the name that `--format` takes, the default first."""
+"""By the name that `--format` accepts, the default first."""

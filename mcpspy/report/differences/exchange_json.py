@@ -1,4 +1,4 @@
-"""A compared exchange as values for JSON, and JSON of whatever peers sent."""
+"""A compared exchange as values for JSON, and JSON of any value that peers sent."""
 
 import json
 from typing import Any
@@ -8,23 +8,23 @@ import orjson
 from mcpspy.replay.compare.sessions import Compared
 from mcpspy.replay.compare.values import ABSENT, Difference
 
-_LEVELS = 200  # of JSON that Python cannot write as it is
+_LEVELS = 200  # levels of JSON that are kept if Python cannot write it unchanged
 
 
 def exchange_fields(it: Compared) -> dict[str, Any]:
-    """The outcome of an exchange, for programs."""
+    """Return the outcome of an exchange, for programs."""
     fields = {"request": it.request, "method": it.method, "name": it.name, "outcome": it.outcome}
     return fields | {"differences": [difference_fields(one) for one in it.differences], "reason": it.reason}
 
 
 def difference_fields(difference: Difference) -> dict[str, Any]:
-    """A difference, for programs: a missing value has no member."""
+    """Return a difference, for programs. A missing value has no member."""
     sides = {"recorded": difference.recorded, "observed": difference.observed}
     return {"pointer": difference.pointer} | {name: value for name, value in sides.items() if value is not ABSENT}
 
 
 def to_json(value: Any) -> str:
-    """Compact JSON of values that peers sent, which may hold lone surrogates and long numbers."""
+    """Return compact JSON of values that peers sent, which may contain lone surrogates and long numbers."""
     try:
         return orjson.dumps(value).decode()
     except TypeError:
@@ -36,7 +36,7 @@ def to_json(value: Any) -> str:
 
 
 def _cut(value: Any, levels: int) -> Any:
-    """A value in which deeper nesting than this is replaced by a sentence."""
+    """Return a value in which deeper nesting is replaced by a sentence."""
     if not isinstance(value, dict | list):
         return value
     if not levels:

@@ -9,7 +9,7 @@ from mcpspy.text import printable
 
 
 def as_github(path: str, compared: Sequence[Compared]) -> str:
-    """A workflow command for each exchange that differs, which GitHub shows beside the line of the capture."""
+    """Return a workflow command for each exchange that differs. GitHub shows it beside the line of the capture."""
     different = [it for it in compared if it.outcome not in FINE]
     return "".join(command("error", path, it.request, headline(it), "; ".join(_sentences(it))) for it in different)
 

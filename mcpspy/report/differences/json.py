@@ -8,7 +8,7 @@ from mcpspy.report.differences.exchange_text import totals
 
 
 def as_json(path: str, compared: Sequence[Compared]) -> str:
-    """Everything on one line."""
+    """Return the report on one line."""
     del path
     exchanges = [exchange_fields(it) for it in compared]
     return to_json({"exchanges": exchanges, "totals": totals(compared)}) + "\n"

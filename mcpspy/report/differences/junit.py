@@ -8,7 +8,7 @@ from mcpspy.report.junit import Case, document
 
 
 def as_junit(path: str, compared: Sequence[Compared]) -> str:
-    """A suite with a case for each exchange."""
+    """Return a suite with a case for each exchange."""
     return document("mcpspy replay", [(path, map(_case, compared))])
 
 

@@ -1,4 +1,4 @@
-"""The report of a replay for people: each difference with its two values, one above the other."""
+"""The report of a replay for people: each difference with its two values, one below the other."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from mcpspy.text import plural, printable
 
 
 def as_text(path: str, compared: Sequence[Compared]) -> str:
-    """The differences, what was left out, and a line of totals."""
+    """Return the differences, what was left out, and a line of totals."""
     lines = []
     for it in compared:
         if it.outcome not in FINE:

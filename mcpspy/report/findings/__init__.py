@@ -1,7 +1,7 @@
-"""What a check found, for people and for programs: one module for each format, and the table of them.
+"""Reports of a check, for people and for programs: one module for each format, and the table of them.
 
-Formats differ in the characters that a text may contain, and peers may send any text: sentences and paths go through
-`printable`, which leaves one line without controls. Only JSON has every text unchanged.
+Formats differ in the characters that a text may contain, and peers may send any text. So sentences and paths go through
+`printable`, which returns one line without control characters. Only JSON has every text unchanged.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ from mcpspy.report.findings import github, json, junit, sarif, text
 
 
 class FindingsFormat(NamedTuple):
-    """A format: what writes it, and whether it shows frames (`check` of `mcpspy.report.checked`, `show`)."""
+    """A format: its writer, and whether it shows frames (`show` of `mcpspy.report.checked.check`)."""
 
     write: Callable[[Iterable[Checked], ReportOptions], Iterable[str]]
     shows_frames: bool = False
@@ -25,4 +25,4 @@ FORMATS = {
     "sarif": FindingsFormat(sarif.as_sarif),
     "github": FindingsFormat(github.as_github),
 }
-"""By the name that `--format` takes, the default first."""
+"""By the name that `--format` accepts, the default first."""

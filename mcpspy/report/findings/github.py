@@ -11,7 +11,7 @@ _LEVELS: dict[Severity, Level] = {"error": "error", "warning": "warning", "info"
 
 
 def as_github(captures: Iterable[Checked], _: ReportOptions) -> Iterator[str]:
-    """A workflow command for each finding, which GitHub shows beside the line of the capture."""
+    """Yield a workflow command for each finding. GitHub shows it beside the line of the capture."""
     return (_command(checked, finding) for checked in captures for finding in checked.findings)
 
 

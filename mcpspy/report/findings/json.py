@@ -12,7 +12,7 @@ from mcpspy.timeline import finding_fields
 
 
 def as_json(captures: Iterable[Checked], _: ReportOptions) -> Iterator[str]:
-    """Everything on one line."""
+    """Yield the report on one line."""
     captures = list(captures)
     found = [
         {

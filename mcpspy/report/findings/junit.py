@@ -10,7 +10,10 @@ from mcpspy.rules import Finding
 
 
 def as_junit(captures: Iterable[Checked], options: ReportOptions) -> Iterator[str]:
-    """A suite for each capture, a case for each finding and each expectation; a failure is what fails the check."""
+    """Yield a suite for each capture, with a case for each finding and each expectation.
+
+    A case is a failure if it makes the check fail.
+    """
     yield document("mcpspy", ((checked.path, _cases(checked, options.fail_on)) for checked in captures))
 
 
@@ -31,7 +34,7 @@ def _cases(checked: Checked, fail_on: Threshold) -> Iterator[Case]:
 
 
 def _expectation(met: Met, failures: list[Finding], fail_on: Threshold) -> Case:
-    """The case of an expectation; findings that are waived or left out do not make it fail."""
+    """Return the case of an expectation. Findings that are waived or left out do not make it fail."""
     lines = [f"{it.severity}: {sentence(it)}, line {it.frame}" for it in failures]
     if failures and reaches(failures[0].severity, fail_on):
         return Case(met.title, "failure", failures[0].message, met.rule, lines)

@@ -1,6 +1,7 @@
 """The report of a check as a log of the Static Analysis Results Interchange Format, 2.1.0 (OASIS).
 
-Sentences and paths go through `printable`, which leaves one line without controls: peers may send any text.
+Peers may send any text, so sentences and paths go through `printable`, which returns one line without control
+characters.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,7 +23,7 @@ _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": 
 
 
 def as_sarif(captures: Iterable[Checked], _: ReportOptions) -> Iterator[str]:
-    """One log, with a result on the line of each frame."""
+    """Yield one log, with a result on the line of each frame."""
     captures = list(captures)
     found = sorted({finding.rule for checked in captures for finding in checked.findings})
     places = {rule: place for place, rule in enumerate(found)}
@@ -68,7 +69,7 @@ def _sarif_result(checked: Checked, finding: Finding, place: int) -> dict[str, A
 
 
 def physical_location(name: str, line: int) -> dict[str, Any]:
-    """The location of a line of a capture."""
+    """Return the location of a line of a capture."""
     path = PurePath(name)
     uri = path.as_uri() if path.is_absolute() else quote(path.as_posix(), errors="surrogateescape")
     return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": line}}}

@@ -1,4 +1,4 @@
-"""The report for people: the frames in which something was found, each with what is wrong and where."""
+"""The report for people: each frame with findings, and for each finding what is wrong and where."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -9,11 +9,11 @@ from mcpspy.report.words import GREY, MARKS, SEVERITIES, coloured
 from mcpspy.rules import Finding
 from mcpspy.text import plural, printable
 
-_NAMED = 8  # other frames, of each kind
+_NAMED = 8  # other frames of each kind that are named
 
 
 def as_text(captures: Iterable[Checked], options: ReportOptions) -> Iterator[str]:
-    """The lines of the report; the captures must have been checked with `show`."""
+    """Yield the lines of the report. The captures must have been checked with `show`."""
     captures = list(captures)
     for checked in captures:
         if checked.findings:

@@ -1,1 +1,1 @@
-"""Rules about what clients and model APIs refuse although MCP allows it; silent unless clients are named."""
+"""Rules about what clients and model APIs refuse although MCP allows it. They run only if clients are named."""

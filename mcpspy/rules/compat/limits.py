@@ -1,8 +1,8 @@
-"""What the rules of this group share: which tools are judged by which limits, and how a violated limit is reported.
+"""Shared by the rules of this group: which limits apply to which tools, and how a broken limit is reported.
 
-The rows of `mcpspy.spec.client_limits` decide. A tool is judged when it is listed first, and again when its definition
-changes. All clients that refuse a tool for the same reason make one finding; it is as severe as the worst of what they
-do: an error where one tool makes all of them unavailable, a warning where the tool is left out.
+The rows of `mcpspy.spec.client_limits` decide. A tool is checked when it is first listed, and again when its definition
+changes. All clients that refuse a tool for the same reason share one finding. Its severity is that of the worst effect:
+error if one tool makes all tools unavailable, warning if only this tool is left out.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,28 +24,28 @@ _SEVERITY: dict[Effect, Severity] = {
     Effect.TOOL: "warning",
     Effect.CUT: "info",
 }
-_LEVELS = 64  # of a schema that are looked at
+_LEVELS = 64  # of a schema that are checked
 _NAMED = ("properties", "patternProperties", "dependencies", "$defs", "definitions")
-"""Keywords whose value holds schemas by name."""
+"""Keywords whose value contains schemas by name."""
 _APPLIED = ("items", "additionalProperties", "contains", "not", "if", "then", "else")
 _LISTED = ("items", "allOf", "anyOf", "oneOf")
 
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """What is wrong with one tool for some clients."""
+    """A limit that one tool breaks for some clients."""
 
     got: str
-    """What the tool has, as a sentence goes on after its name; empty where the name alone tells."""
+    """What the tool has. The text follows the name of the tool in the sentence. Empty if the name is enough."""
     broken: Sequence[Limit]
-    """The limits that refuse it; with none of them it is no breach."""
+    """The limits that refuse the tool. If it is empty, nothing is reported."""
     path: Path
-    """Its place in the tool."""
+    """The path inside the tool."""
     advice: str
 
 
 _ToolCheck = Callable[[dict[str, Any], Sequence[Limit], SessionHistory], Iterator[Breach]]
-"""Takes a tool that is new or has changed, and the limits that count."""
+"""A check of a tool that is new or has changed, against the limits that apply."""
 
 
 def tool_rule(
@@ -60,7 +60,7 @@ def tool_rule(
     passes: str,
     revisions: Lifetime = tuple(Revision),
 ) -> Callable[[_ToolCheck], _ToolCheck]:
-    """Enter a check of single tools into the table of rules, by the id that its limits have in theirs."""
+    """Enter a check of single tools into the table of rules. Its limits have the same id in their own table."""
 
     def enter(check: _ToolCheck) -> _ToolCheck:
         def breaches(message: Message, history: SessionHistory) -> Iterator[Fault]:
@@ -80,7 +80,7 @@ def tool_rule(
 
 
 def _new_tools(message: Message, history: SessionHistory) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The tools of a listing that are new or have changed, with their places."""
+    """Yield the tools of a listing that are new or have changed, each with its index."""
     found = page(message)
     for place, tool in enumerate(found.entries or () if found else ()):
         name = member(tool, "name")
@@ -90,7 +90,7 @@ def _new_tools(message: Message, history: SessionHistory) -> Iterator[tuple[int,
 
 
 def refused(got: str, broken: Sequence[Limit], where: str, advice: str) -> Iterator[Fault]:
-    """The fault that some broken limits are, if there are any: what was listed, who refuses it, and what to do."""
+    """Yield the fault for the broken limits, if there are any: what was listed, who refuses it, and what to do."""
     if not broken:
         return
     expected: dict[str, dict[Effect, list[str]]] = {}
@@ -106,7 +106,7 @@ def refused(got: str, broken: Sequence[Limit], where: str, advice: str) -> Itera
 
 
 def subschemas(schema: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Each schema in a schema that is an object, with its path, the whole first; not below 64 levels."""
+    """Yield each subschema that is an object, with its path, the whole schema first. Stop below 64 levels."""
     stack: list[tuple[Path, Any]] = [((), schema)]
     while stack:
         path, node = stack.pop()

@@ -41,9 +41,9 @@ def schema_missing(tool: dict[str, Any], known: Sequence[Limit], history: Sessio
 @tool_rule(
     "compat/schema-type",
     "error",
-    """The `inputSchema` has no `"type": "object"` at its top level. MCP requires it there: in the branches of an `anyOf`
-    it is not enough. Clients that validate the list then reject all tools of the server, often without a message.
-    Reported only with `--client`.""",
+    """The `inputSchema` has no `"type": "object"` at its top level. MCP requires it there: in the branches of an
+    `anyOf` it is not enough. Clients that validate the list then reject all tools of the server, often without a
+    message. Reported only with `--client`.""",
     fix='Add `"type": "object"` to the top level of the `inputSchema`.',
     meanwhile="Leave out this tool, keep the others, and tell the user.",
     spec=_TOOL,
@@ -276,9 +276,9 @@ def _has_numbers(values: Any) -> bool:
 @tool_rule(
     "compat/reference-siblings",
     "error",
-    """A `$ref` has other keywords than `description` and `default` beside it. Some generators write that for an optional
-    enum, and JSON Schema allows it since 2019-09. The Gemini API refuses the request with all its tools. Reported only
-    with `--client`.""",
+    """A `$ref` has other keywords than `description` and `default` beside it. Some generators write that for an
+    optional enum, and JSON Schema allows it since 2019-09. The Gemini API refuses the request with all its tools.
+    Reported only with `--client`.""",
     fix="Put the reference into an `allOf`, or write the schema in its place.",
     meanwhile="""Write the schema in place of the `$ref` before you send the tools to the model API, or disable the
     tool.""",

@@ -1,9 +1,9 @@
-"""Rules about the headers that repeat what a request says (2026-07-28), so that intermediaries need not read bodies.
+"""Rules about the headers that repeat values of a request (2026-07-28), so that intermediaries need not read bodies.
 
-`MCP-Protocol-Version`, `Mcp-Method` and `Mcp-Name` are those of every server; `Mcp-Param-*` carry the arguments that a
-tool's `inputSchema` marks by `x-mcp-header`, and are judged by the listing that this client was given last. A value
-that no header can have stands there in base64 between `=?base64?` and `?=`. Headers whose names look like a secret's
-are redacted in the capture, and not judged.
+Every request needs `MCP-Protocol-Version` and `Mcp-Method`, and some need `Mcp-Name`. `Mcp-Param-*` repeat the
+arguments that a tool's `inputSchema` marks with `x-mcp-header`. They are checked against the latest listing that this
+client received. A value that is not valid in a header is base64 between `=?base64?` and `?=`. Headers whose names look
+like those of secrets are redacted in the capture, and not checked.
 """
 
 import binascii
@@ -19,7 +19,7 @@ from mcpspy.spec.revisions import PROTOCOL_VERSION, Revision, since
 from mcpspy.wire.http_head import Head, header
 from mcpspy.wire.jsonrpc import Request, Result
 
-_NAMED = {  # the member that Mcp-Name repeats; of tasks by SEP-2663
+_NAMED = {  # the member that Mcp-Name repeats; for tasks see SEP-2663
     "tools/call": "name",
     "prompts/get": "name",
     "resources/read": "uri",
@@ -30,7 +30,7 @@ _NAMED = {  # the member that Mcp-Name repeats; of tasks by SEP-2663
 _REFUSED = {"": ("Mcp-Method",)} | dict.fromkeys(
     ("tools/call", "prompts/get", "resources/read"), ("Mcp-Method", "Mcp-Name")
 )
-"""By method, with one for all others: the headers without which servers must refuse a request."""
+"""By method, with `""` for all others: the headers without which servers must refuse a request."""
 _STANDARD = "basic/transports#standard-request-headers"
 _VALIDATION = "basic/transports#server-validation"
 _BEGIN, _END = "=?base64?", "?="
@@ -61,7 +61,7 @@ _REDACTED = "«redacted:"  # see mcpspy.secrets.redactor
     on=(Request,),
 )
 def header_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Requests without a header that they need."""
+    """Report a request without a required header."""
     place = posted(message)
     if place is None:
         return
@@ -75,7 +75,7 @@ def header_missing(message: Message, history: SessionHistory) -> Iterator[Fault]
 
 
 def _missing(message: Message, place: HttpChannel) -> list[str]:
-    """The standard headers that a request needs and does not have."""
+    """Return the standard headers that a request needs but does not have."""
     needed = ["MCP-Protocol-Version", "Mcp-Method"]
     if isinstance(_name(message), str):
         needed.append("Mcp-Name")
@@ -105,7 +105,7 @@ def _missing(message: Message, place: HttpChannel) -> list[str]:
     on=(Request,),
 )
 def header_mismatch(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Headers that do not tell what the body tells."""
+    """Report a header that differs from the body."""
     yield from _mismatches(message, history)
 
 
@@ -133,7 +133,10 @@ def header_mismatch(message: Message, history: SessionHistory) -> Iterator[Fault
     on=(Result,),
 )
 def mismatch_accepted(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Results of requests that were to be refused; which arguments have headers may have changed meanwhile."""
+    """Report the result of a request that the server had to refuse.
+
+    `Mcp-Param-*` are not checked, because the tool's definition may have changed in the meantime.
+    """
     request = message.exchange.request if message.exchange else None
     place = posted(request) if request else None
     if request is None or place is None or message.sender != "server":
@@ -148,7 +151,7 @@ def mismatch_accepted(message: Message, history: SessionHistory) -> Iterator[Fau
 
 
 def _mismatches(message: Message, history: SessionHistory | None) -> Iterator[Fault]:
-    """What headers tell otherwise than a request; without a `history` only those that every server knows."""
+    """Yield the headers that differ from the body of a request. Without a `history`, skip `Mcp-Param-*`."""
     place = posted(message)
     if place is None or not isinstance(message.body, Request):
         return
@@ -164,7 +167,7 @@ def _mismatches(message: Message, history: SessionHistory | None) -> Iterator[Fa
 
 
 def _name(message: Message) -> Any:
-    """What `Mcp-Name` repeats; None where the method has none."""
+    """Return the value that `Mcp-Name` repeats, or None if the method has none."""
     return member(message.body.value, "params", _NAMED.get(member(message.body.value, "method"), ""))
 
 
@@ -173,7 +176,7 @@ def _place_of_name(message: Message) -> str:
 
 
 def _compared(head: Head | None, name: str, where: str, value: Any) -> Iterator[Fault]:
-    """What is wrong with a header that stands for a value of the body, if it is there."""
+    """Yield what is wrong with a header that repeats a value of the body, if the header is set."""
     found = header(head, name.lower())
     if found is None or _REDACTED in found:
         return
@@ -189,7 +192,7 @@ def _compared(head: Head | None, name: str, where: str, value: Any) -> Iterator[
 
 
 def decoded(value: str) -> str | None:
-    """The text that a header's value stands for; None for base64 that is damaged."""
+    """Decode the value of a header. Return None if its base64 is damaged."""
     if not (value.startswith(_BEGIN) and value.endswith(_END) and len(value) >= len(_BEGIN) + len(_END)):
         return value
     try:
@@ -208,12 +211,12 @@ def _same(said: str, value: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    """A value as a header has it."""
+    """Return a value as it is written in a header."""
     return {True: "true", False: "false"}[value] if type(value) is bool else str(value)
 
 
 def _parameters(message: Message, history: SessionHistory) -> Iterator[tuple[str, str, Any, int]]:
-    """The headers that a called tool has: name, pointer to the argument, its value if any, the line of the listing."""
+    """Yield the headers of a called tool: name, pointer to the argument, value or None, line number of the listing."""
     name = message.exchange.name if message.exchange and message.exchange.method == "tools/call" else None
     tool = history.listing.tools.get(name) if name is not None and history.listing.complete else None
     for header_name, path in _marked(tool) if tool else ():
@@ -224,7 +227,7 @@ def _parameters(message: Message, history: SessionHistory) -> Iterator[tuple[str
 
 
 def _marked(tool: Tool) -> list[tuple[str, tuple[str, ...]]]:
-    """The header and the path of each argument that has one; none where one of them cannot be: see `tools/`."""
+    """Return header and path of each marked argument, or nothing if one mark is not valid (see `tools/`)."""
     found: list[tuple[str, tuple[str, ...]]] = []
     for path, schema in annotated(tool.definition.get("inputSchema")):
         mark = schema["x-mcp-header"]

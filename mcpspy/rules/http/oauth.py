@@ -1,8 +1,8 @@
 """Rules about OAuth through a proxy (RFC 9728; O-01): what a client will refuse, and why.
 
-A server's protected-resource metadata names the URL that tokens are for, and clients insist that it is the one they
-dialled. Between a client and a reverse proxy it is not. `mcpspy.relay.http.gates.oauth` tells the user as it happens,
-and has the rewriting; here it is a finding about a capture.
+The protected-resource metadata of a server names the URL for which tokens are issued. Clients require that it is the
+URL they connected to. Behind a reverse proxy it is not. `mcpspy.relay.http.gates.oauth` warns the user while this
+happens, and can rewrite the metadata. This rule reports it as a finding about a capture.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ _LARGEST = 65536  # bytes of a metadata document
     on=(Error, HttpUnit),
 )
 def oauth_origin(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
-    """Metadata that a client will refuse, or that is fetched elsewhere."""
+    """Report metadata that a client will refuse, or whose URL is on another origin."""
     place = event.http
     request = place.request if place else None
     if place is None or request is None or place.opened.sender != "server":
@@ -57,7 +57,7 @@ def oauth_origin(event: Message | HttpUnit, history: SessionHistory) -> Iterator
 
 
 def _metadata_url(place: HttpChannel) -> str | None:
-    """Where a challenge says that the metadata is; None where that was rewritten on the way."""
+    """Return the metadata URL in a challenge, or None if there is none or it was rewritten by the relay."""
     opened = place.opened
     challenge = header(opened.head, "www-authenticate") or ""
     start = challenge.lower().find('resource_metadata="')
@@ -67,7 +67,7 @@ def _metadata_url(place: HttpChannel) -> str | None:
 
 
 def _resource(remark: HttpUnit, request: HttpChannel) -> str | None:
-    """What metadata says that it is about; None for anything else, and for what was rewritten on the way."""
+    """Return the `resource` of the metadata, or None if this is not metadata or it was rewritten by the relay."""
     target = str(request.summary["target"]).partition("?")[0]
     wanted = target.endswith(_METADATA) or f"{_METADATA}/" in target
     if not wanted or remark.frame is None or remark.frame.by or len(remark.raw) > _LARGEST:

@@ -1,9 +1,9 @@
-"""Rules about HTTP: how a message is posted, and how that is answered.
+"""Rules about HTTP: how a message is posted, and how the server answers it.
 
-They hold for Streamable HTTP alone. The HTTP+SSE of 2024-11-05 has other ways, whatever revision is spoken over it, and
-a WebSocket has none of these heads. Servers also refuse for reasons of their own (authorization, load, an Origin), so
-of the statuses of failure only those are judged that the specification ties to a message. What the relay answered
-itself is nobody's fault. An answer is judged once, by the first that comes out of it: its head, or a message.
+They apply to Streamable HTTP only. The HTTP+SSE transport of 2024-11-05 works differently, whatever revision is used
+over it, and a WebSocket has none of these heads. Servers also refuse requests for reasons of their own (authorization,
+load, an Origin). So a status of failure is checked only if the specification ties it to a message. What the relay
+answered itself is nobody's fault. An answer is checked once, at the first event that it yields: its head, or a message.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ _STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code 
     on=(*_MESSAGES, HttpUnit),
 )
 def accept(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
-    """What a client says it takes."""
+    """Report an `Accept` header that lacks a required type."""
     place = asks(event) if isinstance(event, HttpUnit) else posted(event)
     if place is None or (isinstance(event, HttpUnit) and place.summary["method"] != "GET"):
         return
@@ -85,7 +85,7 @@ def accept(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault
     on=_MESSAGES,
 )
 def request_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Messages under another type."""
+    """Report a message that is not posted as `application/json`."""
     place = posted(message)
     if place and media_type(place.opened.head) != "application/json" and history.once("request-type"):
         kind = media_type(place.opened.head)
@@ -117,7 +117,7 @@ def request_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
     on=(HttpUnit,),
 )
 def answer_type(remark: HttpUnit, history: SessionHistory) -> Iterator[Fault]:
-    """Heads of success that promise something else."""
+    """Report a successful answer whose head names another type."""
     place, head = asked(remark), remark.http.opened.head
     if place is None or not 200 <= status(head) < 300:
         return
@@ -163,7 +163,7 @@ def _told(remark: HttpUnit) -> str:
     on=(*EVERY, HttpUnit),
 )
 def notification_status(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
-    """Other statuses of success, and bodies."""
+    """Report an answer to a notification or response with another status than 202, or with a body."""
     place = event.http.request if event.http else None
     if event.http is None or place is None or place.legacy or event.http.opened.sender != "server":
         return
@@ -201,9 +201,10 @@ def notification_status(event: Message | HttpUnit, history: SessionHistory) -> I
     on=(Error,),
 )
 def error_status(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Errors under another status; of a tool or resource that is not there, -32601 means something else.
+    """Report an error with the wrong HTTP status.
 
-    A server that does not know `server/discover` speaks no revision that has these statuses.
+    If a tool, prompt or resource is named, -32601 may mean that it does not exist. A server that does not know
+    `server/discover` supports no revision with these statuses.
     """
     place, exchange = message.http, message.exchange
     if place is None or exchange is None or place.request is None or place.legacy or place.opened.sender != "server":
@@ -242,7 +243,7 @@ def error_status(message: Message, history: SessionHistory) -> Iterator[Fault]:
     on=(*_MESSAGES, HttpUnit),
 )
 def version_header(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
-    """Requests that do not state a revision, or another one."""
+    """Report a request without `MCP-Protocol-Version`, or with another revision than the negotiated one."""
     place = asks(event) if isinstance(event, HttpUnit) else posted(event)
     agreed = event.session.negotiated
     if place is None or agreed is None or history.agreed is None or place.opened.t <= history.agreed:
@@ -282,7 +283,7 @@ def version_header(event: Message | HttpUnit, history: SessionHistory) -> Iterat
     on=(HttpUnit,),
 )
 def redirect_elsewhere(remark: HttpUnit, history: SessionHistory) -> Iterator[Fault]:
-    """Heads that send the client away."""
+    """Report a redirect to another origin."""
     opened = remark.http.opened
     request = remark.http.request
     if request is None or opened.sender != "server" or status(opened.head) not in _REDIRECTS:
@@ -317,7 +318,7 @@ def _dialled(request: HttpChannel) -> str:
     on=(Invalid,),
 )
 def not_json(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
-    """What nobody can decode, unless the stream broke off in it, or its coding could not be undone."""
+    """Report a body that is not JSON, unless the stream broke off in it or its content coding could not be decoded."""
     place = message.http
     reason = message.body.reason if isinstance(message.body, Invalid) else ""
     if place is None or message.frame.cut or not (reason.startswith("not JSON") or reason == "a blank line"):
@@ -331,7 +332,7 @@ def not_json(message: Message, history: SessionHistory) -> Iterator[Fault | Late
 
 
 def _unless_damaged(place: HttpChannel, fault: Fault) -> Iterator[Fault]:
-    """The fault, unless the content coding turned out to be damaged: `framing/undecodable` says that."""
+    """Yield the fault, unless the content coding is damaged. `framing/undecodable` reports that."""
     if not place.damaged:
         yield fault
 
@@ -356,6 +357,6 @@ def _unless_damaged(place: HttpChannel, fault: Fault) -> Iterator[Fault]:
     on=(Result, Error),
 )
 def client_response(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Responses that were posted."""
+    """Report a response that the client posted."""
     if posted(message):
         yield Fault("the client posts a response, but servers of this revision send no requests", "/id")

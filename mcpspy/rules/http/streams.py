@@ -1,10 +1,10 @@
 """Rules about the sessions and streams of HTTP.
 
-A session (2025-03-26 to 2025-11-25) has the id that the answer to `initialize` gave, and ends by a DELETE or when the
-server no longer knows it. A stream that broke is resumed by GET and the id of the last event received; what is sent
-again on it is no second message (see `mcpspy.conversation.http_sessions`).
+A session (2025-03-26 to 2025-11-25) has the id in the answer to `initialize`. It ends with a DELETE, or when the server
+no longer knows it. A client resumes a broken stream by GET with the id of the last event that it received. An event
+that is repeated on the resumed stream is not a second message (see `mcpspy.conversation.http_sessions`).
 
-A request may cross an answer on its way, so a request sent within a second of the answer gets no finding.
+A request and an answer may cross on the way, so a request sent within a second after the answer gets no finding.
 """
 
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ _MESSAGES = (Request, Notification, Result, Error)
     on=(*EVERY, HttpUnit),
 )
 def session_missing(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
-    """Requests that have forgotten their session."""
+    """Report a request without the session id that the server assigned."""
     answered, given = asked(event), history.given
     place = answered or (posted(event) if isinstance(event, Message) else None)
     if place is None or event.http is None or given is None or place.named or place.opened.t <= given.t:
@@ -88,7 +88,7 @@ def session_missing(event: Message | HttpUnit, history: SessionHistory) -> Itera
     on=_MESSAGES,
 )
 def session_over(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Requests in a session that is no more."""
+    """Report a request in a session that has ended."""
     place, over = posted(message), history.over
     if place is None or over is None or not place.named or place.opened.t <= over.t + HOLD:
         return
@@ -125,7 +125,7 @@ def session_over(message: Message, history: SessionHistory) -> Iterator[Fault]:
     on=(*EVERY, HttpUnit),
 )
 def session_status(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
-    """Answers to requests in a session that was deleted."""
+    """Report an answer with the wrong status to a request in a deleted session."""
     place, over = asked(event), history.over
     if place is None or event.http is None or over is None or not over.by_client or not place.carried:
         return
@@ -160,7 +160,7 @@ def session_status(event: Message | HttpUnit, history: SessionHistory) -> Iterat
     methods=("initialize",),
 )
 def session_id(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Ids that no header can have."""
+    """Report a session id that is not valid in a header."""
     given = header(message.http.opened.head, "mcp-session-id") if message.http and message.http.request else None
     wrong = next((character for character in given or "" if not "!" <= character <= "~"), None)
     if wrong:
@@ -198,7 +198,7 @@ def session_id(message: Message, history: SessionHistory) -> Iterator[Fault]:
     on=(Result, Error),
 )
 def get_stream_response(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Responses where none belongs."""
+    """Report a response on a stream that a GET opened."""
     place = message.http
     if place is None or place.request is None or place.legacy or place.opened.framing != "sse" or is_resumed(place):
         return
@@ -230,7 +230,7 @@ def get_stream_response(message: Message, history: SessionHistory) -> Iterator[F
     on=(HttpUnit,),
 )
 def unknown_event_id(remark: HttpUnit, history: SessionHistory) -> Iterator[Fault]:
-    """Ids that were never given."""
+    """Report a `Last-Event-ID` that no event of the session had."""
     place = asks(remark)
     wanted = header(place.opened.head, "last-event-id") if place else None
     if place is None or not wanted or place.resumes or history.lossy or remark.session.partial:
@@ -272,7 +272,7 @@ def unknown_event_id(remark: HttpUnit, history: SessionHistory) -> Iterator[Faul
     on=(*EVERY, HttpUnit),
 )
 def event_id_reused(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
-    """Events with the id of another."""
+    """Report two events with the same id."""
     before = event.http.repeated.get(event.n) if event.http else None
     if before and event.http and not is_resumed(event.http) and history.once("event-id-reused"):
         yield Fault(f"the event has the same id as #{before.n}", related=(before.n,))
@@ -314,7 +314,7 @@ def event_id_reused(event: Message | HttpUnit, history: SessionHistory) -> Itera
     on=(*EVERY, HttpUnit),
 )
 def replayed_elsewhere(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
-    """Events that were those of another stream."""
+    """Report a repeated event that belongs to another stream."""
     place = event.http
     before = place.repeated.get(event.n) if place else None
     if before and place and place.resumes and before.stream != place.resumes.stream:

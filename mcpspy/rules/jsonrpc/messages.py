@@ -1,7 +1,7 @@
 """Rules about JSON-RPC: what every message must be, whatever its method.
 
-A message that has exactly the shape of its definition cannot break most of these, so the judge asks them only about
-others (see `mcpspy.rules.judge`). Rules about the JSON itself: `mcpspy.rules.jsonrpc.values`.
+A message that matches its definition exactly cannot break most of these rules, so the judge runs them only on others
+(see `mcpspy.rules.judge`). `mcpspy.rules.jsonrpc.values` has the rules about the JSON itself.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Resul
 
 _BASIC = "basic#messages"
 _REQUESTS = "basic#requests"
-_NO_OBJECT = ("not an object", "an empty batch")  # ends of the reasons why JSON is no message (`mcpspy.wire.jsonrpc`)
+_NO_OBJECT = ("not an object", "an empty batch")  # ends of the reasons why JSON is not a message
 _MEMBERS = {"jsonrpc", "id", "method", "params", "result", "error"}
 _MESSAGES = (Request, Notification, Result, Error)
 
@@ -34,7 +34,7 @@ _MESSAGES = (Request, Notification, Result, Error)
     passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
 )
 def version_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Members "jsonrpc" that are not there or not "2.0"."""
+    """Report a member "jsonrpc" that is missing or not "2.0"."""
     value = message.body.value
     if isinstance(value, dict) and value.get("jsonrpc") != "2.0" and not is_spread(message, history):
         found = "is missing" if "jsonrpc" not in value else f"is {excerpt(value['jsonrpc'])}"
@@ -52,7 +52,7 @@ def version_missing(message: Message, history: SessionHistory) -> Iterator[Fault
     on=(Invalid,),
 )
 def not_an_object(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """JSON that is something else."""
+    """Report JSON that is not an object."""
     body = message.body
     if isinstance(body, Invalid) and body.reason.endswith(_NO_OBJECT) and not is_spread(message, history):
         yield Fault(f"the message is {body.reason}")
@@ -69,7 +69,7 @@ def not_an_object(message: Message, history: SessionHistory) -> Iterator[Fault]:
     on=(Invalid,),
 )
 def neither_result_nor_error(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Objects that are no message."""
+    """Report an object that is not a message."""
     body = message.body
     if isinstance(body, Invalid) and isinstance(body.value, dict) and not is_spread(message, history):
         if body.reason.startswith("neither"):
@@ -93,7 +93,7 @@ def neither_result_nor_error(message: Message, history: SessionHistory) -> Itera
     on=(Request, Result),
 )
 def id_null(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Null where an id belongs."""
+    """Report an id that is null."""
     if _id(message).kind == "null" and not _is_echo(message):
         yield Fault("the id is null; expected a string or an integer", "/id")
 
@@ -110,7 +110,7 @@ def id_null(message: Message, history: SessionHistory) -> Iterator[Fault]:
     on=(Request, Result, Error),
 )
 def id_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Booleans, arrays and objects as ids."""
+    """Report an id that is a boolean, an array or an object."""
     if _id(message).kind == "other" and not _is_echo(message):
         yield Fault(f"the id is {excerpt(message.body.value.get('id'))}; expected a string or an integer", "/id")
 
@@ -128,7 +128,7 @@ def id_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
     on=(Request, Result, Error),
 )
 def id_fraction(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Numbers that are not written as integers."""
+    """Report a numeric id that is not written as an integer."""
     number = _id(message)
     if number.kind == "number" and not number.token.lstrip("-").isdigit() and not _is_echo(message):
         yield Fault(f"the id {number.token[:40]} is not an integer", "/id")
@@ -148,7 +148,7 @@ def id_fraction(message: Message, history: SessionHistory) -> Iterator[Fault]:
     on=(Result, Error),
 )
 def result_and_error(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Responses with both members."""
+    """Report a response with a result and an error."""
     value = message.body.value
     if "result" in value and "error" in value:
         yield Fault("the response has a result and an error", "/error")
@@ -172,7 +172,7 @@ def result_and_error(message: Message, history: SessionHistory) -> Iterator[Faul
     """,
 )
 def batch(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Arrays of messages."""
+    """Report a batch."""
     if message.revision and not message.part and is_batch(message.frame.raw) and message.body.value is not None:
         yield Fault(f"the message is a batch; {message.revision.value} has no batches")
 
@@ -197,7 +197,7 @@ def batch(message: Message, history: SessionHistory) -> Iterator[Fault]:
     on=(Error,),
 )
 def error_code(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Codes that are not free."""
+    """Report an error code that is reserved."""
     code = member(message.body.value, "error", "code")
     if type(code) is int and (code in (-32002, -32042) or -32099 <= code <= -32023):
         here = message.revision.value if message.revision else ""
@@ -217,7 +217,7 @@ def error_code(message: Message, history: SessionHistory) -> Iterator[Fault]:
     on=_MESSAGES,
 )
 def extra_member(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Members beside those of JSON-RPC."""
+    """Report a member that JSON-RPC does not define."""
     for name in message.body.value:
         if name not in _MEMBERS:
             yield Fault(f"{excerpt(name)} is not a member of a JSON-RPC message", pointer(name))
@@ -231,6 +231,6 @@ def _id(message: Message) -> Id:
 
 
 def _is_echo(message: Message) -> bool:
-    """Whether a response has the id that its request has, whatever that is."""
+    """Return whether a response has the same id as its request, whatever its type."""
     exchange = message.exchange
     return exchange is not None and exchange.request is not message and exchange.key[1] == _id(message)

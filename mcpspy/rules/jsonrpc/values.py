@@ -1,6 +1,6 @@
-"""Rules about the JSON of a message: keys, numbers, strings and depth, which parsers read in different ways.
+"""Rules about the JSON of a message: keys, numbers, strings and depth, which parsers treat differently.
 
-They need the bytes, so they look at every frame and are quick about it.
+They need the bytes, so they look at every frame and must be fast.
 """
 
 import json
@@ -18,7 +18,7 @@ from mcpspy.json_values import Number, excerpt, pointer, walk
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.wire.jsonrpc import Invalid
 
-_EXACT = 2**53  # integers beyond are not exact in JavaScript
+_EXACT = 2**53  # larger integers are not exact in JavaScript
 LONG_NUMBER = re.compile(rb"[:\[,]\s*-?\d{16}")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -34,7 +34,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
     passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
 )
 def duplicate_key(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Keys that stand twice: as many keys as before must be left when the message is written again."""
+    """Report a key that is used twice. If none is, serializing the parsed message keeps the number of keys."""
     raw, value = message.frame.raw, message.body.value
     if message.part or not isinstance(value, dict) or is_batch(raw):
         return
@@ -77,7 +77,7 @@ def _doubled(raw: bytes) -> list[str]:
     passes='< | {"jsonrpc":"2.0","id":1,"result":{"mean":null}}',
 )
 def not_a_number(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Constants of JavaScript and Python that are no JSON, once a frame."""
+    """Report constants of JavaScript and Python that are not valid JSON, once per frame."""
     named = () if message.part else _constants(message)
     if named:
         values = walk(message.body.value)
@@ -86,7 +86,7 @@ def not_a_number(message: Message, history: SessionHistory) -> Iterator[Fault]:
 
 
 def _constants(message: Message) -> list[str]:
-    """The tokens `NaN` and `Infinity` of a frame, which are not valid JSON numbers, as they are written."""
+    """Return the tokens `NaN` and `Infinity` in a frame, which are not valid JSON, as they are written."""
     raw, found = message.frame.raw, list[str]()
     if not message.body.refused or not (b"NaN" in raw or b"Infinity" in raw):
         return found
@@ -109,10 +109,10 @@ def _constants(message: Message) -> list[str]:
     passes='> | {"jsonrpc":"2.0","id":"12345678901234567890","method":"ping"}',
 )
 def number_range(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Numbers that do not arrive as they were sent."""
+    """Report a number that loses precision in some peers."""
     if message.part or not (message.body.refused or LONG_NUMBER.search(message.frame.raw)):
         return
-    named = bool(_constants(message))  # `jsonrpc/not-a-number` says that
+    named = bool(_constants(message))  # reported by `jsonrpc/not-a-number`
     for path, value in walk(message.body.value):
         large = isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT
         if large or isinstance(value, Number) or (type(value) is float and isinf(value) and not named):
@@ -133,7 +133,7 @@ def number_range(message: Message, history: SessionHistory) -> Iterator[Fault]:
     passes=r'< | {"jsonrpc":"2.0","id":1,"result":{"text":"a\ud83d\ude00b"}}',
 )
 def lone_surrogate(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Halves of surrogate pairs."""
+    """Report half of a surrogate pair."""
     if not message.body.refused or message.part or not _SURROGATE.search(message.frame.raw):
         return
     for path, value in walk(message.body.value):
@@ -160,11 +160,11 @@ def _has_surrogate(value: Any) -> bool:
     on=(Invalid,),
 )
 def too_deep(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Nesting that we cannot decode either."""
+    """Report nesting that mcpspy cannot parse either."""
     if isinstance(message.body, Invalid) and message.body.reason.startswith("nested too deeply"):
         yield Fault("the message is nested too deeply to parse")
 
 
 def is_batch(raw: bytes) -> bool:
-    """Whether a frame holds an array."""
+    """Return whether a frame contains an array."""
     return raw[:1] == b"[" or (raw[:1] != b"{" and raw.lstrip()[:1] == b"[")

@@ -1,1 +1,1 @@
-"""Rules about the course of a session: who may say what, when, and under which revision."""
+"""Rules about the course of a session: which side may send what, when, and under which revision."""

@@ -1,7 +1,7 @@
-"""Rules about capabilities: each side uses only what it declared itself, or what the other side declared.
+"""Rules about capabilities: a side may use only what it declared itself, or what the other side declared.
 
-In the handshake era both declare for a session, in `initialize` and its answer. In 2026-07-28 the server declares in
-its answer to `server/discover`, the client in the `_meta` of each request.
+In the handshake era both sides declare capabilities for a session, in `initialize` and its answer. In 2026-07-28 the
+server declares them in its answer to `server/discover`, the client in the `_meta` of each request.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from mcpspy.spec.revisions import TASKS, Revision, until
 from mcpspy.wire.jsonrpc import Error, Notification, Request
 
 _CALLS = (Request, Notification)
-_WITHOUT_COMPLETIONS = until(Revision.R2024_11_05)  # the capability came later than the method
+_WITHOUT_COMPLETIONS = until(Revision.R2024_11_05)  # the capability was added later than the method
 _NEEDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "tools/list": ("server", ("tools",)),
     "tools/call": ("server", ("tools",)),
@@ -37,16 +37,16 @@ _NEEDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "notifications/roots/list_changed": ("client", ("roots", "listChanged")),
     **{method: ("client", (name,)) for method, name in ASKED.items()},
 }
-"""By method: the side that has to have declared it, the capability and the part of it."""
+"""By method: the side that must have declared the capability, and the path of the capability."""
 _TASKS: dict[str, tuple[str, ...]] = {
     "tasks/get": ("tasks",),
     "tasks/result": ("tasks",),
     "tasks/list": ("tasks", "list"),
     "tasks/cancel": ("tasks", "cancel"),
 }
-"""By method: the capability that its receiver has to have declared, whichever side that is (2025-11-25)."""
+"""By method: the capability that the receiver must have declared, whichever side that is (2025-11-25)."""
 _OF_NAMES = ("tools/call", "resources/read", "prompts/get")
-"""Methods that some servers refuse by -32601 where the name, and not the method, is unknown."""
+"""Methods that some servers refuse with -32601 if the name is unknown, not the method."""
 
 
 @rule(
@@ -75,7 +75,7 @@ _OF_NAMES = ("tools/call", "resources/read", "prompts/get")
     methods=(*_NEEDS, *_TASKS),
 )
 def capability_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Requests and notifications that nobody said would be possible; a request as a task needs one capability more."""
+    """Report a method whose capability was not declared. A request as a task needs one capability more."""
     body = message.body
     if not isinstance(body, _CALLS):
         return
@@ -98,7 +98,7 @@ def capability_missing(message: Message, history: SessionHistory) -> Iterator[Fa
 
 
 def _task_missing(message: Message, body: Request | Notification, history: SessionHistory) -> Iterator[Fault]:
-    """Tasks that their receiver has not said it takes."""
+    """Report a task that its receiver has not declared to support."""
     side = other(message.sender)
     path = _TASKS.get(body.method) or ("tasks", "requests", *body.method.split("/"))
     declared = capabilities(side, message, history)
@@ -134,7 +134,7 @@ def _task_missing(message: Message, body: Request | Notification, history: Sessi
     methods=tuple(method for method in _NEEDS if method not in _OF_NAMES),
 )
 def capability_not_served(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Methods that were promised, and are not there."""
+    """Report a method that is missing although its capability was declared."""
     exchange = message.exchange
     if exchange is None or exchange.revision is None or exchange.method not in methods(exchange.revision):
         return
@@ -150,9 +150,10 @@ def capability_not_served(message: Message, history: SessionHistory) -> Iterator
 
 
 def undeclared(method: str, params: Any, declared: Any) -> str | None:
-    """The capability, such as `sampling.tools`, that a client lacks for what a server asks by a method of `ASKED`.
+    """Return the capability, such as `sampling.tools`, that a client lacks for a server's request in `ASKED`.
 
-    None where it has declared all that is needed; `elicitation: {}` stands for forms (2025-11-25, client/elicitation).
+    Return None if the client declared all that is needed. `elicitation: {}` means forms (2025-11-25,
+    client/elicitation).
     """
     name = ASKED[method]
     there = member(declared, name)

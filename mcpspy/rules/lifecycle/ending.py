@@ -1,7 +1,8 @@
 """Rules about the end of a server: whether it ended by itself, with requests in flight.
 
-Clients end a server by closing stdin and by signals, often with requests in flight; what the server does after that is
-no fault. Over HTTP a server is gone where it breaks off an answer, ends its stream without it, or cannot be reached.
+Clients end a server by closing stdin and by signals, often with requests in flight. What the server does after that is
+not reported. Over HTTP a server is gone if it breaks off an answer, ends its stream without the answer, or is
+unreachable.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,7 @@ from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.wire.jsonrpc import Error
 
-_MOST = 100  # requests in flight that are named
+_MOST = 100  # requests in flight that a finding names
 _HTTP = "basic/transports#sending-messages-to-the-server"
 
 
@@ -41,10 +42,10 @@ _HTTP = "basic/transports#sending-messages-to-the-server"
     on=(ServerExit, Error),
 )
 class ServerGone(StatefulCheck):
-    """Looks at the end of a process, and over HTTP at requests whose answer was broken off."""
+    """Check the end of a process, and over HTTP the requests whose answer was broken off."""
 
     def check(self, event: ServerExit | Message) -> Iterator[Fault]:
-        """Look at the end of a process, and at an answer that the relay gave in the server's place."""
+        """Check the end of a process, or an answer that the relay gave in place of the server."""
         if isinstance(event, ServerExit):
             yield from self._exit(event)
         elif event.exchange and event.http and event.http.unreached:
@@ -53,7 +54,7 @@ class ServerGone(StatefulCheck):
             yield Fault(f"the server did not answer {event.exchange.method}{told}", source=_HTTP)
 
     def _exit(self, exited: ServerExit) -> Iterator[Fault]:
-        """See who left first, and what was in flight."""
+        """Find which side left first, and which requests were in flight."""
         history = self.history
         requests = [it for it in exited.session.exchanges() if it.request.sender == "client"]
         waiting = [it for it in requests if not it.cancelled and it.request.n not in history.explained]
@@ -65,7 +66,11 @@ class ServerGone(StatefulCheck):
             yield Fault(what, related=tuple(numbers[:_MOST]))
 
     def _wrong(self, exited: ServerExit, certain: Sequence[str], *, asked: bool) -> str | None:
-        """What is wrong with an end, by the methods that were certainly in flight, and whether any request is left."""
+        """Return what is wrong with an end, or None.
+
+        `certain` has the methods that were certainly in flight. `asked` is true if a request of the client is still
+        kept.
+        """
         end = exited.end
         if end.why is not None:
             return end.why
@@ -82,7 +87,7 @@ class ServerGone(StatefulCheck):
         return None if asked or self.history.answered else f"the server ended {how} before its client sent a request"
 
     def end(self, request: Message) -> Iterator[Fault]:
-        """See whether the answer was broken off; a stream that was resumed has brought it since."""
+        """Report an answer that was broken off, unless a resumed stream delivered it later."""
         exchange = request.exchange
         if request.n in self.history.explained:
             return

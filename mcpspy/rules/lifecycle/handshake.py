@@ -1,7 +1,8 @@
-"""Rules about the course of a session: who may say what, when, and under which revision.
+"""Rules about the handshake: which side may send what, when, and under which revision.
 
-Handshake era: `initialize`, its answer, `notifications/initialized`, then everything that was declared
-(`mcpspy.rules.lifecycle.capabilities`). For messages without a session see `mcpspy.rules.lifecycle.stateless`.
+The order in the handshake era: `initialize`, its answer, `notifications/initialized`, then everything that was declared
+(`mcpspy.rules.lifecycle.capabilities`). `mcpspy.rules.lifecycle.stateless` has the rules for messages without a
+session.
 """
 
 from collections.abc import Iterator
@@ -43,18 +44,21 @@ _KNOWN = ", ".join(revision.value for revision in Revision)
     on=(Request, Result, Notification),
 )
 class BeforeInitialize(StatefulCheck):
-    """Requests that came too early; reported only later, because they may only be recorded too early."""
+    """Report requests that were sent too early.
+
+    The report waits for what the request had to wait for, because the request may only have been recorded too early.
+    """
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
         self._early: list[Message] = []
 
     def lose(self) -> None:
-        """What they waited for may have been lost."""
+        """Forget the early requests: what they had to wait for may have been lost."""
         self._early.clear()
 
     def check(self, message: Message) -> Iterator[Fault | Later]:
-        """Keep a request that is early; tell of them when what they had to wait for comes."""
+        """Remember an early request. Report it when the message arrives that it had to wait for."""
         body = message.body
         if isinstance(body, Request):
             if self._is_early(message, body):
@@ -79,7 +83,7 @@ class BeforeInitialize(StatefulCheck):
         return not modern and (message.sender == "server" or history.agreed is None) and len(self._early) < _MOST_EARLY
 
     def _may_lack_initialize(self, message: Message, body: Request) -> bool:
-        """Whether it may turn out that the first request of a client stays without an `initialize`; once a session."""
+        """Return whether the first request of a client may turn out to have no `initialize`. True once per session."""
         modern = message.session.stated is not None or body.method == "server/discover"
         if message.sender == "server" or modern or self.history.initialize:
             return False
@@ -111,7 +115,7 @@ class BeforeInitialize(StatefulCheck):
     methods=("initialize",),
 )
 def initialize_twice(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """A second `initialize` after one that succeeded."""
+    """Report a second `initialize` after one that succeeded."""
     if history.agreed is not None and history.initialize:
         yield Fault("the session is already initialized", "/method", (history.initialize,))
 
@@ -140,13 +144,13 @@ def initialize_twice(message: Message, history: SessionHistory) -> Iterator[Faul
     on=(Request,),
 )
 def initialized_missing(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
-    """The first request of a client that skipped it."""
+    """Report the first request of a client that skipped `notifications/initialized`."""
     if message.sender != "client" or history.initialized or history.agreed is None or history.lossy:
         return
     asks = isinstance(message.body, Request) and message.body.method not in ("ping", "initialize")
     if not (asks and message.t > history.agreed and history.once("initialized-missing")):
         return
-    crossing = message.http is not None  # of two HTTP requests that are sent at once either may be the first
+    crossing = message.http is not None  # two HTTP requests that are sent at once can arrive in any order
 
     def question() -> Iterator[Fault]:
         if not (crossing and history.initialized):
@@ -175,7 +179,7 @@ def initialized_missing(message: Message, history: SessionHistory) -> Iterator[F
     on=(Request, Notification),
 )
 def wrong_direction(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Methods that only the other side has."""
+    """Report a method that only the other side may send."""
     body = message.body
     if not isinstance(body, Request | Notification) or message.revision is None:
         return
@@ -203,7 +207,7 @@ def wrong_direction(message: Message, history: SessionHistory) -> Iterator[Fault
     on=(Request, Result),
 )
 def unknown_revision(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Names of revisions that do not exist."""
+    """Report a revision that does not exist."""
     body = message.body
     if isinstance(body, Request):
         found = [(pointer("params", "_meta", PROTOCOL_VERSION), stated_revision(message))]
@@ -240,7 +244,7 @@ def unknown_revision(message: Message, history: SessionHistory) -> Iterator[Faul
     methods=("initialize",),
 )
 def initialize_in_batch(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Handshakes beside other messages."""
+    """Report an `initialize` in a batch."""
     if message.frame.raw.lstrip()[:1] == b"[":
         yield Fault("`initialize` is part of a batch; it must be sent by itself", "/method")
 
@@ -265,7 +269,7 @@ def initialize_in_batch(message: Message, history: SessionHistory) -> Iterator[F
     on=(Request, Result),
 )
 def revision_mismatch(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Revisions that cannot be meant."""
+    """Report a revision that is not possible here."""
     body = message.body
     if isinstance(body, Result):
         agrees = message.exchange is not None and message.exchange.method == "initialize"
@@ -307,7 +311,7 @@ def revision_mismatch(message: Message, history: SessionHistory) -> Iterator[Fau
     on=(Request,),
 )
 def era_mixed(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """One client, two eras."""
+    """Report a client that mixes the two eras."""
     if message.sender != "client" or not isinstance(message.body, Request):
         return
     if message.body.method == "initialize" and history.discovered and history.once("era-mixed"):

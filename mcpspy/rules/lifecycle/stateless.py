@@ -1,6 +1,7 @@
-"""Rules about requests that stand by themselves (2026-07-28): each says in its `_meta` all that a handshake once said.
+"""Rules about stateless requests (2026-07-28): the `_meta` of each has what the handshake had before.
 
-What servers ask in turn: `mcpspy.rules.mrtr`; what they tell unasked: `mcpspy.rules.subscription`.
+`mcpspy.rules.mrtr` has the rules for the input that servers request, `mcpspy.rules.subscription` those for their
+notifications.
 """
 
 from collections.abc import Iterator
@@ -35,7 +36,7 @@ _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
     methods=("server/discover",),
 )
 def discover_missing_meta(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """A `server/discover` that does not say who asks, and how."""
+    """Report a `server/discover` without the revision in its `_meta`."""
     if stated_revision(message) is None:
         yield Fault(f"params._meta of server/discover lacks {PROTOCOL_VERSION}", "/params")
 
@@ -61,7 +62,7 @@ def discover_missing_meta(message: Message, history: SessionHistory) -> Iterator
     on=(Request,),
 )
 def meta_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Requests that do not say what a handshake once said for all; `server/discover` has a rule of its own."""
+    """Report a request without the required `_meta`. `server/discover` has a rule of its own."""
     missing, revision = missing_meta(message), message.revision
     if missing and revision and is_known(message.body.value["method"], revision):
         yield Fault(f"params._meta of the request lacks {' and '.join(missing)}", "/params")
@@ -90,7 +91,7 @@ def meta_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
     methods=("notifications/message",),
 )
 class LoggingWithoutLevel(StatefulCheck):
-    """Log messages that nobody asked for."""
+    """Report log messages that no request asked for."""
 
     learns_from: ClassVar = {Request: ()}
 
@@ -99,11 +100,11 @@ class LoggingWithoutLevel(StatefulCheck):
         self._asked = False
 
     def learn(self, message: Message) -> None:
-        """See whether a request asks for log messages."""
+        """Remember whether a request asks for log messages."""
         self._asked = self._asked or _asks_for_logs(message)
 
     def check(self, message: Message) -> Iterator[Fault | Later]:
-        """Look at a log message that comes before any request asked for one; over HTTP it belongs to one request."""
+        """Report a log message if no request asked for one. Over HTTP it belongs to one request."""
         carried = message.http.request.carried if message.http and message.http.request else []
         if carried:
             if not any(_asks_for_logs(request) for request in carried):
@@ -143,7 +144,7 @@ def _asks_for_logs(request: Message) -> bool:
     on=(Result,),
 )
 def result_type_unknown(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Result types that neither the protocol nor a declared extension has for the method."""
+    """Report a result type that neither the protocol nor a declared extension defines for the method."""
     found, method = member(message.body.value, "result", "resultType"), message.method
     if not isinstance(found, str) or method is None or used_extension(message):
         return

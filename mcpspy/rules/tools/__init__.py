@@ -1,1 +1,1 @@
-"""Rules about tools: what was listed, and whether calls and results keep to it."""
+"""Rules about tools: what was listed, and whether calls and results conform to it."""

@@ -1,6 +1,6 @@
-"""Rules about calls of tools: whether arguments and results keep to what was listed.
+"""Rules about calls of tools: whether arguments and results conform to what was listed.
 
-A tool's schemas come from a peer and are hostile until proved otherwise (see `mcpspy.spec.peer_schemas`).
+The schemas of a tool come from a peer and are hostile until proved otherwise (see `mcpspy.spec.peer_schemas`).
 """
 
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ LISTED = """
     methods=("tools/call",),
 )
 def unknown_tool(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Calls of what is not listed; only after a complete listing, which no gap and no other client has made another."""
+    """Report a call of a tool that is not listed. Only if the listing is complete and certainly current."""
     listing = history.listing
     if not listing.complete or listing.t > message.t:
         return
@@ -64,11 +64,11 @@ def unknown_tool(message: Message, history: SessionHistory) -> Iterator[Fault]:
     methods=("tools/call",),
 )
 def arguments(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Arguments that the tool did not ask for."""
+    """Report arguments that violate the tool's `inputSchema`."""
     tool = history.listing.now(message.exchange.name if message.exchange else None, message.t)
     given = member(message.body.value, "params").get("arguments", {}) if tool else None
     if tool is None or not isinstance(given, dict):
-        return  # what is no object is a matter of the message's shape
+        return  # `schema/invalid` reports arguments that are not an object
     found = _judge(tool, "inputSchema", given, history)
     if found and found.outcome is Outcome.INVALID:
         why = found.message or "invalid"
@@ -93,7 +93,7 @@ def arguments(message: Message, history: SessionHistory) -> Iterator[Fault]:
     methods=("tools/call",),
 )
 def structured_content(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Results that the tool did not promise."""
+    """Report a result that violates the tool's `outputSchema`."""
     tool = _called(message, history)
     if tool is None:
         return
@@ -122,7 +122,7 @@ def structured_content(message: Message, history: SessionHistory) -> Iterator[Fa
     methods=("tools/call",),
 )
 def structured_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Results without what the tool promised."""
+    """Report a result without the `structuredContent` that the `outputSchema` requires."""
     tool = _called(message, history)
     if tool is None:
         return
@@ -135,7 +135,7 @@ def structured_missing(message: Message, history: SessionHistory) -> Iterator[Fa
 
 
 def _called(message: Message, history: SessionHistory) -> Tool | None:
-    """The tool that a result comes from, as it was when it was called; None where that promised nothing of results."""
+    """Return the tool of a result as it was when it was called, or None if it had no `outputSchema`."""
     if not history.called:
         return None
     request = message.exchange.request if message.exchange else message
@@ -143,7 +143,7 @@ def _called(message: Message, history: SessionHistory) -> Tool | None:
 
 
 def _judge(tool: Tool, which: str, value: Any, history: SessionHistory) -> Judgement | None:
-    """What a schema of a tool says; None where there is no schema."""
+    """Validate a value against a schema of a tool. Return None if there is no such schema."""
     schema = tool.definition.get(which)
     if not isinstance(schema, dict):
         return None

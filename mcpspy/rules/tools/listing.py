@@ -1,7 +1,7 @@
 """Rules about listings of tools: names, schemas and annotations.
 
-A tool's schemas come from a peer and are hostile until proved otherwise (see `mcpspy.spec.peer_schemas`). They are
-measured once, when they are listed; one that was too costly once is not tried again.
+The schemas of a tool come from a peer and are hostile until proved otherwise (see `mcpspy.spec.peer_schemas`). They are
+measured once, when they are listed. A schema that was too costly is not tried again.
 """
 
 from collections.abc import Iterator
@@ -29,12 +29,12 @@ def _listed(message: Message) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _schemas(message: Message, history: SessionHistory) -> Iterator[tuple[str, str, Judgement]]:
-    """The schemas of a listing that are new: pointer, the tool's name, and what checking them gave."""
+    """Yield the new schemas of a listing: pointer, name of the tool, and the result of checking the schema."""
     for place, tool in _listed(message):
         name = tool.get("name") if isinstance(tool.get("name"), str) else ""
         known = history.listing.tools.get(str(name))
         if known and known.definition == tool:
-            continue  # said when it was listed first
+            continue  # reported when it was first listed
         checked = history.of(CheckedSchemas)
         for which in ("inputSchema", "outputSchema"):
             if isinstance(tool.get(which), dict):
@@ -42,7 +42,7 @@ def _schemas(message: Message, history: SessionHistory) -> Iterator[tuple[str, s
 
 
 class CheckedSchemas(SessionMemory):
-    """What checking the schemas of the latest listing gave: several rules ask for each."""
+    """The results of checking the schemas of the latest listing, which several rules need."""
 
     def __init__(self, history: SessionHistory) -> None:
         super().__init__(history)
@@ -50,7 +50,7 @@ class CheckedSchemas(SessionMemory):
         self._checked: dict[int, tuple[Any, Judgement]] = {}
 
     def of(self, schema: dict[str, Any], message: Message) -> Judgement:
-        """What its dialect says of a schema in a listing."""
+        """Check a schema of a listing in its dialect."""
         if self._listing != (message.n, message.part):
             self._listing = message.n, message.part
             self._checked.clear()
@@ -61,7 +61,7 @@ class CheckedSchemas(SessionMemory):
 
 
 def _check(schema: dict[str, Any], message: Message, history: SessionHistory) -> Judgement:
-    """What its dialect says of a schema; before there was a default, any dialect may be meant."""
+    """Check a schema in its dialect. Before there was a default dialect, any dialect may be meant."""
     found = Foreign(schema, history.budget).check()
     if found.outcome is Outcome.NO_SCHEMA and "$schema" not in schema and message.revision not in DEFAULT_DIALECT:
         others = (Foreign(schema | {"$schema": dialect}, history.budget).check() for dialect in DIALECTS)
@@ -92,7 +92,7 @@ def _check(schema: dict[str, Any], message: Message, history: SessionHistory) ->
     methods=("tools/list",),
 )
 def schema_not_object(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Schemas of something else, or none."""
+    """Report an `inputSchema` that is missing or not the schema of an object."""
     for place, tool in _listed(message):
         schema = tool.get("inputSchema")
         if not isinstance(schema, dict) or schema.get("type") != "object":
@@ -124,7 +124,7 @@ def schema_not_object(message: Message, history: SessionHistory) -> Iterator[Fau
     methods=("tools/list",),
 )
 def schema_invalid(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Schemas that nobody can use."""
+    """Report a schema that is invalid or has an unresolved reference."""
     for where, name, found in _schemas(message, history):
         if found.outcome in (Outcome.NO_SCHEMA, Outcome.UNRESOLVED, Outcome.EXTERNAL):
             what = where.rpartition("/")[2]
@@ -156,7 +156,7 @@ def schema_invalid(message: Message, history: SessionHistory) -> Iterator[Fault]
     methods=("tools/list",),
 )
 def schema_dialect(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Dialects that are unknown."""
+    """Report an unknown dialect."""
     for where, name, found in _schemas(message, history):
         if found.outcome is Outcome.UNKNOWN_DIALECT:
             yield Fault(f"the schema of {name} has an unknown dialect: {found.message}", f"{where}/$schema")
@@ -185,7 +185,7 @@ def schema_dialect(message: Message, history: SessionHistory) -> Iterator[Fault]
     methods=("tools/list",),
 )
 def schema_too_costly(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Schemas that are beyond our bounds."""
+    """Report a schema that exceeds our limits."""
     for where, name, found in _schemas(message, history):
         if found.outcome in (Outcome.TOO_LARGE, Outcome.TOO_COSTLY):
             yield Fault(f"the schema of {name} is too costly to evaluate: {found.message}", where)
@@ -217,7 +217,7 @@ def schema_too_costly(message: Message, history: SessionHistory) -> Iterator[Fau
     methods=("tools/list",),
 )
 def duplicate_name(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Names that stand twice in a page."""
+    """Report a name that is used twice on a page."""
     seen: dict[str, int] = {}
     for place, tool in _listed(message):
         name = tool.get("name")
@@ -245,7 +245,7 @@ def duplicate_name(message: Message, history: SessionHistory) -> Iterator[Fault]
     methods=("tools/list",),
 )
 def definition_changed(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Tools that are no longer what they were."""
+    """Report a tool whose definition has changed."""
     for place, tool in _listed(message):
         name = tool.get("name")
         known = history.listing.tools.get(name) if isinstance(name, str) else None
@@ -282,7 +282,7 @@ def definition_changed(message: Message, history: SessionHistory) -> Iterator[Fa
     methods=("tools/list",),
 )
 def header_annotation(message: Message, history: SessionHistory) -> Iterator[Fault]:
-    """Annotations that no header can be made of."""
+    """Report an `x-mcp-header` that cannot be a header."""
     for place, tool in _listed(message):
         seen: set[str] = set()
         for path, schema in annotated(tool.get("inputSchema")):

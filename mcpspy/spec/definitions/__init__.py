@@ -1,7 +1,7 @@
 """The message shapes of all revisions of MCP, in the notation of `mcpspy.spec.shapes`, one module for each topic.
 
-They are our own writing, after the specification's text and its schema.ts; `tests/spec/test_definitions.py`
-compares what is built from them with the official schemas, definition by definition, where those are at hand.
+We wrote them ourselves, from the text of the specification and its schema.ts. `tests/spec/test_definitions.py` compares
+the schemas that are built from them with the official ones, definition by definition, if those are available.
 """
 
 from functools import cache
@@ -41,7 +41,7 @@ TOPICS = {
     "errors": errors.DEFINITIONS,
     "messages": messages.DEFINITIONS,
 }
-"""The definitions by topic; none stands in two."""
+"""The definitions by topic. Each definition is in one topic only."""
 
 DEFINITIONS: Definitions = {name: shape for topic in TOPICS.values() for name, shape in topic.items()}
 """All definitions, by their official names."""
@@ -49,10 +49,10 @@ DEFINITIONS: Definitions = {name: shape for topic in TOPICS.values() for name, s
 
 @cache
 def definitions(revision: Revision) -> dict[str, Schema]:
-    """The definitions of a revision as JSON Schema, by their official names; not to be changed."""
+    """Return the definitions of a revision as JSON Schema, by their official names. Do not change the result."""
     return build(DEFINITIONS, revision)
 
 
 def schema(revision: Revision) -> Schema:
-    """The JSON Schema (2020-12) of a revision: `$defs` and nothing to validate by itself."""
+    """Return the JSON Schema (2020-12) of a revision: only `$defs`, with nothing to validate by itself."""
     return {"$schema": DIALECT, "$defs": definitions(revision)}

@@ -1,8 +1,8 @@
-"""Requests, notifications and results as such: what all of them have, and what JSON-RPC wraps them in.
+"""Requests, notifications and results in general: their common members, and their JSON-RPC envelope.
 
 Until 2025-06-18 the definitions of requests and notifications left `jsonrpc` and `id` to JSONRPCRequest and
-JSONRPCNotification; since 2025-11-25 each has them itself. What the server asks for inside an InputRequiredResult
-(2026-07-28) is no JSON-RPC message, and has neither.
+JSONRPCNotification. Since 2025-11-25 each definition has them itself. The input requests of a server in an
+InputRequiredResult (2026-07-28) are not JSON-RPC messages, and have neither.
 """
 
 from collections.abc import Callable
@@ -36,11 +36,11 @@ META = "io.modelcontextprotocol/"
 """The prefix of the `_meta` keys that the protocol itself defines."""
 
 PAGE = changed(optional("PaginatedRequestParams"), {R2026_07_28: "PaginatedRequestParams"})
-"""The params of a request for a list."""
+"""The params of a request for a listing."""
 
 
 def request(method: str, params: Type, *, envelope: Callable[[Revision, Type], Varying] = since) -> Record:
-    """A request; `envelope` says in which revisions it is a JSON-RPC message by itself, `since` or `only`."""
+    """Define a request. `envelope` sets when it is a JSON-RPC message by itself: `since` or `only` 2025-11-25."""
     return record(
         {
             "jsonrpc": envelope(R2025_11_25, JSONRPC),
@@ -52,17 +52,17 @@ def request(method: str, params: Type, *, envelope: Callable[[Revision, Type], V
 
 
 def input_request(method: str, params: Type) -> Record:
-    """A request of the server to the client, which 2026-07-28 puts into an InputRequiredResult."""
+    """Define a request of the server to the client. 2026-07-28 puts it into an InputRequiredResult."""
     return request(method, params, envelope=only)
 
 
 def notification(method: str, params: Type) -> Record:
-    """A notification."""
+    """Define a notification."""
     return record({"jsonrpc": since(R2025_11_25, JSONRPC), "method": const(method), "params": params})
 
 
 def response(result: Type) -> Varying:
-    """The whole answer to a request; only 2026-07-28 has a definition of its own for each."""
+    """Define the whole response to a request. Only 2026-07-28 has such a definition for each."""
     return since(R2026_07_28, record({"jsonrpc": JSONRPC, "id": "RequestId", "result": result}))
 
 

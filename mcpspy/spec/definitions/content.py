@@ -19,7 +19,7 @@ from mcpspy.spec.shapes import (
     since,
 )
 
-# What every block may have.
+# The members that every block may have.
 _ANNOTATED = record({"annotations?": "Annotations", "_meta?": since(R2025_06_18, "MetaObject")})
 
 DEFINITIONS: Definitions = {

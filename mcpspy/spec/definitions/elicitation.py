@@ -1,7 +1,7 @@
-"""Elicitation: a server asks the user, by a form (since 2025-06-18) or a web page (since 2025-11-25).
+"""Elicitation: a server asks the user, with a form (since 2025-06-18) or a web page (since 2025-11-25).
 
-The questions of a form are a small part of JSON Schema: strings, numbers, booleans, and choices among titled or
-untitled values, of which one or several may be chosen.
+The fields of a form use a small part of JSON Schema: strings, numbers, booleans, and a choice of one or several values,
+with or without titles.
 """
 
 from mcpspy.spec.definitions.base import input_request, notification

@@ -1,7 +1,7 @@
-"""Errors: what a response carries instead of a result.
+"""Errors: what a response has in place of a result.
 
-`Error` is the object itself; the definitions with a code of MCP's own, unlike those of JSON-RPC's five codes, are of
-the whole response.
+`Error` is the object itself, and so are the definitions of JSON-RPC's five codes. The definitions of MCP's own codes
+describe the whole response.
 """
 
 from mcpspy.spec.definitions.base import JSONRPC
@@ -29,7 +29,7 @@ def _standard(code: int) -> Varying:
 
 
 def _with_code(error: Type) -> Type:
-    """A response whose error says more than that it is one."""
+    """Define a response with a more specific error."""
     return record({"jsonrpc": JSONRPC, "id?": "RequestId", "error": both("Error", error)})
 
 

@@ -1,4 +1,4 @@
-"""What accompanies other exchanges: progress, cancellation, and the server's log."""
+"""Messages about other exchanges: progress, cancellation, and the server's log."""
 
 from mcpspy.spec.definitions.base import notification, request
 from mcpspy.spec.revisions import R2025_03_26, R2025_11_25, R2026_07_28
@@ -36,7 +36,7 @@ _FLOW: Definitions = {
         R2025_11_25,
         record(
             {
-                # 2025-11-25 cancels a task by `tasks/cancel`, and left the id open here
+                # 2025-11-25 cancels a task with `tasks/cancel`, and made the id optional here
                 "requestId": changed("RequestId", {R2025_11_25: optional("RequestId"), R2026_07_28: "RequestId"}),
                 "reason?": STRING,
             },

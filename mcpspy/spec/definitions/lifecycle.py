@@ -1,7 +1,7 @@
-"""How the two get to know each other: the handshake, discovery, capabilities, who they are; and `ping`.
+"""How client and server introduce themselves: handshake, discovery, capabilities, identity; and `ping`.
 
-The handshake ends with 2025-11-25. From 2026-07-28 on each request states its version and the client's capabilities
-(`RequestMetaObject`), and `server/discover` asks for those of the server.
+The handshake exists up to 2025-11-25. Since 2026-07-28 each request names its revision and the client's capabilities
+(`RequestMetaObject`), and `server/discover` returns those of the server.
 """
 
 from mcpspy.spec.definitions.base import notification, request, response

@@ -1,6 +1,6 @@
 """Who may send what: the unions of each side's requests, notifications and results.
 
-An alternative that a revision does not have falls away, so one list serves all of them.
+Alternatives that a revision does not have are left out, so one list serves all revisions.
 """
 
 from mcpspy.spec.revisions import R2025_11_25, R2026_07_28

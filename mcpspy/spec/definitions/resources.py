@@ -1,4 +1,4 @@
-"""Resources: what a server lets clients read, templates for such, and the subscriptions of the handshake era."""
+"""Resources: what clients can read from a server, resource templates, and the handshake era's subscriptions."""
 
 from mcpspy.spec.definitions.base import PAGE, notification, request, response
 from mcpspy.spec.revisions import R2025_03_26, R2025_06_18, R2025_11_25
@@ -90,7 +90,7 @@ DEFINITIONS: Definitions = (
     _CONTENTS
     | _READING
     | _CHANGES
-    | {  # what `completion/complete` asks about; renamed in 2025-06-18
+    | {  # the references of `completion/complete`; renamed in 2025-06-18
         "ResourceReference": until(R2025_03_26, _REFERENCE),
         "ResourceTemplateReference": since(R2025_06_18, _REFERENCE),
     }

@@ -1,6 +1,6 @@
-"""What servers ask of clients: sampling from their language model, and the roots that they work in.
+"""What servers request of clients: sampling from their language model, and the roots that they work in.
 
-Both are deprecated since 2026-07-28, where they are asked for inside an InputRequiredResult.
+Both are deprecated since 2026-07-28, where they are requested inside an InputRequiredResult.
 """
 
 from mcpspy.spec.definitions.base import input_request, notification

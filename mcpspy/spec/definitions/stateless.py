@@ -1,4 +1,4 @@
-"""What 2026-07-28 put in the place of server requests and sessions: requests in several round trips, subscriptions."""
+"""What replaced server requests and sessions in 2026-07-28: requests in several rounds, and subscriptions."""
 
 from mcpspy.spec.definitions.base import META, notification, request, response
 from mcpspy.spec.revisions import R2026_07_28

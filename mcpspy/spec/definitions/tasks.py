@@ -1,4 +1,4 @@
-"""Tasks: requests whose result is fetched later. Part of the protocol in 2025-11-25 only; an extension afterwards."""
+"""Tasks: requests whose result is fetched later. In the protocol only in 2025-11-25, later an extension."""
 
 from mcpspy.spec.definitions.base import notification, request
 from mcpspy.spec.revisions import R2025_11_25

@@ -1,4 +1,4 @@
-"""Tools: what a server can do, and doing it."""
+"""Tools: what a server can do, and how it is called."""
 
 from mcpspy.spec.definitions.base import PAGE, notification, request, response
 from mcpspy.spec.revisions import R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28
@@ -22,7 +22,7 @@ from mcpspy.spec.shapes import (
     since,
 )
 
-# The JSON Schema of a tool's arguments or result: until 2025-11-25 that of a plain object, then any keywords.
+# The JSON Schema of a tool's arguments or result. Until 2025-11-25 only a plain object, then any keywords.
 _OBJECT_SCHEMA = open_record(
     {
         "$schema?": since(R2025_11_25, STRING),
@@ -35,7 +35,7 @@ _INPUT_SCHEMA = changed(_OBJECT_SCHEMA, {R2026_07_28: open_record({"$schema?": S
 _OUTPUT_SCHEMA = changed(_OBJECT_SCHEMA, {R2026_07_28: open_record({"$schema?": STRING})})
 
 STRUCTURED = changed(OBJECT, {R2026_07_28: ANY})
-"""A result that a program can read."""
+"""A result for programs."""
 
 DEFINITIONS: Definitions = {
     "Tool": record(

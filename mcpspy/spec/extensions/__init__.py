@@ -1,7 +1,7 @@
 """The extensions whose shapes are known: one row of a table for each, one module for each.
 
-The shapes are our own writing, after the text of each extension's specification. They are versioned like those of the
-protocol: a revision that lacks a definition lacks the method.
+We wrote the shapes ourselves, from the specification of each extension. They are versioned like those of the protocol:
+a revision that lacks a definition lacks the method.
 """
 
 from collections.abc import Mapping
@@ -31,14 +31,14 @@ EXTENSIONS: dict[str, Extension] = {extension.id: extension for extension in (TA
 
 @cache
 def all_definitions(revision: Revision) -> dict[str, Schema]:
-    """The definitions of a revision and of the known extensions, as JSON Schema; not to be changed."""
+    """Return the definitions of a revision and of the known extensions, as JSON Schema. Do not change the result."""
     own = {name: shape for extension in EXTENSIONS.values() for name, shape in extension.definitions.items()}
     return build(DEFINITIONS | own, revision)
 
 
 @cache
 def known_extensions(revision: Revision) -> dict[str, Extension]:
-    """The known extensions by id, each with what it adds to the messages of a revision; not to be changed."""
+    """Return the known extensions by id, each with what it adds to a revision. Do not change the result."""
     there = all_definitions(revision)
     listens = "subscriptions/listen" in methods(revision)
     return {
@@ -58,7 +58,7 @@ def _those(definitions: Mapping[_Key, str], there: dict[str, Schema]) -> dict[_K
 
 @cache
 def extension_methods(revision: Revision) -> dict[str, tuple[Extension, Method]]:
-    """The methods that known extensions add to a revision, by name; none that the revision itself has."""
+    """Return the methods that known extensions add to a revision, by name, without its own methods."""
     return {
         name: (extension, method)
         for extension in EXTENSIONS.values()
@@ -69,11 +69,11 @@ def extension_methods(revision: Revision) -> dict[str, tuple[Extension, Method]]
 
 
 def extension_with(method: str) -> Extension | None:
-    """The known extension that adds a method to any revision."""
+    """Return the known extension that adds a method to any revision."""
     owners = (extension_methods(revision).get(method) for revision in Revision)
     return next((owner for owner, _ in filter(None, owners)), None)
 
 
 def is_known(method: str, revision: Revision) -> bool:
-    """Whether a revision has a method, or a known extension adds it."""
+    """Return whether a revision has a method, or a known extension adds it."""
     return method in methods(revision) or method in extension_methods(revision)

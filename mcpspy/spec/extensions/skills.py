@@ -1,8 +1,8 @@
 """Skills: directories of instructions for agents, served as resources (SEP-2640, final 2026-09-13).
 
-https://github.com/modelcontextprotocol/ext-skills. A server alone declares them. The text specifies them against
-2026-07-28 and later. Its SDK serves the same methods after a handshake of an older revision too, without `ttlMs` and
-`cacheScope`, so every revision has the shapes, and those two members are needed where the revision has them.
+https://github.com/modelcontextprotocol/ext-skills. Only a server declares them. The text specifies them for 2026-07-28
+and later. Its SDK serves the same methods after a handshake of an older revision too, without `ttlMs` and `cacheScope`.
+So every revision has the shapes, and those two members are required only if the revision has them.
 """
 
 from mcpspy.spec.definitions.base import PAGE, request

@@ -1,6 +1,6 @@
-"""Tasks: a tool call that is answered by a task, whose result is fetched later (SEP-2663, since 2026-07-28).
+"""Tasks: a tool call that is answered with a task, whose result is fetched later (SEP-2663, since 2026-07-28).
 
-https://github.com/modelcontextprotocol/ext-tasks. The tasks that 2025-11-25 has itself are other ones
+https://github.com/modelcontextprotocol/ext-tasks. The tasks of 2025-11-25 itself are different ones
 (`mcpspy.spec.definitions.tasks`).
 """
 
@@ -17,11 +17,11 @@ _STATES: dict[str, dict[str, Type]] = {
     "failed": {"error": "Error"},
     "cancelled": {},
 }
-"""By status: what a task has in that state alone."""
+"""By status: the members that a task has only in that state."""
 
 
 def _detailed(*bases: Type) -> Union:
-    """A task with what belongs to its state."""
+    """Define a task with the members of its state."""
     states = (record({"status": const(status)} | own, *bases, "tasks.Task") for status, own in _STATES.items())
     return either(*states)
 

@@ -1,7 +1,7 @@
 """MCP Apps: tools whose results are shown by an interface that the server has as a resource (stable 2026-01-26).
 
-https://github.com/modelcontextprotocol/ext-apps. It adds no methods: what it defines stands in the `_meta` of tools and
-resources. A client alone declares it.
+https://github.com/modelcontextprotocol/ext-apps. It adds no methods. Its definitions are in the `_meta` of tools and
+resources. Only a client declares it.
 """
 
 from mcpspy.spec.extensions.extension import Extension
@@ -9,7 +9,7 @@ from mcpspy.spec.shapes import BOOLEAN, OBJECT, STRING, Definitions, array, enum
 from mcpspy.wire.jsonrpc import Result
 
 MIME_TYPE = "text/html;profile=mcp-app"
-"""Of an interface, unless the client has declared other ones."""
+"""The type of an interface, unless the client declared other ones."""
 
 _DOMAINS = array(STRING)
 
