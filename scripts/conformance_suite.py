@@ -144,7 +144,7 @@ def compared(
     if not first:
         return "equal"
     if first <= set(known):
-        return f"equal but for {', '.join(sorted(first))}"
+        return f"equal except for {', '.join(sorted(first))}"
     second = differing(again(), run())
     if second <= set(known):
         return f"equal at the second try; first: {', '.join(sorted(first))}"

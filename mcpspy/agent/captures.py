@@ -174,7 +174,7 @@ class AgentCaptures:
                 if os.path.lexists(entry.path):
                     raise
                 raise UsageError(
-                    f"the capture {self.name(entry)} was deleted; list_sessions tells what is left"
+                    f"the capture {self.name(entry)} was deleted; list_sessions lists the others"
                 ) from None
             self._open[entry.path] = capture
             if len(self._open) > _OPEN:

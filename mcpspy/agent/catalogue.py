@@ -38,7 +38,7 @@ def _text(description: str) -> Schema:
     return {"type": "string", "description": description}
 
 
-_CURSOR = _text("`next` of the answer before")
+_CURSOR = _text("`next` from the previous answer")
 _STRING: Schema = {"type": "string"}
 _NUMBER: Schema = {"type": "number"}
 _FLAG: Schema = {"type": "boolean"}
@@ -81,7 +81,7 @@ TOOLS = (
         "list_sessions",
         "List sessions and runs",
         f"Recorded sessions, live ones first, then the newest, with counts of requests, findings and errors "
-        f"(failed calls, and lines that are no message). Sessions of one client process share a `run`. {_DATA}",
+        f"(failed calls, and lines that are not messages). Sessions of one client process share a `run`. {_DATA}",
         {
             "server": _text("part of the server's name or command"),
             "client": _text("part of the client's name"),

@@ -29,7 +29,7 @@ class AgentResource(NamedTuple):
 
 TEMPLATES = (
     AgentResource(
-        f"{CAPTURE}{{id}}", "capture", "The problems of a session, as find_problems tells them.", "application/json"
+        f"{CAPTURE}{{id}}", "capture", "The problems of a session, as find_problems reports them.", "application/json"
     ),
     AgentResource(f"{RULE}{{+id}}", "rule", "A rule explained, with its fix and examples.", "text/plain"),
 )

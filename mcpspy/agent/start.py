@@ -100,18 +100,18 @@ def _judged(scrubber: Scrubber, capture: OpenCapture, shaken: Handshake, ending:
         why = "the client has sent nothing" + (f"; {ending}" if ending else "")
         return False, why, "see the server's stderr; if it exited by itself, run its command in a terminal"
     if not shaken.request:
-        return False, "the client sent messages and no initialize", "the client has to send initialize first"
+        return False, "the client sent messages, but no initialize", "the client has to send initialize first"
     if shaken.status == "error":
         text = scrubber.text(answer_text(scrubber, capture, shaken.answer), 300)
         return False, f"the server answered {shaken.method} with an error: {text}", "see the error and the findings"
     if not shaken.answer:
         return False, *_silent(capture, shaken, ending, live=live)
     if not shaken.initialized:
-        why = "the server answered initialize, and the client never sent notifications/initialized"
+        why = "the server answered initialize, but the client never sent notifications/initialized"
         return False, why, "the client may refuse the revision or the answer; see the findings and the answer"
     if live:
         return True, _slow(shaken) or "the handshake succeeded; nothing else was requested yet", ""
-    return True, _slow(shaken) or "the handshake succeeded, and nothing else was answered", ""
+    return True, _slow(shaken) or "the handshake succeeded, but nothing else was answered", ""
 
 
 def _silent(capture: OpenCapture, shaken: Handshake, ending: str, *, live: bool) -> tuple[str, str]:

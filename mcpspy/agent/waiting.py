@@ -46,7 +46,7 @@ class NextMatch:
             if not (entry.live or after):
                 raise UsageError(
                     f"the session {self._session} has ended, so nothing new will come; find_problems and read_timeline "
-                    "tell what is in it"
+                    "show what is in it"
                 )
         else:
             captures.look()

@@ -270,7 +270,7 @@ class OpenCapture:
             channel = self.index.channel(record.answers)
         found = list(rows_alone(record, channel))
         if self.index.state == "cut short" and isinstance(record, Gap):
-            found[0].text = "it was in the file before that was cut short or replaced"
+            found[0].text = "it was in the file before the file was truncated or replaced"
         if len(found) == 1 and self.columns.kind(n):
             self._complete(found[0], self.columns.at(n))
         else:

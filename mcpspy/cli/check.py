@@ -114,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
     for waiver in waived.expired:
         print(f"mcpspy: the waiver has expired on {waiver.expires}: {waiver}", file=sys.stderr)
     for waiver in waived.stale:
-        print(f"mcpspy: the waiver is stale, nothing is found any more: {waiver}", file=sys.stderr)
+        print(f"mcpspy: the waiver is stale, no finding matches it: {waiver}", file=sys.stderr)
     if any(checked.failed for checked in captures):
         return _FAILED
     reached = any(reaches(finding.severity, threshold) for checked in captures for finding in checked.findings)
@@ -154,9 +154,11 @@ def _follow(
     if len(options.captures) != 1 or os.path.isdir(options.captures[0]):
         raise UsageError("--follow takes one capture")
     if expectations_of(options) != NOTHING:
-        raise UsageError("--follow prints findings as they come: no --expect or other expectations with it")
+        raise UsageError(
+            "--follow prints findings as they occur: it cannot be used with --expect or other expectations"
+        )
     if options.output or options.waivers or options.lock or options.format != "text":
-        raise UsageError("--follow prints text as it comes: no --output, --waivers, --lock or --format with it")
+        raise UsageError("--follow prints text: it cannot be used with --output, --waivers, --lock or --format")
     colour = has_colours()
     reached = False
     judge = Judge(revision, clients=clients)

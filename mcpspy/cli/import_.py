@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     read = plural(account.read, account.unit)
     lost = f"{account.lost:,} of them damaged" if account.lost else ""
     if account.fault:
-        kept = "what stood before is imported" if account.paths else "nothing is imported"
+        kept = "everything before that is imported" if account.paths else "nothing is imported"
         raise CaptureError(f"{options.file} cannot be read to its end: {account.fault}; {kept}")
     if not account.paths:
         raise CaptureError(f"nothing in {options.file} ({', '.join(filter(None, [read, lost]))}) is MCP")

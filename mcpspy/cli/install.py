@@ -71,7 +71,10 @@ def run(options: argparse.Namespace) -> int:
         print_changes(drafts)
         return left
     if fleeting(words):
-        print(f"note: {printable(words[0], 4096)} lies in a cache and will vanish; 'uv tool install mcpspy' stays")
+        print(
+            f"note: {printable(words[0], 4096)} is in a cache that can be cleared; 'uv tool install mcpspy' "
+            "installs it permanently"
+        )
     if not any(draft.changes for draft in drafts):
         _save(needed)
         print("nothing to change")
@@ -242,7 +245,9 @@ def _print_advice(
     if _steps(drafts, ROUTE):
         port = next(route.port for route in needed.values() if chosen.id in route.paths)
         listen = f" --listen 127.0.0.1:{port}" if port != routes.PORT else ""
-        steps.insert(0, f"start 'mcpspy proxy --from {chosen.id}{listen}', anew if it runs: remote servers need it")
+        steps.insert(
+            0, f"start 'mcpspy proxy --from {chosen.id}{listen}', or restart it if it runs: remote servers need it"
+        )
     for number, step in enumerate(steps, 1):
         print(f"  {number}. {step}")
     print(f"undo: mcpspy uninstall {chosen.id}")

@@ -36,7 +36,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "Write a lock file of what servers offer: capabilities, instructions, tools, prompts, resources and "
         "resource templates, as captures show it or as the server answers now. No tool is called."
     )
-    parser.epilog = "Exit status 1: the servers differ from the lock file, and --update is not given. The file is not changed then."
+    parser.epilog = (
+        "Exit status 1: the servers differ from the lock file, and --update is not given. The file stays unchanged."
+    )
     parser.set_defaults(server=[])
     parser.add_argument("captures", nargs="*", metavar="CAPTURE|DIR", help="a directory stands for its *.jsonl files")
     parser.add_argument("--url", metavar="URL", help="URL of the server, instead of its command")
@@ -70,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
             _print(name, server, changes.get(name))
     differing = sum(bool(told) for told in changes.values())
     if differing and not options.update:
-        say(f"{options.output} was not changed: {plural(differing, 'server')} changed; use --update to accept the changes")
+        say(f"{options.output} was not changed: differences in {plural(differing, 'server')}; --update accepts them")
         return 1
     if lock_file.as_text(new) == lock_file.as_text(known) and os.path.exists(options.output):
         say(f"{options.output} is up to date")
@@ -112,7 +114,9 @@ def _from_captures(options: argparse.Namespace, known: Lock) -> Lock:
             if not seen:
                 raise CaptureError(f"{path} has no handshake and no complete listing: nothing to lock")
     if options.name and len(paths) > 1:
-        say(f"all captures count as one server, {printable(options.name, 100)}: of each listing the last one is locked")
+        say(
+            f"all captures count as one server, {printable(options.name, 100)}: the last listing of each kind is locked"
+        )
     return found
 
 

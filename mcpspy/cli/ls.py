@@ -34,7 +34,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "List the captures of a directory, live ones first. Captures of the same client process are grouped."
     )
     parser.add_argument("directory", nargs="?", metavar="DIR", help="default: the capture directory")
-    parser.add_argument("--runs", action="store_true", help="print one line for each client process instead of one for each capture")
+    parser.add_argument(
+        "--runs", action="store_true", help="print one line for each client process instead of one for each capture"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON: one object for each line")
 
 

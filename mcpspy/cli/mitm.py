@@ -66,7 +66,9 @@ def run(options: argparse.Namespace) -> int:
     target = mitm.target(options.mode)
     allowed = options.allow or ([target[0]] if target else [])
     if not allowed:
-        raise UsageError("mitm decrypts only what is named: give --allow HOST, such as --allow mcp.example.com")
+        raise UsageError(
+            "mitm decrypts only the hosts that you name: give --allow HOST, such as --allow mcp.example.com"
+        )
     hosts = Hosts(allowed)
     limit = capture_limit(options.limit)
     gates = compiled(options.gate, "mitm")
@@ -94,7 +96,7 @@ def run(options: argparse.Namespace) -> int:
             say(f"cannot write the output, which is {address}: {error.strerror}")
         if not is_loopback(host):
             say(f"listening on {host}: whoever reaches this machine can use it as a proxy")
-        say(f"recording what is MCP of {', '.join(allowed)}{_next(options.mode, host, port)}")
+        say(f"recording the MCP traffic of {', '.join(allowed)}{_next(options.mode, host, port)}")
 
     relaying = mitm.run(
         settings, authority, begin, ready, say, gates=gates, answerers=answerers, control=options.control

@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
     own, port = listener.getsockname()[:2]
     if options.clients and not arrives_at("127.0.0.1", own):
         raise UsageError(
-            f"the routes that 'install' makes lead to 127.0.0.1: with --from use --listen 127.0.0.1:{port}"
+            f"the URLs that 'install' writes point to 127.0.0.1: with --from use --listen 127.0.0.1:{port}"
         )
     _refuse_to_relay_to_ourselves(addresses, own, port)
     for chosen in options.clients:
@@ -156,7 +156,7 @@ def _addresses(options: argparse.Namespace) -> dict[str, Address]:
     for chosen in map(client, options.clients):
         own = _routes_of(chosen, Machine.here())
         if not own:
-            advice = f"'mcpspy install {chosen.id}' makes them where the client has remote servers"
+            advice = f"'mcpspy install {chosen.id}' makes them if the client has remote servers"
             raise UsageError(f"{chosen.name} has no routes; {advice}")
         for name, origin in own:
             if reason := refused(origin):
@@ -164,7 +164,7 @@ def _addresses(options: argparse.Namespace) -> dict[str, Address]:
             else:
                 found[name] = Address(origin, f"/{name}", preserve_host=options.preserve_host)
     if options.clients and not found:
-        raise UsageError("of these routes none can be relayed")
+        raise UsageError("none of these routes can be used")
     for route in options.route:
         name, equals, url = route.partition("=")
         if not equals or not name or printable_name(name) != name:
@@ -201,7 +201,7 @@ def _move(chosen: Client, port: int) -> None:
     here = {there.path for there in find(chosen, machine)}
     for path in dict.fromkeys(path for name in names for path in known[name].paths.get(chosen.id, ())):
         if path not in here and routes.names_other_port(path, names, port):
-            say(f"{path} names another port: start this in its project, and it is changed")
+            say(f"{path} names another port: run this command in its project to change it")
 
 
 def _routes_of(chosen: Client, machine: Machine) -> list[tuple[str, str]]:

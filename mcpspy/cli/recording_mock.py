@@ -44,7 +44,7 @@ def refuse(options: argparse.Namespace) -> None:
     if options.listen:
         raise UsageError("--record-missing records a server on stdio for a client on stdio: leave out --listen")
     if options.gate:
-        raise UsageError("--record-missing records what the server says, not what a gate makes of it: leave out --gate")
+        raise UsageError("--record-missing records what the server sends, not what a gate changes: leave out --gate")
     if options.strategies != [STRATEGIES[0]]:
         raise UsageError("--loose answers what is missing, --record-missing records it: give one of them")
     if shutil.which(options.server[0]) is None:
@@ -70,7 +70,7 @@ def _refuse_capture(path: str) -> None:
     if header.transport != "stdio":
         raise UsageError(f"{path} was recorded over HTTP: --record-missing adds sessions of servers on stdio")
     if header.scrubbed:
-        raise UsageError(f"{path} was scrubbed, and what is recorded now would not be: use the capture it was made of")
+        raise UsageError(f"{path} was scrubbed, but new messages would not be: use the original capture")
     if len(capture.paths) > 1 or header.continues:
         raise UsageError(f"{path} is one of several files of a capture: --record-missing adds to a capture of one file")
 
@@ -82,7 +82,7 @@ def serve_recording(options: argparse.Namespace) -> Mock:
     os.dup2(2, 1)  # nothing else may be written between the messages
     recovered = take_in(path, say)
     if recovered:
-        say(f"{path} has {_requests(recovered)} more, of a session that was not added when it was over")
+        say(f"{path} has {_requests(recovered)} more, of an earlier session that was not added when it ended")
     scripts = [load(path, say)] if os.path.exists(path) else []
     name = scripts[0].header.name if scripts and scripts[0].header else None
     heard: Heard = queue.SimpleQueue()
@@ -130,7 +130,10 @@ def _tell_revision(path: str, scripts: list[Script], spoken: str | None) -> None
     answers = [turn.response for script in scripts for turn in script.turns if turn.method == "initialize"]
     told = [member(it.body.result, "protocolVersion") for it in answers if it and isinstance(it.body, Result)]
     if spoken and told and spoken not in told:
-        say(f"the server answered with revision {spoken}, but {path} with {told[0]}: record it anew to have one only")
+        say(
+            f"the server answered with revision {spoken}, but {path} with {told[0]}: record the capture again to have "
+            "one revision only"
+        )
 
 
 def _requests(count: int) -> str:

@@ -61,7 +61,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="send what gates forwarded, not what the client sent",
     )
     parser.add_argument("--strict", action="store_true", help="compare log messages too")
-    parser.add_argument("--update", action="store_true", help="replace the capture by the new session, if they differ")
+    parser.add_argument(
+        "--update", action="store_true", help="replace the capture with the new session, if they differ"
+    )
     choice(parser, "--format", tuple(FORMATS), "format of the report", "FORMAT")
     parser.add_argument("--output", metavar="FILE", help="write the report to FILE")
 
@@ -131,7 +133,7 @@ def _report(options: argparse.Namespace, replayed: Replayed, rules: Rules) -> in
             say(f"{options.capture} was not changed: the new session lacks answers")
             return 1
         accept(replayed.path, options.capture)
-        say(f"{options.capture} is the new session now")
+        say(f"{options.capture} now holds the new session")
         return 0
     if differs and options.output:
         print(as_text(options.capture, compared).splitlines()[-1], file=sys.stderr)
@@ -159,7 +161,7 @@ def _propose(found: list[Ignored], file: str, *, write: bool) -> None:
     """Show what differed between runs, and write it to the settings if requested."""
     patterns = [str(pattern) for pattern in found]
     if not patterns:
-        say("the runs were alike: there is nothing to ignore")
+        say("the runs did not differ: there is nothing to ignore")
         return
     if write:
         try:

@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         say(f"{name} is replaced: {environ[name]} is not a file of certificates")
     for name, value in (through(proxy) | authority.trust(environ)).items():
         if not value and environ.pop(name, ""):
-            say(f"{name} is not passed on: what it names would go past mcpspy")
+            say(f"{name} is not passed on: traffic to its hosts would bypass mcpspy")
         if value:
             environ[name] = value
     warning = _ignores_proxies(argv[0])
@@ -100,7 +100,7 @@ def _ignores_proxies(command: str) -> str | None:
     if version is None or heeds_proxies(int(version[1]), int(version[2])):
         return None
     return (
-        f"Node {version[0][1:]} ignores HTTPS_PROXY, so this client may go past mcpspy: use Node 22.21 or newer, or put"
+        f"Node {version[0][1:]} ignores HTTPS_PROXY, so this client may bypass mcpspy: use Node 22.21 or newer, or put"
         " the URL of 'mcpspy proxy' or of 'mcpspy mitm --mode reverse:https://HOST' into the client"
     )
 

@@ -103,5 +103,5 @@ def _check(options: argparse.Namespace, wanted: ScrubOptions) -> int:
     for waiver in expired:
         say(f"the waiver has expired on {waiver.expires}: {waiver}")
     for waiver in stale:
-        say(f"the waiver is stale, nothing is found any more: {waiver}")
+        say(f"the waiver is stale, no finding matches it: {waiver}")
     return int(bool(stale) or any(checked.findings for checked in captures))

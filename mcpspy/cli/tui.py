@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
         if target == folder:  # it may not exist yet
             continue
         if not os.path.exists(target):
-            raise CaptureError(f"{target} does not exist; 'mcpspy ls' lists the captures there are")
+            raise CaptureError(f"{target} does not exist; 'mcpspy ls' lists the captures that exist")
         if not os.path.isdir(target):
             Capture(target)  # raises if it is not a capture
     targets = options.targets or [folder]

@@ -47,7 +47,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
             "arguments; with --url: the URL of another proxy"
         ),
     )
-    parser.add_argument("--capture", metavar="FILE", help="send what the client sent in this capture, instead of requesting the listings")
+    parser.add_argument(
+        "--capture",
+        metavar="FILE",
+        help="send what the client sent in this capture, instead of requesting the listings",
+    )
     parser.add_argument(
         "--call",
         action="append",

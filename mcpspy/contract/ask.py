@@ -158,7 +158,7 @@ class _Inquiry:
             if cursor is None:
                 return
             if json.dumps(cursor) in seen:
-                raise _NoAnswer(f"names one cursor twice in its pages of {method}, which therefore have no end")
+                raise _NoAnswer(f"repeats a cursor in its pages of {method}, so the list has no end")
             seen.add(json.dumps(cursor))
         raise _NoAnswer(f"has more than {_PAGES:,} pages of {method}")
 

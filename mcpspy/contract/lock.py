@@ -117,7 +117,7 @@ def read(path: str) -> Lock:
     if type(number) is not int or not isinstance(servers, dict):
         raise UsageError(f"{path} is not a lock file: it has no 'format' and 'servers'; 'mcpspy lock' writes one")
     if number > FORMAT:
-        raise UsageError(f"{path} has format {number}, which a later mcpspy has written; this one knows {FORMAT}")
+        raise UsageError(f"{path} has format {number}, written by a later mcpspy; this one reads {FORMAT}")
     found: Lock = {}
     edited: EditedLock | None = None
     for name, fields in servers.items():
@@ -175,7 +175,7 @@ def _server(where: str, fields: Any) -> LockedServer:
 
 
 def _edited(where: str) -> EditedLock:
-    return EditedLock(f"{where}: the hash is not that of what it holds; 'mcpspy lock --update' writes the file anew")
+    return EditedLock(f"{where}: the hash does not match the content; 'mcpspy lock --update' writes the file again")
 
 
 def _escaped(character: str) -> str:

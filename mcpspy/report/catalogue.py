@@ -177,7 +177,7 @@ def _revisions(rule: Rule) -> str:
     if not missing:
         return "every revision"
     if len(missing) == 1 and rule.revisions[0] is every[0] and rule.revisions[-1] is every[-1]:
-        return f"every revision but {missing[0]}"
+        return f"every revision except {missing[0]}"
     if rule.revisions[-1] is every[-1]:
         return f"{first} and later"
     return f"{first} only" if len(rule.revisions) == 1 else f"{first} to {last}"

@@ -91,7 +91,7 @@ def as_text(report: Changes) -> str:
     lines = []
     if report.told:
         lines += [
-            f"{CHANGES['changed']} what the server says of itself",
+            f"{CHANGES['changed']} the server's own description",
             *(line for it in report.told for line in value_lines(it)),
         ]
     for change in report.changes:

@@ -23,7 +23,7 @@ WELCOME = '< 1 = {"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":
         (HELLO, {"code": None, "why": "the client left"}, "the session ended before the server answered initialize"),
         (HELLO + '< 1 ! {"code":-32602,"message":"old"}', {"code": 0}, "answered initialize with an error: -32602 old"),
         (HELLO + WELCOME, {"code": 0}, "the client never sent notifications/initialized"),
-        ("> 1 tools/list", {"code": 0}, "the client sent messages and no initialize"),
+        ("> 1 tools/list", {"code": 0}, "the client sent messages, but no initialize"),
     ],
 )
 def test_the_reason_is_told(folder, text, ending, why):

@@ -206,7 +206,7 @@ def test_a_stale_waiver_fails_and_is_named(tmp_path, check):
     stale = waiver(tmp_path / "waivers.toml", rule="jsonrpc/batch")
     status, _, err = check(fine(tmp_path / "a"), "--waivers", stale, "--fail-on", "never")
     assert status == 1
-    assert err == "mcpspy: the waiver is stale, nothing is found any more: jsonrpc/batch in * (known)\n"
+    assert err == "mcpspy: the waiver is stale, no finding matches it: jsonrpc/batch in * (known)\n"
 
 
 def test_an_expired_waiver_is_named_and_waives_nothing(tmp_path, check):

@@ -40,7 +40,7 @@ def test_changes_are_told_for_people(diff):
     code, out, _ = diff(SESSION, CHANGED)
     assert code == 1
     assert out.splitlines() == [
-        "~ what the server says of itself",
+        "~ the server's own description",
         "    /result/capabilities/logging",
         "      recorded  nothing",
         "      observed  {}",

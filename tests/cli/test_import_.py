@@ -82,7 +82,7 @@ def test_a_torn_file_is_an_error_after_what_stood_before(tmp_path, mcpspy):
     (tmp_path / "a.mitm").write_bytes(dumps(flow()) + dumps(flow())[:-9])
     status, out, err = mcpspy("import", str(tmp_path / "a.mitm"))
     assert (status, len(out.splitlines())) == (2, 1)
-    why = "it ends inside flow 2: 9 bytes are missing; what stood before is imported"
+    why = "it ends inside flow 2: 9 bytes are missing; everything before that is imported"
     assert err == f"mcpspy: {tmp_path}/a.mitm cannot be read to its end: {why}\n"
 
 

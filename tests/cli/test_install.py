@@ -30,7 +30,7 @@ def test_all_servers_of_a_client_are_wrapped_and_what_follows_is_said(cursor, mc
         "notes                     wrap; disabled in the client",
         "remote                    route: http://127.0.0.1:6278/remote for https://remote.example",
         "\n3 servers of Cursor now behind mcpspy\n",
-        "  1. start 'mcpspy proxy --from cursor', anew if it runs: remote servers need it\n",
+        "  1. start 'mcpspy proxy --from cursor', or restart it if it runs: remote servers need it\n",
         "  2. restart the server in Cursor (Settings, MCP)\n  3. use a tool of the server\n",
         "\n  4. look at its traffic: mcpspy\nundo: mcpspy uninstall cursor\n",
     ):

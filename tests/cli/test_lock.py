@@ -63,7 +63,7 @@ def test_a_change_is_written_after_a_look_only(mcpspy):
         "  ✗ error  security/definition-changed  wording: /description of tool get_forecast differs from the lock"
         in out
     )
-    assert err == "mcpspy: mcp.lock.json was not changed: 1 server changed; use --update to accept the changes\n"
+    assert err == "mcpspy: mcp.lock.json was not changed: differences in 1 server; --update accepts them\n"
     assert text() == before
     code, again, err = mcpspy("lock", "--update", "--", *SERVER, "description")
     assert (code, again, err) == (0, out, "mcpspy: mcp.lock.json has 1 server\n")
@@ -141,8 +141,8 @@ def test_a_waiver_and_an_ignored_rule_count_for_a_lock_too(mcpspy, tmp_path):
         (["lock", "--url", "weather"], "is not a URL of a server"),
         (["check", "weather.jsonl", "--lock", "none.json"], "cannot read the lock file none.json: No such file"),
         (["check", "weather.jsonl", "--lock", "weather.jsonl"], "weather.jsonl is not a lock file"),
-        (["check", "weather.jsonl", "--lock", "newer.json"], "which a later mcpspy has written"),
-        (["check", "weather.jsonl", "--lock", "newer.json", "--follow"], "no --output, --waivers, --lock"),
+        (["check", "weather.jsonl", "--lock", "newer.json"], "written by a later mcpspy"),
+        (["check", "weather.jsonl", "--lock", "newer.json", "--follow"], "cannot be used with --output, --waivers, --lock"),
     ],
 )
 def test_a_mistake_is_one_line(mcpspy, tmp_path, arguments, words):
@@ -166,7 +166,7 @@ def test_a_lock_that_was_edited_by_hand_is_written_anew_with_update_only(mcpspy,
     (tmp_path / "mcp.lock.json").write_text(before.replace("observation", "nap"))
     code, _, err = mcpspy("lock", "weather.jsonl")
     assert code == 2
-    assert "the hash is not that of what it holds" in err
+    assert "the hash does not match the content" in err
     assert mcpspy("lock", "--update", "weather.jsonl")[0] == 0
     assert text() == before
 

@@ -152,7 +152,7 @@ def test_it_says_where_it_listens_and_ends_with_a_signal(tmp_path, how, mode, ur
     allow = () if mode.startswith("reverse") else ("--allow", "127.0.0.1")
     with intercepting(tmp_path, *allow, "--mode", mode, cold=(mode, how) == ("regular", signal.SIGTERM)) as mitm:
         assert mitm.url.startswith(url)
-        line = mitm.says("recording what is MCP of 127.0.0.1")
+        line = mitm.says("recording the MCP traffic of 127.0.0.1")
         assert line.endswith(next_step.format(place=mitm.place))
         mitm.process.send_signal(how)
         assert mitm.process.wait(LIMIT) == 0
@@ -171,7 +171,7 @@ def test_it_goes_on_where_nobody_reads_its_address(tmp_path):
         os.close(write)
         try:
             assert "cannot write the output, which is http://127.0.0.1:" in mitm.stderr.readline()
-            assert "recording what is MCP of h" in mitm.stderr.readline()
+            assert "recording the MCP traffic of h" in mitm.stderr.readline()
             mitm.send_signal(signal.SIGINT)
             assert mitm.wait(LIMIT) == 141
             assert mitm.stderr.read() == ""

@@ -156,7 +156,7 @@ def test_a_route_that_leads_nowhere_or_that_nobody_names_is_left_out(tmp_path):
     assert out == ""
     *left_out, elsewhere = err.splitlines()
     assert [line.split("'")[1] for line in left_out] == ["bad", "worse"]
-    assert elsewhere == f"mcpspy: {config} names another port: start this in its project, and it is changed"
+    assert elsewhere == f"mcpspy: {config} names another port: run this command in its project to change it"
     assert "hunter2" not in err
 
 

@@ -155,7 +155,7 @@ def test_what_a_killed_mock_has_recorded_is_added_by_the_next(path):
         assert ask(process, INITIALIZE, READY, call(1, "b")) == result(1, "B")
         assert end(process) == (
             0,
-            [f"mcpspy: {path} has 1 request more, of a session that was not added when it was over"],
+            [f"mcpspy: {path} has 1 request more, of an earlier session that was not added when it ended"],
         )
 
 
@@ -229,7 +229,7 @@ def test_a_server_of_another_revision_than_the_captures_is_named(path):
     with client(path, *COMMAND[:-1], newer) as process:
         ask(process, INITIALIZE, READY, call(6, "b"))
         said = f"mcpspy: the server answered with revision 2025-11-25, but {path} with 2025-06-18: "
-        assert said + "record it anew to have one only" in end(process)[1]
+        assert said + "record the capture again to have one revision only" in end(process)[1]
 
 
 def test_long_names_are_clipped(path):

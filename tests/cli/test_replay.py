@@ -150,7 +150,7 @@ def test_read_only_leaves_out_what_may_write_and_says_so(mcpspy):
 
 def test_a_new_session_is_accepted(mcpspy):
     code, _, err = replayed(mcpspy, "result", "--update")
-    assert (code, err) == (0, "mcpspy: weather.jsonl is the new session now\n")
+    assert (code, err) == (0, "mcpspy: weather.jsonl now holds the new session\n")
     assert replayed(mcpspy, "result")[0] == 0
     assert replayed(mcpspy, "none")[0] == 1
 
@@ -233,7 +233,7 @@ def test_differences_that_look_volatile_come_with_advice_that_keeps_the_capture(
 
 def test_runs_that_are_alike_teach_nothing(mcpspy):
     code, _, err = replayed(mcpspy, "result", "--learn", "2")
-    assert (code, err) == (1, "mcpspy: the runs were alike: there is nothing to ignore\n")
+    assert (code, err) == (1, "mcpspy: the runs did not differ: there is nothing to ignore\n")
 
 
 @pytest.mark.parametrize(

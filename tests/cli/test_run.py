@@ -52,7 +52,7 @@ def test_the_client_gets_the_proxy_and_the_authority(home, place):
     assert certificates(str(home / ".mcpspy" / "ca" / "mitmproxy-ca-cert.pem"))[0] in certificates(bundle)
     assert (environ["NODE_USE_ENV_PROXY"], environ["MINE"]) == ("1", "1")
     assert not {"NO_PROXY", "no_proxy"} & set(environ)
-    assert done.stderr == "mcpspy: NO_PROXY is not passed on: what it names would go past mcpspy\n"
+    assert done.stderr == "mcpspy: NO_PROXY is not passed on: traffic to its hosts would bypass mcpspy\n"
 
 
 def test_a_proxy_without_a_host_is_on_this_machine(home, place):

@@ -197,7 +197,7 @@ def test_a_waiver_accepts_a_place_with_a_reason(tmp_path, scrub, secret):
     waivers.write_text(one.format(RULE) + one.format("scrub/home-directory") + one.format("scrub/email"))
     status, _, err = scrub("--check", secret, "--waivers", waivers)
     assert status == 1
-    assert err.startswith("mcpspy: the waiver is stale, nothing is found any more: scrub/email")
+    assert err.startswith("mcpspy: the waiver is stale, no finding matches it: scrub/email")
     waivers.write_text(one.format("tools/arguments"))
     assert "there is no rule 'tools/arguments'" in scrub("--check", secret, "--waivers", waivers)[2]
 

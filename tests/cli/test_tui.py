@@ -59,7 +59,7 @@ def test_a_path_that_does_not_exist_is_one_line_and_exit_code_2(tmp_path, tui, o
     path = tmp_path / "missing.jsonl"
     status, out, err, watched = tui("tui", *([tmp_path] if others else []), path)
     assert (status, out, watched) == (2, "", [])
-    assert err == f"mcpspy: {path} does not exist; 'mcpspy ls' lists the captures there are\n"
+    assert err == f"mcpspy: {path} does not exist; 'mcpspy ls' lists the captures that exist\n"
 
 
 @pytest.mark.parametrize(

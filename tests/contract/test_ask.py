@@ -51,7 +51,7 @@ def test_every_page_is_requested(ask, how):
         ("refuses", "answered initialize with an error: no \\e[2J client"),
         ("unserved", "answered tools/list with an error: Method not found"),
         ("silent", "declares no capabilities in its answer to initialize"),
-        ("circle", "names one cursor twice"),
+        ("circle", "repeats a cursor"),
     ],
 )
 def test_a_server_that_does_not_list_is_told_with_a_reason(ask, how, words):

@@ -45,7 +45,7 @@ def test_a_rule_is_explained_with_both_examples(rule):
         ("tools/structured-content", "the server"),
         ("tools/structured-content", "2025-06-18 and later"),
         ("lifecycle/initialize-twice", "2024-11-05 to 2025-11-25"),
-        ("jsonrpc/batch", "every revision but 2025-03-26"),
+        ("jsonrpc/batch", "every revision except 2025-03-26"),
         ("mrtr/state-missing", "2026-07-28 and later"),
         ("pairing/unanswered", "the responder"),
         ("http/accept", "the client"),

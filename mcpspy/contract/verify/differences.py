@@ -132,7 +132,7 @@ def answers(plan: SessionPlan, bare: Sequence[Transcript], through: Sequence[Tra
             own |= {f"{message.label} {it}" for it in its_own}
     found += _others(bare, through)
     troubles = unusual([it.trouble for it in bare], [it.trouble for it in through])
-    found += [f"the session broke off: {it}" if it else "the session went on, and breaks off bare" for it in troubles]
+    found += [f"the session broke off: {it}" if it else "the session went on, but breaks off bare" for it in troubles]
     detail = plural(len(through[0].answers), "answer")
     if own:
         detail += f"; new in each run: {', '.join(sorted(own)[:3])}"
@@ -230,7 +230,7 @@ def _start(bare: Sequence[StdioRun], through: Sequence[StdioRun]) -> Aspect:
 
 def _topic_text(topic: str, usual: Any, seen: Any) -> str:
     if topic == "arguments":  # they may contain secrets
-        return "the server's arguments are others"
+        return "the server's arguments differ"
     if isinstance(usual, Mapping) and isinstance(seen, Mapping):
         names = [name for name in {**usual, **seen} if usual.get(name) != seen.get(name)]
         pairs = [f"{name} is {_shown(usual.get(name))} bare, {_shown(seen.get(name))} through" for name in names]

@@ -110,7 +110,7 @@ def _aftermath(peer: Correspondent) -> str:
     lines = bytes(peer.logged).decode(errors="replace").strip().splitlines()
     found = [f"it {past(end_text(code, 0))}"] if code is not None else []
     if peer.flooded:
-        found = ["it wrote without end"]
+        found = ["it did not stop writing"]
     elif peer.read:
         found.append(f"it wrote {excerpt_of(bytes(peer.read))}")
     return "".join(f"; {it}" for it in [*found, *(f"stderr: {printable(line, 200)}" for line in lines[-1:])])

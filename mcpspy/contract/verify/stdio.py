@@ -110,7 +110,7 @@ class StdioBench:
                 server.signal(number)
             code = server.ended(self._grace)
         if server.flooded:
-            transcript.trouble = "the server wrote without end"
+            transcript.trouble = "the server did not stop writing"
         streams = {
             "stdin": Stream(bytes(server.sent), self._noted("stdin")),
             "stdout": Stream(self._noted("stdout"), bytes(server.read)),

@@ -40,6 +40,6 @@ def destination(session: OpenCapture | Merged, selected: int, number: str) -> De
     line = rows[min(bisect_left(rows, n), len(rows) - 1)] if there is None else n
     shown = session.number(own, line) if isinstance(session, Merged) else line
     if not shown:
-        raise UsageError(f"#{line} is not sorted in yet")
+        raise UsageError(f"#{line} is not in the timeline yet")
     says = f"#{n} is not a row of {printable(own.header.name, 40)}; #{line} is next to it" if there is None else ""
     return Destination(shown, says)

@@ -16,7 +16,7 @@ from mcpspy.tui.session.views.table import VIEWS
 from mcpspy.tui.widgets.view import MARKS
 
 _LEAST = 15  # minimum columns beside the names of the views
-_STATES = {"deleted": "the file was deleted", "cut short": "the file was cut short or replaced"}
+_STATES = {"deleted": "the file was deleted", "cut short": "the file was truncated or replaced"}
 
 
 def title(session: OpenCapture | Merged, *, following: bool) -> str:

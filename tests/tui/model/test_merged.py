@@ -373,7 +373,7 @@ def test_goto_says_so_where_a_row_is_not_in_its_place_yet(tmp_path, monkeypatch)
         rows = timeline(pilot)
         await until(pilot, lambda: rows.count() == 1)
         await pilot.press("colon", "6", "enter")
-        await until(pilot, on_screen(pilot, "#6 is not sorted in yet"))
+        await until(pilot, on_screen(pilot, "#6 is not in the timeline yet"))
 
     play(scenario, tmp_path)
     for writer in (busy, quiet):

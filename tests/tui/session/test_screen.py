@@ -200,7 +200,7 @@ def test_a_filter_that_nothing_fits_says_so_and_takes_every_key(calls):
         rows = await opened(pilot)
         await pilot.press("slash")
         await typed(pilot, "nonsense")
-        await until(pilot, on_screen(pilot, "no row is as the filter wants it"))
+        await until(pilot, on_screen(pilot, "no rows match the filter"))
         for pressed in ("up", "down", "G", "g", "p", "m", "apostrophe", "e", "L", "n", "escape", "t", "r", "enter"):
             await pilot.press(pressed)
         await pilot.press("escape")
@@ -590,7 +590,7 @@ def test_filters_and_searches_end_where_the_file_was_cut_short_before_it_was_rea
         await until(pilot, on_screen(pilot, "no row matches"))
         await pilot.press("slash")
         await typed(pilot, "status:ok")
-        await until(pilot, on_screen(pilot, "no row is as the filter wants it"))
+        await until(pilot, on_screen(pilot, "no rows match the filter"))
         await pilot.press("escape", "G")
         await until(pilot, on_screen(pilot, "it was in the file before"))
 

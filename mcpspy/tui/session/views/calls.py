@@ -48,7 +48,7 @@ class CallsRows(CatchingUp):
 
     def nothing(self) -> str:
         """Return that there are no calls."""
-        return "nothing was called" if self._session.complete else "nothing was called so far"
+        return "nothing was called" if self._session.complete else "no calls so far"
 
     def done(self) -> int:
         """Return the number of calls: all of them can be drawn."""

@@ -44,7 +44,7 @@ class FindingsRows(RowsOrNotice):
 
     def nothing(self) -> str:
         """Return that there are no findings."""
-        told = "nothing was found" if self._session.complete else "nothing was found so far"
+        told = "nothing was found" if self._session.complete else "no findings so far"
         return told if self._session.findings.operational else f"{told}; o shows operational findings"
 
     def grown(self) -> None:

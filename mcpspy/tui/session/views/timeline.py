@@ -71,7 +71,7 @@ class TimelineRows(Following):
         """Return why there are no rows."""
         if not self.selection.wanted:
             return "no messages so far"
-        return "no row is as the filter wants it" if self.selection.progress == 1 else "searching"
+        return "no rows match the filter" if self.selection.progress == 1 else "searching"
 
     def place(self) -> int:
         """Return the place of the selected row in the session."""

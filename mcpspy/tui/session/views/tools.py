@@ -226,7 +226,7 @@ def _reasons(refused: list[Finding]) -> Iterator[str]:
         yield f"{MARKS[finding.severity]} {printable(finding.message, _LONG)}"
         yield from (f"  {title}: {text}" for title, text in RULES[finding.rule].advice(finding.blame))
     if not refused:
-        yield "no limit of the chosen clients is broken here, as far as docs/compat.md knows them"
+        yield "no tool exceeds a limit of the chosen clients (docs/compat.md lists the limits)"
 
 
 def _fitting(width: int) -> dict[str, int]:

@@ -58,7 +58,7 @@ def test_what_runs_says_for_how_long_and_how_far_it_has_come(tmp_path):
     view(CallsView, tmp_path / "a.jsonl", scenario)
 
 
-@pytest.mark.parametrize(("live", "text"), [(True, "nothing was called so far"), (False, "nothing was called")])
+@pytest.mark.parametrize(("live", "text"), [(True, "no calls so far"), (False, "nothing was called")])
 def test_without_a_call_it_says_so(tmp_path, live, text):
     writer = begin(tmp_path / "a.jsonl")
     if not live:

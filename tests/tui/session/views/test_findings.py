@@ -83,7 +83,7 @@ def test_nothing_is_said_to_be_found_of_a_session_without_a_fault(tmp_path):
 
     async def scenario(pilot):
         await pilot.press("enter", "right", "plus", "G")
-        assert words(pilot.app.rows) == ["nothing was found so far; o shows operational findings"]
+        assert words(pilot.app.rows) == ["no findings so far; o shows operational findings"]
         finish(writer)
         pilot.app.grow()
         await pilot.pause()

@@ -329,7 +329,7 @@ def test_a_session_that_is_cut_short_while_it_is_open_says_so_and_stays(tmp_path
         rows = timeline(pilot)
         await until(pilot, lambda: rows.count() == 100)
         os.truncate(tmp_path / "a.jsonl", 500)
-        await until(pilot, on_screen(pilot, "the file was cut short or replaced"))
+        await until(pilot, on_screen(pilot, "the file was truncated or replaced"))
         for pressed in ("g", "G", "r", "pageup", "p"):
             await pilot.press(pressed)
         assert rows.count() == 100
