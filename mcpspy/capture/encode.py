@@ -1,6 +1,6 @@
-"""JSON for the writer, until it imports a JSON library.
+"""JSON encoding for the writer, until it imports a JSON library.
 
-On the `wrap` path: imports only a built-in module.
+On the `wrap` path: only a built-in module is imported.
 """
 
 from _json import encode_basestring
@@ -28,7 +28,7 @@ def to_json(value: object) -> bytes:
 
 
 def as_sent(frame: bytes | None) -> "str | dict[str, str] | None":
-    """The value of `sent`: text, base64 if the bytes are not UTF-8, None for no bytes."""
+    """Return the value of `sent`: text, base64 if the bytes are not UTF-8, None for no bytes."""
     if frame is None:
         return None
     try:
@@ -40,5 +40,5 @@ def as_sent(frame: bytes | None) -> "str | dict[str, str] | None":
 
 
 def written(rest: "dict[str, Any]") -> "dict[str, Any]":
-    """The fields of a frame or a release as they are written; `sent` comes as bytes, or None for nothing."""
+    """Return the fields of a frame or a release as they are written; `sent` is passed as bytes, or None for nothing."""
     return rest | {"sent": as_sent(rest["sent"])} if "sent" in rest else rest

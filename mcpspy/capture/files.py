@@ -1,6 +1,6 @@
-"""Creating the file of a capture, and the continuation files of a long one.
+"""Create the file of a capture, and the continuation files of a long one.
 
-On the `wrap` path: imports only built-in modules and modules of this package.
+On the `wrap` path: only built-in modules and modules of this package are imported.
 """
 
 import errno
@@ -68,7 +68,7 @@ def _create(name: "Callable[[int], str]") -> tuple[int, str]:
 
 
 def _goes_on(path: str) -> str | None:
-    """Why a file that is not live must still not be overwritten: its capture continues in another file."""
+    """Return why a file that is not live must still not be overwritten: its capture continues in another file."""
     try:
         if not os.path.isfile(path) or not os.path.getsize(path):
             return None
@@ -85,7 +85,7 @@ def _goes_on(path: str) -> str | None:
 
 
 def _obstacle(fd: int) -> str | None:
-    """Why the file behind `fd` must not be overwritten; None if it may be, and then it is locked."""
+    """Return why the file behind `fd` must not be overwritten; None if it may be, and then it is locked."""
     if os.fstat(fd).st_mode & 0o170000 != 0o100000:
         os.close(fd)
         raise OSError(errno.EINVAL, "not a regular file")

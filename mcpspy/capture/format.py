@@ -34,7 +34,7 @@ OWN_ID = "mcpspy-"
 
 
 def take(fd: int) -> bool:
-    """Take the lock that marks a live capture; False if another process has it. Without file locks, always True."""
+    """Acquire the lock that marks a live capture; False if another process has it. Without file locks, always True."""
     if sys.platform == "win32":
         return True
     for _ in range(3):  # a viewer that checks whether the file is live has a shared lock for a moment
@@ -49,7 +49,7 @@ def take(fd: int) -> bool:
 
 
 def is_live(fd: int, without_locks: bool = False) -> bool:
-    """Whether a process has locked this file; `without_locks` is the result on systems without file locks."""
+    """Return whether a process has locked this file; `without_locks` is the result on systems without file locks."""
     if sys.platform == "win32":
         return without_locks
     try:

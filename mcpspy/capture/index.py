@@ -1,4 +1,4 @@
-"""The index of a capture: the position of each line, for reading any record in any order.
+"""The index of a capture: the position of each line, to read any record in any order.
 
 A viewer needs the number of rows, and any single row, long before 500 MB are decoded. So `grow` only looks for line
 ends and for the start of a frame as our writer writes it; every other line is decoded at once. It keeps eight bytes per
@@ -39,9 +39,9 @@ class Index:
         self.header = Capture(path).header
         self._file = JoinedFiles(path)
         self.state: Literal["live", "ended", "deleted", "cut short"] = "ended"
-        """At the last look: a relay was writing to it; no relay was; its name was deleted; or its content was cut."""
+        """At the last check: a relay was writing to it; no relay was; its name was deleted; or its content was cut."""
         self.live = False
-        """Whether a relay was writing to it at the last look, even if it was deleted."""
+        """Whether a relay was writing to it at the last check, even if it was deleted."""
         self.rows = array("I")
         """The line numbers of the records that are rows, in the order in which they were completed."""
         self._opened: dict[int, int] = {}  # channel -> the line that opened it
@@ -75,7 +75,7 @@ class Index:
         return self._file.size
 
     def grow(self, limit: int = 1 << 18) -> bool:
-        """Index the next `limit` bytes, or at least one line. Returns whether there was anything to index."""
+        """Index the next `limit` bytes, or at least one line. Return whether there was anything to index."""
         self.state = self._look_at_file()  # before the read, so that everything written before the end is read
         if self.state == "cut short":
             return False
@@ -92,12 +92,12 @@ class Index:
         return True
 
     def look(self) -> bool:
-        """Check the state of the file without indexing more. Returns whether it has changed."""
+        """Check the state of the file without indexing more. Return whether it has changed."""
         before, self.state = self.state, self._look_at_file()
         return self.state != before
 
     def read(self, start: int, limit: int) -> bytes:
-        """At most `limit` bytes of the file from `start`: fewer at its end, empty if it cannot be read."""
+        """Return at most `limit` bytes of the file from `start`: fewer at its end, empty if it cannot be read."""
         try:
             self._file.seek(start)
             return self._file.read(limit)
@@ -107,11 +107,11 @@ class Index:
     def _look_at_file(self) -> Literal["live", "ended", "deleted", "cut short"]:
         linked, self.live = self._file.linked, self._file.live
         if self.state == "cut short" or self._file.size < self.indexed or self.read(0, len(self._begin)) != self._begin:
-            return "cut short"  # for good: the file is now another capture
+            return "cut short"  # permanently: the file is now another capture
         return "live" if self.live and linked else "ended" if linked else "deleted"
 
     def line(self, n: int) -> bytes:
-        """Line `n` as it is in the file, empty if it is too long. The following lines are read at the same time."""
+        """Return line `n` as it is in the file, empty if it is too long. The following lines are read as well."""
         start, end = self._starts[n - 1], self._starts[n]
         if end - start > LONGEST + 1:
             return b""
@@ -121,9 +121,10 @@ class Index:
         return window[start - first : end - first]
 
     def block(self, first: int, last: int, limit: int) -> tuple[bytes, Sequence[int]] | None:
-        """The lines from `first` to `last` that fit into `limit` bytes, with the start of each and the end of the last.
+        """Return the lines from `first` to `last` that fit into `limit` bytes.
 
-        None if the first line does not fit or cannot be read.
+        Also returns the start of each line and the end of the last one. Returns None if the first line does not fit or
+        cannot be read.
         """
         start = self._starts[first - 1]
         end = bisect_right(self._starts, start + limit, first, last + 1) - 1
@@ -132,7 +133,7 @@ class Index:
         return (content[: self._starts[end] - start], self._starts[first - 1 : end + 1]) if end >= first else None
 
     def record(self, n: int, limit: int = 1 << 62) -> Record:
-        """The record on line `n`; for a frame in pieces, about its first `limit` bytes; a damaged line is a gap."""
+        """Return the record on line `n`; for a frame in pieces, about `limit` bytes of it; a damaged line is a gap."""
         last, more = self._decode(n)
         joined = self._joined.get(n)
         if joined is None or not isinstance(last, Frame):
@@ -153,12 +154,12 @@ class Index:
         return replace(first, n=n, t=last.t, raw=raw, cut=last.cut or more, omitted=omitted)
 
     def frame_size(self, n: int) -> int | None:
-        """Size of the frame on line `n` in bytes; None if the line is not a frame."""
+        """Return the size of the frame on line `n` in bytes; None if the line is not a frame."""
         joined, record = self._joined.get(n), self._decode(n)[0]
         return None if not isinstance(record, Frame) else joined.size if joined else len(record.raw)
 
     def pieces(self, n: int) -> Iterator[bytes]:
-        """The bytes of the frame on line `n`, piece by piece; nothing if the line is not a frame."""
+        """Yield the bytes of the frame on line `n`, piece by piece; nothing if the line is not a frame."""
         joined = self._joined.get(n)
         return self._frames(joined.lines if joined else (n,))
 
@@ -170,7 +171,7 @@ class Index:
             yield record.raw
 
     def _tail(self, joined: Joined) -> bytes:
-        """The last bytes of a frame."""
+        """Return the last bytes of a frame."""
         tail = b""
         for raw in self._frames(reversed(joined.lines)):
             tail = raw + tail
@@ -179,16 +180,16 @@ class Index:
         return tail[-KEPT:]
 
     def channel(self, ch: int) -> Open | None:
-        """The record that opened a channel, None if it was not opened yet."""
+        """Return the record that opened a channel, None if it is not open yet."""
         record = self._decode(self._opened[ch])[0] if ch in self._opened else None
         return record if isinstance(record, Open) else None
 
     def in_pieces(self, n: int) -> bool:
-        """Whether the row on line `n` is a frame recorded in pieces, because it is larger than 64 KiB."""
+        """Return whether the row on line `n` is a frame recorded in pieces, because it is larger than 64 KiB."""
         return n in self._joined
 
     def row_of(self, n: int) -> int | None:
-        """The place of the record on line `n` among the rows, None if it is not a row."""
+        """Return the place of the record on line `n` among the rows, None if it is not a row."""
         near = max(bisect_left(self.rows, n) - _NEAR, 0)  # rows are almost sorted by line
         for first, last in ((near, near + 2 * _NEAR), (0, len(self.rows))):
             try:
@@ -198,7 +199,7 @@ class Index:
         return None
 
     def put(self, n: int, place: int) -> bool:
-        """Move the row on line `n` forward to an earlier place. Returns whether it was moved."""
+        """Move the row on line `n` forward to an earlier place. Return whether it was moved."""
         if place < len(self.rows) and self.rows[place] == n:  # the usual case
             return False
         stands = self.row_of(n)
@@ -239,17 +240,17 @@ class Index:
             self.rows.append(record.n)
 
     def _asked(self, opened: Open) -> Head | None:
-        """The head of the request that a channel responds to."""
+        """Return the head of the request that a channel responds to."""
         asked = self.channel(opened.answers) if opened.answers is not None else None
         return asked.head if asked else None
 
     def _ends_in_damage(self) -> bool:
-        """Whether the last record so far is a damaged line that begins like a frame."""
+        """Return whether the last record so far is a damaged line that begins like a frame."""
         record = self._decode(self._unread)[0] if self._unread else None
         return record is not None and is_damage(record)
 
     def _finish(self) -> bool:
-        """The file is no longer live: index an incomplete last line and incomplete frames."""
+        """Index an incomplete last line and incomplete frames, because the file is no longer live."""
         rest, rows = self._lines, len(self.rows)
         if rest.unfinished:
             self._line(rest.pending)

@@ -1,4 +1,4 @@
-"""The captures of a directory: listing them, finding the live ones, and deleting others."""
+"""The captures of a directory: list them, find the live ones, and delete others."""
 
 import math
 import os
@@ -52,14 +52,16 @@ Refused = dict[str, str]
 
 
 def captures(folder: str, refused: Refused | None = None) -> list[Listed]:
-    """The captures in `folder`, live ones first, then the newest. Other files are skipped and added to `refused`."""
+    """Return the captures in `folder`, live ones first, then the newest. Skip other files and add them to `refused`."""
     refused = {} if refused is None else refused
     found = [read for path in _files(folder) if (read := _read(path, refused))]
     return sorted(_first_files(found), key=lambda listed: (not listed.live, -listed.started))
 
 
 def newest(folder: str, refused: Refused) -> Listed | None:
-    """The capture in `folder` that started last. Files that may be newer but are not captures are added to `refused`.
+    """Return the capture in `folder` that started last.
+
+    Files that may be newer but are not captures are added to `refused`.
 
     A capture cannot have started after its file was last written, or after the time in its name. So files are read in
     descending order of these times, down to the start of the newest capture found. If neither time helps, as with many
@@ -78,7 +80,7 @@ def newest(folder: str, refused: Refused) -> Listed | None:
 
 
 def _started_by(path: str) -> float:
-    """The latest possible start of the capture in a file, in seconds since the epoch."""
+    """Return the latest possible start of the capture in a file, in seconds since the epoch."""
     try:
         written = os.path.getmtime(path) + _COARSE
     except OSError:  # deleted meanwhile
@@ -91,13 +93,13 @@ def _started_by(path: str) -> float:
 
 
 def _first_files(found: list[tuple[Listed, list[str]]]) -> list[Listed]:
-    """The captures among some files, without files that continue another one."""
+    """Return the captures among some files, without files that continue another one."""
     joined = {path for _, paths in found for path in paths[1:]}
     return [listed for listed, _ in found if listed.capture.path not in joined]
 
 
 def omitted(refused: Refused) -> str:
-    """One sentence about files that are not shown as captures; empty if there are no such files."""
+    """Return one sentence about files that are not shown as captures; empty if there are no such files."""
     if not refused:
         return ""
     paths = sorted(refused)
@@ -108,7 +110,7 @@ def omitted(refused: Refused) -> str:
 
 
 def _files(folder: str) -> Iterator[str]:
-    """The paths of the files in `folder` that may be captures."""
+    """Yield the paths of the files in `folder` that may be captures."""
     try:
         names = os.listdir(folder)
     except FileNotFoundError:
@@ -122,7 +124,7 @@ def _files(folder: str) -> Iterator[str]:
 
 
 def _read(path: str, refused: Refused) -> tuple[Listed, list[str]] | None:
-    """The capture in a file, possibly a continuation, with the paths of its files; None if it is not a capture."""
+    """Return the capture in a file (maybe a continuation) and the paths of its files; None if it is not a capture."""
     try:
         capture = Capture(path)
         started = datetime.fromisoformat(capture.header.started).timestamp()
@@ -140,7 +142,7 @@ def _read(path: str, refused: Refused) -> tuple[Listed, list[str]] | None:
 
 
 def delete(listed: Listed) -> bool:
-    """Delete a capture with all its files, unless it is live by now. Returns whether it was deleted."""
+    """Delete a capture with all its files, unless it is live by now. Return whether it was deleted."""
     try:
         first, *others = listed.capture.paths
     except CaptureError:  # deleted meanwhile
@@ -161,7 +163,7 @@ def _delete(path: str) -> bool:
 
 @contextmanager
 def _unused(path: str) -> Iterator[None]:
-    """Holds if no other process has locked a file. Raises BlockingIOError otherwise."""
+    """Ensure that no other process has locked a file. Raises BlockingIOError otherwise."""
     if sys.platform == "win32":  # Windows cannot delete an open file, even if we opened it
         yield
         return

@@ -4,12 +4,12 @@
         gates-<name>.json        {"gates":[…]}: the gates of one viewer, which keeps the file locked while it runs
         <number>.order.json      {"release":3,"how":"edited","frame":"…"} or {"send":"…","session":…}: done once
 
-A viewer creates the directory. The relay checks it with one `stat` now and then, so a session that nobody controls
-costs nothing. Files are written under a temporary name and renamed, so the relay never reads an incomplete file. The id
-of a capture is random, so nobody can prepare a directory for a future capture. The lock of a viewer ends with its
+A viewer creates the directory. The relay checks it with one `stat` at intervals, so a session without viewers costs
+almost nothing. Files are written under a temporary name and renamed, so the relay never reads an incomplete file. The
+id of a capture is random, so nobody can prepare a directory for a future capture. The lock of a viewer ends with its
 process, and then its gates are no longer in force. Its orders are still carried out.
 
-The content of gates is opaque to this module. Imported on the `wrap` path if the directory exists: no heavy imports.
+This module does not interpret gates. On the `wrap` path it is imported if the directory exists: no heavy imports.
 """
 
 import os
@@ -34,12 +34,12 @@ _scan = scanner()
 
 
 def live_directory(capture: str, capture_id: str) -> str:
-    """The path of the live directory of a capture, whether it exists or not."""
+    """Return the path of the live directory of a capture, whether it exists or not."""
     return os.path.join(os.path.dirname(os.path.abspath(capture)), f".{capture_id}.live")
 
 
 def refusal(path: str) -> str | None:
-    """Why a live directory must not be used; None if it may be, or if it does not exist."""
+    """Return why a live directory must not be used; None if it may be, or if it does not exist."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -54,16 +54,16 @@ def refusal(path: str) -> str | None:
 
 
 class LiveFolder:
-    """The relay's side."""
+    """The live directory, as the relay uses it."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._seen: int | None = None  # modification time of the directory, as far as it was read
+        self._seen: int | None = None  # modification time of the directory when it was last read
         self._viewers: dict[str, int] = {}  # file of a viewer -> its descriptor
         self._refused = ""
 
     def changed(self) -> bool:
-        """Whether there is something to read. It costs one system call, and one more per viewer."""
+        """Return whether there is something to read. It costs one system call, and one more per viewer."""
         try:
             found: int | None = os.stat(self.path, follow_symlinks=False).st_mtime_ns
         except OSError:
@@ -71,7 +71,7 @@ class LiveFolder:
         return found != self._seen or any(not _lives(fd) for fd in self._viewers.values())
 
     def read(self) -> "tuple[list[dict[str, Any]], list[dict[str, Any]], list[str]]":
-        """The gates set by viewers, the orders since the last call, and the faults found.
+        """Return the gates set by viewers, the orders since the last call, and the faults found.
 
         A directory that must not be used is ignored, and reported once.
         """
@@ -84,7 +84,7 @@ class LiveFolder:
             self._forget(())
             self._seen = None
             return gates, orders, faults
-        # -1: look again, more may follow with the same time
+        # -1: read again, because more changes may follow with the same time
         self._seen = changed if time.time_ns() - changed > _SETTLED else -1
         why = refusal(self.path)
         if why:
@@ -115,7 +115,7 @@ class LiveFolder:
                 pass
 
     def _gates(self, name: str, faults: list[str]) -> "list[dict[str, Any]]":
-        """The gates of one viewer; if the viewer has ended, its file is removed."""
+        """Return the gates of one viewer; if the viewer has ended, its file is removed."""
         path = os.path.join(self.path, name)
         try:
             fd = _opened(path)
@@ -133,13 +133,16 @@ class LiveFolder:
         return [gate for gate in gates if isinstance(gate, dict)] if isinstance(gates, list) else []
 
     def _forget(self, there: "list[str] | tuple[()]") -> None:
-        """Close the files of viewers that are gone."""
+        """Close the files of viewers that have ended."""
         for name in [name for name in self._viewers if name not in there]:
             os.close(self._viewers.pop(name))
 
 
 class LiveViewer:
-    """The viewer's side, for one running session. Raises CaptureError if the session cannot be controlled."""
+    """The live directory, as a viewer uses it, for one running session.
+
+    Raises CaptureError if the session cannot be controlled.
+    """
 
     def __init__(self, capture: str, capture_id: str) -> None:
         self.path = live_directory(capture, capture_id)
@@ -182,8 +185,8 @@ class LiveViewer:
             self._lock = None
 
     def _write(self, content: "dict[str, Any]") -> tuple[int, str]:
-        """Create a new file with this content. Returns its descriptor and path."""
-        from json import dumps  # not in the relay: it imports `re`
+        """Create a new file with this content. Return its descriptor and path."""
+        from json import dumps  # not at module level, because it imports `re`
 
         try:
             os.mkdir(self.path, 0o700)
@@ -211,12 +214,12 @@ class LiveViewer:
 
 
 def _lives(fd: int) -> bool:
-    """Whether the viewer that locked this file still runs; on systems without locks, always True."""
+    """Return whether the viewer that locked this file still runs; on systems without locks, always True."""
     return is_live(fd, without_locks=True)
 
 
 def _loaded(path: str, what: str, faults: list[str]) -> "list[dict[str, Any]]":
-    """A list with the object in a file; if it cannot be read, an empty list, and a fault is added."""
+    """Return a list with the object in a file; if it cannot be read, an empty list, and a fault is added."""
     try:
         with open(_opened(path), "rb") as file:
             raw = file.read(LARGEST + 1)

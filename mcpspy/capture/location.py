@@ -26,13 +26,13 @@ _VALUED = frozenset(
 
 
 def home() -> str:
-    """The `.mcpspy` directory of the user, even if HOME is not set."""
+    """Return the `.mcpspy` directory of the user, even if HOME is not set."""
     folder = os.path.expanduser("~")  # HOME, else the password database
     return os.path.join(folder if os.path.isabs(folder) else "/tmp", ".mcpspy")  # noqa: S108 (no home at all)
 
 
 def directory(folder: str | None, environ: "Mapping[str, str]") -> str:
-    """The absolute directory that captures are written to and read from."""
+    """Return the absolute directory that captures are written to and read from."""
     chosen = folder or environ.get("MCPSPY_CAPTURE_DIR") or os.path.join(home(), "captures")
     return os.path.abspath(os.path.expanduser(chosen))
 
@@ -52,7 +52,7 @@ def make_directory(path: str) -> None:
 
 
 def server_name(argv: "Sequence[str]", redacted: "Sequence[str]") -> str:
-    """A name for the server that `argv` starts: the first word that identifies it and contains no secret.
+    """Return a name for the server that `argv` starts: the first word that identifies it and contains no secret.
 
     `redacted` is `argv` with its secrets replaced, word by word.
     """
@@ -71,13 +71,13 @@ def server_name(argv: "Sequence[str]", redacted: "Sequence[str]") -> str:
 
 
 def printable_name(name: str) -> str:
-    """`name` with every character but letters, digits, `.`, `_` and `-` replaced, at most 48 characters."""
+    """Return `name` with all characters except letters, digits, `.`, `_` and `-` replaced, at most 48 characters."""
     safe = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name)
     return safe.strip(".-")[:48] or "server"
 
 
 def file_name(wall: int, name: str) -> str:
-    """A unique file name: start, name, pid, random."""
+    """Return a unique file name: start, name, pid, random."""
     start = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(wall // 1_000_000_000))
     return f"{start}-{printable_name(name)}-{os.getpid()}-{os.urandom(2).hex()}{SUFFIX}"
 

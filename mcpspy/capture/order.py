@@ -1,12 +1,12 @@
-"""Sorting the records of a capture by time.
+"""Sort the records of a capture by time.
 
-A relay takes the time of a chunk before it forwards it, and records it afterwards. So with two channels a response may
-be in the file before its request, although its time is later. Code that expects causes before their effects needs
-records in the order of `t` (R-01). Records that are close to each other are sorted in a window. A record that is later
-than that, because forwarding was blocked for long, is passed on in its place in the file.
+A relay reads the clock for a chunk before it forwards the chunk, and records it afterwards. So with two channels a
+response may precede its request in the file, although its time is later. Code that expects causes before their effects
+needs records in the order of `t` (R-01). Records that are close to each other are sorted in a window. A record that
+comes too late for the window, because forwarding was blocked for long, is returned at its place in the file.
 
-Within a channel the order of the file is exact and kept. A record without a time of its own, a damaged line, gets the
-time of the record before it, and stays after that record.
+Within a channel the order of the file is exact and kept. A damaged line has no time of its own. It gets the time of the
+record before it, and stays after that record.
 """
 
 from bisect import bisect_right
@@ -25,13 +25,13 @@ RECORDS = 1024
 BYTES = 16 << 20
 """Maximum size of waiting frames, in bytes."""
 
-_AT_ONCE = 256  # records passed on when too many wait: one at a time takes longer
+_AT_ONCE = 256  # records returned together when too many wait: one at a time takes longer
 _SLACK = SPAN // 8  # nanoseconds; the same for the time span
 _time = itemgetter(0)
 
 
 class Window:
-    """Sorts records by time. Pass each to `feed`, and call `flush` when no more will come."""
+    """Sorts records by time. Pass each record to `feed`, and call `flush` after the last one."""
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[int, Record]] = deque()  # sorted by time
@@ -40,7 +40,7 @@ class Window:
         self._newest: dict[int, int] = {}  # channel -> time of its newest record
 
     def feed(self, record: Record) -> Iterable[Record]:
-        """Take the next record. Returns the records that no longer have to wait."""
+        """Add the next record. Return the records that no longer have to wait."""
         waiting, t = self._waiting, record.t
         if t < self._latest:
             self._put(record, t)
@@ -59,7 +59,7 @@ class Window:
         return self._ready()
 
     def _put(self, record: Record, t: int) -> None:
-        """Insert a record with an earlier time in its place, but not before earlier records of its channel."""
+        """Insert a record with an earlier time at its place, but not before earlier records of its channel."""
         waiting = self._waiting
         if isinstance(record, Frame):
             self._bytes += len(record.raw)
@@ -98,7 +98,7 @@ class Window:
 
 
 def ordered(records: Iterable[Record]) -> Iterator[Record]:
-    """Some records sorted by time, when no more will come."""
+    """Yield a complete set of records, sorted by time."""
     window = Window()
     for record in records:
         if ready := window.feed(record):

@@ -36,7 +36,7 @@ class JoinedFiles:
     """
 
     def __init__(self, path: str) -> None:
-        """Open the first file. This and all methods raise CaptureError if a file cannot be read."""
+        """Open the first file. This and all other methods raise CaptureError if a file cannot be read."""
         first = _open(path)
         self._parts = [_Part(path, 0, 0, _key(first))]
         self._files = {0: first}
@@ -55,7 +55,7 @@ class JoinedFiles:
             file.close()
 
     def read(self, limit: int) -> bytes:
-        """At most `limit` bytes from the current place, never across two files; empty at the end."""
+        """Return at most `limit` bytes from the current place, never across two files; empty at the end."""
         last = len(self._parts) - 1
         number = last
         while self._place < self._parts[number].start:
@@ -75,7 +75,7 @@ class JoinedFiles:
         self._place = place
 
     def tell(self) -> int:
-        """The place in the joined file."""
+        """Return the place in the joined file."""
         return self._place
 
     @property
@@ -120,7 +120,7 @@ class JoinedFiles:
         return file
 
     def _extend(self) -> bool:
-        """Open the next file, if the last one names it. Returns whether it was opened."""
+        """Open the next file, if the last one names it. Return whether it was opened."""
         self._waiting = False
         last = self._last
         if len(self._parts) >= _MOST or is_live(last.fileno()):
@@ -168,12 +168,12 @@ def _open(path: str) -> BinaryIO:
 
 
 def _hint(path: str, error: OSError) -> str:
-    """What to do about a path that cannot be opened."""
+    """Return what to do about a path that cannot be opened."""
     if os.path.isdir(path):
         return f"; 'mcpspy ls {path}' lists the captures in it"
     if not isinstance(error, FileNotFoundError):
         return ""
-    from difflib import get_close_matches  # only a mistake needs it
+    from difflib import get_close_matches  # imported only for an error
 
     folder, name = os.path.split(path)
     try:
@@ -184,7 +184,7 @@ def _hint(path: str, error: OSError) -> str:
 
 
 def _next_name(file: BinaryIO) -> str | None:
-    """The name of the file that continues this one; None if this is the last."""
+    """Return the name of the file that continues this one; None if this is the last."""
     size = os.fstat(file.fileno()).st_size
     file.seek(max(size - _TAIL, 0))
     line = file.read(_TAIL).rstrip(b"\n").rpartition(b"\n")[2]
@@ -205,8 +205,9 @@ def _header_id(file: BinaryIO) -> str:
 
 
 def _preamble(file: BinaryIO, before: str) -> int:
-    """The number of bytes of a file that repeat content of the file with the id `before`; 0 while they are incomplete.
+    """Return the number of bytes at the start of a file that repeat the file with the id `before`.
 
+    Returns 0 while these bytes are incomplete.
     Raises ValueError, KeyError or TypeError if the file does not continue that one.
     """
     file.seek(0)

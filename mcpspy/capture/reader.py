@@ -1,4 +1,4 @@
-"""Reading a capture: bytes in, records out.
+"""Read a capture: bytes in, records out.
 
 A capture may still grow, so a reader streams: it keeps only incomplete frames in memory. A file is refused only if it
 does not begin as a capture, or if it has a newer format number. Everything after the header is shown
@@ -21,7 +21,7 @@ from mcpspy.capture.scan import LARGEST, FileLines, Scan, parse_line
 from mcpspy.errors import CaptureError, NewerFormat, NotACapture
 
 _CHUNK = 1 << 20  # bytes read at once
-_IDLE = 5  # after so many looks at a live capture that found nothing, records no longer wait for ordering
+_IDLE = 5  # after this many checks of a live capture without new bytes, records no longer wait for ordering
 _ALONE = (Frame, Open, Close)  # records that do not depend on those before them
 _HEADER_LIMIT = 1 << 20  # bytes; a longer first line is not a header
 
@@ -39,7 +39,7 @@ class Records:
         self._scan = Scan(largest)
 
     def feed(self, chunk: bytes) -> Iterator[Record]:
-        """Take the next bytes and yield the records that they complete. Raises NotACapture or NewerFormat."""
+        """Accept the next bytes and yield the records that they complete. Raises NotACapture or NewerFormat."""
         scan = self._scan
         lines = self._lines.feed(chunk)
         if not self.header:
@@ -75,14 +75,14 @@ class Capture:
         self.header = self._read_header()
 
     def records(self, largest: int = LARGEST, read: Callable[[int], None] | None = None) -> Iterator[Record]:
-        """All records in the file now, by time; frames of more than `largest` bytes are incomplete.
+        """Yield all records in the file now, by time; frames of more than `largest` bytes are incomplete.
 
         `read` is called with the number of bytes of each chunk, for a progress bar.
         """
         return ordered(self._as_recorded(largest, read))
 
     def follow(self, wait: Callable[[], None] = lambda: time.sleep(0.05)) -> Iterator[Record]:
-        """All records, and new ones as they are written, by time, until the capture is no longer live.
+        """Yield all records, and new ones as they are written, by time, until the capture is no longer live.
 
         `wait` is called at the end of the file. If the capture is deleted or replaced meanwhile, the iteration ends.
         """
@@ -112,7 +112,7 @@ class Capture:
 
     @property
     def paths(self) -> list[str]:
-        """Its files: one, unless it continues in others."""
+        """The paths of its files: one, unless it continues in others."""
         with self._file() as file:
             return file.paths
 
@@ -143,7 +143,7 @@ class FollowedRecords:
     """
 
     def __init__(self, path: str, chunk: int = _CHUNK) -> None:
-        """Raises CaptureError where the file cannot be opened."""
+        """Raises CaptureError if the file cannot be opened."""
         self.ended = False
         self._chunk = chunk
         self._file = JoinedFiles(path)
@@ -151,7 +151,7 @@ class FollowedRecords:
         self._idle = 0
 
     def poll(self) -> Iterator[Record]:
-        """Every record written since the last call, by time."""
+        """Yield every record written since the last call, by time."""
         file = self._file
         live = file.live  # before the read, so that everything written before the end is read
         self._idle += 1

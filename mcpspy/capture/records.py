@@ -105,11 +105,11 @@ class Frame:
     """Whether the peer ended before the delimiter, or the rest of the frame was lost."""
     op: str | None = None
     sender: Sender | None = None
-    """Set if it differs from the sender of the channel."""
+    """Set if the sender differs from that of the channel."""
     sent: bytes | None = None
     """The bytes that were forwarded instead."""
     by: str | None = None
-    """Why other bytes, or none, were forwarded, or who held the frame."""
+    """The reason why other bytes or none were forwarded, or the gate that held the frame."""
     dropped: bool = False
     """Whether nothing was forwarded."""
     held: int | None = None

@@ -34,13 +34,13 @@ Item = TypeVar("Item", bound=Timed)
 
 
 def client_process(header: Header) -> int | None:
-    """The process that started the relay of a stdio server: the client, or a launcher of it."""
+    """Return the process that started the relay of a stdio server: the client, or a launcher of it."""
     known = header.transport == "stdio" and header.imported is None and type(header.ppid) is int and header.ppid > 1
     return header.ppid if known else None
 
 
 def runs(captures: Iterable[Item]) -> list[list[Item]]:
-    """The captures by client process.
+    """Group captures by client process.
 
     A run is at the place of its first capture; a capture without process is alone.
     """
@@ -62,7 +62,7 @@ def runs(captures: Iterable[Item]) -> list[list[Item]]:
 
 
 def _divided(items: Sequence[Timed], places: list[int]) -> list[list[int]]:
-    """Captures of one process id, divided where their times show that it was another process."""
+    """Divide the captures of one process id where their times show that it was another process."""
     found: list[list[int]] = []
     latest = started = 0.0
     for place in sorted(places, key=lambda place: items[place].started):

@@ -1,4 +1,4 @@
-"""From the bytes of a capture to its records: the rules for lines, frames in pieces, and damage.
+"""Turn the bytes of a capture into records: the rules for lines, frames in pieces, and damage.
 
 A capture may have lost its end to a SIGKILL or its middle to a full disk, may contain records of a later version, and
 may be hostile. So nothing here raises after the header is read. A line that does not parse is a `Gap`, and so is a line
@@ -43,7 +43,7 @@ class FileLines:
         self._dropping = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """Take the next bytes, in chunks smaller than `LONGEST`. Returns the lines that they complete."""
+        """Accept the next bytes, in chunks smaller than `LONGEST`. Return the lines that they complete."""
         if not self._dropping:
             self.dropped = 0
         lines = (self.pending + chunk).split(b"\n") if self.pending else chunk.split(b"\n")
@@ -84,7 +84,7 @@ class _Pieces:
         self.lines = array("I")
 
     def add(self, piece: Frame, largest: int) -> None:
-        """Take the next piece."""
+        """Add the next piece."""
         raw = piece.raw
         self.last = piece.n, piece.t
         self.lines.append(piece.n)
@@ -99,7 +99,7 @@ class _Pieces:
             self.tail = (self.tail + raw)[-KEPT:]
 
     def frame(self, *, cut: bool) -> Frame:
-        """The frame."""
+        """Return the frame, joined from its pieces."""
         n, t = self.last
         omitted = Omitted(self.size, self.tail) if self.tail else None
         return replace(self.first, n=n, t=t, raw=b"".join(self.parts), cut=cut, omitted=omitted)
@@ -114,7 +114,7 @@ class Scan:
 
     def __init__(self, largest: int = LARGEST, joined: dict[int, Joined] | None = None) -> None:
         self.between = True
-        """Whether a whole frame that comes next is exactly one record, so that it need not be passed to `take`."""
+        """Whether a whole frame that follows is exactly one record, so that it need not be passed to `take`."""
         self.t = 0
         """The time of the newest record."""
         self._largest = largest
@@ -123,7 +123,7 @@ class Scan:
         self._damage: Gap | None = None
 
     def take(self, record: Record | None, *, more: bool) -> Iterator[Record]:
-        """Take the result of `parse_line` for the next line and yield the records that it completes."""
+        """Process the result of `parse_line` for the next line, and yield the records that it completes."""
         if record is not None:
             yield from self._damaged(record) if is_damage(record) else self._record(record, more=more)
             self.between = self._damage is None and not self._pieces
@@ -178,14 +178,15 @@ _FEW = 4  # members of a frame record without extras: kind, ch, t, raw
 
 
 def is_damage(record: Record) -> bool:
-    """Whether a record is a line that does not parse; a `gap` written by a writer is not."""
+    """Return whether a record is a line that does not parse; a `gap` record of a writer is not."""
     return isinstance(record, Gap) and record.why is DAMAGED
 
 
 def parse_line(n: int, line: bytes) -> tuple[Record | None, bool]:
-    """The record on a line, None if its kind is unknown, and whether it is a frame continued in a later record.
+    """Return the record on a line and whether it is a frame that a later record continues.
 
-    A line that does not parse is a `Gap` with the reason `DAMAGED`, without a time.
+    The record is None if its kind is unknown. A line that does not parse is a `Gap` with the reason `DAMAGED`, without
+    a time.
     """
     try:
         fields = orjson.loads(line)
@@ -207,7 +208,7 @@ def parse_line(n: int, line: bytes) -> tuple[Record | None, bool]:
 
 
 def raw_of(line: bytes) -> bytes:
-    """The bytes of the frame on a line of a capture, without decoding the whole record; empty if there is no frame."""
+    """Return the bytes of the frame on a line, without decoding the whole record; empty if there is no frame."""
     try:
         fields = orjson.loads(line)
         return fields["raw"].encode() if fields["kind"] == "frame" else b""
@@ -245,7 +246,7 @@ def _release(n: int, t: int, fields: dict[str, Any]) -> Release:
 
 
 def _sent(fields: dict[str, Any]) -> bytes | None:
-    """The bytes forwarded instead; None if nothing was forwarded, or the original bytes."""
+    """Return the bytes forwarded instead; None if nothing was forwarded, or the original bytes."""
     sent = fields.get("sent")
     return base64.b64decode(sent["b64"]) if isinstance(sent, dict) else sent.encode() if sent is not None else None
 

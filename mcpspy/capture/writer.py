@@ -1,10 +1,10 @@
-"""Writing a capture: plain values in, one line out.
+"""Write a capture: plain values in, one line out.
 
 A record is one line, appended with one `os.write` on an `O_APPEND` descriptor, so a SIGKILL loses at most the record
-being written. If a channel begins and ends at once, its records are one `os.write` together. Writing happens after the
-bytes were forwarded, and a failure never reaches the traffic: `Writer` never raises. Records that could not be written
-are counted, and a `gap` record with the count follows as soon as writing works again. A frame of several records is
-either complete or cut, never joined across a loss.
+being written. If a channel opens and closes at once, its records are written with one `os.write`. Writing happens after
+the bytes were forwarded, and a failure never affects the traffic: `Writer` never raises. Records that could not be
+written are counted, and a `gap` record with the count follows as soon as writing works again. A frame of several
+records is either complete or cut, never joined across a loss.
 
 The writer keeps an exclusive `flock` on the file while it exists. This is how readers distinguish a live capture from
 one whose relay was killed.
@@ -13,8 +13,8 @@ A capture continues in a new file when it has reached its size limit, and when i
 the writer checks once a second (A-10). The header of the new file names the file before. Open channels are opened again
 in the new file, so that it can be read by itself.
 
-On the `wrap` path: imports only built-in modules and light modules of this package. `orjson` is imported at the first
-frame over 4 KiB or after the first MiB, when it saves more time than its import takes.
+On the `wrap` path: only built-in modules and light modules of this package are imported. `orjson` is imported at the
+first frame over 4 KiB or after the first MiB, when it saves more time than its import takes.
 """
 
 import os
@@ -60,7 +60,7 @@ class Writer:
         self._header: bytes | None = to_json(header) + b"\n"  # None once it is written
         self._sound = False  # whether the header is written and nothing has been lost since
         self._torn = False  # whether the file ends inside a line
-        self._stood = 0  # lines of a failed write that are in the file
+        self._stood = 0  # lines of a failed write that are in the file nevertheless
         self._lost = 0
         self._why = ""
         self._said = False
@@ -74,16 +74,16 @@ class Writer:
     def open(
         self, ch: int, t: int, sender: str, role: str, framing: str, rest: "dict[str, object] | None" = None
     ) -> None:
-        """A channel begins; `rest` has the additional members of an HTTP channel: answers, peer, head, sent, by."""
+        """Record that a channel opens; `rest` has the other members for HTTP: answers, peer, head, sent, by."""
         record = {"kind": "open", "ch": ch, "t": t, "from": sender, "role": role, "framing": framing}
         if rest and self._dumps is None:
-            self._load_orjson()  # heads are many small strings; and the start of this process is not time-critical
+            self._load_orjson()  # heads are many small strings, and the start of an HTTP relay is not time-critical
         self._append(t, record | rest if rest else record, opens=ch)
 
     def frame(
         self, ch: int, t: int, raw: bytes, more: bool, cut: bool, rest: "dict[str, object] | None" = None
     ) -> None:
-        """A frame, or with `more` a piece of one; `rest` has optional members: op, from, sent, by, held, undecided."""
+        """Record a frame, or with `more` a piece; `rest` has optional members: op, from, sent, by, held, undecided."""
         if t > self._due or self._size > self._full:
             self._look(t)
         try:
@@ -113,7 +113,7 @@ class Writer:
             self._lose()
 
     def whole(self, ch: int, t: int, sender: str, role: str, rest: "dict[str, object]", raw: bytes) -> None:
-        """A channel with the framing `body` begins, has one frame (none if `raw` is empty), and ends normally.
+        """Record a channel with the framing `body` that opens, has a frame (none if `raw` is empty), and ends normally.
 
         Its records are written at once. `raw` is at most one piece; `rest` is as in `open`.
         """
@@ -135,28 +135,28 @@ class Writer:
                 self._lose()
 
     def release(self, t: int, held: int, how: str, rest: "dict[str, object] | None" = None) -> None:
-        """The held frame with this number is sent or dropped; `rest` has optional members: sent, by."""
+        """Record that a held frame was sent or dropped; `rest` has optional members: sent, by."""
         self._append(t, {"kind": "release", "t": t, "held": held, "how": how} | (rest or {}))
 
     def gates(self, t: int, gates: "list[dict[str, object]]", by: str) -> None:
-        """These compiled gates are in force from now on; `by` is `file` or `viewer`."""
+        """Record that these compiled gates are in force from now on; `by` is `file` or `viewer`."""
         self._append(t, {"kind": "gates", "t": t, "gates": gates, "by": by})
 
     def close(self, ch: int, t: int, how: str, rest: "dict[str, object] | None" = None) -> None:
-        """A channel ends; `rest` has optional members: code, reason."""
+        """Record that a channel closes; `rest` has optional members: code, reason."""
         self._append(t, {"kind": "close", "ch": ch, "t": t, "how": how} | (rest or {}))
         self._opens.pop(ch, None)
 
     def gap(self, t: int, lost: int, why: str) -> None:
-        """Records are missing that this writer never received, as when another program's file lacks them."""
+        """Record that records are missing that this writer never received, for example from another program's file."""
         self._append(t, {"kind": "gap", "t": t, "lost": lost, "why": why})
 
     def signal(self, t: int, number: int, to: str, forwarded: bool) -> None:
-        """The relay received signal `number`, sent to its `process` or the `group`; whether it forwarded it."""
+        """Record signal `number`, sent to the relay's `process` or the `group`, and whether the relay forwarded it."""
         self._append(t, {"kind": "signal", "t": t, "signal": number, "to": to, "forwarded": forwarded})
 
     def end(self, t: int, code: int | None, why: str | None) -> None:
-        """The relay ends: the last record; no call may follow.
+        """Write the last record, because the relay ends; no call may follow.
 
         `code` is the exit code of a stdio server, negative for a signal; None without a process.
         """
@@ -204,7 +204,7 @@ class Writer:
         self._partial.clear()
 
     def _recover(self, t: int) -> bool:
-        """Write what must come before the next record, if anything: the header, a gap."""
+        """Write what must precede the next record, if anything: the header, a gap. Return whether that succeeded."""
         if self._sound:
             return True
         if self._header is not None:
@@ -231,7 +231,7 @@ class Writer:
         return True
 
     def _look(self, t: int) -> None:
-        """Continue in a new file if this one is gone or has reached its limit; the limit never divides a frame."""
+        """Continue in a new file if this one is gone or has reached its limit; a frame is never divided."""
         if t > self._due:
             self._due = t + _SECOND
             try:
@@ -307,7 +307,7 @@ def _flags(more: bool, cut: bool) -> dict[str, object]:
 
 
 def _base64_line(ch: int, t: int, raw: bytes, more: bool, cut: bool, rest: "dict[str, object] | None") -> bytes:
-    from binascii import b2a_base64  # it loads libz: only for users with such frames
+    from binascii import b2a_base64  # loads libz, so it is imported only for such frames
 
     text = b2a_base64(raw, newline=False).decode()
     return to_json({"kind": "frame", "ch": ch, "t": t, "b64": text} | _flags(more, cut) | (rest or {})) + b"\n"

@@ -1,8 +1,9 @@
-"""What may happen to a frame between read and write.
+"""The gate: it decides what happens to a frame between the read and the write.
 
-A relay with a gate asks `Gate.decide` for a verdict on each frame, then waits, writes and records as the verdict says.
-Nothing here reads, writes or knows the time: frames and times come in, verdicts and frames go out. A frame is a line of
-stdio, an event of an event stream, a body of HTTP with its content coding undone, or a WebSocket message.
+A relay with a gate calls `Gate.decide` for a verdict on each frame. Then it waits, writes and records according to the
+verdict. Nothing here reads, writes or knows the time: frames and times are arguments, verdicts and frames are results.
+A frame is a line of stdio, an event of an event stream, an HTTP body without its content coding, or a WebSocket
+message.
 
-Imported only by a relay that has a gate, on the `wrap` path too: nothing heavy here.
+Imported only by a relay that has a gate, also on the `wrap` path: no heavy imports here.
 """

@@ -1,22 +1,22 @@
-"""What a gate does with the frames that it names.
+"""The actions of a gate on the frames that it names.
 
     drop          true                   forward nothing
-    repeat        2                      forward it so many times in all
-    answer        JSON text              an object with `result` or `error`: sent back, and the peer sees no request
-    answer-from   {"file", "miss"}       the same with what was recorded there; the relay is given who finds it
+    repeat        2                      forward it this number of times in all
+    answer        JSON text              an object with `result` or `error`: sent back; the peer gets no request
+    answer-from   {"file", "miss"}       the same with a recorded answer; an `answerer` finds it
     send          a text, or several     forward these instead; in an event stream, as the data of the event
     edit          a JSON Patch           RFC 6902, on the message of the frame
-    cut           100                    forward the first so many bytes of the message
-    garble        not-json, invalid-utf8 or bom: without its last byte, with a byte that is no UTF-8, with a byte order
-                                         mark before it
+    cut           100                    forward only the first 100 bytes of the message
+    garble        not-json, invalid-utf8 or bom: remove the last byte, insert a byte that is not UTF-8, put a byte order
+                                         mark in front
     close         true                   end the stream
     status        503                    answer the HTTP request with this status
     exit          1                      kill the server
-    hold          nanoseconds            wait for a person, at most so long
-    throttle      bytes per second       let frames wait as if they had come over a line that slow
-    delay         nanoseconds            wait so long; alone, or with one of the others
+    hold          nanoseconds            wait for a decision of a person, at most this long
+    throttle      bytes per second       delay frames as a line of this speed would
+    delay         nanoseconds            wait this long; alone, or with one of the others
 
-Which of them a relay can carry out is the relay's: `status` needs HTTP, `exit` a server that the relay has started.
+The transport of a relay limits the actions: `status` needs HTTP, `exit` needs a server that the relay has started.
 """
 
 from mcpspy.gate.check import TRUE, check, is_answer, is_patch, is_sent, one_of, whole
@@ -37,7 +37,7 @@ _SECOND = 1_000_000_000
 
 
 class GateAction:
-    """The action of one gate; `answerer` is who finds the answers of `answer-from`."""
+    """The action of one gate; `answerer` returns the answers of `answer-from`."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class GateAction:
         *,
         reorder: bool,
     ) -> None:
-        """Raises ValueError, which names the gate `by`, for what is no action."""
+        """Raises ValueError with the name of the gate, `by`, if the action is invalid."""
         check(by, "action.", action, _ACTIONS)
         names = [name for name in action if name != "delay"] or list(action)
         if len(names) != 1:
@@ -58,10 +58,10 @@ class GateAction:
         self._delay = action.get("delay", 0)
         self._reorder = reorder
         self._answerer = answerer
-        self._free = 0  # when a throttled line has taken all that came before
+        self._free = 0  # when a throttled line has transmitted all earlier frames
 
     def verdict(self, frame: bytes, facts: "Facts", t: int) -> "Verdict":
-        """What happens to a frame that came at `t`. Raises ValueError where the action does not suit it."""
+        """Return the verdict on a frame that was read at `t`. Raises ValueError if the action cannot be applied."""
         if self._name == "hold":
             return self._hold(t + self._value + self._delay, "expired", PASS)
         if self._name == "throttle":
@@ -96,7 +96,7 @@ class GateAction:
         return CloseStream(by) if name == "close" else PASS
 
     def _changed(self, frame: bytes, facts: "Facts") -> bytes:
-        """The frame with its message edited or damaged."""
+        """Return the frame with its message edited or damaged."""
         if self._name == "edit":
             return edited(frame, facts.framing, self._value)
         change = _GARBLED[self._value] if self._name == "garble" else lambda message: message[: self._value]

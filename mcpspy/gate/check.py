@@ -1,10 +1,10 @@
-"""What a compiled gate may hold: tables from a key to what is allowed there, and the error for what is not."""
+"""Validate compiled gates: tables from a key to the values that are allowed, and the error for other values."""
 
 from mcpspy.gate.messages import Digits, decode, key_of
 from mcpspy.json_values import excerpt, walk
 
 DEEPEST = 250
-"""Levels of values within each other; Python encodes and decodes some hundreds."""
+"""The deepest nesting of values; Python encodes and decodes some hundreds of levels."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     Allowed = tuple[Callable[[Any], bool], str]
-    """Whether a value is allowed, and what is, in words."""
+    """A test of a value, and the allowed values in words."""
 
 
 def check(by: str, where: str, values: "dict[str, Any]", allowed: "dict[str, Allowed]") -> None:
-    """Raises ValueError for the first key that is not allowed, or has a value that is not."""
+    """Raise ValueError for the first key that is not allowed or has a value that is not allowed."""
     for key, value in values.items():
         if key not in allowed:
             raise ValueError(f"{by} has an unknown key {where}{key}; allowed: {', '.join(allowed)}")
@@ -26,18 +26,18 @@ def check(by: str, where: str, values: "dict[str, Any]", allowed: "dict[str, All
 
 
 def one_of(*allowed: str) -> "Allowed":
-    """One of some words."""
+    """Allow one of some words."""
     return (lambda value: value in allowed), ", ".join(allowed[:-1]) + " or " + allowed[-1]
 
 
 def whole(least: int, most: int | None = None) -> "Allowed":
-    """A whole number between two bounds."""
+    """Allow a whole number between two bounds."""
     words = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
     return (lambda value: type(value) is int and value >= least and (most is None or value <= most)), words
 
 
 def one_or_more(allowed: "Allowed", kind: type = str) -> "Allowed":
-    """A value, or a list of such values; with `kind` list the value is a list itself."""
+    """Allow a value, or a list of such values; with `kind` list, a single value is a list itself."""
     suits, words = allowed
 
     def test(value: "Any") -> bool:
@@ -50,7 +50,7 @@ def one_or_more(allowed: "Allowed", kind: type = str) -> "Allowed":
 
 
 def fault_of(value: "Any") -> str | None:
-    """Why a value cannot stand in a capture: it is nested too deeply, or has a text that is none; None if it can."""
+    """Return why a value cannot be recorded: too deep nesting or an invalid text; None if it can."""
     for path, inner in walk(value):
         if len(path) > DEEPEST:
             return f"values are nested in more than {DEEPEST} levels"
@@ -60,17 +60,17 @@ def fault_of(value: "Any") -> str | None:
 
 
 def is_text(value: "Any") -> bool:
-    """Whether it is a text that can be sent: one without half a surrogate pair."""
+    """Return whether a value is a text that can be sent: it has no half of a surrogate pair."""
     return type(value) is str and not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def is_sent(value: "Any") -> bool:
-    """Whether it is a text that can be sent, or several."""
+    """Return whether a value is a text that can be sent, or a list of such texts."""
     return is_text(value) or (type(value) in (list, tuple) and len(value) > 0 and all(map(is_text, value)))
 
 
 def is_id(value: "Any") -> bool:
-    """Whether it is the type and the text of an id, or of a glob for ids."""
+    """Return whether a value is the type and the text of an id, or of a glob for ids."""
     if type(value) not in (list, tuple) or len(value) != 2 or any(type(part) is not str for part in value):
         return False
     if value[0] in ("string", "glob"):
@@ -79,7 +79,7 @@ def is_id(value: "Any") -> bool:
 
 
 def is_answer(value: "Any") -> bool:
-    """Whether it is the JSON text of a response without its envelope."""
+    """Return whether a value is the JSON text of a response without its envelope."""
     if not is_text(value) or not value.strip(" \t\r\n").startswith("{"):
         return False
     found = _decoded(value)
@@ -89,7 +89,7 @@ def is_answer(value: "Any") -> bool:
 
 
 def is_patch(value: "Any") -> bool:
-    """Whether it is a JSON Patch (RFC 6902, 4)."""
+    """Return whether a value is a JSON Patch (RFC 6902, 4)."""
     return type(value) in (list, tuple) and len(value) > 0 and all(map(_is_operation, value))
 
 
@@ -102,15 +102,15 @@ def _is_operation(value: "Any") -> bool:
 
 
 def _shown(value: "Any") -> str:
-    """A value as JSON, or an excerpt of it where it is long."""
-    from json import dumps  # only where something is wrong
+    """Return a value as JSON, or an excerpt of it if it is long."""
+    from json import dumps  # imported only for an error
 
     text = dumps(value)
     return text if len(text) <= 60 else excerpt(value)
 
 
 def _decoded(text: str) -> "Any":
-    """The value of a JSON text; False where it is none."""
+    """Return the value of a JSON text; False if it is not JSON."""
     try:
         return decode(text.encode())
     except (ValueError, RecursionError):
@@ -125,7 +125,7 @@ _MEMBER_OF: "dict[str, str | None]" = {
     "move": "from",
     "copy": "from",
 }
-"""What an operation needs besides its path."""
+"""The member that an operation needs in addition to its path."""
 GLOB: "Allowed" = (lambda value: type(value) is str and value != ""), "a text that is not empty"
 OBJECT: "Allowed" = (lambda value: type(value) is dict), "an object"
 TRUE: "Allowed" = (lambda value: value is True), "true"

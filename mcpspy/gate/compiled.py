@@ -1,13 +1,13 @@
-"""A gate as plain data: which frames it names, and what happens to them.
+"""A gate as plain data: the frames that it names, and its action on them.
 
     {"name": "slow search",
      "when": {"from": "client", "kind": "request", "method": "tools/call", "name": "search*"},
      "action": {"delay": 2000000000, "drop": true},
      "after": 10, "times": 1, "chance": 0.2, "seed": 7, "reorder": true}
 
-`when` is described in `mcpspy.gate.terms`, `action` in `mcpspy.gate.actions`. `after` skips the first matches, `times`
-bounds how often it acts, and `chance` depends only on seed, name and the number of the match: it is the same in every
-run. With `reorder` a frame that waits lets those behind it go.
+`when` is described in `mcpspy.gate.terms`, `action` in `mcpspy.gate.actions`. `after` skips the first matches, and
+`times` limits the number of actions. `chance` depends only on the seed, the name and the number of the match, so it is
+the same in every run. With `reorder`, frames behind a waiting frame do not wait for it.
 """
 
 from mcpspy.gate.actions import GateAction
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from mcpspy.gate.verdicts import Verdict
 
     Answerers = Mapping[str, Callable[[bytes], bytes | None]]
-    """By the name of a gate: what makes the response to a request, or None where that has to be let pass."""
+    """By the name of a gate: a function that returns the response to a request, or None to let the request pass."""
 
 
 class DeclaredGate:
-    """One gate. It counts its matches, so one object serves one relay."""
+    """One gate. It counts its matches, so each relay needs its own object."""
 
     def __init__(self, gate: "dict[str, Any]", answerers: "Answerers | None" = None) -> None:
-        """Raises ValueError for a key that it does not know, and for a value that does not suit its key."""
+        """Raises ValueError for an unknown key and for an invalid value."""
         gate = {"name": None, "when": {}, "action": None} | gate
         self._name = gate["name"]
         self.by = f"gate {self._name}"
@@ -41,7 +41,7 @@ class DeclaredGate:
         self.follows = self._when.follows
         """Whether a response may match by the method or name of its request."""
         self.waits = not {"hold", "delay", "throttle"}.isdisjoint(gate["action"] or ())
-        """Whether frames may have to wait because of it."""
+        """Whether this gate may make frames wait."""
         self._action = GateAction(self.by, gate["action"], (answerers or {}).get(self._name), reorder="reorder" in gate)
         self._after, self._times = gate.get("after", 0), gate.get("times")
         self._chance, self._seed = gate.get("chance"), gate.get("seed", 0)
@@ -51,15 +51,15 @@ class DeclaredGate:
             raise ValueError(f"{self.by}: {fault}")
 
     def wants(self, facts: "Facts") -> bool:
-        """Whether the frame holds every word that its method and name must have."""
+        """Return whether the frame has every word that this gate requires in its method and name."""
         return self._when.wants(facts)
 
     def matches(self, facts: "Facts") -> bool:
-        """Whether it names the frame, however often it has acted already."""
+        """Return whether the gate names the frame; the number of its actions so far does not matter."""
         return self._when.fits(facts)
 
     def decide(self, frame: bytes, facts: "Facts", t: int) -> "Verdict":
-        """What happens to a frame that came at `t`. Raises ValueError where the action does not suit it."""
+        """Return the verdict on a frame that was read at `t`. Raises ValueError if the action cannot be applied."""
         if not self._when.fits(facts):
             return PASS
         self._matched += 1
@@ -70,10 +70,10 @@ class DeclaredGate:
         return self._action.verdict(frame, facts, t)
 
     def _drawn(self) -> bool:
-        """Whether chance chooses this match."""
+        """Return whether chance selects this match."""
         if self._chance is None:
             return True
-        from _blake2 import blake2b  # `hash` of a text differs from run to run
+        from _blake2 import blake2b  # the `hash` of a text differs from run to run
 
         drawn = blake2b(f"{self._seed} {self._matched} {self._name}".encode("utf-8", "replace"), digest_size=4).digest()
         return int.from_bytes(drawn, "big") < float(self._chance) * (1 << 32)

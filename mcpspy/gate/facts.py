@@ -1,4 +1,4 @@
-"""What is known of a frame besides its bytes: who sent it, on what channel, in which session."""
+"""The facts about a frame in addition to its bytes: its sender, its channel and its session."""
 
 from mcpspy.gate.messages import Envelope, read
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Facts:
-    """One direction of one session; decodes a frame once for all who ask."""
+    """The facts of one direction of one session; a frame is decoded once for all gates."""
 
     __slots__ = ("_in_flight", "_read", "escaped", "frame", "framing", "lower", "requester", "sender", "session")
 
@@ -20,32 +20,32 @@ class Facts:
         self.framing = framing
         """`lines`, `sse`, `body` or `message`."""
         self.session = session
-        """What tells sessions apart, such as the session id; None on stdio."""
+        """Identifies the session, for example by its id; None on stdio."""
         self.requester = "server" if sender == "client" else "client"
-        """Whose requests the responses of this direction answer."""
+        """The sender of the requests that the responses of this direction answer."""
         self._in_flight = in_flight
         self.lower = b""
-        """The frame in lower case: words are looked for in it whatever their case."""
+        """The frame in lower case, to search words in it without regard to case."""
         self.escaped = False
-        """Whether ASCII letters may stand in the frame as escapes, so that no word can be looked for."""
+        """Whether the frame may contain ASCII letters as escapes, so that a search for words is not possible."""
         self.frame = b""
         """The frame itself."""
         self._read: tuple[Envelope, ...] | None = None
 
     def begin(self, frame: bytes) -> None:
-        """Turn to another frame."""
+        """Begin with another frame."""
         self.frame, self._read = frame, None
         self.lower = frame.lower()
         self.escaped = _ESCAPE in frame
 
     def end(self) -> None:
-        """Keep nothing of the frame."""
+        """Discard the frame."""
         self.frame = self.lower = b""
         self._read = None
 
     @property
     def decoded(self) -> bool:
-        """Whether somebody has asked for the messages."""
+        """Whether the messages were decoded."""
         return self._read is not None
 
     @property
@@ -57,16 +57,16 @@ class Facts:
 
     @property
     def may_answer(self) -> bool:
-        """Whether the frame may hold a response to a request that is kept."""
+        """Whether the frame may have a response to a request that is kept."""
         if not self._in_flight.any(self.session, self.requester):
             return False
         return self.escaped or b'"result"' in self.frame or b'"error"' in self.frame
 
     def about(self, message: Envelope) -> tuple[str | None, str | None]:
-        """Method and name of a message; those of a response are its request's."""
+        """Return method and name of a message; for a response, those of its request."""
         if message.answers:
             return self._in_flight.find(self.session, self.requester, message.id)
         return message.method, message.name
 
 
-_ESCAPE = b"\\u00"  # of a letter below U+0100
+_ESCAPE = b"\\u00"  # begins the escape of a letter below U+0100

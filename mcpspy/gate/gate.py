@@ -1,9 +1,9 @@
-"""The gate that a relay asks: several gates in a row, and what must hold whatever they do.
+"""The gate of a relay: it consists of several gates in a row, and keeps some rules whatever they do.
 
 - The first verdict that is not `Pass` is the verdict.
-- A gate that raises lets the frame pass, and is reported once.
-- A frame over 1 MiB passes undecided.
-- `ping`, its response, and cancellations overtake frames that are held, unless a gate names them.
+- If a gate raises, the frame passes, and the fault is reported once.
+- A frame of more than 1 MiB passes undecided.
+- `ping`, its response, and cancellations overtake held frames, unless a gate names them.
 """
 
 from itertools import count
@@ -21,35 +21,35 @@ if TYPE_CHECKING:
     from mcpspy.gate.verdicts import Verdict
 
     class GateEntry(Protocol):
-        """What the gate consists of, such as `DeclaredGate`."""
+        """One part of the gate, such as `DeclaredGate`."""
 
         @property
         def by(self) -> str:
-            """Its name, as the capture shows it."""
+            """The name of the gate, as the capture shows it."""
 
         @property
         def follows(self) -> bool:
-            """Whether it asks for the method or name of a response's request."""
+            """Whether it needs the method or name of a response's request."""
 
         @property
         def waits(self) -> bool:
-            """Whether frames may have to wait because of it."""
+            """Whether it may make frames wait."""
 
         def wants(self, facts: Facts) -> bool:
-            """Whether it may ask for the requests of this frame when their responses come; cheap."""
+            """Test quickly whether it may need the requests of this frame when their responses arrive."""
 
         def decide(self, frame: bytes, facts: Facts, t: int) -> "Verdict":
-            """The verdict on a frame that came at `t`."""
+            """Return the verdict on a frame that was read at `t`."""
 
     class FrameHolder(Protocol):
-        """Who holds frames: one direction of a relay."""
+        """An object that holds frames: one direction of a relay."""
 
         def release(self, held: int, how: str, message: bytes | None = None) -> object:
-            """Let the frame with that number go, as of `FrameOrder.release`."""
+            """Release the held frame with that number, as `FrameOrder.release` does."""
 
 
 LIMIT = 1 << 20
-"""Bytes of the longest frame that is decided on."""
+"""The size in bytes of the longest frame that is decided on."""
 
 
 class Gate:
@@ -60,7 +60,7 @@ class Gate:
         self.numbers = count(1)
         """The numbers of held frames, unique in a capture."""
         self.holders: dict[int, FrameHolder] = {}
-        """Who holds the frame with that number; kept by the relay."""
+        """By number: the object that holds the frame; the relay maintains this."""
         self._given = tuple(gates)
         self.set_live(())
         self._report = report
@@ -68,16 +68,16 @@ class Gate:
         self._in_flight = InFlight()
 
     def set_live(self, gates: "Sequence[GateEntry]") -> None:
-        """Have these in force before those that it was made with, and none that were set before."""
+        """Put these gates before those of the constructor; they replace the gates of an earlier call."""
         self._gates = (*gates, *self._given)
         self._waits = any(gate.waits for gate in self._gates)
 
     def facts(self, sender: str, framing: str, session: "Hashable" = None) -> Facts:
-        """What `decide` needs to know besides the frame; one object for each channel."""
+        """Return the `Facts` that `decide` needs; each channel has its own object."""
         return Facts(sender, framing, session, self._in_flight)
 
     def decide(self, frame: bytes, facts: Facts, t: int) -> "Verdict":
-        """The verdict on a frame that came at `t`; never raises."""
+        """Return the verdict on a frame that was read at `t`; never raises."""
         if len(frame) > LIMIT:
             return UNDECIDED
         facts.begin(frame)
@@ -97,7 +97,7 @@ class Gate:
         return verdict
 
     def _follow(self, frame: bytes, facts: Facts) -> None:
-        """Keep the requests whose responses some gate may ask for, or that are pings; forget those answered."""
+        """Keep requests whose responses a gate may need, and pings; forget those that are answered."""
         if (self._waits and b'"ping"' in frame) or any(self._follows(gate, facts) for gate in self._gates):
             for message in facts.messages:
                 if message.kind == "request":
@@ -121,7 +121,7 @@ class Gate:
 
 
 def _overtaking(frame: bytes, facts: Facts) -> Pass:
-    """The verdict on a frame that no gate names."""
+    """Return the verdict on a frame that no gate names."""
     if (b'"ping"' in frame or b"cancelled" in frame or facts.may_answer) and len(facts.messages) == 1:
         message = facts.messages[0]
         if message.method == CANCELLED:

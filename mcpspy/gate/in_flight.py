@@ -1,8 +1,8 @@
-"""The requests that wait for a response: by session, sender and id, their method and name.
+"""The method and name of requests that have no response yet, by session, sender and id.
 
-A response has neither, so a gate on the responses of `tools/call` finds them here. Bounded: the oldest request of a
-session and sender gives way to a new one, and the oldest session to a new one. A response to a request that was
-forgotten matches no method and no name.
+A response has neither method nor name, so a gate on the responses of `tools/call` finds them here. The number of
+entries is limited: a new request replaces the oldest one of its session and sender, and a new session the oldest
+session. A response to a forgotten request matches no method and no name.
 """
 
 TYPE_CHECKING = False
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from mcpspy.gate.messages import Envelope, Key
 
 REQUESTS = 4096
-"""Requests of one session and sender that are kept."""
+"""The most requests that are kept for one session and sender."""
 SENDERS = 2048
-"""Sessions and senders that are kept."""
-_LONGEST = 1024  # characters of an id, method or name; what is longer would make the bounds worthless
+"""The most pairs of session and sender that are kept."""
+_LONGEST = 1024  # characters of id, method and name together; longer ones are not kept, to limit memory
 
 
 class InFlight:
-    """Method and name of requests without a response."""
+    """The method and name of requests without a response."""
 
     __slots__ = ("_requests",)
 
@@ -42,12 +42,12 @@ class InFlight:
         ids[request.id] = request.method, request.name
 
     def find(self, session: "Hashable", sender: str, key: "Key | None") -> tuple[str | None, str | None]:
-        """Method and name of the request of that sender; two times None where there is none."""
+        """Return method and name of a request of that sender; twice None if it is not kept."""
         ids = self._requests.get((session, sender))
         return ids.get(key, (None, None)) if ids and key else (None, None)
 
     def forget(self, session: "Hashable", sender: str, key: "Key | None") -> None:
-        """The request was answered."""
+        """Forget a request that was answered."""
         ids = self._requests.get((session, sender))
         if ids and key:
             ids.pop(key, None)
@@ -55,5 +55,5 @@ class InFlight:
                 del self._requests[session, sender]
 
     def any(self, session: "Hashable", sender: str) -> bool:
-        """Whether a request of that sender waits."""
+        """Return whether a request of that sender waits for a response."""
         return (session, sender) in self._requests

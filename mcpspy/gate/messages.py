@@ -1,7 +1,7 @@
-"""What a gate needs to know of the messages in a frame: kind, method, name and id.
+"""The parts of a frame's messages that a gate needs: kind, method, name and id.
 
-`wire.jsonrpc` says more, but costs a relay that has to start quickly 20 ms and 10 MB. The two agree on the kinds of
-messages and on ids (a test compares them): the kind is told by which keys are there, and 1, 1.0 and "1" are three ids.
+`wire.jsonrpc` returns more, but costs 20 ms and 10 MB, and a relay must start quickly. Both agree on the kinds of
+messages and on ids (a test compares them): the keys of a message decide its kind, and 1, 1.0 and "1" are three ids.
 """
 
 from _json import encode_basestring_ascii
@@ -37,14 +37,14 @@ class Envelope:
 
     @property
     def answers(self) -> bool:
-        """Whether it is a response."""
+        """Whether the message is a response."""
         return self.method is None
 
 
 def read(frame: bytes, framing: str) -> tuple[Envelope, ...]:
-    """The messages of a frame: one, those of a batch, or none where it holds no JSON-RPC. Never raises.
+    """Return the messages of a frame: one, those of a batch, or none if it has no JSON-RPC. Never raises.
 
-    `framing` is that of the channel.
+    `framing` is the framing of the channel.
     """
     try:
         value = decode(message_of(frame, framing))
@@ -56,7 +56,7 @@ def read(frame: bytes, framing: str) -> tuple[Envelope, ...]:
 
 
 def message_of(frame: bytes, framing: str) -> bytes:
-    """The text of the message: of an event block (`framing` is sse) its data, else the frame."""
+    """Return the text of the message: the data of an event block (`framing` is sse), else the frame."""
     if framing != "sse":
         return frame
     from mcpspy.wire.sse import parse_event
@@ -65,12 +65,12 @@ def message_of(frame: bytes, framing: str) -> bytes:
 
 
 def decode(frame: bytes) -> "Any":
-    """The JSON value of a frame, its numbers as `Digits`. Raises ValueError or RecursionError."""
+    """Return the JSON value of a frame, with its numbers as `Digits`. Raises ValueError or RecursionError."""
     return only_value(frame.decode("utf-8", "replace").removeprefix("\ufeff"), _scan)
 
 
 def skip(text: str, at: int) -> int:
-    """Where the JSON value ends that begins at `at`. Raises ValueError where there is none."""
+    """Return the index after the JSON value that begins at `at`. Raises ValueError if there is none."""
     return value_at(text, at, _scan)[1]
 
 
@@ -100,7 +100,7 @@ def _envelope(value: "dict[str, Any]") -> Envelope | None:
 
 
 def key_of(value: "Any") -> "Key | None":
-    """The id that a value of `decode` stands for; None for what no id can be."""
+    """Return the id for a value of `decode`; None if the value is not valid as an id."""
     if type(value) is str:
         return "string", value
     if type(value) is Digits:
@@ -109,7 +109,7 @@ def key_of(value: "Any") -> "Key | None":
 
 
 def json_of(key: "Key") -> bytes:
-    """An id as JSON."""
+    """Return an id as JSON."""
     if key[0] != "string":
         return key[1].encode()
     return encode_basestring_ascii(key[1]).encode()

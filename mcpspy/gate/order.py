@@ -1,11 +1,12 @@
-"""The frames of one direction that wait, in their order.
+"""The held frames of one direction, in order.
 
-The rules. A frame that is held, or stands behind one that is, waits; whatever its verdict, it goes when those before it
-have gone. Frames whose verdict says so overtake, and a frame that is held with `reorder` lets all pass that come behind
-it. A cancellation of a request that waits drops both. At the end all go
-at once, in their order, and nothing is held any more.
+The rules. A frame that is held, or follows a held frame, waits. Whatever its verdict is, it is released after those
+before it. A frame overtakes if its verdict allows that, and frames behind one that is held with `reorder` do not wait
+for it. If a cancellation arrives for a waiting request, both are dropped. At the end all frames are released at once,
+in order, and none is held any more.
 
-Frames and times come in; what comes out is what goes now, each with the verdict that the relay has to carry out.
+Frames and times are arguments. The results are the frames to forward now, each with the verdict that the relay must
+apply.
 """
 
 from mcpspy.gate.messages import read
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
     from mcpspy.gate.verdicts import AtOnce, Verdict
 
 FRAMES, BYTES = 1000, 1 << 20
-"""How much may wait before the relay stops reading."""
+"""The number and size of waiting frames at which the relay stops reading."""
 
 
 class GatedFrame:
-    """A frame on its way, and its verdict; `cut` as in a capture."""
+    """A frame with its verdict; `cut` is as in a capture."""
 
     __slots__ = ("by", "cut", "held", "how", "ids", "raw", "reorder", "t", "until", "verdict")
 
@@ -33,17 +34,17 @@ class GatedFrame:
         self.t = t
         self.cut = cut
         self.held: int | None = None
-        """Its number, once it waits."""
+        """The number of the frame; None if it does not wait."""
         self.how = "delayed"
-        """What its release is called."""
+        """The `how` of its release record."""
         self.by = ""
-        """Who holds it."""
+        """The gate that holds it."""
         self.until: int | None = None
-        """When it may go; None: as soon as nothing waits before it."""
+        """When it is released; None: as soon as no frame waits before it."""
         self.ids: tuple[Key, ...] = ()
-        """Of its requests, once it waits."""
+        """The ids of its requests; set when it waits."""
         self.reorder = False
-        """Whether frames behind it go before it."""
+        """Whether frames behind it are released before it."""
         if isinstance(verdict, Hold):
             self.until, self.how, self.by = verdict.until, verdict.how, verdict.by
             self.reorder = verdict.reorder
@@ -52,7 +53,7 @@ class GatedFrame:
 
 
 class FrameOrder:
-    """What waits in one direction; `numbers` are the gate's, `framing` the channel's."""
+    """The waiting frames of one direction; `numbers` are those of the gate, `framing` is that of the channel."""
 
     def __init__(self, numbers: "Iterator[int]", framing: str) -> None:
         self._numbers = numbers
@@ -66,16 +67,16 @@ class FrameOrder:
 
     @property
     def full(self) -> bool:
-        """Whether so much waits that nothing more should be read."""
+        """Whether so much waits that no more should be read."""
         return len(self._waiting) >= FRAMES or self._size >= BYTES
 
     @property
     def until(self) -> int | None:
-        """When `expire` has to be called; None: not before something else happens."""
+        """The time of the next call of `expire`; None if nothing is due before another event."""
         return min((frame.until for frame in self._foremost() if frame.until is not None), default=None)
 
     def feed(self, frame: GatedFrame) -> list[GatedFrame]:
-        """Take the next frame and return what goes now; it waits itself if it has got a number."""
+        """Add the next frame and return the frames to forward now; if it gets a number, it waits."""
         verdict = frame.verdict
         if isinstance(verdict, Pass) and verdict.overtakes and frame.until is None:
             waiting = self.find(verdict.cancels)
@@ -95,11 +96,11 @@ class FrameOrder:
         return []
 
     def release(self, held: int | None, how: str, message: bytes | None = None) -> list[GatedFrame]:
-        """Let the frame with that number go, in its turn.
+        """Release the frame with that number, in order, and return the frames to forward now.
 
-        `how` is `continued`, `edited` (`message` takes the place of its message), `answered` (`message` is a response
-        that goes back to its sender), `dropped` or `cancelled`. A number that does not wait is ignored. Raises
-        ValueError where the frame has no place for a message.
+        `how` is `continued`, `edited` (`message` replaces its message), `answered` (`message` is a response that is
+        sent back to its sender), `dropped` or `cancelled`. An unknown number is ignored. Raises ValueError if the frame
+        cannot contain a message.
         """
         for frame in self._waiting:
             if frame.held == held:
@@ -113,23 +114,23 @@ class FrameOrder:
         return self._ready(None)
 
     def find(self, key: "Key | None") -> GatedFrame | None:
-        """The frame that waits with a request of that id."""
+        """Return the waiting frame that has a request with that id."""
         return next((frame for frame in self._waiting if key in frame.ids), None) if key else None
 
     def expire(self, t: int) -> list[GatedFrame]:
-        """What may go at the time `t`."""
+        """Return the frames to forward at the time `t`."""
         return self._ready(t)
 
     def end(self, how: str) -> list[GatedFrame]:
-        """Everything that waits; from now on nothing is held."""
+        """Return all waiting frames; from now on none is held."""
         self._ended = True
         for frame in self._waiting:
-            if frame.until is not None or frame.how == "delayed":  # not one that was released already
+            if frame.until is not None or frame.how == "delayed":  # except frames that were released already
                 frame.how, frame.until = how, None
         return self._ready(None)
 
     def _ready(self, t: int | None) -> list[GatedFrame]:
-        """Take out what goes: of those that nobody holds up, the ones whose time has come."""
+        """Remove and return the frames that are due and not blocked by another one."""
         going: list[GatedFrame] = []
         while True:
             due = [it for it in self._foremost() if it.until is None or (t is not None and it.until <= t)]
@@ -141,7 +142,7 @@ class FrameOrder:
             going += due
 
     def _foremost(self) -> "Iterator[GatedFrame]":
-        """Those that wait for no other: up to the first that lets nothing pass."""
+        """Yield the frames that no other frame blocks: those up to the first without `reorder`."""
         for frame in self._waiting:
             yield frame
             if not frame.reorder:

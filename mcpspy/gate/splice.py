@@ -1,9 +1,9 @@
-"""Changing a frame in few places: by JSON Patch (RFC 6902), or by another message in its place.
+"""Change a frame in a few places: by a JSON Patch (RFC 6902), or by replacing its message.
 
-The theory. A peer's JSON is not parsed and written again: digits, order, spaces and duplicate names are the peer's. The
-place of a value in the text is found, and only its characters are replaced. The scanner that the standard library has
-in C skips what is not on the way. Of members of one name the last counts, as for most parsers. What is no UTF-8 keeps
-its bytes. In an event stream the message stands in the `data` lines of a block; its other lines stay.
+The theory. The JSON of a peer is not parsed and encoded again, so its digits, order, spaces and duplicate names stay.
+The place of a value in the text is found, and only its characters are replaced. The C scanner of the standard library
+skips the values in between. Of members with the same name the last one counts, as for most parsers. Bytes that are not
+UTF-8 stay. In an event stream, the message is in the `data` lines of a block; its other lines stay.
 """
 
 from _json import encode_basestring, scanstring
@@ -20,7 +20,7 @@ _SPACES = " \t\r\n"
 
 
 class _Member:
-    """A member of an object or an element of an array: where it begins, where its value stands, what it is called."""
+    """A member of an object or an element of an array: where it begins, its key, where its value begins and ends."""
 
     __slots__ = ("end", "key", "start", "value")
 
@@ -32,7 +32,7 @@ class _Member:
 
 
 def patched(text: str, operations: "Iterable[dict[str, Any]]") -> str:
-    """A JSON text after the operations of a JSON Patch. Raises ValueError where one cannot be applied."""
+    """Apply the operations of a JSON Patch to a JSON text. Raises ValueError if one cannot be applied."""
     for operation in operations:
         op, path = operation["op"], operation["path"]
         try:
@@ -55,26 +55,26 @@ def patched(text: str, operations: "Iterable[dict[str, Any]]") -> str:
 
 
 def edited(frame: bytes, framing: str, operations: "Iterable[dict[str, Any]]") -> bytes:
-    """A frame whose message is changed by a JSON Patch. Raises ValueError where that cannot be applied."""
+    """Return a frame with its message changed by a JSON Patch. Raises ValueError if it cannot be applied."""
     return changed(frame, framing, lambda message: _encoded(patched(_decoded(message), operations)))
 
 
 def changed(frame: bytes, framing: str, change: "Callable[[bytes], bytes]") -> bytes:
-    """A frame with its message changed; that of an event has a space between its lines."""
+    """Return a frame with its message changed by a function; the data lines of an event are joined by spaces first."""
     if framing != "sse":
         return change(frame)
     return _with_data(frame, lambda data: change(data.replace(b"\n", b" ")))
 
 
 def with_message(frame: bytes, framing: str, message: bytes) -> bytes:
-    """The frame with another message in it, in one line where the framing wants that."""
+    """Return the frame with another message, in one line if the framing requires that."""
     if framing in ("lines", "sse"):
         message = message.replace(b"\r", b" ").replace(b"\n", b" ")
     return message if framing != "sse" else _with_data(frame, lambda _: message)
 
 
 def json_text(value: "Any") -> str:
-    """A value as compact JSON, without the module of the standard library, which takes 5 ms to import."""
+    """Encode a value as compact JSON, without the `json` module, whose import takes 5 ms."""
     if isinstance(value, Digits):
         return str(value)
     if isinstance(value, str):
@@ -95,7 +95,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _with_data(block: bytes, change: "Callable[[bytes], bytes]") -> bytes:
-    """An event block with other data, all of it in the first of its `data` lines."""
+    """Return an event block with changed data, all of it in the first of its `data` lines."""
     from mcpspy.wire.sse import parse_event
 
     data = parse_event(block).data
@@ -115,7 +115,7 @@ def _with_data(block: bytes, change: "Callable[[bytes], bytes]") -> bytes:
 
 
 def _root(text: str) -> int:
-    """Where the value of a text begins."""
+    """Return where the value of a text begins."""
     return _after_spaces(text, 1 if text.startswith("\ufeff") else 0)
 
 
@@ -126,7 +126,7 @@ def _after_spaces(text: str, at: int) -> int:
 
 
 def _span(text: str, path: str) -> tuple[int, int]:
-    """Where the value at a path stands. Raises LookupError."""
+    """Return the start and the end of the value at a path. Raises LookupError."""
     at = _root(text)
     for step in steps_of(path):
         at = _member(text, at, step).value
@@ -134,7 +134,7 @@ def _span(text: str, path: str) -> tuple[int, int]:
 
 
 def _member(text: str, at: int, step: str) -> _Member:
-    """The member or element of the value at `at` that a step names. Raises LookupError."""
+    """Return the member or element that a step names in the value at `at`. Raises LookupError."""
     found = None
     for member in _members(text, at):
         if str(member.key) == step:
@@ -145,7 +145,7 @@ def _member(text: str, at: int, step: str) -> _Member:
 
 
 def _members(text: str, at: int) -> "Iterator[_Member]":
-    """The members of an object, or the elements of an array. Raises LookupError for any other value."""
+    """Yield the members of an object, or the elements of an array. Raises LookupError for any other value."""
     if text[at] not in "{[":
         raise LookupError("neither an object nor an array")
     close, number = "}" if text[at] == "{" else "]", 0
@@ -167,7 +167,7 @@ def _members(text: str, at: int) -> "Iterator[_Member]":
 
 
 def _parent(text: str, path: str) -> tuple[int, str]:
-    """Where the value begins that the last step of a path leads from, and that step. Raises LookupError."""
+    """Return the start of the value that contains the last step of a path, and that step. Raises LookupError."""
     above, slash, _ = path.rpartition("/")
     if not slash:
         raise LookupError("the whole message")
@@ -192,7 +192,7 @@ def _add(text: str, path: str, value: str) -> str:
 
 
 def _inserted(text: str, at: int, members: list[_Member], place: int, new: str) -> str:
-    """The text with a new member before the one at `place`, or behind the last."""
+    """Return the text with a new member before the one at `place`, or after the last."""
     if place < len(members):
         start = members[place].start
         return f"{text[:start]}{new},{text[start:]}"
@@ -206,7 +206,7 @@ def _remove(text: str, path: str) -> str:
     place = [number for number, member in enumerate(members) if str(member.key) == step]
     if not place:
         raise LookupError(step)
-    for number in reversed(place):  # of a name that occurs twice nothing may be left
+    for number in reversed(place):  # if a name occurs twice, both members are removed
         if number + 1 < len(members):
             text = text[: members[number].start] + text[members[number + 1].start :]
         elif number:
@@ -224,7 +224,7 @@ def _test(text: str, path: str, wanted: "Any") -> None:
 
 
 def _equal(one: "Any", other: "Any") -> bool:
-    """Whether two decoded values are equal; numbers are compared by their value (RFC 6902, 4.6)."""
+    """Return whether two decoded values are equal; numbers are compared by their value (RFC 6902, 4.6)."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):

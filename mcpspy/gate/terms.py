@@ -1,19 +1,20 @@
-"""Which frames a gate names: the terms of its `when`, compiled.
+"""Which frames a gate names: the compiled terms of its `when`.
 
-All members of `when` have to hold; `{}` holds for every frame.
+All members of `when` must hold; `{}` holds for every frame.
 
-    from, kind      one of the words, or a list of several: client, server; request, notification, result, error,
-                    response for the last two
-    method, name    a glob, {"is": text} for a text that is meant literally, or a list of these
+    from, kind      one of the words, or a list of several: client, server; request, notification, result, error;
+                    response stands for the last two
+    method, name    a glob, {"is": text} for a literal text, or a list of these
     id              ["number", "3"], ["string", "a"], ["null", "null"], ["glob", "abc*"], or a list of these
-    text            a text that the frame holds, or a list of which it holds one; without capitals it ignores case
+    text            a text in the frame, or a list of texts, one of which must be in it; one without capitals ignores
+                    case
     size            [least, most] bytes of the frame, both included, null for no limit; or a list of these
-    all, any, not   a list of such objects that all hold, or of which one does; one that does not
+    all, any, not   a list of objects that must all hold; a list of which one must hold; an object that must not hold
 
-A response has the method and the name of its request. In a batch it is enough that one message fits. A frame without
-any message has no kind, method, name or id.
+A response has the method and the name of its request. In a batch, one matching message is enough. A frame without
+messages has no kind, method, name or id.
 
-A frame is decoded only where its bytes do not tell that it cannot fit: a word of each glob has to stand in it.
+A frame is decoded only if its bytes do not show that it cannot match: a word of each glob must be in it.
 """
 
 from mcpspy.gate.check import GLOB, check, is_id, is_text, one_of, one_or_more
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
     from mcpspy.gate.messages import Envelope
 
     Test: TypeAlias = Callable[[Envelope | None, Facts], bool]
-    """Whether a message fits, or a frame that has none."""
+    """Whether a message matches, or a frame without messages."""
     Possible: TypeAlias = Callable[[Facts], bool]
-    """Whether a frame may fit, by its bytes alone."""
+    """Whether a frame may match, from its bytes alone."""
 
 _RESPONSES = ("result", "error")
 _OF_MESSAGES = ("kind", "method", "name", "id")
@@ -43,19 +44,19 @@ class When:
     """A compiled `when`."""
 
     def __init__(self, by: str, when: "dict[str, Any]") -> None:
-        """Raises ValueError, which names the gate `by`, for a term that it does not know or that has no meaning."""
+        """Raises ValueError with the name of the gate, `by`, for a term that is unknown or has no meaning."""
         self._test, self._possible = _node(by, "when.", when)
         self._named = _words(when)
         self._decodes = any(_has(when, key) for key in _OF_MESSAGES)
         self.follows = any(_has(when, key) for key in _ABOUT) and _may_be_response(when)
-        """Whether a response may fit by the method or name of its request."""
+        """Whether a response may match by the method or name of its request."""
 
     def wants(self, facts: "Facts") -> bool:
-        """Whether the frame holds the words of its method and name: then its response may fit."""
+        """Return whether the frame has the words required in its method and name, so that its response may match."""
         return facts.escaped or self._named(facts)
 
     def fits(self, facts: "Facts") -> bool:
-        """Whether the gate names the frame that the facts are of."""
+        """Return whether the gate names the frame of these facts."""
         if not self._decodes:
             return self._test(None, facts)
         if not (facts.escaped or self._possible(facts) or (self.follows and facts.may_answer)):
@@ -64,7 +65,7 @@ class When:
 
 
 def _node(by: str, where: str, when: "dict[str, Any]") -> "tuple[Test, Possible]":
-    """Whether a message fits, and whether a frame may."""
+    """Return the test of a message, and the test whether a frame may match."""
     check(by, where, when, _TERMS)
     tests: list[Test] = []
     possible: list[Possible] = []
@@ -86,7 +87,7 @@ def _node(by: str, where: str, when: "dict[str, Any]") -> "tuple[Test, Possible]
 def _joined(tests: "list[Test]", key: str) -> "Test":
     if len(tests) == 1:
         return tests[0]
-    stop = key == "any"  # a plain loop: this is asked of each frame
+    stop = key == "any"  # a plain loop, because this is called for each frame
 
     def test(message: "Envelope | None", facts: "Facts") -> bool:
         for part in tests:
@@ -121,7 +122,7 @@ def _always(_: "Facts") -> bool:
 
 
 def _words(when: "dict[str, Any]") -> "Possible":
-    """Whether a frame has a word of each glob for methods and names that must fit."""
+    """Return the test whether a frame has a word of each glob for methods and names that must match."""
     parts: list[Possible] = []
     for key, value in when.items():
         if key in _ABOUT:
@@ -141,19 +142,19 @@ def _holds_one(words: "Sequence[bytes]") -> "Possible":
 
 
 def _has(when: "dict[str, Any]", key: str) -> bool:
-    """Whether a term stands anywhere in it."""
+    """Return whether a term is anywhere in `when`."""
     inner = [*when.get("all", ()), *when.get("any", ()), *([when["not"]] if "not" in when else [])]
     return key in when or any(_has(part, key) for part in inner)
 
 
 def _may_be_response(when: "dict[str, Any]") -> bool:
-    """Whether its own kinds allow a response."""
+    """Return whether its kinds allow a response."""
     kinds = _listed("kind", when["kind"]) if "kind" in when else _RESPONSES
     return any(kind in ("response", *_RESPONSES) for kind in kinds) and all(map(_may_be_response, when.get("all", ())))
 
 
 def _listed(key: str, value: "Any") -> "Sequence[Any]":
-    """The values of a term, of which one has to hold."""
+    """Return the values of a term, one of which must hold."""
     single = type(value) not in (list, tuple)
     if key in ("id", "size"):
         single = type(value[0]) not in (list, tuple)
@@ -212,7 +213,7 @@ def _texts(values: "Sequence[str]") -> "Test":
 
 
 def _holds(text: str, facts: "Facts") -> bool:
-    """Whether a frame holds a text, as it came or with the escapes of its strings undone."""
+    """Return whether a frame contains a text, as received or with the escapes of its strings decoded."""
     ignores_case = not any(letter.isupper() for letter in text)
     frame = facts.frame.decode("utf-8", "replace")
     if text in (frame.lower() if ignores_case else frame):
@@ -277,7 +278,10 @@ _LEAVES: "dict[str, Callable[[Sequence[Any]], Test]]" = {
 
 
 def matches(glob: str, text: str) -> bool:
-    """Whether the whole text fits the glob: `*` is any text, `?` any character; without capitals case is ignored."""
+    """Return whether the whole text matches the glob: `*` is any text, `?` any character.
+
+    A glob without capitals ignores case.
+    """
     if not any(letter.isupper() for letter in glob):
         text = text.lower()
     first, *middle = glob.split("*")
@@ -310,7 +314,10 @@ def _find(part: str, text: str, start: int) -> int:
 
 
 def _word(glob: "str | dict[str, str]") -> bytes:
-    """The longest run of a glob that stands in a frame as it is: peers may escape a slash or a letter beyond ASCII."""
+    """Return the longest part of a glob that a frame contains literally.
+
+    Peers may escape a slash or a letter that is not ASCII, so these are not part of it.
+    """
     text = glob if type(glob) is str else glob["is"]  # type: ignore[index]
     runs = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_.:") else " " for letter in text)
     return max(runs.split() or [""], key=len).lower().encode()

@@ -1,4 +1,4 @@
-"""The verdicts on a frame. Each one but `Pass` says in `by` who decided it, as the capture shows it: `gate NAME`.
+"""The verdicts on a frame. The `by` of each one except `Pass` names who decided it, as in the capture: `gate NAME`.
 
 Frames in a verdict have no delimiter; the relay that writes them adds it. Times are nanoseconds since the capture
 started.
@@ -11,26 +11,26 @@ if TYPE_CHECKING:
     from mcpspy.gate.messages import Key
 
     AtOnce: TypeAlias = "Pass | Send | Drop | Reply | CloseStream | Refuse | Exit"
-    """What needs no wait."""
+    """A verdict that needs no waiting."""
     Verdict: TypeAlias = "AtOnce | Hold"
 
 
 class Pass:
-    """Forward the frame as it came."""
+    """Forward the frame unchanged."""
 
     __slots__ = ("cancels", "overtakes", "undecided")
 
     def __init__(self, *, overtakes: bool = False, cancels: "Key | None" = None, undecided: bool = False) -> None:
         self.overtakes = overtakes
-        """Whether it goes before frames that are held."""
+        """Whether it is forwarded before held frames."""
         self.cancels = cancels
-        """Of a cancellation: the id of the request."""
+        """The id of the request that a cancellation names."""
         self.undecided = undecided
-        """Whether the frame is too long to decide on."""
+        """Whether the frame is too long for a decision."""
 
 
 class Send:
-    """Forward these frames instead, in their order."""
+    """Forward these frames instead, in order."""
 
     __slots__ = ("by", "frames")
 
@@ -49,7 +49,7 @@ class Drop:
 
 
 class Reply:
-    """Forward nothing, and send the frame, a JSON-RPC response, back to the sender."""
+    """Forward nothing, and send `frame`, a JSON-RPC response, back to the sender."""
 
     __slots__ = ("by", "frame")
 
@@ -59,7 +59,7 @@ class Reply:
 
 
 class CloseStream:
-    """Forward nothing, and end the stream that the frame came on."""
+    """Forward nothing, and end the stream that the frame belongs to."""
 
     __slots__ = ("by",)
 
@@ -68,7 +68,7 @@ class CloseStream:
 
 
 class Refuse:
-    """Forward nothing, and answer the HTTP request that the frame came in with a status."""
+    """Forward nothing, and answer the HTTP request of the frame with a status."""
 
     __slots__ = ("by", "status")
 
@@ -88,7 +88,7 @@ class Exit:
 
 
 class Hold:
-    """Wait until the time `until`, unless somebody releases the frame earlier; then do as `then` says."""
+    """Wait until the time `until`, unless the frame is released earlier; then apply the verdict `then`."""
 
     __slots__ = ("by", "how", "reorder", "then", "until")
 
@@ -96,10 +96,10 @@ class Hold:
         self.until = until
         self.by = by
         self.how = how
-        """What its release is called when the time has come: `expired` or `delayed`."""
+        """The `how` of its release record at the time `until`: `expired` or `delayed`."""
         self.then = then
         self.reorder = reorder
-        """Whether frames behind it go before it."""
+        """Whether frames behind it are released before it."""
 
 
 PASS = Pass()

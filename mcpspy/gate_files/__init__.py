@@ -1,5 +1,5 @@
-"""Gate files: TOML in, compiled gates out (`mcpspy/gate/compiled.py` has their form), or one line that names a mistake.
+"""Gate files: compile TOML to gates (`mcpspy/gate/compiled.py` has their form), or report a mistake in one line.
 
-A relay never imports this. The command line compiles a file before anything starts; `wrap` has that done by another
-process (`python -m mcpspy.gate_files`), so that its own stays light.
+A relay never imports this package. The command line compiles a file before anything starts. `wrap` uses another process
+for that (`python -m mcpspy.gate_files`), so that its own process stays light.
 """

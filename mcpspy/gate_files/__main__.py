@@ -1,4 +1,4 @@
-"""`python -m mcpspy.gate_files FILE --transport T`: the gates of a file as JSON, or one line on stderr and status 2.
+"""`python -m mcpspy.gate_files FILE --transport T`: print the gates as JSON, or one line on stderr and exit with 2.
 
 `wrap` runs this before it starts the server.
 """
@@ -14,7 +14,7 @@ from mcpspy.text import printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compile one file; `arguments` are those of the command line unless given. Returns the exit status."""
+    """Compile one file; `arguments` are those of the command line by default. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m mcpspy.gate_files", description="Compile a gate file to JSON.")
     parser.add_argument("file", metavar="FILE")
     parser.add_argument("--transport", choices=TRANSPORTS, required=True, help="what carries the frames")

@@ -1,4 +1,4 @@
-"""A gate file: its tables, their keys, and the gates that they become.
+"""A gate file: its tables, their keys, and the gates that are compiled from them.
 
     seed = 7
 
@@ -8,7 +8,7 @@
     delay = "2s"
     chance = 0.2
 
-A mistake is one line: file, line, column, what is wrong, what to do.
+A mistake is reported in one line: file, line, column, what is wrong, what to do.
 """
 
 import os
@@ -25,11 +25,11 @@ from mcpspy.gate_files.values import Reader, instead, shown
 from mcpspy.gate_files.when import compile_when
 
 TRANSPORTS = ("stdio", "http", "mitm")
-"""What carries the frames: the relay of `wrap`, of `proxy`, of `mitm`; `mock` has one of the first two."""
+"""The transports of frames: the relays of `wrap`, `proxy` and `mitm`; `mock` has one of the first two."""
 
 LARGEST = 16 << 20
-"""Bytes of the largest gate file: one that answers with a recorded result has at most a few MiB."""
-_MOST = 1 << 53  # of what a gate counts
+"""The size of the largest gate file in bytes; a file with a recorded result has at most a few MiB."""
+_MOST = 1 << 53  # the largest number that a gate counts to
 
 ACTIONS: dict[str, Reader] = {
     "hold": values.duration,
@@ -46,7 +46,7 @@ ACTIONS: dict[str, Reader] = {
     "status": values.whole(400, 599),
     "exit": values.whole(0, 255),
 }
-"""What a gate does, and how the value of each action is read; `delay` goes alone or beside any of them."""
+"""The actions, with the reader of each value; `delay` is used alone or with one of them."""
 
 _MODIFIERS: dict[str, Reader] = {
     "delay": values.duration,
@@ -61,13 +61,13 @@ _ONLY = {
     "status": (("http", "mitm"), "status answers an HTTP request, and stdio has none; use answer, close or exit"),
     "exit": (("stdio",), "exit kills the server, which only 'wrap' and 'mock' on stdio start; use close or status"),
 }
-"""Actions that not every transport can do: those that can, and what to do elsewhere."""
+"""Actions that only some transports support: those transports, and what to do on others."""
 _WAITING = ("hold", "delay", "throttle")
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 def compile_file(path: str, transport: str) -> list[dict[str, Any]]:
-    """The compiled gates of a file, for a relay of one of `TRANSPORTS`. Raises GateError."""
+    """Compile the gates of a file, for a relay with one of `TRANSPORTS`. Raises GateError."""
     try:
         with open(path, "rb") as file:
             raw = file.read(LARGEST + 1)
@@ -76,7 +76,7 @@ def compile_file(path: str, transport: str) -> list[dict[str, Any]]:
         text = raw.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise _at_byte(path, error) from None
-    except (OSError, ValueError) as error:  # the latter for a null byte in the path
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
         what = f"cannot be read ({getattr(error, 'strerror', None) or error}); check the path"
         raise GateError(what, 0, 0, path) from None
     try:
@@ -85,7 +85,7 @@ def compile_file(path: str, transport: str) -> list[dict[str, Any]]:
         raise
     except RecursionError:
         raise GateError("values are nested too deeply; take out some levels", 1, 1, path) from None
-    except ValueError as error:  # of tomllib
+    except ValueError as error:  # from tomllib
         raise _syntax_error(path, text, error) from None
 
 
@@ -111,14 +111,14 @@ def _syntax_error(path: str, text: str, error: ValueError) -> GateError:
 
 
 class _GateFile:
-    """One file; each method raises GateError with the place of what is wrong."""
+    """One file; each method raises GateError with the place of the mistake."""
 
     def __init__(self, path: str, text: str) -> None:
         self._path = path
         self._places = Places(text)
 
     def compiled(self, found: dict[str, Any], transport: str) -> list[dict[str, Any]]:
-        """The gates of the whole file."""
+        """Compile the gates of the whole file."""
         self._refuse_unknown(None, found, ("seed", "gate"))
         seed = {"seed": self._read(None, "seed", values.seed, found["seed"])} if "seed" in found else {}
         gates = found.get("gate", [])
@@ -160,7 +160,7 @@ class _GateFile:
         }
 
     def _check_company(self, number: int, gate: dict[str, Any], chosen: list[str]) -> None:
-        """Refuse keys that mean nothing without another."""
+        """Refuse keys that have no effect without another key."""
         if "miss" in gate and chosen != ["answer-from"]:
             self._fail(self._places.key(number, "miss"), "miss says what answer-from does; use them together")
         if "reorder" in gate and not any(key in gate for key in _WAITING):
@@ -168,7 +168,7 @@ class _GateFile:
             self._fail(self._places.key(number, "reorder"), what)
 
     def _when(self, number: int, gate: dict[str, Any]) -> dict[str, Any]:
-        """What the gate names; every frame where it does not say."""
+        """Compile the filter of a gate; without one, the gate names every frame."""
         text = gate.get("when", "")
         if not isinstance(text, str):
             what = f"when is {shown(text)}; write a filter in quotes, such as 'method:tools/call'"
@@ -179,12 +179,12 @@ class _GateFile:
             self._fail(self._places.inside(number, "when", error.column - 1), f"when: {error.what}")
 
     def _recording(self, number: int, name: str, miss: str) -> dict[str, str]:
-        """The capture that answers, which must be one that can be played."""
-        from mcpspy.replay.script.load import load  # a quarter of a second that no other gate needs
+        """Return the capture with the answers. It must be a capture that can be replayed."""
+        from mcpspy.replay.script.load import load  # takes 0.25 s, and only this action needs it
 
         path = os.path.join(os.path.dirname(os.path.abspath(self._path)), os.path.expanduser(name))
         try:
-            load(path, lambda _: None)  # what there is to say of it is said when it is used
+            load(path, lambda _: None)  # its notices are shown when the capture is used
         except (CaptureError, OSError, ValueError) as error:
             what = f"answer-from cannot use the capture: {error}; 'mcpspy ls' lists captures"
             self._fail(self._places.value(number, "answer-from"), what)

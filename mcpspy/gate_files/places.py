@@ -1,8 +1,9 @@
-"""Where keys stand in the text of a gate file, for messages that name line and column.
+"""The places of keys in the text of a gate file, for messages with line and column.
 
-The theory. `tomllib` gives values without places, so the text is read once more, as far as that needs: headers, keys,
-and where values end. It is only read after `tomllib` has accepted it, so nothing is checked here. What is written in an
-unusual way (`gate = [{...}]`, escapes in keys) has the place of what stands around it. Places are offsets from 0.
+The theory. `tomllib` returns values without places, so the text is parsed a second time, only as far as necessary:
+headers, keys, and the ends of values. This happens after `tomllib` has accepted the text, so nothing is validated here.
+For unusual forms (`gate = [{...}]`, escapes in keys) the place of the surrounding text is used. Places are offsets from
+0.
 """
 
 import re
@@ -24,7 +25,7 @@ _STRING = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _ESCAPES = {"u": 6, "U": 10, "x": 4}
-"""How many characters an escape has, by the letter after its backslash; all others have two."""
+"""The number of characters of an escape, by the letter after its backslash; all others have two."""
 _CONTINUED = re.compile(r"\\[ \t]*\n\s*")
 
 
@@ -43,15 +44,15 @@ class Places:
             self._found.setdefault((None, names[0]), (key, value))
 
     def key(self, gate: int | None, name: str = "") -> int:
-        """Where a key begins; of a key that is not there, and without a name, where its gate begins."""
+        """Return where a key begins; for a key that is missing, or no name, where its gate begins."""
         return self._place(gate, name)[0]
 
     def value(self, gate: int | None, name: str) -> int:
-        """Where the value of a key begins."""
+        """Return where the value of a key begins."""
         return self._place(gate, name)[1]
 
     def inside(self, gate: int | None, name: str, count: int) -> int:
-        """Where the character stands that comes after so many in the text that is the value of a key."""
+        """Return the place of the character at index `count` of the text that is the value of a key."""
         at = self.value(gate, name)
         match = _STRING.match(self._text, at)
         if not match:
@@ -68,7 +69,7 @@ class Places:
         return min(at if literal else self._continued(at), match.end() - 1)
 
     def line_and_column(self, at: int) -> tuple[int, int]:
-        """A place as line and column, both from 1."""
+        """Return a place as line and column, both counted from 1."""
         return self._text.count("\n", 0, at) + 1, at - self._text.rfind("\n", 0, at)
 
     def _place(self, gate: int | None, name: str) -> tuple[int, int]:
@@ -80,13 +81,13 @@ class Places:
         return self._found.get((None, "gate"), (0, 0))
 
     def _continued(self, at: int) -> int:
-        """Behind a backslash that ends a line, and the spaces after it, if they are here."""
+        """Return the place after a backslash that ends a line, and after the following spaces; else `at`."""
         match = _CONTINUED.match(self._text, at)
         return match.end() if match else at
 
 
 def _statements(text: str) -> Iterator[tuple[tuple[str, ...], int, int]]:
-    """Each header and each key of a file: its names with those of its table, where it begins, where its value does."""
+    """Yield each header and key of a file: its names with the table's, where it begins, where its value begins."""
     table: tuple[str, ...] = ()
     at = _skip(_BLANK, text, 0)
     while at < len(text):
@@ -97,14 +98,14 @@ def _statements(text: str) -> Iterator[tuple[tuple[str, ...], int, int]]:
             yield table, start, start
         else:
             names, at = _key(text, at)
-            at = _skip(_SPACES, text, at + 1)  # behind the equals sign
+            at = _skip(_SPACES, text, at + 1)  # after the equals sign
             yield table + names, start, at
             at = _end(text, at)
         at = _skip(_BLANK, text, max(at, start + 1))
 
 
 def _key(text: str, at: int) -> tuple[tuple[str, ...], int]:
-    """The names of a dotted key, and where it ends."""
+    """Return the names of a dotted key, and where it ends."""
     match = _KEY.match(text, at)
     if not match:
         return ("",), at
@@ -112,7 +113,7 @@ def _key(text: str, at: int) -> tuple[tuple[str, ...], int]:
 
 
 def _end(text: str, at: int) -> int:
-    """Where a value ends: at the end of its line, unless a bracket is open or the line is in a string."""
+    """Return where a value ends: at the end of its line, unless a bracket is open or the line is in a string."""
     depth = 0
     while at < len(text):
         letter = text[at]

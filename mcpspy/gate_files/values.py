@@ -1,4 +1,4 @@
-"""The values of a gate file: what each must be, and what it becomes. Each reader raises ValueError in plain words."""
+"""Readers for the values of a gate file: each validates a value, converts it, and raises ValueError in plain words."""
 
 import json
 import re
@@ -31,12 +31,12 @@ _NEEDS = {
 
 
 def duration(value: Any) -> int:
-    """Nanoseconds of a text such as `2s`."""
+    """Read a text such as `2s` as nanoseconds."""
     return _quantity(value, _TIMES, 'a time with its unit (us, ms or s), such as "500ms" or "1.5s"', _LONGEST, "86400s")
 
 
 def rate(value: Any) -> int:
-    """Bytes per second of a text such as `10kB/s`."""
+    """Read a text such as `10kB/s` as bytes per second."""
     wanted = 'a rate with its unit (B/s, kB/s, MB/s, KiB/s or MiB/s), such as "10kB/s"'
     return _quantity(value, _RATES, wanted, 10**12, "1000000MB/s")
 
@@ -53,7 +53,7 @@ def _quantity(value: Any, units: dict[str, int], wanted: str, most: int, most_te
 
 
 def whole(least: int, most: int) -> Reader:
-    """A reader of whole numbers."""
+    """Return a reader for whole numbers."""
 
     def read(value: Any) -> int:
         if type(value) is not int or not least <= value <= most:
@@ -64,7 +64,7 @@ def whole(least: int, most: int) -> Reader:
 
 
 def one_of(*names: str) -> Reader:
-    """A reader of one of some texts."""
+    """Return a reader for one of some texts."""
 
     def read(value: Any) -> str:
         if value not in names:
@@ -75,28 +75,28 @@ def one_of(*names: str) -> Reader:
 
 
 def true(value: Any) -> bool:
-    """True alone: what is not wanted is left out."""
+    """Read true; false is not allowed, because the key can be left out."""
     if value is not True:
         raise ValueError(f"it is {shown(value)}; write true, or leave it out")
     return True
 
 
 def share(value: Any) -> float:
-    """A number from 0 to 1."""
+    """Read a number from 0 to 1."""
     if type(value) not in (int, float) or not 0 <= value <= 1:
         raise ValueError(f"it is {shown(value)}; write a number from 0 to 1, such as 0.2")
     return value  # type: ignore[no-any-return]
 
 
 def text(value: Any) -> str:
-    """A text that is not empty."""
+    """Read a text that is not empty."""
     if not isinstance(value, str) or not value:
         raise ValueError(f"it is {shown(value)}; write a text in quotes")
     return value
 
 
 def texts(value: Any) -> str | list[str]:
-    """A text, or several."""
+    """Read a text, or an array of texts."""
     if isinstance(value, str):
         return value
     if not isinstance(value, list) or not value or not all(isinstance(it, str) for it in value):
@@ -105,14 +105,14 @@ def texts(value: Any) -> str | list[str]:
 
 
 def seed(value: Any) -> int | str:
-    """A whole number or a text."""
+    """Read a whole number or a text."""
     if isinstance(value, str) or (type(value) is int and abs(value) < 1 << 63):
         return value
     raise ValueError(f"it is {shown(value)}; write a whole number or a text")
 
 
 def answer(value: Any) -> str:
-    """The JSON text of a response without its id: what `answer` holds."""
+    """Read the value of `answer`; return it as the JSON text of a response without its id."""
     if not isinstance(value, dict) or ("result" in value) == ("error" in value):
         raise ValueError(f"it is {shown(value)}; write a table with result or error, such as {{ result = {{}} }}")
     for key in value:
@@ -122,7 +122,7 @@ def answer(value: Any) -> str:
 
 
 def json_text(value: Any) -> str:
-    """A value of TOML as JSON."""
+    """Encode a TOML value as JSON."""
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except TypeError:
@@ -132,7 +132,7 @@ def json_text(value: Any) -> str:
 
 
 def edits(value: Any) -> list[dict[str, Any]]:
-    """The operations of a JSON Patch (RFC 6902)."""
+    """Read the operations of a JSON Patch (RFC 6902)."""
     if not isinstance(value, list) or not value or not all(isinstance(it, dict) for it in value):
         example = '[{ op = "replace", path = "/params/name", value = "x" }]'
         raise ValueError(f"it is {shown(value)}; write an array of operations, such as {example}")
@@ -146,7 +146,7 @@ def edits(value: Any) -> list[dict[str, Any]]:
 
 
 def _check(operation: dict[str, Any]) -> None:
-    """Raises ValueError for what is not an operation of a JSON Patch."""
+    """Raise ValueError if this is not an operation of a JSON Patch."""
     op = operation.get("op")
     if not isinstance(op, str) or op not in _NEEDS:
         has = f"op is {shown(op)}" if "op" in operation else "it has no op"
@@ -167,18 +167,18 @@ def _check(operation: dict[str, Any]) -> None:
 
 
 def shown(value: Any) -> str:
-    """A value for a sentence."""
+    """Return a value in the form for a message."""
     if isinstance(value, bool | int | float | str | list | dict):
         return printable(excerpt(value), 80)
     return "missing" if value is None else printable(str(value), 80)
 
 
 def instead(word: str, known: Any) -> str:
-    """What to write in place of a word that is not known: the nearest one that is, or all of them."""
+    """Return the advice for an unknown word: the nearest known one, or all known ones."""
     near = get_close_matches(word, known, n=1)
     return f"did you mean {near[0]}?" if near else f"it takes {', '.join(known)}"
 
 
 def is_json_number(text: str) -> bool:
-    """Whether a text is a number of JSON."""
+    """Return whether a text is a JSON number."""
     return _NUMBER.fullmatch(text) is not None

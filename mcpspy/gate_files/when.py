@@ -1,9 +1,9 @@
-"""The filter of a gate, compiled: which frames it names.
+"""Compile the filter of a gate, which decides what frames it names.
 
-The theory. A gate takes the filters of `docs/filters.md`, but it has one frame and must decide at once. So a term is
-allowed if one frame can answer it; method and name of a response are those of its request, which the gate remembers.
-The terms of a filter become the members of one object, all of which must hold; two terms of one key, brackets and
-negations become objects within it.
+The theory. A gate uses the filters of `docs/filters.md`, but it has only one frame and must decide at once. So a term
+is allowed if one frame is enough to evaluate it. A response has the method and name of its request, which the gate
+remembers. The terms of a filter become the members of one object, all of which must hold. Two terms with the same key,
+brackets and negations become objects within it.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,16 +17,16 @@ from mcpspy.filters.tree import And, Node, Not, Or, Term, Value
 from mcpspy.gate_files.values import is_json_number
 from mcpspy.text import printable
 
-_START = "1970-01-01T00:00:00Z"  # of what, does not matter: no term that a gate can ask for depends on it
+_START = "1970-01-01T00:00:00Z"  # any time will do: no term that a gate allows depends on it
 _KINDS = ("request", "notification", "result", "error")
 _SENDERS = ("client", "server")
 
 
 def compile_when(text: str) -> dict[str, Any]:
-    """The object of a filter. Raises GateError, whose column is the place in the filter."""
+    """Return the `when` object of a filter. Raises GateError, whose column is the place in the filter."""
     try:
         tree = parse(text, _START).tree
-    except FilterError as error:  # its own words for the place are those of a filter that stands alone
+    except FilterError as error:  # its message names the column in the filter, not in the file
         raise GateError(str(error).replace(f" at column {error.column}", "", 1), 1, error.column) from None
     return _when(tree)
 
@@ -42,7 +42,7 @@ def _when(node: Node) -> dict[str, Any]:
 
 
 def _merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """One object for those that must all hold; what has the same member as one before it stands apart."""
+    """Return one object for parts that must all hold; a part with a key that is present already is kept separate."""
     whole: dict[str, Any] = {}
     apart = []
     for part in parts:
@@ -118,4 +118,4 @@ _TERMS: dict[str, Callable[[Value], list[Any]]] = {
     "size": _size,
     "text": _text,
 }
-"""What one frame can answer: by key, what a value of it becomes. Raises ValueError for a value that no frame has."""
+"""The allowed terms: by key, a function that converts a value. Raises ValueError if no frame has the value."""

@@ -1,18 +1,18 @@
-"""Starting a server as its client would start it, and ending with it.
+"""Start a server as its client would start it, and end together with it.
 
-The rules (S-02, S-05 to S-07, S-12). The child lives in our own process group and session, so a client that signals
-the group reaches it as it would without us. It gets descriptors 0 to 2, the environment that we were
-started with, and the signal dispositions that we were started with. It never outlives us: Linux kills it when the
-thread that forked it ends, so `spawn` belongs in the main thread, before any other thread starts; elsewhere a watchdog
-process does. It is a plain `fork`: `posix_spawn` cannot ask for that.
+The rules (S-02, S-05 to S-07, S-12). The child is in our own process group and session, so a client that signals the
+group reaches it as it would without us. The child gets descriptors 0 to 2, the environment that we were started with,
+and the signal dispositions that we were started with. It never outlives us. Linux kills it when the thread that forked
+it ends, so `spawn` must be called in the main thread, before any other thread starts. On other systems a watchdog
+process kills it. The child is created by a plain `fork`, because `posix_spawn` cannot set this up.
 
-A signal to our process alone is forwarded at once; one to the group is not, because the child has it already (C-01,
-S-06). `process.witness` tells the two apart. Where no witness could be forked, every signal is forwarded at once, and
-a signal to the group reaches the child twice.
+A signal to our process alone is forwarded at once. A signal to the group is not forwarded, because the child has it
+already (C-01, S-06). `process.witness` finds out which of the two it was. If no witness could be forked, every signal
+is forwarded at once, and a signal to the group reaches the child twice.
 
-POSIX. `child_windows` is the same interface for Windows.
+POSIX. `child_windows` has the same interface for Windows.
 
-Imported on the `wrap` path: nothing heavy here.
+Imported on the `wrap` path: no heavy imports here.
 """
 
 import _signal  # type: ignore[import-not-found]  # `signal` imports `enum`: 7 ms
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     Seen = Callable[[int, int, str, bool], None]
     _Forked = tuple[int, tuple[int, int, int], int, int | None]  # pid, our ends of its streams, its error, lifeline
 
-# Python ignores these for itself (Py_Initialize) and nobody else does.
+# Only Python ignores these signals (Py_Initialize); other programs do not.
 _IGNORED_BY_PYTHON = tuple(
     getattr(_signal, name) for name in ("SIGPIPE", "SIGXFSZ", "SIGXFZ") if hasattr(_signal, name)
 )
 _PR_SET_PDEATHSIG = 1
 _MOST_DESCRIPTORS = min(os.sysconf("SC_OPEN_MAX"), 1 << 20)
 
-_ENDING = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT)  # end processes
+_ENDING = (_signal.SIGTERM, _signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT)  # signals that end processes
 _PASSED = (_signal.SIGUSR1, _signal.SIGUSR2, _signal.SIGWINCH, _signal.SIGCONT)
-_LOOK = 1.0  # seconds: where we are a part of another program, one of its threads may have taken the signal of an exit
-_SETTLING = 0.25  # seconds that a thread waits for signals to be handled, should the main thread be held up
+_LOOK = 1.0  # seconds between two checks: if we run inside another program, one of its threads may consume SIGCHLD
+_SETTLING = 0.25  # seconds that a thread waits for signals to be handled if the main thread is delayed
 
 
 class Child:
@@ -75,34 +75,34 @@ class Child:
     ) -> None:
         self.pid = pid
         self.stdin, self.stdout, self.stderr = streams
-        self.asked_to_end: int | None = None  # when the last signal came that ends processes; monotonic nanoseconds
+        self.asked_to_end: int | None = None  # the time of the last signal that ends processes; monotonic nanoseconds
         self._error = error
         self._exited = False
         self._lifeline = lifeline
         self._command = command
         self._path = path
-        self._mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, [])  # as it was before ours
+        self._mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, [])  # the mask before we block signals
         self._signals = _hold(_PASSED + _ENDING)
         self._witness: Witness | None = None
-        self._waiting = False  # the main thread takes signals
+        self._waiting = False  # whether the main thread receives signals
         self._settled = allocate_lock()
         self._settled.acquire()
 
     def watch_group(self) -> None:
-        """From now on tell signals to the group from those to us; call from the main thread, before `wait`.
+        """Distinguish signals to the group from signals to us from now on; call in the main thread, before `wait`.
 
-        Without it every signal is forwarded, as is one that came before: a child that is just starting has either been
-        ended by it, or was not sent it.
+        Without it, every signal is forwarded, and so is a signal that was sent before the call. Such a signal has
+        either ended the child while it was starting, or the child did not get it.
         """
         try:
-            from mcpspy.process.witness import Witness  # the server boots already
+            from mcpspy.process.witness import Witness  # imported while the server starts
 
             self._witness = Witness(_MOST_DESCRIPTORS)
         except OSError:
             pass
 
     def confirm(self) -> None:
-        """Wait until the command runs in the child; raise SpawnError if it does not."""
+        """Wait until the command runs in the child. Raises SpawnError if it does not."""
         code = os.read(self._error, 16)
         os.close(self._error)
         if code:
@@ -110,20 +110,20 @@ class Child:
             raise spawn_error(self._command, int(code), self._path)
 
     def wait(self, seen: "Seen | None" = None, interrupted: "Callable[[int], None] | None" = None) -> int:
-        """Wait until the child has exited, forwarding signals; returns its exit code, negative for a signal.
+        """Wait until the child has exited, and forward signals; return its exit code, negative for a signal.
 
-        `seen` is called with each signal that came: its number, when it came (monotonic nanoseconds), `group` or
-        `process` as it was sent to, and whether it was forwarded. With `interrupted` that gets the signals that end
-        processes, and the child does not.
+        `seen` is called with each received signal: its number, its time (monotonic nanoseconds), `group` or `process`
+        as its target, and whether it was forwarded. If `interrupted` is given, it is called with signals that end
+        processes, and the child does not get them.
         """
         while (code := self.poll()) is None:
             self.handle_signal(None, seen, interrupted)
         return code
 
     def poll(self) -> int | None:
-        """The exit code as of `wait`, if the child has exited and that was not told yet; None while it runs.
+        """Return the exit code, as `wait` does, if the child has exited and no call has returned it yet; else None.
 
-        Whoever calls this calls `handle_signal` as well, from the main thread: signals are not forwarded otherwise.
+        The caller must also call `handle_signal`, in the main thread: otherwise signals are not forwarded.
         """
         self._waiting = True
         code = self._reap(os.WNOHANG)
@@ -131,7 +131,7 @@ class Child:
         return code
 
     def restart(self, argv: list[str], environ: dict[bytes, bytes]) -> None:
-        """Start a command in the place of the one that has exited, as `spawn` with `apart`; other threads may run."""
+        """Start a command in place of the one that has exited, as `spawn` does with `apart`; other threads may run."""
         self.pid, streams, self._error, self._lifeline = _fork(argv, environ, apart=True, mask=self._mask)
         self.stdin, self.stdout, self.stderr = streams
         self._signals = _hold(_PASSED + _ENDING)
@@ -140,9 +140,9 @@ class Child:
     def handle_signal(
         self, seconds: float | None, seen: "Seen | None" = None, interrupted: "Callable[[int], None] | None" = None
     ) -> None:
-        """Wait for a signal to this process, for so long if none comes, and deal with it as `wait` does.
+        """Wait for a signal to this process, at most `seconds`, and handle it as `wait` does.
 
-        Once the child has exited nothing is forwarded.
+        After the child has exited, nothing is forwarded.
         """
         number = self._next_signal(seconds)
         if number == _signal.SIGALRM and self._settled.locked():
@@ -153,16 +153,16 @@ class Child:
             self._take(number, seen, interrupted)
 
     def kill(self) -> None:
-        """Kill the child; any thread may do that."""
+        """Kill the child; any thread may call this."""
         if not self._exited:
             self._send(_signal.SIGKILL)
 
     def settle(self) -> None:
-        """Wait until the signals that have come so far are handled; for one thread other than the main thread.
+        """Wait until the signals received so far are handled; for a thread other than the main thread.
 
-        A client that signals us and then closes our stdin expects the server to see the signal first. The main thread
-        may be between taking a signal and forwarding it, so it has to answer. It is woken by SIGALRM, which is blocked
-        in all our threads and not used on Linux otherwise. Before `wait` nothing has been taken yet.
+        A client that signals us and then closes our stdin expects the server to get the signal first. The main thread
+        may be between receiving a signal and forwarding it, so it has to confirm. SIGALRM wakes it; that signal is
+        blocked in all our threads and not used otherwise on Linux. Before `wait`, no signal has been received.
         """
         if not _signal.sigpending() & {*_PASSED, *_ENDING} and not self._waiting:
             return
@@ -170,13 +170,13 @@ class Child:
         self._settled.acquire(timeout=_SETTLING)
 
     def end_watch(self) -> None:
-        """End the witness, so that no process of ours is left."""
+        """End the witness, so that none of our processes is left."""
         if self._witness:
             self._witness.end()
             self._witness = None
 
     def _take(self, number: int, seen: "Seen | None", interrupted: "Callable[[int], None] | None") -> None:
-        """Deal with a signal that was taken just now."""
+        """Handle a signal that was just received."""
         t = time.monotonic_ns()
         if number in _ENDING:
             self.asked_to_end = t
@@ -189,23 +189,23 @@ class Child:
             seen(number, t, "group" if to_group else "process", forwarded)
 
     def _in_our_group(self) -> bool:
-        """Whether the child is still where a signal to the group reaches it; `timeout` makes a group of its own."""
+        """Return whether the child is still in our group and gets signals to it; timeout(1) makes a new group."""
         try:
             return self._exited or os.getpgid(self.pid) == os.getpgrp()
-        except OSError:  # some systems do not answer for another session
+        except OSError:  # some systems refuse this for another session
             return False
 
     def _send(self, number: int) -> bool:
         if self._exited:
             return False
         try:
-            os.kill(self.pid, number)  # not reaped yet, so the pid is still its own
-        except OSError:  # it runs as another user
+            os.kill(self.pid, number)  # the child is not reaped yet, so the pid is still its own
+        except OSError:  # the child runs as another user
             return False
         return True
 
     def _next_signal(self, seconds: float | None) -> int:
-        """The next signal sent to this process; 0: none came in time, or for so long that a look is due."""
+        """Wait for the next signal to this process and return it; 0 after the time-out."""
         if sys.platform == "linux":
             got = _signal.sigtimedwait(self._signals, _LOOK if seconds is None else seconds)
             return int(got.si_signo) if got else 0
@@ -220,17 +220,18 @@ class Child:
             return None
         if self._lifeline is not None:
             try:
-                os.write(self._lifeline, b"x")  # the watchdog may go
-            except BrokenPipeError:  # it has gone
+                os.write(self._lifeline, b"x")  # the watchdog may exit
+            except BrokenPipeError:  # the watchdog has exited
                 pass
         return os.waitstatus_to_exitcode(status)
 
 
 def environment() -> dict[bytes, bytes]:
-    """The environment that this process was started with, without what the launch of mcpspy added (S-12).
+    """Return the environment that this process was started with, without the additions of the launcher (S-12).
 
-    Python itself adds LC_CTYPE where there is no locale (PEP 538), so on Linux the kernel is asked. `uvx` and `uv run`
-    prepend the tool's own environment to PATH and set UV: the child must find the same programs as without us.
+    If there is no locale, Python itself adds LC_CTYPE (PEP 538), so on Linux the environment is read from /proc. `uvx`
+    and `uv run` prepend the tool's own directory to PATH and set UV. These are removed, so that the child finds the
+    same programs as without us.
     """
     try:
         with open("/proc/self/environ", "rb") as file:
@@ -250,10 +251,10 @@ def environment() -> dict[bytes, bytes]:
 
 
 def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) -> Child:
-    """Start `argv` with pipes for its standard streams; call from the main thread while it is the only one.
+    """Start `argv` with pipes for its standard streams; call in the main thread while it is the only thread.
 
-    Returns at once; `Child.confirm` tells whether the command could be executed. With `apart` the child leads a group
-    of its own, for us to end with all that it starts.
+    Returns at once; `Child.confirm` reports whether the command could be executed. With `apart`, the child leads its
+    own group, so that we can end it with everything that it starts.
     """
     pid, streams, error, lifeline = _fork(argv, environ, apart=apart, mask=None)
     path = os.fsdecode(environ.get(b"PATH", os.defpath.encode()))
@@ -261,7 +262,7 @@ def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) 
 
 
 def _fork(argv: list[str], environ: dict[bytes, bytes], *, apart: bool, mask: "set[int] | None") -> "_Forked":
-    """A process that executes `argv`; `mask` is its signal mask, where ours is no more what it was."""
+    """Fork a process that executes `argv`; `mask` is its signal mask, if ours has changed since our start."""
     _fill_standard_descriptors()
     death_signal = _death_signal()
     parent = os.getpid()
@@ -271,7 +272,7 @@ def _fork(argv: list[str], environ: dict[bytes, bytes], *, apart: bool, mask: "s
     except OSError as failure:
         raise spawn_error(argv[0], failure.errno or errno.EMFILE, "") from failure
     child_signal = _signal.getsignal(_signal.SIGCHLD)
-    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # ignored, the kernel would throw away the exit status
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # if it is ignored, the kernel discards the exit status
     try:
         pid = os.fork()
     except OSError as failure:
@@ -289,7 +290,7 @@ def _fork(argv: list[str], environ: dict[bytes, bytes], *, apart: bool, mask: "s
                 os.setsid()
             if death_signal:
                 death_signal()
-            if os.getppid() != parent:  # we were killed before the child could ask to follow
+            if os.getppid() != parent:  # we were killed before the child requested the death signal
                 os._exit(1)
             os.dup2(error[1], 3, inheritable=False)
             os.closerange(4, _MOST_DESCRIPTORS)
@@ -306,10 +307,10 @@ def _fork(argv: list[str], environ: dict[bytes, bytes], *, apart: bool, mask: "s
 
 
 def _hold(numbers: tuple[int, ...]) -> set[int]:
-    """Keep these signals, and those that `_next_signal` needs, for `sigwait`, in this thread and all that it starts.
+    """Block these signals, and those that `_next_signal` needs, for `sigwait`, in this thread and all it starts.
 
-    One that we were started to ignore stays ignored. A handler is installed because some systems drop a blocked signal
-    whose default is to be ignored.
+    A signal that was ignored when we were started stays ignored. A handler is installed because some systems drop a
+    blocked signal whose default action is to be ignored.
     """
     held = {number for number in numbers if _signal.getsignal(number) != _signal.SIG_IGN}
     held |= {_signal.SIGCHLD, _signal.SIGALRM}
@@ -320,14 +321,14 @@ def _hold(numbers: tuple[int, ...]) -> set[int]:
 
 
 def _fill_standard_descriptors() -> None:
-    """Open /dev/null in place of any of 0 to 2 that is closed, lest a pipe of ours gets that number."""
+    """Open /dev/null for each of 0 to 2 that is closed, so that no pipe of ours gets that number."""
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(fd, True)
     os.close(fd)
 
 
 def spawn_error(command: str, error: int, path: str) -> SpawnError:
-    """Why `command` could not be executed, from the error number of `execve` and the PATH that was searched."""
+    """Return the error for a `command` that failed with the error number of `execve`; `path` is the searched PATH."""
     if error not in (errno.ENOENT, errno.ENOTDIR):
         why = os.strerror(error)
         return SpawnError(f"cannot start {command!r}: {why}", why, SpawnError.NOT_EXECUTABLE)
@@ -336,7 +337,7 @@ def spawn_error(command: str, error: int, path: str) -> SpawnError:
 
 
 def die_by(number: int) -> None:
-    """End this process by the signal that ended the child, without a core of our own; returns if that is impossible."""
+    """End this process by the signal that ended the child, without a core dump; return if that is impossible."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -347,7 +348,7 @@ def die_by(number: int) -> None:
 
 
 def _execute(argv: list[bytes], environ: dict[bytes, bytes]) -> None:
-    """Replace this process as `execvp` would: search PATH, pass over what cannot be run, give a bare script to sh."""
+    """Replace this process as `execvp` does: search PATH, skip files that cannot be run, run a bare script with sh."""
     command = argv[0]
     folders = [b""] if b"/" in command else environ.get(b"PATH", os.defpath.encode()).split(b":")
     result = OSError(errno.ENOENT, "")
@@ -364,7 +365,7 @@ def _execute(argv: list[bytes], environ: dict[bytes, bytes]) -> None:
 
 
 def _death_signal() -> "Callable[[], None] | None":
-    """On Linux: a function that makes the kernel kill the calling process when its parent thread ends."""
+    """Return a function that makes the kernel kill the calling process when its parent thread ends; Linux only."""
     if sys.platform != "linux":
         return None
     try:
@@ -381,7 +382,10 @@ def _death_signal() -> "Callable[[], None] | None":
 
 
 def _watchdog(pid: int, lifeline: tuple[int, int]) -> None:
-    """Fork a process that kills `pid` when this one is gone, however it went: then the pipe's only writer is closed."""
+    """Fork a process that kills `pid` when this process is gone.
+
+    This process is the only writer of the pipe, so the watchdog notices its end, whatever the cause is.
+    """
     watched, _ = lifeline
     if os.fork() == 0:
         os.dup2(watched, 3, inheritable=False)
@@ -389,8 +393,8 @@ def _watchdog(pid: int, lifeline: tuple[int, int]) -> None:
         for fd in range(3):
             os.close(fd)
         for number in _ENDING:
-            _signal.signal(number, _signal.SIG_IGN)  # a signal to the group must not end the watch
+            _signal.signal(number, _signal.SIG_IGN)  # a signal to the group must not end the watchdog
         if not os.read(3, 1):
-            os.kill(pid, _signal.SIGKILL)  # not reaped: its parent is gone without a word
+            os.kill(pid, _signal.SIGKILL)  # the parent ended without a message, so `pid` is not reaped
         os._exit(0)
     os.close(watched)

@@ -1,8 +1,8 @@
 """`child` for Windows, with `WindowsChild` in place of `Child`; it has never been run on Windows (S-17).
 
 The child is put into a job object that kills it when our handle to the job is closed, however we end. A `.cmd` or
-`.bat` (`npx` is one) is found through PATHEXT and run by `cmd.exe`, quoted for it. Signals do not exist; Ctrl-C and
-Ctrl-Break reach the whole console group, and the child with it.
+`.bat` (such as `npx`) is found through PATHEXT and run by `cmd.exe`, quoted for it. There are no signals. Ctrl-C and
+Ctrl-Break reach the whole console group, including the child.
 """
 
 import ctypes
@@ -19,25 +19,25 @@ from typing import IO
 from mcpspy.errors import SpawnError
 from mcpspy.process.command_line import command_line
 
-if sys.platform != "win32":  # for the type checker: what follows exists there only
+if sys.platform != "win32":  # for the type checker: the rest of this module exists on Windows only
     raise ImportError("child_windows is for Windows")
 
 _JOB_EXTENDED_LIMITS = 9  # JobObjectExtendedLimitInformation
 _KILL_ON_JOB_CLOSE = 0x2000
 _EXTENDED_SIZE = 144 if sys.maxsize > 2**32 else 112  # of JOBOBJECT_EXTENDED_LIMIT_INFORMATION
-_LIMIT_FLAGS_OFFSET = 16  # of LimitFlags in it, on both
+_LIMIT_FLAGS_OFFSET = 16  # of LimitFlags in it, for both sizes
 
 _LOOK = 0.2  # seconds
 
 _kernel = ctypes.WinDLL("kernel32", use_last_error=True)
 _kernel.CreateJobObjectW.restype = ctypes.c_void_p
-_job: int | None = None  # open as long as we are
+_job: int | None = None  # stays open as long as this process runs
 
 
 class WindowsChild:
     """A running server: its pid and our ends of its standard streams."""
 
-    asked_to_end: int | None = None  # no signal comes
+    asked_to_end: int | None = None  # there are no signals
 
     def __init__(self, process: "subprocess.Popen[bytes] | None", error: SpawnError | None) -> None:
         self._process = process
@@ -56,11 +56,11 @@ class WindowsChild:
         _seen: Callable[[int, int, str, bool], None] | None = None,
         interrupted: Callable[[int], None] | None = None,
     ) -> int:
-        """Wait until the child has exited; returns its exit code. `interrupted` is called at Ctrl-C."""
+        """Wait until the child has exited; return its exit code. `interrupted` is called at Ctrl-C."""
         while self._process:
             try:
                 return self._process.wait(_LOOK)
-            except subprocess.TimeoutExpired:  # Python's own signal handlers run between two waits only
+            except subprocess.TimeoutExpired:  # Python's own signal handlers run only between two waits
                 pass
             except KeyboardInterrupt:  # the console has sent it to the child as well
                 if interrupted:
@@ -68,10 +68,10 @@ class WindowsChild:
         return SpawnError.NOT_FOUND
 
     def watch_group(self) -> None:
-        """Do nothing: the console sends to the whole group."""
+        """Do nothing: the console sends signals to the whole group."""
 
     def handle_signal(self, seconds: float, _seen: Callable[[int, int, str, bool], None] | None = None) -> None:
-        """Wait; no signal comes."""
+        """Wait; there are no signals."""
         _kernel.Sleep(max(1, round(seconds * 1000)))
 
     def kill(self) -> None:
@@ -80,14 +80,14 @@ class WindowsChild:
             self._process.kill()
 
     def settle(self) -> None:
-        """Do nothing: no signal comes before an end of stdin."""
+        """Do nothing: there are no signals."""
 
     def end_watch(self) -> None:
-        """Do nothing: no process tells signals apart."""
+        """Do nothing: there is no witness."""
 
 
 def environment() -> dict[bytes, bytes]:
-    """The environment for the child, without our own variables."""
+    """Return the environment for the child, without our own variables."""
     pairs = ((name, value) for name, value in os.environ.items() if not name.startswith("MCPSPY_"))
     return {os.fsencode(name): os.fsencode(value) for name, value in pairs}
 
@@ -121,13 +121,13 @@ def spawn(argv: list[str], environ: dict[bytes, bytes], *, apart: bool = False) 
             None, SpawnError(f"cannot start {argv[0]!r}: {error.strerror}", str(error.strerror), status)
         )
     _job = _kill_with_us(int(getattr(process, "_handle")))  # noqa: B009 (private, and known on Windows only)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # `wrap` has come so far: now the server decides
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # `wrap` has started the server; the server now decides
         signal.signal(signal.SIGINT, lambda *_: None)
     return WindowsChild(process, None)
 
 
 def waiting(fd: int) -> int:
-    """How many bytes wait to be read from a pipe."""
+    """Return the number of unread bytes in a pipe."""
     available = ctypes.c_ulong()
     handle = ctypes.c_void_p(msvcrt.get_osfhandle(fd))
     _kernel.PeekNamedPipe(handle, None, 0, None, ctypes.byref(available), None)
@@ -135,11 +135,11 @@ def waiting(fd: int) -> int:
 
 
 def die_by(number: int) -> None:
-    """Do nothing: no process here dies by a signal."""
+    """Do nothing: on Windows no process dies by a signal."""
 
 
 def _take(stream: IO[bytes] | None) -> int:
-    """Our own descriptor for a stream that `Popen` made: it must not be closed with the object."""
+    """Return our own descriptor for a stream of `Popen`, which must not be closed with the `Popen` object."""
     assert stream
     fd = os.dup(stream.fileno())
     stream.close()

@@ -1,7 +1,7 @@
-"""Commands as text: the words of one, and how Windows starts one. Pure functions, for any platform.
+"""Split commands into words, and build command lines for Windows. Pure functions, for any platform.
 
-`npx`, `uvx` and others are scripts there (`npx.cmd`). Only `cmd.exe` runs those, and it reads `%`, `!`, `&` and others
-even where the program's own rules would quote them (CVE-2024-27980).
+On Windows `npx`, `uvx` and others are scripts (`npx.cmd`). Only `cmd.exe` runs scripts, and it interprets `%`, `!`, `&`
+and others even where the quoting rules of the program would protect them (CVE-2024-27980).
 """
 
 import shlex
@@ -12,9 +12,9 @@ _READ_BY_CMD = frozenset("()[]%!^\"`<>&|;,= *?'\t")
 
 
 def words_of(text: str, platform: str) -> list[str]:
-    """The words of a command that a person has written; `platform` is as `sys.platform`. Raises ValueError.
+    """Split a command that a person has written into words; `platform` is as `sys.platform`. Raises ValueError.
 
-    On Windows a backslash separates folders, and only double quotes keep words together.
+    On Windows a backslash separates directories, and only double quotes keep words together.
     """
     if platform != "win32":
         return shlex.split(text)
@@ -24,9 +24,9 @@ def words_of(text: str, platform: str) -> list[str]:
 
 
 def command_line(argv: Sequence[str], environ: Mapping[str, str], program: str) -> str | list[str]:
-    """What `subprocess` takes on Windows to start `argv`, whose first word was found as the file `program`.
+    """Return the argument for `subprocess` on Windows to start `argv`, whose first word was found as `program`.
 
-    Raises ValueError where `cmd.exe` would run it and cannot be given a line break.
+    Raises ValueError if `cmd.exe` has to run it and an argument has a line break.
     """
     if not program.lower().endswith(_SCRIPTS):
         return [program, *argv[1:]]
@@ -37,10 +37,10 @@ def command_line(argv: Sequence[str], environ: Mapping[str, str], program: str) 
 
 
 def _quoted(word: str) -> str:
-    """A word between quotes, whatever is in it, because the script has its arguments parsed a second time (`%*`).
+    """Quote a word, whatever it contains, because the script parses its arguments a second time (`%*`).
 
-    A quote is doubled, so that `cmd.exe` sees pairs of them then too; a backslash is doubled before a quote, as the C
-    runtime of the program reads it. The standard library of Rust does the same.
+    A quote is doubled, so that `cmd.exe` sees pairs of quotes then, too. A backslash is doubled before a quote, because
+    the C runtime of the program requires it. The standard library of Rust does the same.
     """
     out, backslashes = ['"'], 0
     for character in word:
@@ -52,5 +52,5 @@ def _quoted(word: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """With a caret before each character that `cmd.exe` would act on, so that it sees no quotes, and splits nowhere."""
+    """Put a caret before each character with a meaning for `cmd.exe`, so that it sees no quotes and splits nothing."""
     return "".join(f"^{character}" if character in _READ_BY_CMD else character for character in text)

@@ -1,8 +1,8 @@
-"""Whether the client of a connection has closed it, or only the half that it sends on (A-11).
+"""Find out whether the client of a connection has closed it, or only the half that it sends on (A-11).
 
-TCP shows both as the end of what the client sends: only a later write is answered by a reset. Linux knows more about a
-client on this machine. Its socket stays while our side is open, and belongs to a process until that process closes it.
-The kernel shows this by the inode of the socket, which is 0 if no process holds it (sock_diag(7)).
+TCP shows both as the end of the client's bytes; only a later write is answered by a reset. Linux knows more about a
+client on the same machine. The client's socket exists while our side is open, and belongs to a process until that
+process closes it. The kernel reports the inode of the socket, which is 0 if no process holds it (sock_diag(7)).
 """
 
 import socket
@@ -21,10 +21,10 @@ _INODE_AT = _MESSAGE.size + 68  # in struct inet_diag_msg
 
 
 def is_still_held(client: Any, own: Any) -> bool:
-    """Whether a process of this machine still has the client's end of a connection open.
+    """Return whether a process on this machine still has the client's end of a connection open.
 
-    `client` and `own` are the addresses of its ends. False where nobody can tell: for a client on another machine or
-    in another network namespace, and on other systems than Linux.
+    `client` and `own` are the addresses of the two ends. Returns False if this is unknown: for a client on another
+    machine or in another network namespace, and on systems other than Linux.
     """
     family = getattr(socket, "AF_NETLINK", None)
     if family is None or not isinstance(client, tuple) or not isinstance(own, tuple):
@@ -35,7 +35,7 @@ def is_still_held(client: Any, own: Any) -> bool:
         question = _QUESTION.pack(version, socket.IPPROTO_TCP, 0, 0xFFFFFFFF)
         question += _SOCKET.pack(client[1], own[1], *ends) + _ANY_SOCKET
         with socket.socket(family, socket.SOCK_DGRAM, _SOCK_DIAG) as kernel:
-            kernel.setblocking(False)  # it answers within the call
+            kernel.setblocking(False)  # the kernel answers within the call
             kernel.send(_MESSAGE.pack(_MESSAGE.size + len(question), _BY_FAMILY, _REQUEST, 0, 0) + question)
             answer = kernel.recv(4096)
     except OSError:

@@ -1,9 +1,9 @@
-"""What waits in a pipe. POSIX; `child_windows` has the same function for Windows.
+"""The number of bytes in a pipe. POSIX; `child_windows` has the same function for Windows.
 
-Apart from `child`, which is imported before the server is started: `fcntl` takes 0.2 ms to load where it is a library
-of its own.
+This is not in `child`, which is imported before the server is started, because loading `fcntl` takes 0.2 ms where it is
+a separate library.
 
-Imported on the `wrap` path: nothing heavy here.
+Imported on the `wrap` path: no heavy imports here.
 """
 
 import sys
@@ -17,7 +17,7 @@ _FIONREAD = 0x4004667F if sys.platform == "darwin" else 0x541B  # ioctl(2); `ter
 
 
 def waiting(fd: int) -> int:
-    """How many bytes wait to be read."""
+    """Return the number of unread bytes in a pipe."""
     try:
         return int.from_bytes(fcntl.ioctl(fd, _FIONREAD, b"\0\0\0\0"), sys.byteorder)
     except OSError:

@@ -1,6 +1,6 @@
-"""Ports to listen on: binding the one that `--listen` names, and finding out which process has it already.
+"""Ports to listen on: bind the one that `--listen` names, and find the process that uses it already.
 
-The second works on Linux only, by the tables in /proc.
+The latter works on Linux only, by the tables in /proc.
 """
 
 import errno
@@ -15,14 +15,14 @@ _LISTEN = "0A"
 
 
 class Holder(NamedTuple):
-    """A process, and its command line."""
+    """A process and its command line."""
 
     pid: int
     words: list[str]
 
 
 def listening_place(text: str, example: int, option: str = "--listen") -> tuple[str, int]:
-    """The host and port that `--listen HOST:PORT` names. Raises UsageError, with `example` as a port."""
+    """Parse the value of `--listen HOST:PORT`. Raises UsageError, which suggests `example` as port."""
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
         raise UsageError(f"{option} takes HOST:PORT, such as 127.0.0.1:{example}, not {text!r}")
@@ -30,9 +30,9 @@ def listening_place(text: str, example: int, option: str = "--listen") -> tuple[
 
 
 def bound(host: str, port: int, option: str = "--listen") -> socket.socket:
-    """A socket that listens there, and nobody else: a second process must not share the port. Raises UsageError.
+    """Return a listening socket; no second process can share the port. Raises UsageError.
 
-    `option` is what chooses another port.
+    `option` is the option that chooses another port.
     """
     listener = None
     try:
@@ -54,14 +54,14 @@ def bound(host: str, port: int, option: str = "--listen") -> socket.socket:
 
 
 def to_dial(host: str) -> str:
-    """The host that a client on this machine puts into a URL to reach a listener on `host`."""
+    """Return the host for a URL with which a client on this machine reaches a listener on `host`."""
     if host in ("0.0.0.0", "::"):  # noqa: S104 (compared only)
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host
 
 
 def holder(port: int) -> Holder | None:
-    """The process that listens on a TCP port; None if none of this user's does, or where it cannot be found out."""
+    """Return the process that listens on a TCP port; None if it cannot be found or belongs to another user."""
     inodes = set(_listening(port))
     for pid in filter(str.isdecimal, _names("/proc") if inodes else ()):
         for fd in _names(f"/proc/{pid}/fd"):
@@ -69,13 +69,13 @@ def holder(port: int) -> Holder | None:
                 if os.readlink(f"/proc/{pid}/fd/{fd}") in inodes:
                     with open(f"/proc/{pid}/cmdline", "rb") as file:
                         return Holder(int(pid), [os.fsdecode(word) for word in file.read().split(b"\0") if word])
-            except OSError:  # ended, or somebody else's
+            except OSError:  # the process has ended, or belongs to another user
                 continue
     return None
 
 
 def _listening(port: int) -> Iterator[str]:
-    """The sockets that listen on a port, as links to them read (proc(5), /proc/net/tcp)."""
+    """Yield the sockets that listen on a port, in the form of the links to them (proc(5), /proc/net/tcp)."""
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:
             with open(table, encoding="ascii") as lines:

@@ -1,4 +1,4 @@
-"""How a server that serves until a signal comes is told of it: one call for the loop of a command."""
+"""Register a callback for the signals that end a server: one call for the event loop of a command."""
 
 import signal
 from collections.abc import Callable
@@ -8,10 +8,10 @@ _ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class SignalLoop(Protocol):
-    """What an asyncio loop has for signals."""
+    """The part of an asyncio loop that handles signals."""
 
     def add_signal_handler(self, sig: int, callback: Callable[[], object], /) -> None:
-        """Call `callback` in the loop when the signal comes."""
+        """Call `callback` in the loop when the signal is received."""
 
 
 def on_ending_signal(loop: SignalLoop, end: Callable[[], object]) -> None:

@@ -1,12 +1,12 @@
-"""One function on many items, in several processes.
+"""Call one function on many inputs, in several processes.
 
-The theory. Each worker has a pipe of its own and gets its next item when it has answered the last one, so that it is
-known which item a worker was at when it broke. An item whose function raises is done again in this process, in its
-turn: the exception has its traceback then, and is that of the first such item, as it would be with one process. What
-the worker reports on its way (`advance`) comes through the same pipe.
+The theory. Each worker has its own pipe and gets its next input when it has returned the last result. So if a worker
+breaks, it is known which input it was working on. An input whose function raises is processed again in this process, in
+its place in the order. So the exception has its traceback, and it is that of the first such input, as with one process.
+The progress that a worker reports (`advance`) comes through the same pipe.
 
-No worker outlives this process. When an exception, Ctrl-C among them, ends the call, the workers are killed. When this
-process is killed, a pipe that it alone could write to is closed, and each worker has a thread that waits for that.
+No worker outlives this process. When an exception, such as Ctrl-C, ends the call, the workers are killed. When this
+process is killed, a pipe is closed to which only this process could write, and a thread in each worker waits for that.
 """
 
 import multiprocessing
@@ -25,9 +25,9 @@ from mcpspy.errors import McpspyError
 
 Result = TypeVar("Result")
 Advance = Callable[[int], None]
-"""Called with how far the work is, in the unit of the work."""
+"""Called with the progress so far, in the unit of the work."""
 Work = Callable[[str, Advance], Result]
-"""Takes an item, and what it may call with numbers of its progress."""
+"""Called with an input, and with the function to report progress."""
 
 
 class _Worker(NamedTuple):
@@ -36,14 +36,14 @@ class _Worker(NamedTuple):
 
 
 def cores() -> int:
-    """How many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def mapped(work: Work[Result], items: Sequence[str], advance: Advance, processes: int) -> list[Result]:
-    """The results of `work` on each item, in the order of the items. Call it while this process has one thread.
+    """Return the results of `work` for each of `items`, in order. Call it while this process has one thread.
 
-    Raises what `work` raises, and McpspyError where a worker breaks.
+    Raises what `work` raises, and McpspyError if a worker breaks.
     """
     found: dict[int, Result] = {}
     if processes > 1 and len(items) > 1:
@@ -53,7 +53,7 @@ def mapped(work: Work[Result], items: Sequence[str], advance: Advance, processes
 
 
 def _share_out(items: Sequence[str], workers: list[_Worker], found: dict[int, Any], advance: Advance) -> None:
-    """Let the workers work on the items, until all are done or one has failed."""
+    """Distribute the inputs over the workers, until all are done or one has failed."""
     waiting = deque(enumerate(items))
     busy: dict[Connection, tuple[_Worker, int]] = {}
 
@@ -93,7 +93,7 @@ def _how_it_ended(process: BaseProcess) -> str:
 
 @contextmanager
 def _workers(work: Work[Any], number: int) -> Iterator[list[_Worker]]:
-    # Linux: a copy of this process, which has everything imported. Elsewhere that is not safe.
+    # On Linux a worker is a copy of this process, which has everything imported. Elsewhere that is not safe.
     context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     lives, lifeline = context.Pipe(duplex=False)
     workers: list[_Worker] = []
@@ -104,7 +104,7 @@ def _workers(work: Work[Any], number: int) -> Iterator[list[_Worker]]:
                 process = context.Process(target=_serve, args=(work, theirs, lives, lifeline), daemon=True)
                 try:
                     process.start()
-                except OSError:  # no more processes: those that there are do all of it, or this one
+                except OSError:  # no more processes allowed: use those that exist, or only this one
                     break
                 theirs.close()
                 workers.append(_Worker(process, ours))
@@ -121,7 +121,7 @@ def _workers(work: Work[Any], number: int) -> Iterator[list[_Worker]]:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Keep Ctrl-C waiting while workers are started: each is to ignore it from its first moment on."""
+    """Block Ctrl-C while workers are started, because each must ignore it from its start."""
     if sys.platform == "win32":
         yield
         return
@@ -133,7 +133,7 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _serve(work: Work[Any], pipe: Connection, lives: Connection, lifeline: Connection) -> None:
-    """What a worker does. Ctrl-C in a terminal reaches it too; its parent ends it then."""
+    """Run a worker. Ctrl-C in a terminal reaches it too, so it ignores that; its parent kills it then."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     lifeline.close()
     threading.Thread(target=_end_with_parent, args=(lives,), daemon=True).start()
@@ -147,5 +147,5 @@ def _serve(work: Work[Any], pipe: Connection, lives: Connection, lifeline: Conne
 
 
 def _end_with_parent(lives: Connection) -> None:
-    wait([lives])  # nothing is ever written to it
+    wait([lives])  # nothing is ever written to it; it becomes ready when the parent ends
     os._exit(1)

@@ -1,1 +1,1 @@
-"""How bytes become a capture."""
+"""Turn bytes into a capture."""

@@ -1,8 +1,8 @@
-"""Sessions added to a capture: a new file that has the old one as its beginning, byte for byte, and then the new ones.
+"""Append sessions to a capture: a new file begins with the old one, byte for byte, and continues with the sessions.
 
-A capture holds several client sessions, each with channels of its own. So what is added gets channel numbers and times
-that follow, and nothing else of it changes: its frames are what was recorded, its `end` stays its end. Numbers of lines
-in the old capture stay valid.
+A capture can hold several client sessions, each with its own channels. So the channel numbers and times of an added
+session are changed to follow those before. Nothing else of it changes: its frames and its `end` stay as recorded. Line
+numbers of the old capture stay valid.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,8 +20,9 @@ _LARGEST = 1 << 61
 def write_with_sessions(capture: str, added: Sequence[str], target: str) -> None:
     """Write the capture at `capture` to `target`, mode 0600, followed by the sessions of the captures `added`.
 
-    Each is one file that is no longer written. The lines of `added` have to parse; where that has to be known, load the
-    captures first. Raises UsageError if `target` exists or cannot be written, and OSError if a file cannot be read.
+    Each capture is one file that is no longer written. Lines of `added` that do not parse are skipped; to detect them,
+    load the captures first. Raises UsageError if `target` exists or cannot be written, and OSError if a file cannot be
+    read.
     """
     place = _Place()
     with output_file(target, replace=False) as file:
@@ -36,7 +37,7 @@ def write_with_sessions(capture: str, added: Sequence[str], target: str) -> None
 
 
 class _Place:
-    """Where a file ends: what the numbers and times of the next session have to come after."""
+    """The end of a file: the numbers and times that the next session must follow."""
 
     def __init__(self) -> None:
         self._started = 0  # nanoseconds since the epoch
@@ -44,16 +45,16 @@ class _Place:
         self._t = 0
 
     def note(self, record: dict[str, Any]) -> None:
-        """Take the next line of the file."""
+        """Process the next line of the file."""
         if "mcpspy" in record:
             self._started = _started(record)
         self._channels = max(self._channels, _number(record.get("ch")))
         self._t = max(self._t, _number(record.get("t")))
 
     def follow(self, lines: Iterator[bytes]) -> Iterator[bytes]:
-        """The lines of another capture as they stand here, without its header."""
+        """Yield the lines of another capture, renumbered for this place, without its header."""
         later = _started(_fields(next(lines))) - self._started
-        before, shift = self._channels, max(later, self._t + 1)  # a clock may have been set back
+        before, shift = self._channels, max(later, self._t + 1)  # the clock may have been set back
         for line in lines:
             record = _fields(line)
             if not record:
@@ -67,7 +68,7 @@ class _Place:
 
 
 def _fields(line: bytes) -> dict[str, Any]:
-    """The members of a line; none where it does not parse."""
+    """Return the members of a line; empty if it does not parse."""
     try:
         found = orjson.loads(line)
     except ValueError:
@@ -76,7 +77,7 @@ def _fields(line: bytes) -> dict[str, Any]:
 
 
 def _number(value: object) -> int:
-    """A channel or a time; what no relay writes counts as nothing, so that no sum is more than readers take."""
+    """Return a channel number or a time; 0 for a value that no relay writes, so that no sum is too large to read."""
     return value if type(value) is int and 0 <= value < _LARGEST else 0
 
 

@@ -1,7 +1,7 @@
-"""Copies of captures: what was recorded before becomes a new capture, line by line, changed or not.
+"""Copies of captures: write the lines of a capture, changed or unchanged, to a new one.
 
-A copy has the numbers of its original: each line of it corresponds to the line of the same number. So addresses such as
-`#17` stay valid, and code that changes a capture writes another record in place of one, never more or fewer.
+A copy keeps the line numbers of its original: each line corresponds to the line with the same number. So addresses such
+as `#17` stay valid. Code that changes a capture replaces each record by exactly one record.
 """
 
 from collections.abc import Iterable
@@ -13,9 +13,9 @@ from mcpspy.output_file import output_file
 
 
 def write_copy(lines: Iterable[bytes], path: str, *, replace: bool = False) -> None:
-    """Write a capture of finished lines, each with its newline, to `path`, mode 0600; the header comes first.
+    """Write a capture of complete lines, each with its newline, to `path`, mode 0600; the header comes first.
 
-    Raises UsageError if the file exists and may not be replaced, or cannot be written; then nothing is left of it.
+    Raises UsageError if the file exists and may not be replaced, or cannot be written; then no partial file is left.
     """
     with output_file(path, replace=replace) as file:
         for number, line in enumerate(lines):
@@ -25,5 +25,5 @@ def write_copy(lines: Iterable[bytes], path: str, *, replace: bool = False) -> N
 
 
 def record_line(record: dict[str, object]) -> bytes:
-    """A record, or the header, as a line of a capture."""
+    """Return a record, or the header, as a line of a capture."""
     return orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE)

@@ -1,9 +1,9 @@
 """One channel of HTTP: a body, an event stream, or one direction of a WebSocket, decoded.
 
-If a body cannot be decoded, the bytes from there on are recorded as received, and the close record has the reason. A
-body that may hold secrets is recorded as one frame without them, or redacted as a whole. For every path, a body of at
-most 64 KiB that is a form, or JSON that is not a message of JSON-RPC, is searched for secrets (A-08): logins are not
-only at the usual paths.
+If a body cannot be decoded, the bytes from the fault on are recorded as received, and the close record has the reason.
+A body that may contain secrets is recorded as one frame without them, or redacted as a whole. On every path, a body of
+at most 64 KiB that is a form, or JSON that is not a JSON-RPC message, is searched for secrets (A-08), because logins
+are also found at unusual paths.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
 Fields = dict[str, Any]
 
-_BEGINNING = b'{"jsonrpc":"2.0"'  # of most messages
-_KEPT = 1 << 18  # bytes after which every coding has put out its first decoded bytes
+_BEGINNING = b'{"jsonrpc":"2.0"'  # the beginning of most messages
+_KEPT = 1 << 18  # bytes after which every coding has returned its first decoded bytes
 
 
 class Body:
-    """The frames of one channel; `framing` is body, sse or message, `encoding` the value of its Content-Encoding.
+    """Records the frames of one channel.
 
-    `secret` is for a body whose every part may hold secrets: that of a login, a form or a page.
+    `framing` is body, sse or message; `encoding` is the value of its Content-Encoding. `secret` is set if every part of
+    the body may contain secrets: a login, a form or a page.
     """
 
     def __init__(self, recording: "Recording", framing: str, encoding: str = "", *, secret: bool = False) -> None:
@@ -42,58 +43,58 @@ class Body:
         self._secret = secret
         self._decoder: Decoder | None = None
         self._frames: Any = None
-        self._received = b""  # while nothing of it has been decoded
-        self._undecided = False  # the next frame is too long for a gate
-        self._begun = False  # some of the frame under way is written already
+        self._received = b""  # the received bytes, while nothing is decoded yet
+        self._undecided = False  # whether the next frame is too long for a gate
+        self._begun = False  # whether a piece of the current frame is written
         self.ended: str | None = None
-        """How it ended (`close.how`), once that is recorded."""
+        """How the channel ended (`close.how`); None until that is recorded."""
         self.dropped = False
-        """A gate let a frame of it go nowhere."""
+        """Whether a gate dropped a frame."""
 
     @property
     def between(self) -> bool:
-        """Whether what was fed ends with a frame of an event stream or a WebSocket, and is recorded and not coded."""
+        """Whether no frame is incomplete; False if the stream is compressed, ended or not recorded."""
         split = self._recording.sink is not None and not self.ended and not self.coded
         return split and getattr(self._frames, "between", False)
 
     def open(self, t: int, sender: str, role: str, fields: Fields) -> None:
-        """Record that the channel begins at `t`; `fields` may be peer, answers, head, sent, by."""
+        """Record that the channel opened at `t`; `fields` may have peer, answers, head, sent, by."""
         self._recording.record(self._open, t, sender, role, fields)
 
     def whole(self, t: int, sender: str, role: str, opening: "Opening", fields: Fields, raw: bytes) -> None:
-        """Record a channel that began at `t`, had `raw` as its body and ended in order, with one write.
+        """Record, with one write, a channel that opened at `t`, had `raw` as its body and ended normally.
 
-        `opening` has to be plain, and `raw` at most a piece long; `fields` may be peer or answers.
+        `opening` must be plain, and `raw` at most one piece long; `fields` may have peer or answers.
         """
         self.ended = "eof"
         self._recording.record(self._whole, t, sender, role, opening, fields, raw)
 
     def undecided(self) -> None:
-        """Announce that a frame begins that is too long for a gate to decide on; it is fed like all others."""
+        """Announce that the next frame is too long for a gate; it is fed like all others."""
         self._undecided = True
 
     def decoded(self) -> None:
-        """Announce that the content coding of what is fed from now on is undone already."""
+        """Announce that the bytes fed from now on are decoded already."""
         self._decoder, self.coded = None, False
 
     def feed(self, chunk: bytes, t: int) -> None:
-        """Record bytes that were read at `t` and have been forwarded."""
+        """Record bytes that were read at `t` and are forwarded already."""
         self._recording.record(self._feed, chunk, t)
 
     def frame(
         self, raw: bytes, t: int, *, cut: bool = False, op: str | None = None, gated: Fields | None = None
     ) -> None:
-        """Record one whole frame that came at `t`, decoded and split already.
+        """Record one whole frame that was read at `t`, decoded and split already.
 
-        `op` is what kind of WebSocket message it is, None for text; `gated` is what a gate made of it: `sent` (bytes,
-        or None), `by`, `held`, or `from` for a frame that was made on this side.
+        `op` is the kind of a WebSocket message, None for text. `gated` has what a gate did with the frame: `sent`
+        (bytes, or None), `by`, `held`, or `from` for a frame of our own.
         """
         self._recording.record(self._whole_frame, t, raw, cut, op, gated)
 
     def end(self, t: int, how: str, code: int | None = None, reason: str | None = None) -> None:
-        """Record that the stream ended; a second call does nothing.
+        """Record that the stream ended; a second call has no effect.
 
-        `code` and `reason` are those of a WebSocket's close frame, where the messages of it came as whole ones.
+        `code` and `reason` are those of a WebSocket's close frame, for a channel that is recorded by whole messages.
         """
         if not self.ended:
             self._recording.record(self._end, t, how, code, reason)
@@ -152,10 +153,10 @@ class Body:
         rest = ({"op": op} if op else {}) | written(gated)
         for piece, more, _ in frames:
             sink.frame(self.number, t, piece, more, cut and not more, rest or None)
-            rest = {"op": op} if op else {}  # the rest of it stands on the first piece
+            rest = {"op": op} if op else {}  # the other members are on the first piece
 
     def _redacted(self, raw: bytes) -> bytes:
-        """A whole frame without secrets."""
+        """Return a whole frame with its secrets replaced."""
         if self._framing != "body":
             return raw
         if self._secret:
@@ -190,7 +191,7 @@ class Body:
 
 
 def _is_message(raw: bytes) -> bool:
-    """Whether a body is a JSON-RPC message: a quick test, and a body that fails it is searched for secrets."""
+    """Test quickly whether a body is a JSON-RPC message; a body that fails the test is searched for secrets."""
     if raw.startswith(_BEGINNING):
         return True
     try:
@@ -201,7 +202,7 @@ def _is_message(raw: bytes) -> bool:
 
 
 class _Discarded:
-    """What is not decoded any more for its size: the close says so."""
+    """Discards the rest of a body that expands too much; the close record has the reason."""
 
     def feed(self, _: bytes) -> list[Any]:
         return []
@@ -211,7 +212,7 @@ class _Discarded:
 
 
 class _Guarded:
-    """A body that may hold secrets: one frame without them; where it cannot be parsed, its size alone."""
+    """Records a body that may contain secrets as one frame without them; if it cannot be parsed, only its size."""
 
     def __init__(self, recording: "Recording", *, withheld: bool = False) -> None:
         self._recording = recording

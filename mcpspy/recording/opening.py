@@ -1,7 +1,7 @@
-"""What the head of an HTTP message says of its channel: how the body is framed and coded, and whether it is secret.
+"""The consequences of an HTTP head for its channel: how the body is framed and coded, and whether it is secret.
 
-The rules are those of `http_exchange`. A relay keeps an opening for a head that comes again and again; what is recorded
-of the head is then encoded once.
+The rules are those of `http_exchange`. A relay keeps the opening of a head that is repeated, so that the recorded
+fields are encoded only once.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 class Opening:
-    """What the head of a message says of its channel; one is enough for a head that comes again and again.
+    """How the message with a certain head is recorded; it can be used again for equal heads.
 
-    `target` is that of a request; `changes` are `sent` and `by`.
+    `target` is the target of a request, None for a response; `changes` are `sent` and `by`.
     """
 
     __slots__ = ("_recorded", "coding", "fields", "framing", "secret")
@@ -26,7 +26,7 @@ class Opening:
     def __init__(self, head: Head, changes: dict[str, Any], target: str | None = None) -> None:
         kind = values(head, "content-type")
         self.secret = is_form(kind) or (target is not None and is_oauth_endpoint(target))
-        """Whether every part of the body may hold secrets."""
+        """Whether every part of the body may contain secrets."""
         self.framing = "sse" if target is None and "text/event-stream" in kind.lower() else "body"
         self.coding = values(head, "content-encoding")
         """The content coding of the body."""
@@ -35,11 +35,11 @@ class Opening:
 
     @property
     def plain(self) -> bool:
-        """Whether the body is recorded as it comes, as one frame."""
+        """Whether the body is recorded as received, as one frame."""
         return not (self.secret or self.coding or self.framing != "body")
 
     def recorded(self, redactor: "Redactor") -> dict[str, Any]:
-        """The fields without secrets, encoded already."""
+        """Return the fields with their secrets replaced, encoded already."""
         if self._recorded is None:
             clean = {key: value if key == "by" else redactor.head(value) for key, value in self.fields.items()}
             try:

@@ -1,8 +1,8 @@
-"""Keeps the records of one exchange until it is recognised as MCP, then writes them into the capture.
+"""Keep the records of one exchange until it is recognised as MCP, then write them into the capture.
 
-A relay that intercepts sees everything that a client sends to a host, and only content tells what of it is MCP: a
-header that the protocol owns, or a message of JSON-RPC. Until then records are kept here; the bytes have been forwarded
-already. An exchange that has sent `LIMIT` bytes without a sign is not MCP, and its records are discarded.
+A relay that intercepts sees everything that a client sends to a host. Only the content shows what of it is MCP: a
+header of the protocol, or a JSON-RPC message. Until then records are kept here; the bytes are forwarded already. If an
+exchange has sent `LIMIT` bytes without such a sign, it is not MCP, and its records are discarded.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
     from mcpspy.recording.recording import Recording, Sink
 
 LIMIT = 1 << 18
-"""Bytes of one exchange that are kept until it is recognised."""
-_RECORD = 64  # bytes that each frame counts besides its own
-_SIGN = 64  # bytes kept of a piece, since a sign of MCP may be divided between two
+"""The most bytes of one exchange that are kept until it is recognised."""
+_RECORD = 64  # bytes that are counted for each frame in addition to its content
+_SIGN = 64  # bytes that are kept of a piece, because a sign of MCP may be split between two pieces
 
 
 class Pending:
-    """Takes records in place of a capture's writer; `recording` gives the capture's recording when it is needed.
+    """Keeps records in place of a capture's writer; `recording` returns the capture's recording when it is needed.
 
-    Channels of the exchange are numbered from 1; in the capture they get numbers that no other exchange has.
+    Channels of the exchange are numbered from 1. In the capture they get numbers that no other exchange has.
     """
 
     def __init__(self, recording: "Callable[[], Recording]", path: str) -> None:
         self.path = path
-        """The name of the capture in messages for the user; until it exists, a description."""
+        """The name of the capture in messages for the user; a description until the capture exists."""
         self._recording = recording
-        self._kept: list[tuple[Any, ...]] | None = []  # None once it is known what the exchange is
+        self._kept: list[tuple[Any, ...]] | None = []  # None once the exchange is accepted or discarded
         self._size = 0
-        self._tails: dict[int, bytes] = {}  # of frames whose next piece is to come, by channel
+        self._tails: dict[int, bytes] = {}  # by channel: the end of a piece, if the next piece is missing
         self._capture: Recording | None = None
         self._numbers: dict[int, int] = {}
 
     def accept(self) -> None:
-        """The exchange is MCP: write what was kept, and from now on each record at once."""
+        """Accept the exchange as MCP: write the kept records, and write further ones at once."""
         if self._kept is None:
             return
         kept, self._kept = self._kept, None
@@ -47,16 +47,16 @@ class Pending:
             method(self, *arguments)
 
     def discard(self) -> None:
-        """The exchange is not MCP, unless it was released: drop its records, and those to come."""
+        """Discard kept and further records, because the exchange is not MCP; no effect once it is accepted."""
         self._kept = None
 
     @property
     def discarded(self) -> bool:
-        """Whether nothing of it is written any more."""
+        """Whether its records are not written any more."""
         return self._kept is None and self._sink is None
 
     def open(self, ch: int, t: int, sender: str, role: str, framing: str, rest: dict[str, Any] | None = None) -> None:
-        """A channel begins; this and what follows are the methods of a writer."""
+        """Record that a channel opens; this and the following methods are those of a writer."""
         if self._kept is not None:
             self._kept.append((Pending.open, ch, t, sender, role, framing, rest))
         elif self._sink and self._capture:
@@ -66,7 +66,7 @@ class Pending:
             self._sink.open(self._numbers[ch], t, sender, role, framing, rest)
 
     def frame(self, ch: int, t: int, raw: bytes, more: bool, cut: bool, rest: dict[str, Any] | None = None) -> None:
-        """A frame; it may be the sign that the exchange is MCP."""
+        """Record a frame, which may be the sign that the exchange is MCP."""
         if self._kept is not None:
             seen = self._tails.pop(ch, b"") + raw
             if more:
@@ -79,35 +79,35 @@ class Pending:
             self._sink.frame(self._numbers[ch], t, raw, more, cut, rest)
 
     def whole(self, ch: int, t: int, sender: str, role: str, rest: dict[str, Any], raw: bytes) -> None:
-        """A channel begins and ends, with one frame or none."""
+        """Record a channel that opens and closes, with at most one frame."""
         self.open(ch, t, sender, role, "body", rest)
         if raw:
             self.frame(ch, t, raw, False, False)
         self.close(ch, t, "eof")
 
     def release(self, t: int, held: int, how: str, rest: dict[str, Any]) -> None:
-        """What became of a held frame; held frames are numbered by the gate, alike here and in the capture."""
+        """Record the decision on a held frame; the gate numbers held frames, so the number is valid in the capture."""
         if self._kept is not None:
             self._keep(len(str(rest)), Pending.release, t, held, how, rest)
         elif self._sink:
             self._sink.release(t, held, how, rest)
 
     def gates(self, t: int, gates: list[dict[str, Any]], by: str) -> None:
-        """The gates that are in force from now on."""
+        """Record the gates that are in force from now on."""
         if self._kept is not None:
             self._keep(len(str(gates)), Pending.gates, t, gates, by)
         elif self._sink:
             self._sink.gates(t, gates, by)
 
     def close(self, ch: int, t: int, how: str, rest: dict[str, Any] | None = None) -> None:
-        """A channel ends."""
+        """Record that a channel closes."""
         if self._kept is not None:
             self._kept.append((Pending.close, ch, t, how, rest))
         elif self._sink:
             self._sink.close(self._numbers[ch], t, how, rest)
 
     def _keep(self, size: int, *call: Any) -> None:
-        """Keep a record whose content has that size, unless that makes too many bytes."""
+        """Keep a record whose content has that size; discard the exchange if there are too many bytes."""
         self._size += size + _RECORD
         if self._size > LIMIT:
             self.discard()

@@ -1,12 +1,13 @@
-"""Recording one capture: captures are created here and nowhere else.
+"""Record one capture. Captures are created only here.
 
-A relay, an importer or a replay makes a `Recording`, begins its capture, opens channels on it and feeds them the bytes
-that it has forwarded. The recording owns what all captures have in common: the clock, the header, the writer, the
+A relay, an importer or a replay creates a `Recording`, begins its capture, opens channels on it and feeds them the
+bytes that it has forwarded. The recording owns what all captures have in common: the clock, the header, the writer, the
 numbers of the channels, and the redaction of secrets.
 
-Forwarding comes first. A bug in here or below ends the recording, is reported once, and never reaches the traffic.
+Forwarding comes first. A bug in this module or below it ends the recording, is reported once, and never affects the
+traffic.
 
-On the `wrap` path: no imports but built-in modules before the capture is begun.
+On the `wrap` path: only built-in modules are imported before the capture is begun.
 """
 
 import os
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from mcpspy.secrets.redactor import Redactor
 
     class Sink(Protocol):
-        """What takes the records of channels: the writer of a capture, or what keeps them until MCP is recognised.
+        """Receives the records of channels: the writer of a capture, or `Pending`, which keeps them at first.
 
-        Only a writer takes the others: gaps, signals and the end.
+        Only a writer accepts the other records: gaps, signals and the end.
         """
 
         path: str
@@ -33,29 +34,29 @@ if TYPE_CHECKING:
         def open(
             self, ch: int, t: int, sender: str, role: str, framing: str, rest: dict[str, Any] | None = None
         ) -> None:
-            """A channel begins."""
+            """Record that a channel opens."""
 
         def frame(self, ch: int, t: int, raw: bytes, more: bool, cut: bool, rest: dict[str, Any] | None = None) -> None:
-            """A frame, or with `more` a piece of one."""
+            """Record a frame, or with `more` a piece of one."""
 
         def whole(self, ch: int, t: int, sender: str, role: str, rest: dict[str, Any], raw: bytes) -> None:
-            """A channel that is framed as a body begins, has at most one frame, of at most a piece, and ends."""
+            """Record a channel with the framing `body` that has at most one frame, of at most one piece, and closes."""
 
         def release(self, t: int, held: int, how: str, rest: dict[str, Any]) -> None:
-            """What became of a held frame."""
+            """Record the decision on a held frame."""
 
         def gates(self, t: int, gates: list[dict[str, Any]], by: str) -> None:
-            """The gates that are in force from now on."""
+            """Record the gates that are in force from now on."""
 
         def close(self, ch: int, t: int, how: str, rest: dict[str, Any] | None = None) -> None:
-            """A channel ends."""
+            """Record that a channel closes."""
 
 
 class Clock:
     """The time of one capture: nanoseconds since it started, on a monotonic clock.
 
-    `started` is the start on that clock, `wall` the same moment in nanoseconds since the epoch; both are read now,
-    unless the caller has done that.
+    `started` is the start on that clock, `wall` the same moment in nanoseconds since the epoch. Both are read now
+    unless the caller passes them.
     """
 
     __slots__ = ("started", "wall")
@@ -65,18 +66,18 @@ class Clock:
         self.wall = time.time_ns() if wall is None else wall
 
     def now(self) -> int:
-        """Nanoseconds since the capture started."""
+        """Return the nanoseconds since the capture started."""
         return time.monotonic_ns() - self.started
 
 
 class Recording:
-    """Records channels into one capture. Until a capture is begun, and after its end, it records nothing.
+    """Records channels into one capture. It records nothing before the capture is begun or after its end.
 
-    `report` gets one sentence for the user when something goes wrong. `clock` is for callers that read the time before
-    they have a recording. A `sink` is given where the records do not go straight into a capture.
+    `report` gets one sentence for the user if something fails. `clock` is for callers that read the time before they
+    have a recording. A `sink` is passed if the records are not written directly to a capture.
 
-    One lock lets one thread at a time record. It is never held while bytes are forwarded, so a blocked peer delays no
-    recording.
+    A lock allows one thread at a time to record. It is never held while bytes are forwarded, so a blocked peer does not
+    delay a recording.
     """
 
     def __init__(
@@ -87,8 +88,8 @@ class Recording:
         self.lock = allocate_lock()
         self.report = report
         self.live_path: str | None = None
-        """The directory in which a viewer leaves gates for this session: `.<id>.live` beside the capture's first file;
-        None where no capture could be begun."""
+        """The directory in which viewers put gates for this session: `.<id>.live` beside the capture's first file;
+        None if no capture could be begun."""
         self._channels = 0
         self._redactor: Redactor | None = None
 
@@ -108,14 +109,14 @@ class Recording:
         limit: int | None = None,
         control: bool = False,
     ) -> None:
-        """Create the capture and write its header; where that fails, it is reported and nothing is recorded.
+        """Create the capture and write its header; if that fails, report it and record nothing.
 
-        `transport` is stdio, http or mitm; `argv` or `url` names the server, and secrets in either are replaced. `name`
-        is derived from `argv` where it is not given; `cwd` is the server's directory, where that is not ours.
-        `variables` are the names of the server's environment variables.
-        `output` is the file to write, `folder` the directory to create one in, `environ` names the default directory.
-        `imported` describes the foreign file that the records come from: then no process is recorded. `limit` is the
-        size in bytes from which a new file is begun (A-04). `control` says that a viewer can set gates (`live_path`).
+        `transport` is stdio, http or mitm. `argv` or `url` names the server; secrets in either are replaced. If `name`
+        is None, it is derived from `argv`. `cwd` is the server's directory if that is not ours. `variables` are the
+        names of the server's environment variables.
+        `output` is the file to write, `folder` the directory to create one in; `environ` names the default directory.
+        `imported` describes the foreign file that the records come from; then no process is recorded. `limit` is the
+        size in bytes from which a new file is begun (A-04). `control` states that viewers can set gates (`live_path`).
         """
         try:
             header = self._header(transport, name, argv, cwd, variables, url, imported)
@@ -138,7 +139,7 @@ class Recording:
 
     @property
     def path(self) -> str | None:
-        """The capture's file; None where nothing is recorded."""
+        """The capture's file; None if nothing is recorded."""
         return self.sink.path if self.sink else None
 
     @property
@@ -151,7 +152,7 @@ class Recording:
         return self._redactor
 
     def number(self) -> int:
-        """The number of a new channel; the first is 1."""
+        """Return the number for a new channel; the first is 1."""
         self._channels += 1
         return self._channels
 
@@ -160,11 +161,11 @@ class Recording:
         self.record(lambda writer: writer.gap(t, lost, self.redactor.url(why)))
 
     def release(self, t: int, held: int, how: str, rest: "dict[str, Any]") -> None:
-        """Record what became of a held frame; `rest` is what the record has besides: sent (bytes, or None), by."""
+        """Record the decision on a held frame; `rest` has optional members: sent (bytes, or None), by."""
         self.record(lambda writer: writer.release(t, held, how, written(rest)))
 
     def gates(self, t: int, gates: "list[dict[str, Any]]", by: str) -> None:
-        """Record the gates that are in force from `t` on, compiled; `by` is `file` or `viewer`, who set them."""
+        """Record the compiled gates that are in force from `t` on; `by` is `file` or `viewer`."""
         self.record(lambda writer: writer.gates(t, gates, by))
 
     def signal(self, t: int, number: int, to: str, forwarded: bool) -> None:
@@ -172,15 +173,15 @@ class Recording:
         self.record(lambda writer: writer.signal(t, number, to, forwarded))
 
     def end(self, t: int, code: int | None = None, why: str | None = None) -> None:
-        """End the capture; what comes later is not recorded.
+        """End the capture; further records are ignored.
 
-        `code` is the exit code of a stdio server, negative for a signal; None where the server is no process of ours.
+        `code` is the exit code of a stdio server, negative for a signal; None if the server is not our child process.
         """
         self.record(lambda writer: writer.end(t, code, why))
         self.sink = None
 
     def record(self, write: "Callable[..., None]", *arguments: object) -> None:
-        """Call `write` with the sink, if there is one, and the arguments; whatever it raises ends the recording."""
+        """Call `write` with the sink, if there is one, and the arguments; an exception ends the recording."""
         with self.lock:
             if self.sink:
                 try:
@@ -206,7 +207,7 @@ class Recording:
         url: str | None,
         imported: "Mapping[str, object] | None",
     ) -> dict[str, object]:
-        """The header of the capture, less what the writer knows itself: format, id, start."""
+        """Return the header of the capture, without what the writer adds: format, id, start."""
         from mcpspy import __version__
 
         header: dict[str, object] = {"tool": f"mcpspy {__version__}", "transport": transport, "name": name}
@@ -229,7 +230,7 @@ class Recording:
 
 
 def _start_of(process: int) -> int | None:
-    """When a process began, in clock ticks since the system did; None where the system does not tell (not Linux)."""
+    """Return when a process started, in clock ticks since the system started; None if that is unknown (not Linux)."""
     try:
         with open(f"/proc/{process}/stat", "rb") as file:
             return int(file.read().rpartition(b")")[2].split()[19])

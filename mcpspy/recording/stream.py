@@ -1,6 +1,6 @@
-"""From the bytes of one stream of lines to the frames of a channel.
+"""Split the bytes of one stream of lines into the frames of a channel.
 
-On the `wrap` path: no imports but light modules of this package.
+On the `wrap` path: only light modules of this package are imported.
 """
 
 from mcpspy.capture.encode import written
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Channel:
-    """One one-way byte stream, split into lines; it begins at `t`."""
+    """A one-way byte stream, split into lines; the channel opens at `t`."""
 
     __slots__ = ("_ended", "_lines", "_lock", "_number", "_recording")
 
@@ -29,14 +29,14 @@ class Channel:
         recording.record(lambda sink: sink.open(number, t, sender, role, "lines"))
 
     def feed(self, chunk: bytes, t: int) -> None:
-        """Record bytes that were read at `t` and have been forwarded; never raises."""
+        """Record bytes that were read at `t` and are forwarded already; never raises."""
         with self._lock:
             sink = self._recording.sink
             if sink is None or self._ended:
                 return
             try:
                 if chunk and self._lines.between and chunk.find(b"\n") == len(chunk) - 1 < PIECE:
-                    sink.frame(self._number, t, chunk[:-1], False, False)  # what almost every read is
+                    sink.frame(self._number, t, chunk[:-1], False, False)  # the case of almost every read
                 else:
                     for raw, more, cut in self._lines.feed(chunk):
                         sink.frame(self._number, t, raw, more, cut)
@@ -44,11 +44,11 @@ class Channel:
                 self._recording.fail(error)
 
     def record(self, raw: bytes, t: int, rest: "Fields", *, ended: bool = True, cut: bool = False) -> None:
-        """Record one line that a gate has let through, changed, dropped or held.
+        """Record one line that a gate has passed, changed, dropped or held.
 
-        `raw` is what was read at `t`, without its newline; with `ended` false only the beginning of a line, whose rest
-        is fed; with `cut` there is no newline. `rest` is what the record has besides: sent (bytes, or None), by, from,
-        held, undecided.
+        `raw` is the line that was read at `t`, without its newline. If `ended` is false, it is only the beginning of a
+        line, and the rest is fed. With `cut`, the line has no newline. `rest` has optional members: sent (bytes, or
+        None), by, from, held, undecided.
         """
         self._recording.record(self._record, raw, t, rest, ended, cut)
 
@@ -58,14 +58,14 @@ class Channel:
             frames = self._lines.feed(raw + b"\n" if ended and not cut else raw)
             for piece, more, without in frames + self._lines.end() if cut else frames:
                 sink.frame(self._number, t, piece, more, without, rest)
-                rest = {}  # it stands on the first piece
+                rest = {}  # the members are on the first piece
 
     def release(self, t: int, held: int, how: str, rest: "Fields") -> None:
-        """Record what became of a held frame; `rest` is what the record has besides: sent (bytes, or None), by."""
+        """Record the decision on a held frame; `rest` has optional members: sent (bytes, or None), by."""
         self._recording.release(t, held, how, rest)
 
     def cut(self, t: int) -> None:
-        """Record that who wrote this stream ended within a line at `t`, if so, and that others go on with another."""
+        """Record that the writer of this stream stopped within a line at `t`; another writer begins a new line."""
         self._recording.record(self._cut, t)
 
     def _cut(self, sink: "Sink", t: int) -> None:
@@ -74,7 +74,7 @@ class Channel:
                 sink.frame(self._number, t, raw, more, cut)
 
     def end(self, t: int, how: str) -> None:
-        """Record that the stream ended; a second call does nothing, since a pump and its relay may both see the end."""
+        """Record that the stream ended; a second call has no effect: both a pump and its relay may report the end."""
         self._recording.record(self._end, t, how)
 
     def _end(self, sink: "Sink", t: int, how: str) -> None:

@@ -1,7 +1,7 @@
-"""What viewers want of a running relay: gates and orders out of its live directory, put into force.
+"""Apply what viewers put into the live directory of a running relay: gates and orders.
 
-The relay calls `look` before it forwards something, and while it holds something every now and then; most calls
-compare two numbers and return. Imported on the `wrap` path only when a live directory is there.
+The relay calls `look` before it forwards something, and at intervals while it holds frames. Most calls compare two
+numbers and return. On the `wrap` path this module is imported only if a live directory exists.
 """
 
 from mcpspy.gate.compiled import DeclaredGate
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from mcpspy.gate.gate import Gate
 
 INTERVAL, HOLDING = 100_000_000, 10_000_000
-"""Nanoseconds between two looks: usually, and while frames are held."""
+"""Nanoseconds between two checks: usually, and while frames are held."""
 _HOW = {"continued": False, "edited": True, "dropped": False, "answered": True}
-"""What may become of a held frame, and whether that needs a message."""
+"""The decisions about a held frame, and whether each needs a message."""
 
 
 class Control:
-    """One relay's gate, under the control of those who may write to its live directory.
+    """Sets the gates of viewers in the gate of one relay, and carries out their orders.
 
-    `report` gets a sentence for what is wrong, `record` the gates that are in force now; `send` gets a request of a
-    viewer's own and the session that it is for, or None.
+    `report` gets a sentence about a fault, `record` the gates that are now in force. `send` gets a request of a viewer
+    and the session that it is for, or None.
     """
 
     def __init__(
@@ -40,18 +40,18 @@ class Control:
         self._report = report
         self._record = record
         self._send = send
-        self._wanted: list[dict[str, Any]] = []  # the gates of all viewers; some may be none
+        self._wanted: list[dict[str, Any]] = []  # the gates of all viewers, not validated
         self._entries: list[tuple[dict[str, Any], DeclaredGate]] = []
         self._looked = -INTERVAL
         self._failed = ""
 
     @property
     def due(self) -> int:
-        """When it is time to look again."""
+        """The time of the next check."""
         return self._looked + (HOLDING if self._gate.holders else INTERVAL)
 
     def look(self, t: int) -> None:
-        """Do what viewers want, if it is time to look; `t` is now. Never raises."""
+        """Apply changes in the live directory if a check is due; `t` is the current time. Never raises."""
         if t < self.due:
             return
         self._looked = t
@@ -75,7 +75,7 @@ class Control:
             self._carry_out(order)
 
     def _set(self, gates: "list[dict[str, Any]]") -> None:
-        """Have these gates in force; one that was in force already goes on counting its matches."""
+        """Put these gates into force; a gate that was in force before keeps its count of matches."""
         before, self._entries = self._entries, []
         for compiled in gates:
             known = [entry for entry in before if entry[0] == compiled]

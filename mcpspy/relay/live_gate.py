@@ -1,8 +1,8 @@
-"""The gate of one capture over HTTP: what a file declares, what viewers set while the session runs, and what they send.
+"""The gate of one capture over HTTP: the gates of a file, and the gates and requests of viewers while a session runs.
 
-Each route of `proxy`, and each server behind `mitm`, has one. As long as no gate is in force the relay asks for nothing
-but that, so bytes go on as they come. Answers to requests that a viewer has sent are dropped before any other gate sees
-them: the client has not asked.
+Each route of `proxy`, and each server behind `mitm`, has one. As long as no gate is in force, the relay calls only
+`look`, so bytes are forwarded as they arrive. Responses to requests of viewers are dropped before any other gate gets
+them, because the client did not send the request.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from mcpspy.gate.verdicts import Verdict
     from mcpspy.recording.recording import Recording
 
-_AWAITED = 100  # requests of viewers whose answers are awaited
+_AWAITED = 100  # the most requests of viewers that wait for a response
 
 
 class LiveGate(Gate):
-    """`gates` are those of a file, compiled; with `control` viewers may set others once `begin` was called."""
+    """`gates` are the compiled gates of a file; with `control`, viewers may add others after `begin` was called."""
 
     def __init__(
         self,
@@ -39,10 +39,10 @@ class LiveGate(Gate):
         *,
         control: bool = False,
     ) -> None:
-        """`report` gets a sentence for the user. Raises ValueError for what is no gate."""
+        """`report` gets a sentence for the user. Raises ValueError if a gate is invalid."""
         super().__init__([DeclaredGate(gate, answerers) for gate in gates], report)
         self.in_force = bool(gates)
-        """Whether frames have to be decided on."""
+        """Whether frames must be decided on."""
         self._file = list(gates)
         self._live: list[dict[str, Any]] = []
         self._say = report
@@ -50,12 +50,12 @@ class LiveGate(Gate):
         self._control: Control | None = None
         self._folder: LiveFolder | None = None
         self._watching: asyncio.Task[None] | None = None
-        self._awaited: dict[Key, None] = {}  # the ids of a viewer's requests
+        self._awaited: dict[Key, None] = {}  # the ids of requests of viewers
 
     def begin(self, recording: "Recording", send: Callable[[bytes, str | None], None] | None = None) -> None:
-        """The capture has begun: record the gates of the file, and look for what viewers want.
+        """Begin with the capture: record the gates of the file, and check for viewers from now on.
 
-        `send` gets a request of a viewer's and the session that it is for, or None.
+        `send` gets a request of a viewer and the session that it is for, or None.
         """
         now = recording.clock.now
         if self._file:
@@ -79,7 +79,7 @@ class LiveGate(Gate):
         return self._control is not None
 
     def watch(self, now: Callable[[], int]) -> None:
-        """Do what viewers want about the frames that are held, as soon as they say so, until none is held."""
+        """Check for decisions of viewers at short intervals until no frame is held."""
         if self._control and (self._watching is None or self._watching.done()):
             self._watching = asyncio.get_running_loop().create_task(self._watch(now))
 
@@ -89,27 +89,27 @@ class LiveGate(Gate):
             self.look(now())
 
     def look(self, t: int) -> bool:
-        """Do what viewers want by now, and tell whether frames have to be decided on. Never raises."""
+        """Apply changes made by viewers, and return whether frames must be decided on. Never raises."""
         if self._control:
             self._control.look(t)
         return self.in_force
 
     def decide(self, frame: bytes, facts: "Facts", t: int) -> "Verdict":
-        """The verdict on a frame that came at `t`; never raises."""
+        """Return the verdict on a frame that was read at `t`; never raises."""
         self.look(t)
         if self._awaited and self._is_awaited(frame, facts):
             return Drop(VIEWER)
         return super().decide(frame, facts, t)
 
     def await_answer(self, key: "Key") -> None:
-        """Drop the answer to a viewer's request of that id, wherever it comes."""
+        """Drop the response to the viewer's request with that id, on whichever stream it comes."""
         if len(self._awaited) >= _AWAITED:
             del self._awaited[next(iter(self._awaited))]
         self._awaited[key] = None
         self._update()
 
     def forget(self, key: "Key") -> None:
-        """No answer to a viewer's request of that id is awaited any more."""
+        """Stop waiting for the response to the viewer's request with that id."""
         self._awaited.pop(key, None)
         self._update()
 
@@ -126,7 +126,7 @@ class LiveGate(Gate):
         self._say("this relay cannot send requests of viewers")
 
     def _set(self, recording: "Recording", gates: list[dict[str, Any]]) -> None:
-        """These gates of viewers are in force from now on."""
+        """Put these gates of viewers into force."""
         self._live = gates
         self._update()
         recording.gates(recording.clock.now(), gates, VIEWER)

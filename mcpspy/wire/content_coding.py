@@ -1,12 +1,12 @@
 """A message body without delimiters of its own, and its content codings (RFC 9110, 8.4).
 
-Copies are decoded, after the bytes were forwarded. A peer's coding is not trusted: decoding stops at the first fault,
-at a coding that is not known or whose package is missing, and at a body that expands without end. `fault` then says
-why; what was decoded so far is valid, and the caller keeps the rest unchanged. Bytes of a peer never raise. An
-exception is a bug of ours or of a package, and is not reported as a damaged body (A-12).
+This module decodes copies of bytes that were forwarded already. It does not trust the coding of a peer. Decoding stops
+at the first fault, at an unknown coding, at a coding whose package is missing, and at a body that expands too much.
+`fault` then has the reason. What was decoded before stays valid, and the caller keeps the rest unchanged. Bytes of a
+peer never raise. An exception is a bug of ours or of a package, and is not reported as a damaged body (A-12).
 
-Decoded bytes come out as soon as the peer has flushed them, in parts of at most `PIECE`, each made when it is asked
-for, so that a small chunk which decodes to gigabytes takes little memory.
+Decoded bytes are yielded as soon as the peer has flushed them, in parts of at most `PIECE`. Each part is made on
+demand, so a small chunk that decodes to gigabytes takes little memory.
 """
 
 import sys
@@ -19,34 +19,34 @@ from mcpspy.wire.lines import PIECE, Lines
 FREE = 16 << 20
 """Decoded bytes that are allowed for any body."""
 RATIO = 100
-"""The most decoded bytes for each received byte of a longer body; JSON rarely has more than 30."""
+"""The largest ratio of decoded to received bytes of a longer body; for JSON it is rarely above 30."""
 
 
 class Whole(Lines):
-    """Takes a body as one frame: triples, pieces and `between` are those of `Lines`."""
+    """Returns a body as one frame: triples, pieces and `between` are those of `Lines`."""
 
     __slots__ = ()
 
     def feed(self, chunk: bytes) -> list[tuple[bytes, bool, bool]]:
-        """Take the next bytes and return the pieces that are complete."""
+        """Accept the next bytes and return the pieces that are complete."""
         frames: list[tuple[bytes, bool, bool]] = []
         if chunk:
             self._add(chunk, frames)
         return frames
 
     def end(self) -> list[tuple[bytes, bool, bool]]:
-        """Return the frame, or its last piece; nothing for an empty body."""
+        """Return the frame or its last piece; nothing for an empty body."""
         return [(self._take(), False, False)] if self._parts else []
 
 
 class Decoder:
-    """Decodes a body that carries the codings of a Content-Encoding value: the last one named was applied last."""
+    """Decodes a body with the codings of a Content-Encoding value; the last one listed was applied last."""
 
     def __init__(self, encoding: str) -> None:
         self.fault: str | None = None
-        """Why nothing more can be decoded."""
+        """The reason why decoding stopped; None while it has not."""
         self.bounded = False
-        """Whether the reason is its size, and not a fault of the peer."""
+        """Whether decoding stopped because of the size, and not because of a fault of the peer."""
         self._received = self._decoded = 0
         names = [name.strip().lower() for name in encoding.split(",")]
         self._stages: list[_Stage] = []
@@ -67,7 +67,7 @@ class Decoder:
         return not self._stages and self.fault is None
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Take the next bytes and yield what they decode to; exhaust it before the next call."""
+        """Accept the next bytes and yield what they decode to; exhaust it before the next call."""
         for start in range(0, len(chunk), PIECE):  # decoders copy the rest of a chunk at each call
             if self.fault is None:
                 part = chunk[start : start + PIECE]
@@ -75,7 +75,7 @@ class Decoder:
                 yield from self._through(0, part)
 
     def end(self) -> None:
-        """The body has ended: set `fault` if a coding has not."""
+        """End the body: set `fault` if the compressed data is incomplete."""
         for stage in self._stages:
             if self.fault is None and not stage.complete:
                 self.fault = "the compressed body ends too early"
@@ -107,7 +107,7 @@ class _Stage(Protocol):
     """One coding."""
 
     damage: type[Exception]
-    """What its package raises for damaged bytes, and for nothing else."""
+    """The exception that the package raises for damaged bytes, and for nothing else."""
 
     @property
     def complete(self) -> bool:
@@ -149,7 +149,7 @@ class _Deflate:
 
     def __init__(self) -> None:
         self._stream = zlib.decompressobj(15)
-        self._begun: bytes | None = b""  # the first two bytes tell which it is
+        self._begun: bytes | None = b""  # the first two bytes show which of the two formats it is
 
     @property
     def complete(self) -> bool:
@@ -180,7 +180,8 @@ class _Brotli:
     """RFC 7932."""
 
     _SLICE = 8
-    """Bytes that version 1.1 gets at once, which cannot limit its output: a meta-block of 16 MiB takes more."""
+    """The number of bytes passed to version 1.1 at once. That version cannot limit its output; a meta-block of 16 MiB
+    takes more bytes than this."""
 
     def __init__(self) -> None:
         import brotli  # type: ignore[import-untyped]

@@ -1,10 +1,14 @@
-"""JSON-RPC 2.0 messages out of the bytes of a frame (https://www.jsonrpc.org/specification).
+"""Parse the bytes of a frame into JSON-RPC 2.0 messages (https://www.jsonrpc.org/specification).
 
-The rules. The keys that a message has decide its kind, never the truth of their values: `{}` is the usual result,
-`tools/list` has no params. An id keeps its type, and a number also its digits: 1, 1.0, "1" and 1e0 are four ids.
-Integers of any length keep their digits (R-05). Nothing raises. What is not a message is `Invalid`, with the reason.
-What only a strict parser refuses (a lone surrogate, NaN, a byte order mark) is decoded as most peers do, and `refused`
-says why.
+The rules:
+
+- The keys of a message decide its kind, never the truth of their values: `{}` is the usual result, and `tools/list` has
+  no params.
+- An id keeps its type, and a number also keeps its digits: 1, 1.0, "1" and 1e0 are four ids. Integers of any length
+  keep their digits (R-05).
+- Nothing raises. What is not a message is `Invalid`, with the reason.
+- What only a strict parser refuses (a lone surrogate, NaN, a byte order mark) is decoded as most peers decode it, and
+  `refused` has the reason.
 """
 
 import json
@@ -17,12 +21,12 @@ import orjson
 
 from mcpspy.json_values import Number
 
-_INT_DIGITS = 4300  # CPython's own bound on converting digits to an integer
+_INT_DIGITS = 4300  # CPython's own limit for converting digits to an integer
 _LONG_INTEGER = re.compile(rb"[:\[,]\s*-?[0-9]{19}")  # orjson rounds integers below -2**63 and from 2**64 on
 _DIGITS = bytes(ord("0") if byte in b"0123456789" else 32 for byte in range(256))
 _LEVELS = 1024
-"""How deeply a message may be nested: orjson's own bound. Python's parser takes 994 levels in 3.11, 9,998 in 3.13."""
-_EVERY = 9  # bytes: of 19 digits in a row at least two in a row are among every ninth byte
+"""The deepest nesting of a message: orjson's own limit. Python's parser reads 994 levels in 3.11, 9,998 in 3.13."""
+_EVERY = 9  # bytes: among 19 digits in a row, a sample of every ninth byte has at least two in a row
 
 
 class Id(NamedTuple):
@@ -31,11 +35,11 @@ class Id(NamedTuple):
     kind: str
     """`string`, `number`, `null`, or `other` (true, false, an array, an object: not valid as an id)."""
     token: str
-    """The string itself, or the JSON text of anything else."""
+    """The string itself, or the JSON text of any other value."""
 
     @classmethod
     def of(cls, value: Any) -> "Id":
-        """The id that a decoded JSON value represents."""
+        """Return the id of a decoded JSON value."""
         if type(value) is str:
             return cls("string", value)
         if type(value) is int or type(value) is float or type(value) is Number:
@@ -62,7 +66,7 @@ class Request:
 
     @property
     def params(self) -> Any:
-        """The params; None where there are none."""
+        """The params; None if there are none."""
         return self.value.get("params")
 
 
@@ -76,7 +80,7 @@ class Notification:
 
     @property
     def params(self) -> Any:
-        """The params; None where there are none."""
+        """The params; None if there are none."""
         return self.value.get("params")
 
 
@@ -90,13 +94,13 @@ class Result:
 
     @property
     def result(self) -> Any:
-        """The result, whatever it is."""
+        """The result, of any type."""
         return self.value["result"]
 
 
 @dataclass(slots=True)
 class Error:
-    """Has an error; it has an id only if the request could be read."""
+    """Has an error. It has an id only if the peer could read the request."""
 
     value: dict[str, Any]
     refused: str | None
@@ -104,13 +108,13 @@ class Error:
 
     @property
     def error(self) -> Any:
-        """The error, whatever it is."""
+        """The error, of any type."""
         return self.value["error"]
 
 
 @dataclass(slots=True)
 class Invalid:
-    """Not a JSON-RPC message; `reason` says why, `value` is the decoded JSON, if there is any."""
+    """Not a JSON-RPC message. `reason` tells why; `value` is the decoded JSON, or None."""
 
     value: Any
     refused: str | None
@@ -119,7 +123,7 @@ class Invalid:
 
 @dataclass(slots=True)
 class Undecoded:
-    """A message that is too large to be decoded, and whose kind its two ends do not show (`mcpspy.wire.outline`)."""
+    """A message that is too large to decode, and whose kind its two ends do not show (`mcpspy.wire.outline`)."""
 
     value: ClassVar[Any] = None
     refused: ClassVar[str | None] = None
@@ -129,7 +133,7 @@ Body = Request | Notification | Result | Error | Invalid
 
 
 def parse(raw: bytes) -> tuple[Body, ...]:
-    """The messages of one frame: one, or those of a batch in their order. Never raises."""
+    """Return the messages of one frame: one message, or those of a batch in order. Never raises."""
     try:
         value = orjson.loads(raw)
         refused = None
@@ -148,13 +152,13 @@ def parse(raw: bytes) -> tuple[Body, ...]:
 
 
 def decode(raw: bytes) -> Any:
-    """The value of strict JSON, with every digit of its integers. Raises `orjson.JSONDecodeError`."""
+    """Return the value of strict JSON, with every digit of its integers. Raises `orjson.JSONDecodeError`."""
     return _with_long_integers(raw, orjson.loads(raw))
 
 
 def _with_long_integers(raw: bytes, value: Any) -> Any:
-    """The value of strict JSON, decoded anew where it may have integers that orjson rounds."""
-    if b"0" * 19 in raw.translate(_DIGITS) and _LONG_INTEGER.search(raw):  # the pattern alone takes ten times as long
+    """Return the value of strict JSON. Decode it again if it may have integers that orjson rounds."""
+    if b"0" * 19 in raw.translate(_DIGITS) and _LONG_INTEGER.search(raw):  # the pattern alone is ten times slower
         try:
             return json.loads(raw, parse_int=_integer)
         except RecursionError:
@@ -168,7 +172,7 @@ def _message(value: Any, refused: str | None, raw: bytes, part: int) -> Body:
     own = None
     if "id" in value:
         own = value["id"]
-        # as nearly always; `Id(…)` takes three times as long
+        # The usual case is inlined: `Id(…)` takes three times as long.
         own = tuple.__new__(Id, ("number", str(own))) if type(own) is int else exact_id(own, raw, part, "id")
     if "method" in value:
         method = value["method"]
@@ -183,8 +187,8 @@ def _message(value: Any, refused: str | None, raw: bytes, part: int) -> Body:
 
 
 def exact_id(value: Any, raw: bytes, part: int, *path: str) -> Id:
-    """The id that is `value` at `path` in a message, with its digits as written."""
-    if type(value) is not float:  # only a float has lost them in decoding
+    """Return the id `value`, found at `path` in a message, with its digits as written."""
+    if type(value) is not float:  # only a float loses digits when it is decoded
         return Id.of(value)
     try:
         found = _with_digits(raw)
@@ -197,13 +201,16 @@ def exact_id(value: Any, raw: bytes, part: int, *path: str) -> Id:
     return Id.of(found)
 
 
-@lru_cache(maxsize=1)  # a batch asks once for each of its elements
+@lru_cache(maxsize=1)  # called once for each element of a batch
 def _with_digits(raw: bytes) -> Any:
     return json.loads(_text(raw)[0], parse_float=Number, parse_int=Number, parse_constant=Number)
 
 
 def _decode_leniently(raw: bytes) -> tuple[Any, str | None, str | None]:
-    """For JSON that orjson refuses: the value, why a strict parser refuses it, and why no parser can read it."""
+    """Decode JSON that orjson refuses.
+
+    Returns the value, why a strict parser refuses it, and why no parser can read it (None if one can).
+    """
     text, refused = _text(raw)
     if not text.strip():
         return None, refused, "a blank line"
@@ -220,7 +227,7 @@ def _decode_leniently(raw: bytes) -> tuple[Any, str | None, str | None]:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Whether a value has more levels of arrays and objects."""
+    """Return whether a value has more than this number of nested arrays and objects."""
     layer = [value]
     for _ in range(levels + 1):
         layer = [it for it in layer if type(it) in (list, dict)]
@@ -231,7 +238,7 @@ def _is_deeper(value: Any, levels: int) -> bool:
 
 
 def _text(raw: bytes) -> tuple[str, str | None]:
-    """The text of a frame as lenient peers read it, and what is wrong with its encoding."""
+    """Return the text of a frame as lenient peers read it, and the fault of its encoding or None."""
     refused = None
     try:
         text = raw.decode()

@@ -1,23 +1,24 @@
-"""The framing of stdio: one JSON-RPC message a line (specification, basic/transports#stdio).
+"""The framing of stdio: one JSON-RPC message per line (specification, basic/transports#stdio).
 
-Lines end at 0x0A and nowhere else: `splitlines` would also break at U+2028, which is legal inside JSON. Nothing is
-stripped or repaired; a carriage return, a byte order mark and blank lines are part of what the peer sent.
+Only 0x0A ends a line. `splitlines` would also split at U+2028, which is legal inside JSON. Nothing is stripped or
+repaired: a carriage return, a byte order mark and blank lines are kept as the peer sent them.
 
-The decoder keeps at most `PIECE` bytes of an unfinished line. A longer line comes out in pieces as it arrives, so
-memory stays constant whatever a peer sends.
+The decoder keeps at most `PIECE` bytes of an unfinished line. It returns a longer line in pieces as the bytes arrive,
+so memory use does not depend on what a peer sends.
 
-Imported on the `wrap` path: no imports here.
+This module is on the `wrap` path, so it imports nothing.
 """
 
 PIECE = 65536
-"""Bytes of an unfinished line that are kept before they come out as a piece."""
+"""The most bytes of an unfinished line that are kept; a longer line is returned in pieces."""
 
 
 class Lines:
     """Splits a byte stream into lines.
 
-    `feed` and `end` return `(raw, more, cut)` triples: the bytes without their newline; whether the frame goes on in
-    the next triple; whether the peer ended before the newline. A piece with `more` never ends inside a UTF-8 sequence.
+    `feed` and `end` return `(raw, more, cut)` triples: the bytes without their newline, whether the frame continues in
+    the next triple, and whether the stream ended before the newline. A piece with `more` never ends inside a UTF-8
+    sequence.
     """
 
     __slots__ = ("_parts", "_size")
@@ -32,7 +33,7 @@ class Lines:
         return not self._parts
 
     def feed(self, chunk: bytes) -> list[tuple[bytes, bool, bool]]:
-        """Take the next bytes of the stream and return what they complete."""
+        """Accept the next bytes of the stream and return the frames and pieces that are complete."""
         frames: list[tuple[bytes, bool, bool]] = []
         lines = chunk.split(b"\n")
         for line in lines[:-1]:
@@ -47,7 +48,7 @@ class Lines:
         return [(self._take(), False, True)] if self._parts else []
 
     def _add(self, part: bytes, frames: list[tuple[bytes, bool, bool]]) -> None:
-        """Lengthen the unfinished line; pieces of `PIECE` bytes go into `frames`, and at least one byte stays."""
+        """Append to the unfinished line; move pieces of `PIECE` bytes to `frames`, and keep at least one byte."""
         self._parts.append(part)
         self._size += len(part)
         if self._size > PIECE:
@@ -65,7 +66,7 @@ class Lines:
 
 
 def _boundary(raw: bytes, limit: int) -> int:
-    """Where to cut `raw`, at `limit` or up to three bytes before, so that no UTF-8 sequence is divided (RFC 3629)."""
+    """Return the index to cut `raw` at: `limit`, or up to 3 less so that no UTF-8 sequence is split (RFC 3629)."""
     for cut in range(limit, limit - 4, -1):
         if raw[cut] & 0xC0 != 0x80:  # a sequence begins here, so one ends before
             return cut

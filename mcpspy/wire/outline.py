@@ -1,8 +1,8 @@
-"""What the first and last bytes show of a message that is too large to decode.
+"""Find the kind of a message that is too large to decode, from its first and last bytes.
 
-Peers write the members of a message in any order, but `jsonrpc`, `id` and `method` are short, and what is large comes
-first or last. So the members are read from the front up to the first that does not end there, and the short ones from
-the back. What neither end shows stays unknown.
+Peers write the members of a message in any order. `jsonrpc`, `id` and `method` are short, and the large member comes
+first or last. So members are read from the front up to the first one that does not end within those bytes, and short
+members are read from the back. What neither end shows stays unknown.
 """
 
 import json
@@ -15,11 +15,11 @@ from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, 
 _DECODER = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=Number, strict=False)
 _KEY = re.compile(r'\s*+,?\s*+("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*')
 _LAST = re.compile(r'(?:^|[,{])\s*("[^"\\]*(?:\\.[^"\\]*)*"\s*:\s*(?:"[^"\\]*(?:\\.[^"\\]*)*"|[-+.\w]+))\s*$')
-_OPENED = ("params", "error")  # the members whose own members are read, if they do not end
+_OPENED = ("params", "error")  # if one of these does not end, its own members are read
 
 
 def outline(head: bytes, tail: bytes) -> Body | Undecoded:
-    """A message whose `value` has only what its first and last bytes show; `Undecoded` if that is too little."""
+    """Return a message whose `value` has only the members found in these bytes; `Undecoded` if they do not suffice."""
     value = last_members(tail.decode(errors="replace")) | first_members(head.decode(errors="replace"))
     method, id_ = value.get("method"), Id.of(value["id"]) if "id" in value else None
     if type(method) is str:
@@ -32,7 +32,10 @@ def outline(head: bytes, tail: bytes) -> Body | Undecoded:
 
 
 def first_members(text: str) -> dict[str, Any]:
-    """The members of the object that a text begins with; one that has no end there is None, or what it begins with."""
+    """Return the members at the start of the object that a text begins with.
+
+    The value of a member that does not end in the text is None; for `params` and `error` it has the first members.
+    """
     found: dict[str, Any] = {}
     text = text.lstrip("\ufeff \t\r\n")
     at = 1
@@ -43,14 +46,14 @@ def first_members(text: str) -> dict[str, Any]:
         except (ValueError, RecursionError):
             found[name] = first_members(text[key.end() :]) if name in _OPENED else None
             break
-        if at == len(text):  # a number may go on
+        if at == len(text):  # a number may continue
             break
         found[name] = value
     return found
 
 
 def last_members(text: str) -> dict[str, Any]:
-    """The last members of an object, from the back up to the first that is not a string, number or word."""
+    """Return the last members of an object, from the back up to the first value that is no string, number or word."""
     found: dict[str, Any] = {}
     text = text.rstrip()
     text = text[:-1] if text.endswith("}") else ""
@@ -64,7 +67,7 @@ def last_members(text: str) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """A decoded JSON text; None if it is not JSON."""
+    """Decode a JSON text; return None if it is not JSON."""
     try:
         return _DECODER.decode(text)
     except (ValueError, RecursionError):

@@ -1,11 +1,11 @@
 """The framing of an event stream (WHATWG HTML, 9.2 Server-sent events).
 
-A frame is one event block as received: every line up to and including the last one's terminator. The blank line that
-ends it is dropped, and so are blank lines between blocks, which carry nothing. Lines end in CR LF, LF or CR, also
-mixed; a CR LF may be divided between two chunks. A byte order mark, comments and fields of no known name are part of
+A frame is one event block as received: all its lines, including the terminator of the last one. The blank line that
+ends the block is dropped, and so are further blank lines between blocks, which have no meaning. Lines end in CR LF, LF
+or CR, also mixed; a CR LF may be split across two chunks. A byte order mark, comments and unknown fields are part of
 the block. A last block without its blank line is `cut`: clients discard it.
 
-An event ends with the first byte of its blank line's terminator, so that a lone CR delays nothing.
+A block is complete at the first byte of its blank line's terminator, so a lone CR does not delay it.
 """
 
 import re
@@ -25,14 +25,14 @@ class Events(Lines):
     def __init__(self) -> None:
         super().__init__()
         self._bare = True  # the current line is empty so far
-        self._after_cr = False  # a LF that comes next belongs to the line before
+        self._after_cr = False  # if the next byte is a LF, it belongs to the line before
 
     def feed(self, chunk: bytes) -> list[tuple[bytes, bool, bool]]:
-        """Take the next bytes of the stream and return what they complete."""
+        """Accept the next bytes of the stream and return the frames and pieces that are complete."""
         frames: list[tuple[bytes, bool, bool]] = []
         if not chunk:
             return frames
-        block = line = 0  # where in the chunk the current ones begin
+        block = line = 0  # where the current block and line begin in the chunk
         if self._after_cr and chunk[0] == 0x0A:
             block = line = 1
             if not self.between:
@@ -58,18 +58,18 @@ class Event(NamedTuple):
     """The fields of one event block."""
 
     name: str
-    """The event's type; `message` where the block names none."""
+    """The event's type; `message` if the block has no `event` field."""
     data: bytes | None
-    """The data lines joined with LF; None where there are none, and a client dispatches nothing."""
+    """The data lines joined with LF; None if there are none, in which case a client dispatches no event."""
     id: str | None
-    """The new last event id, empty to reset it; None where the block sets none."""
+    """The new last event id, empty to reset it; None if the block has no valid `id` field."""
     retry: int | None
     """Milliseconds that a client must wait before it connects again."""
     comments: tuple[str, ...]
 
 
 def parse_event(block: bytes) -> Event:
-    """The fields of one frame (WHATWG HTML, 9.2.6). Never raises; what is not UTF-8 in a name reads as U+FFFD."""
+    """Parse the fields of one frame (WHATWG HTML, 9.2.6). Never raises; invalid UTF-8 in text is read as U+FFFD."""
     name, event_id, retry = "message", None, None
     data: list[bytes] = []
     comments: list[str] = []

@@ -1,4 +1,4 @@
-"""What a request or notification is about: the name or URI in its params.
+"""The subject of a request or notification: the name or URI in its params.
 
 The gate imports this module while a server starts, so it imports nothing heavy.
 """
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def subject(method: str, params: "Any") -> str | None:
-    """The tool, prompt or resource that a request or notification is about."""
+    """Return the tool, prompt or resource that the params name; None if the method names none."""
     if method == "completion/complete":
         params = member(params, "ref")
         found = member(params, "name") or member(params, "uri")
@@ -21,4 +21,4 @@ def subject(method: str, params: "Any") -> str | None:
         found = member(params, "uri")
     else:
         return None
-    return found if type(found) is str else None  # in the gate a number is a subclass of str with its digits
+    return found if type(found) is str else None  # the gate decodes a number as a subclass of str that keeps its digits

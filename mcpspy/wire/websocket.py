@@ -1,8 +1,8 @@
 """The framing of one direction of a WebSocket after its handshake (RFC 6455, 5).
 
-A frame of the capture is a message: fragments joined, the mask undone. Pings and pongs are frames of their own; the
-close frame is not one, `closing` has its code and reason. Extensions are not supported: the relay prevents their
-negotiation. Nothing is checked and nothing raises.
+A frame of the capture is a WebSocket message, with its fragments joined and its mask removed. Pings and pongs are
+frames of their own. The close frame is not a frame of the capture; `closing` has its code and reason. Extensions are
+not supported, because the relay prevents their negotiation. Nothing is validated and nothing raises.
 """
 
 from typing import NamedTuple
@@ -18,12 +18,12 @@ Quadruple = tuple[bytes, bool, bool, str | None]
 
 
 class FrameHead(NamedTuple):
-    """The head of a WebSocket frame, whose payload is a message or a fragment of one."""
+    """The head of a WebSocket frame; the payload of the frame is a message or a fragment of one."""
 
     final: bool
-    """Whether it ends its message."""
+    """Whether the frame ends its message."""
     reserved: bool
-    """Whether an extension has changed the payload: one of the bits RSV1 to RSV3 is set."""
+    """Whether an extension changed the payload: one of the bits RSV1 to RSV3 is set."""
     opcode: int
     mask: bytes
     length: int
@@ -35,8 +35,8 @@ class FrameHead(NamedTuple):
 class Messages(Lines):
     """Splits a byte stream into messages.
 
-    `feed` and `end` return the triples of `Lines` with the message's `op` as fourth: None for text, `binary`, `ping` or
-    `pong`. A message that comes in pieces is not interrupted: control frames between them come after it.
+    `feed` and `end` return the triples of `Lines` with the `op` of the message as fourth member: None for text,
+    `binary`, `ping` or `pong`. Control frames between the pieces of a message are returned after that message.
     """
 
     __slots__ = ("_control", "_head", "_later", "_left", "_message", "_pending", "_pieces", "closing")
@@ -44,22 +44,22 @@ class Messages(Lines):
     def __init__(self) -> None:
         super().__init__()
         self.closing: tuple[int | None, str] | None = None
-        """Code and reason of the close frame, once it has come; an empty one has no code."""
+        """Code and reason of the close frame; None before it arrives. An empty close frame has no code."""
         self._pending = b""  # of a head
         self._head: FrameHead | None = None  # of the current WebSocket frame
         self._left = 0  # bytes of its payload to come
         self._control = b""  # payload of a control frame
         self._message: int | None = None  # opcode of the current message
-        self._pieces = False  # a piece of it was returned already
+        self._pieces = False  # whether a piece of it was returned already
         self._later: list[Quadruple] = []
 
     @property
     def between(self) -> bool:
-        """Whether the next byte begins a message, and no close frame has come."""
+        """Whether the next byte begins a message, and no close frame has arrived."""
         return self._message is None and self._head is None and not self._pending and self.closing is None
 
     def feed(self, chunk: bytes) -> list[Quadruple]:  # type: ignore[override]
-        """Take the next bytes of the stream and return what they complete."""
+        """Accept the next bytes of the stream and return the frames and pieces that are complete."""
         out: list[Quadruple] = []
         raw, place = self._pending + chunk, 0
         while True:
@@ -80,7 +80,7 @@ class Messages(Lines):
         return out
 
     def end(self) -> list[Quadruple]:  # type: ignore[override]
-        """Return the message that the stream's end cut off, if there is one."""
+        """Return the message that the end of the stream cut off, if there is one."""
         if self._message is None:
             return []
         cut = (self._take() if self._parts else b"", False, True, self._op)
@@ -100,7 +100,7 @@ class Messages(Lines):
         plain = unmask(part, head.mask, head.length - self._left)
         self._left -= len(part)
         if head.opcode >= CLOSE:
-            self._control = (self._control + plain)[:PIECE]  # 125 bytes, if the peer keeps to the specification
+            self._control = (self._control + plain)[:PIECE]  # a valid one has at most 125 bytes
         elif plain:
             pieces: list[tuple[bytes, bool, bool]] = []
             self._add(plain, pieces)
@@ -124,12 +124,15 @@ class Messages(Lines):
 
 
 def op_of(opcode: int) -> str | None:
-    """What a capture calls a message of that opcode; None for text."""
+    """Return the `op` of a message with that opcode in a capture; None for text."""
     return _NAMES.get(opcode, "binary")
 
 
 def encode(payload: bytes, opcode: int, mask: bytes = b"") -> bytes:
-    """A message in one frame; `mask` is four random bytes from a client, and nothing from a server (RFC 6455, 5.1)."""
+    """Encode a message as one frame.
+
+    `mask` is four random bytes for a frame of a client, and empty for a frame of a server (RFC 6455, 5.1).
+    """
     length = len(payload)
     masked = 0x80 if mask else 0
     if length < 126:
@@ -142,7 +145,7 @@ def encode(payload: bytes, opcode: int, mask: bytes = b"") -> bytes:
 
 
 def parse_head(raw: bytes) -> FrameHead | None:
-    """The head at the start of `raw`; None if it is not all there (RFC 6455, 5.2)."""
+    """Parse the head at the start of `raw`; return None if it is incomplete (RFC 6455, 5.2)."""
     if len(raw) < 2:
         return None
     length = raw[1] & 0x7F
@@ -157,7 +160,7 @@ def parse_head(raw: bytes) -> FrameHead | None:
 
 
 def unmask(part: bytes, mask: bytes, offset: int) -> bytes:
-    """Apply or undo the mask of a part that begins `offset` bytes into its payload (RFC 6455, 5.3)."""
+    """Apply or remove the mask of a part that begins `offset` bytes into its payload (RFC 6455, 5.3)."""
     if not mask or not part:
         return part
     shift = offset % 4

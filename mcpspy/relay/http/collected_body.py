@@ -1,10 +1,14 @@
-"""One decision on a collected body: JSON of at most 1 MiB, decoded.
+"""One decision of the gate on a collected body: JSON of at most 1 MiB, decoded.
 
-The rules. Decoding stops as soon as the body is too long to decide on; it passes undecided then. So does a body whose
-coding cannot be undone, or not be applied again. Several frames in the place of one stand in the same body, one after
-the other, coded once. A body that no verdict changes is forwarded with exactly the bytes that came.
+The rules:
 
-Nothing here knows a library of HTTP: the relay of the body opens its channel and writes the output.
+- Decoding stops as soon as the body is too long for a decision. The body then passes undecided. So does a body whose
+  content coding cannot be decoded or cannot be encoded again.
+- If a verdict replaces one frame by several, they are written into the same body, one after the other, and encoded
+  together.
+- A body that no verdict changes is forwarded with exactly the bytes that were received.
+
+This module knows no HTTP library. The relay of the body opens its channel and writes the output.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
@@ -27,34 +31,34 @@ if TYPE_CHECKING:
 
 
 def decodable(encoding: str) -> bool:
-    """Whether the content codings of a Content-Encoding value can be undone, and applied again."""
+    """Return whether the content codings of a Content-Encoding value can be decoded and encoded again."""
     decoder = Decoder(encoding)
     return decoder.plain or (decoder.fault is None and encoder(encoding) is not None)
 
 
 def announces_too_much(headers: RawHeaders) -> bool:
-    """Whether the Content-Length is that of a body too long to decide on."""
+    """Return whether the Content-Length is too large for a decision on the body."""
     length = first(headers, b"content-length") or b""
     return length.isdigit() and int(length[:20]) > LIMIT
 
 
 def keeps_body(verdict: "Verdict") -> bool:
-    """Whether a body is forwarded unchanged (passed, or only delayed), unless that is overridden meanwhile."""
+    """Return whether a body is forwarded unchanged: passed or only delayed. A viewer may still override a delay."""
     if isinstance(verdict, Hold):
         return verdict.how == "delayed" and isinstance(verdict.then, Pass)
     return isinstance(verdict, Pass)
 
 
 class CollectedBody:
-    """A whole body as received, `raw`, and without its content coding, `plain`."""
+    """A whole body: `raw` is as received, `plain` is without its content coding."""
 
     def __init__(self, raw: bytes, encoding: str) -> None:
         """`encoding` is the value of Content-Encoding."""
         self.raw = raw
         self.plain = b""
-        """Nothing where the body cannot be decided on."""
+        """The decoded body; empty if the gate cannot decide on it."""
         self.undecided = len(raw) > LIMIT
-        """Whether it is too long to decide on."""
+        """Whether the body is too long for a decision."""
         self.damaged = not decodable(encoding)
         """Whether the body cannot be decoded."""
         self._encoding = encoding
@@ -62,13 +66,13 @@ class CollectedBody:
             self._decode()
 
     def decide(self, gate: Gate, facts: "Facts", t: int) -> "Verdict":
-        """The verdict on the body, whose end came at `t`."""
+        """Return the verdict on the body, whose end was read at `t`."""
         if self.undecided:
             return UNDECIDED
         return gate.decide(self.plain, facts, t) if self.plain else PASS
 
     def forwarded(self, frames: Iterable[bytes]) -> bytes:
-        """The body with these frames in it, encoded; the received bytes if nothing changes."""
+        """Return the body with these frames as content, encoded; the received bytes if nothing changes."""
         plain = b"".join(frames)
         return self.raw if plain == self.plain else coded(plain, self._encoding)
 
@@ -86,9 +90,9 @@ class CollectedBody:
         refuse: Callable[[Refuse], Awaitable[None]] | None = None,
         close: Callable[[], None] = lambda: None,
     ) -> GatedChannel:
-        """What carries out the verdict, as of `GatedChannel`; `write` gets the whole body, at most once.
+        """Return the `GatedChannel` that applies the verdict. It calls `write` with the whole body, at most once.
 
-        The channel has to be open.
+        The channel must be open.
         """
 
         async def write_coded(plain: bytes) -> None:
@@ -100,7 +104,7 @@ class CollectedBody:
         )
 
     async def carry_out(self, gated_channel: GatedChannel, verdict: "Verdict", t: int) -> None:
-        """Do as the verdict says, and wait where it says so. Raises ConnectionError where the receiver has left."""
+        """Apply the verdict, with its delays and holds. Raises ConnectionError if the receiver has disconnected."""
         try:
             await gated_channel.take(Piece(self.plain, self.plain), verdict, t)
             await gated_channel.drained()

@@ -1,4 +1,4 @@
-"""Applies the content coding of a body again after a gate has changed it (RFC 9110, 8.4)."""
+"""Encoders that apply the content coding of a body again after a gate has changed it (RFC 9110, 8.4)."""
 
 import sys
 import zlib
@@ -10,14 +10,14 @@ class Encoder(Protocol):
     """One coding."""
 
     def encode(self, plain: bytes) -> bytes:
-        """The next bytes, flushed, so that the receiver can decode all of them."""
+        """Encode the next bytes and flush, so that the receiver can decode all of them."""
 
     def finish(self) -> bytes:
-        """The end of the body."""
+        """Return the encoded end of the body."""
 
 
 class _Flushing:
-    """A compressor that holds nothing back."""
+    """A compressor that flushes after each call."""
 
     def __init__(
         self, compress: Callable[[bytes], bytes], flush: Callable[[], bytes], finish: Callable[[], bytes]
@@ -49,7 +49,10 @@ class _Stacked:
 
 
 def encoder(encoding: str) -> Encoder | None:
-    """An encoder for a Content-Encoding value, which may list several codings; None where it has an unknown one."""
+    """Return an encoder for a Content-Encoding value, which may list several codings.
+
+    None if a coding is unknown, or if there is none.
+    """
     if "," in encoding:
         each = [encoder(coding) for coding in encoding.split(",") if coding.strip().lower() not in ("", "identity")]
         known = [it for it in each if it]
@@ -75,6 +78,6 @@ def encoder(encoding: str) -> Encoder | None:
 
 
 def coded(frame: bytes, encoding: str) -> bytes:
-    """A whole body with the content coding of that value; as it is where there is no encoder."""
+    """Return a whole body, encoded with that Content-Encoding value; unchanged if there is no encoder for it."""
     coder = encoder(encoding)
     return coder.encode(frame) + coder.finish() if coder else frame

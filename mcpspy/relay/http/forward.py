@@ -1,9 +1,10 @@
-"""One HTTP request: forwarded to its upstream, answered by a `Response`, and recorded.
+"""One HTTP request: forward it to its upstream, forward the response with a `Response`, and record both.
 
 Heads are forwarded unchanged except for what `heads` has to change. Each chunk of a body is forwarded as soon as it is
-read, and only then passed to the tap. Nothing waits for anything else: an answer may come before the request's body has
-ended, informational responses pass when they come, and streams have no time limit. When one side is gone the other
-learns it at once (H-05): a client that leaves is how a call is cancelled in 2026-07-28.
+read, and recorded after that. The two directions do not wait for each other: a response may begin before the request's
+body ends, informational responses are forwarded when they arrive, and streams have no time limit. When one side
+disconnects, the other side is disconnected at once (H-05), because in 2026-07-28 a client cancels a call by
+disconnecting.
 
 Heads are written here and in `response`, so that aiohttp adds nothing to them.
 """
@@ -38,12 +39,12 @@ from mcpspy.relay.http.tunnel import Pump, pump, tunnel
 from mcpspy.relay.http.upstream import protocol_of
 from mcpspy.wire.http_head import LEGACY_SESSION, query
 
-_SAFE = ("GET", "HEAD", "OPTIONS")  # may be asked again (RFC 9110, 9.2.1)
-_INFORMATIONAL = 1000  # responses before the final one; a server that sends more never ends
+_SAFE = ("GET", "HEAD", "OPTIONS")  # may be sent a second time (RFC 9110, 9.2.1)
+_INFORMATIONAL = 1000  # the most informational responses before the final one; more are refused as endless
 
 
 class _Written(web.StreamResponse):
-    """Tells aiohttp that the response has been written already."""
+    """A response for aiohttp that has been written already."""
 
     def __init__(self, *, keep_alive: bool) -> None:
         super().__init__()
@@ -75,30 +76,30 @@ class ForwardedRequest:
         )
         self.headers = self.known.headers
         self.recorded = HttpExchange(route.recording)
-        """Its channels in the capture."""
+        """The channels of the request and its response in the capture."""
         self._body = RequestBody(self)
         self.legacy_session: str | None = None
-        """Of an event stream of HTTP+SSE: the session that its endpoint event names."""
+        """The session that the endpoint event of an HTTP+SSE stream names; None for other responses."""
         self.keep_alive = request.keep_alive
-        """Whether the client's connection may serve another request."""
+        """Whether the client's connection can be used for another request."""
 
     async def run(self) -> web.StreamResponse:
-        """Relay it; its channels end with it, whatever happens."""
-        asked, answer = "abort", "reset"  # of what is still open in the end: an answer that came early, or broke off
+        """Relay the request; its channels are closed at the end, whatever happens."""
+        asked, answer = "abort", "reset"  # how channels close that are still open: response was early, or broke off
         try:
             await self._relay_it()
         except asyncio.CancelledError:
             asked, answer = ("shutdown", "shutdown") if self.relay.ending else ("reset", "abort")
             raise
-        except ConnectionError:  # the client takes no more
+        except ConnectionError:  # the client no longer reads
             asked, answer = "reset", "abort"
             self.keep_alive = False
         finally:
             now = self.route.now()
-            if self.recorded.request is None:  # it ended before there was a connection
+            if self.recorded.request is None:  # the request ended before there was a connection
                 self.open_request({}).feed(self._body.begun, now)
             self.recorded.end(now, asked if self._body.whole is None else "eof", answer)
-            del self._body  # a cycle, which would wait for the garbage collector with all that it holds
+            del self._body  # breaks a reference cycle, so that its memory is freed without the garbage collector
         return _Written(keep_alive=self.keep_alive)
 
     async def _relay_it(self) -> None:
@@ -130,10 +131,13 @@ class ForwardedRequest:
                 if not await self._converse(head, connection, retry=reused and attempt == 0):
                     return
             finally:
-                connection.close()  # unless it was released for the next request
+                connection.close()  # has no effect if the connection was released for the next request
 
     async def _converse(self, head: Head, connection: Connection, *, retry: bool) -> bool:
-        """Ask and answer over one connection; True if it was an idle one that had gone, and another may be tried."""
+        """Send the request and forward the response over one connection.
+
+        Returns True if the caller may try another connection, because this idle one was closed by the upstream.
+        """
         upload = None
         try:
             try:
@@ -155,10 +159,10 @@ class ForwardedRequest:
                 await self._switch(message, protocol, connection)
             else:
                 if message.should_close and upload and not upload.done():
-                    self.keep_alive = False  # nobody will take the rest of the request
+                    self.keep_alive = False  # the upstream will not read the rest of the request
                 await self._response(message, payload, protocol).forward()
                 if upload and self.keep_alive:
-                    await asyncio.wait([upload])  # it was answered early, and the next request comes after its end
+                    await asyncio.wait([upload])  # the response was early; the next request begins after this one ends
                 if upload is None or upload.done():
                     connection.release()
                 else:
@@ -178,12 +182,12 @@ class ForwardedRequest:
 
     @property
     def session(self) -> str:
-        """The session id, also that of HTTP+SSE; without one, the client's address."""
+        """The session id, also that of HTTP+SSE; if there is none, the client's address."""
         known = self.known.session or self.legacy_session
         return known or query(self.request.raw_path, *LEGACY_SESSION) or self._peer or ""
 
     async def _final_response(self, protocol: ResponseHandler) -> tuple[RawResponseMessage, StreamReader]:
-        """The response; informational ones before it are passed on (RFC 9110, 15.2)."""
+        """Return the final response; forward the informational ones before it (RFC 9110, 15.2)."""
         for _ in range(_INFORMATIONAL):
             message, payload = await protocol.read()
             if message.code == 101 and not self.known.upgrade:
@@ -199,7 +203,7 @@ class ForwardedRequest:
         return response_head(message.code, message.reason, headers, self.headers, self.route.address, keep=keep)
 
     async def _switch(self, message: RawResponseMessage, protocol: ResponseHandler, connection: Connection) -> None:
-        """Pass on the handshake of a WebSocket, then its bytes until one side ends."""
+        """Forward the handshake of a WebSocket, then its bytes until one side closes."""
         t = self.route.now()
         head = self._response_head(message, UPGRADE)
         await self.request.writer.write(head.encode())
@@ -230,7 +234,7 @@ class ForwardedRequest:
         connection.close()
 
     async def _fail(self, head: Head, error: BaseException, upload: "asyncio.Task[None] | None" = None) -> None:
-        """Answer in the upstream's place."""
+        """Answer the client in place of the upstream, which failed with `error`."""
         await self._body.await_rest(upload)
         status, why = self.route.upstream.failure(error)
         if self._body.fault:
@@ -238,7 +242,7 @@ class ForwardedRequest:
         await self._refuse(head, status, why)
 
     async def _refuse(self, head: Head, status: int, why: str) -> None:
-        """Record the request, if that has not been done, and answer it ourselves; `head` is what was to be sent."""
+        """Record the request, unless it is recorded, and answer it ourselves; `head` was to be forwarded."""
         if self.recorded.request is None:
             channel = self.open_request(head.fields())
             if self._body.whole is not None:
@@ -249,7 +253,7 @@ class ForwardedRequest:
         t, asked = self.route.now(), self._body
         head, body = answer(status, why, json_request=(asked.begun or b"null") if asked.asks_json else None)
         if asked.whole is None and not self.request.content.at_eof():
-            self.keep_alive = False  # the rest of the request is not waited for
+            self.keep_alive = False  # the rest of the request is not read
         self.say_whether_we_close(head)
         if self.request.method == "HEAD":
             body = b""
@@ -260,33 +264,33 @@ class ForwardedRequest:
         channel.end(t, "eof")
 
     def say_whether_we_close(self, head: Head) -> None:
-        """Our own hop's Connection field (RFC 9112, 9.3)."""
+        """Add the Connection field of our own hop (RFC 9112, 9.3)."""
         if not self.keep_alive:
             head.headers.append((b"Connection", b"close"))
         elif self.request.version < HttpVersion11:
             head.headers.append((b"Connection", b"keep-alive"))
 
     def open_request(self, changes: dict[str, Any]) -> Body:
-        """Begin the channel of the request; the second of two attempts finds it open."""
+        """Open the channel of the request; return the open one at the second of two attempts."""
         if self.recorded.request:
             return self.recorded.request
         head = recorded_request(self.request, self.headers)
         return self.recorded.open_request(self._t, head, self._peer, changes)
 
     def record_whole(self, body: bytes) -> None:
-        """Record a request that was received whole and forwarded unchanged; its opening is plain."""
+        """Record a request that arrived as a whole and was forwarded unchanged; its `opening` must be `plain`."""
         self.recorded.whole_request(self._t, self.known.opening, self._peer, body)
 
     def open_response(self, sender: str, t: int, headers: RawHeaders, status: int, reason: str, head: Head) -> Body:
-        """Begin the channel of the response; `headers` are those that came, `head` is what was sent."""
+        """Open the channel of the response; `headers` are as received, `head` is as forwarded."""
         came = {"status": status, "reason": reason, "headers": recorded(headers)}
         return self.recorded.open_response(t, came, sender, head.fields())
 
     def mapped(self, reference: str) -> str | None:
-        """A URL that the upstream named, as this client has to see it; None where it needs no change."""
+        """Map a URL that the upstream named to the URL that this client needs; None if it needs no change."""
         return mapped_reference(reference, self.headers, self.route.address)
 
     def endpoint(self, reference: str) -> str | None:
-        """The same for the URL of the endpoint event, which names the session."""
+        """Map the URL of the endpoint event, as `mapped` does, and store the session that it names."""
         self.legacy_session = query(reference, *LEGACY_SESSION)
         return self.mapped(reference)

@@ -1,11 +1,11 @@
-"""Bodies that pass a gate: from the bytes that came to the frames that are decided on, and back.
+"""Bodies that pass a gate: split the received bytes into frames for the gate, and return the bytes to forward.
 
-The rules. What no verdict changes is forwarded with exactly the bytes that came: `EventBlocks` loses none. An event or
-a body that is too long, and an event without its blank line, pass undecided. `FirstEvent` and `HeldDocument` are for
-the two bodies that the proxy itself has to change; their verdicts need no wait. If something in here fails, the body
-passes unchanged, and the user gets a notice.
+The rules. What no verdict changes is forwarded with exactly the received bytes; `EventBlocks` loses none of them. An
+event or a body that is too long passes undecided, and so does an event without its blank line. `FirstEvent` and
+`HeldDocument` are for the two bodies that the proxy itself has to change; their verdicts need no waiting. If this
+module fails, the body passes unchanged, and the user gets a notice.
 
-Nothing here reads, writes or waits. What is to be recorded comes out of `recorded`, for after the forward.
+Nothing here reads, writes or waits. The caller records what `recorded` returns, after it has forwarded the bytes.
 """
 
 from collections.abc import Callable
@@ -18,44 +18,45 @@ from mcpspy.wire.content_coding import Decoder
 from mcpspy.wire.sse import Events, parse_event
 
 HELD = 65536
-"""Bytes of a body of the proxy's own gates that are held; what is longer is neither an endpoint nor metadata."""
+"""The most bytes of a body that are held for a gate of the proxy itself; a longer body is neither an endpoint event nor
+metadata."""
 
 
 class Piece(NamedTuple):
     """A decoded part of a body, or a part of one direction of a WebSocket."""
 
     passes: bytes
-    """What is forwarded if nothing is changed."""
+    """The bytes to forward if nothing is changed."""
     frame: bytes | None = None
-    """What is decided on; None where that is nothing."""
+    """The frame that the gate decides on; None if it decides on nothing."""
     delimiter: bytes = b""
-    """What follows each frame that is forwarded."""
+    """The bytes that follow each frame that is forwarded."""
     undecided: bool = False
-    """Whether a frame begins that is too long."""
+    """Whether the piece begins a frame that is too long for a decision."""
     op: str | None = None
-    """What kind of WebSocket message the frame is."""
+    """The `op` of the WebSocket message."""
     more: bool = False
-    """Whether the frame goes on in the next piece, so that nothing may be forwarded between them."""
+    """Whether the frame continues in the next piece; nothing else may be forwarded between the two."""
     control: bool = False
-    """Whether the frame is one of the WebSocket's own: no gate decides on it, and it goes before all that waits."""
+    """Whether the frame is a WebSocket control frame: no gate decides on it, and it is forwarded before held frames."""
 
 
 class EventBlocks:
-    """Splits an event stream like `wire.sse.Events`, and keeps every byte: those between two events, too."""
+    """Splits an event stream like `wire.sse.Events`, and keeps every byte, also those between two events."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._begin()
 
     def _begin(self) -> None:
-        """The next byte is the first of a stream."""
+        """Reset the state: the next byte is the first of a stream."""
         self._events = Events()
         self._pending = bytearray()
-        self._size = 0  # of the event under way, as far as `Events` has given it out
-        self._gone = 0  # bytes of it that have passed, for it is too long
+        self._size = 0  # bytes of the current event that `Events` has returned
+        self._gone = 0  # bytes of the current event that have passed because it is too long
 
     def feed(self, plain: bytes) -> list[Piece]:
-        """Take the next bytes and return what they complete."""
+        """Accept the next bytes and return the pieces that are complete."""
         pieces: list[Piece] = []
         self._pending += plain
         for raw, more, _ in self._events.feed(plain):
@@ -70,7 +71,7 @@ class EventBlocks:
         return pieces
 
     def end(self) -> list[Piece]:
-        """Return the event that has no blank line, and forget it: the next byte begins a stream."""
+        """Return the event that has no blank line, and reset: the next byte begins a stream."""
         pieces = [self._take(len(self._pending))] if self._pending else []
         self._begin()
         return pieces
@@ -89,7 +90,7 @@ class EventBlocks:
         self._size = self._gone = 0
 
     def _skip(self, pieces: list[Piece]) -> None:
-        """Pass the line ends between two events."""
+        """Add a piece for the line ends between two events."""
         blank = 0
         while blank < len(self._pending) and self._pending[blank] in b"\r\n":
             blank += 1
@@ -103,37 +104,37 @@ class EventBlocks:
 
 
 class BodyRecord(NamedTuple):
-    """What is to be recorded: a whole frame, or bytes to feed."""
+    """One entry to record: a whole frame, or bytes for the channel's decoder."""
 
     raw: bytes
     whole: bool = False
     gated: dict[str, object] | None = None
     decoded: bool = False
-    """Whether the content coding of all that follows is undone."""
+    """Whether everything after this entry is recorded without its content coding."""
 
 
 class HeldBody(Protocol):
-    """A body whose beginning is held until it was decided on."""
+    """A body whose beginning is held until a gate has decided on it."""
 
     open: bool
-    """Whether whatever comes next passes."""
+    """Whether all following bytes pass."""
 
     def feed(self, chunk: bytes, t: int) -> bytes:
-        """What is to be forwarded now, of a chunk that came at `t`."""
+        """Return the bytes to forward now, for a chunk that was read at `t`."""
 
     def end(self, t: int) -> bytes:
-        """What was held when the body ended."""
+        """Return the held bytes at the end of the body."""
 
     def recorded(self) -> list[BodyRecord]:
-        """What is to be recorded of what was forwarded."""
+        """Return the entries to record for the forwarded bytes."""
 
 
 class FirstEvent:
-    """An event stream up to its first event with data, the only one that is decided on.
+    """An event stream up to its first event with data; the gate decides on that event only.
 
-    Comments, which keep a stream alive, pass as they end. If that event needs no change, its bytes are forwarded
-    unchanged, and so is all that follows. A compressed stream is held from the first byte; if the event is changed, the
-    rest is encoded again in the same coding, flushed after each chunk.
+    Comments, which keep a stream alive, pass when they are complete. If the event needs no change, its bytes and all
+    following ones are forwarded unchanged. A compressed stream is held from its first byte. If the event is changed,
+    the rest of the stream is encoded again with the same coding, and flushed after each chunk.
     """
 
     def __init__(self, gate: Gate, encoding: str, say: Callable[[str], None]) -> None:
@@ -143,14 +144,14 @@ class FirstEvent:
         self._say = say
         self._decoder = Decoder(encoding)
         self._blocks = EventBlocks(HELD)
-        self._received = b""  # of a compressed stream, while it is held
-        self._pieces: list[Piece] = []  # the same, decoded
+        self._received = b""  # bytes of a compressed stream while it is held
+        self._pieces: list[Piece] = []  # the same bytes, decoded
         self._encoder: Encoder | None = None
         self._entries: list[BodyRecord] = []
         self.open = False
 
     def feed(self, chunk: bytes, t: int) -> bytes:
-        """What is to be forwarded now."""
+        """Return the bytes to forward now."""
         if self.open:
             return self._pass(chunk)
         if self._encoder:
@@ -181,7 +182,7 @@ class FirstEvent:
         return self._go_on(pieces, place, verdict)
 
     def end(self, t: int) -> bytes:  # noqa: ARG002 (as every held body has it)
-        """What was held when the stream ended."""
+        """Return the held bytes at the end of the stream."""
         if self.open:
             return b""
         if self._encoder:
@@ -191,12 +192,12 @@ class FirstEvent:
         return self._go_on([])
 
     def recorded(self) -> list[BodyRecord]:
-        """What is to be recorded of what was forwarded."""
+        """Return the entries to record for the forwarded bytes."""
         entries, self._entries = self._entries, []
         return entries
 
     def _go_on(self, pieces: list[Piece], place: int = -1, verdict: Send | None = None) -> bytes:
-        """Forward the pieces, the one at `place` as the verdict says; nothing more is decided on."""
+        """Forward the pieces, with the verdict applied to the one at `place`; no decision follows."""
         pieces = pieces + self._blocks.end()
         if self._encoder:
             self._entries.append(BodyRecord(b"", decoded=True))
@@ -228,7 +229,7 @@ class FirstEvent:
 
 
 class HeldDocument:
-    """A body that is held until it is whole, and then decided on; without `hold` it passes, and is only looked at."""
+    """A body that is held until it is complete and then decided on; without `hold` it passes and is only inspected."""
 
     def __init__(self, gate: Gate, encoding: str, *, hold: bool) -> None:
         self._gate = gate
@@ -240,7 +241,7 @@ class HeldDocument:
         self.open = False
 
     def feed(self, chunk: bytes, t: int) -> bytes:  # noqa: ARG002 (as every held body has it)
-        """What is to be forwarded now."""
+        """Return the bytes to forward now."""
         if self.open:
             return self._pass(chunk)
         self._document += chunk
@@ -250,7 +251,7 @@ class HeldDocument:
         return self._pass(self._document) if self.open else b""
 
     def end(self, t: int) -> bytes:
-        """What was held when the document ended."""
+        """Return the held bytes at the end of the document."""
         if self.open:
             return b""
         plain = b"".join(self._decoder.feed(self._document))
@@ -263,7 +264,7 @@ class HeldDocument:
         return b"".join(verdict.frames)
 
     def recorded(self) -> list[BodyRecord]:
-        """What is to be recorded of what was forwarded."""
+        """Return the entries to record for the forwarded bytes."""
         entries, self._entries = self._entries, []
         return entries
 

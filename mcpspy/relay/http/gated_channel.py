@@ -1,13 +1,17 @@
-"""One body, event stream or direction of a WebSocket on its way through the gate of the relay.
+"""Pass one body, event stream or WebSocket direction through the gate of the relay.
 
-The rules. A frame is forwarded when it is whole, as the gate's verdict says, and then recorded. Frames that are held
-wait in a `FrameOrder`; a timer forwards them when their time has come, and the other direction goes on meanwhile. While
-much waits, nothing more is read. What passes undecided waits until nothing waits before it. The end of the sender lets
-all go in order; if the receiver has left, what waits is recorded as not sent. What comes behind a verdict that ends the
-stream is recorded as not sent, too. Bytes that were handed to the connection count as sent, whoever takes them.
+The rules:
 
-A frame of our own, such as an answer of the gate to the receiver, is left here by the other direction, which goes on at
-once; the timer forwards it. So no direction waits for two peers.
+- A frame is forwarded when it is complete, according to the gate's verdict, and recorded after that.
+- Held frames wait in a `FrameOrder`. A timer forwards them when they are due. The other direction is not blocked.
+- While many frames are held, nothing more is read.
+- A piece that passes undecided waits until no frame is held before it.
+- When the sender ends, all held frames are released in order. If the receiver has disconnected, held frames are
+  recorded as not sent. Frames after a verdict that ends the stream are recorded as not sent, too.
+- Bytes that were written to the connection count as sent.
+
+A frame of our own, such as an answer of the gate to the receiver, is queued here by the other direction, which then
+continues at once. The timer forwards it. So no direction waits for both peers.
 """
 
 import asyncio
@@ -30,12 +34,12 @@ if TYPE_CHECKING:
 
 
 AT_ONCE = 64
-"""Frames that are decided on and forwarded at once; then others have their turn."""
+"""The most frames that are decided on and forwarded in one go; then other tasks run."""
 _OVERTAKES = Pass(overtakes=True)
 
 
 def terminated(frame: bytes, piece: Piece) -> bytes:
-    """A frame with the delimiter that its piece has."""
+    """Return a frame with the delimiter of its piece."""
     return frame + piece.delimiter
 
 
@@ -50,11 +54,12 @@ class _Frame(GatedFrame):
 
 
 class GatedChannel:
-    """`write` hands bytes on without waiting, and `drain` waits until the receiver has taken enough of them.
+    """Applies verdicts to the frames of one direction, and records them.
 
-    `render` makes of a frame, and the piece that it came as, the bytes to forward. `reply` sends a frame back to the
-    sender; where it is None, a verdict `Reply` lets the frame pass. So does `Refuse` where `refuse` is None, which
-    answers the request of the frame.
+    `write` writes bytes without waiting; `drain` waits until the receiver has read enough of them. `render` returns the
+    bytes to forward for a frame and the piece that it was received in. `reply` sends a frame back to the sender; if it
+    is None, a frame with the verdict `Reply` passes. `refuse` answers the request in the frame; if it is None, a frame
+    with the verdict `Refuse` passes.
     """
 
     def __init__(
@@ -73,7 +78,7 @@ class GatedChannel:
         first: Gate | None = None,
         close: Callable[[], None] = lambda: None,
     ) -> None:
-        """`first` is a gate of the proxy's own, asked before; `close` is called when a verdict ends the stream."""
+        """`first` is a gate of the proxy itself and decides first; `close` is called if a verdict ends the stream."""
         self._gate = gate
         self._gates = [it for it in (first, gate) if it]
         self._facts = facts
@@ -86,24 +91,27 @@ class GatedChannel:
         self._render = render
         self._reply = reply
         self._refuse = refuse
-        self._releases: list[tuple[int, str, bytes | None]] = []  # of held frames, to be carried out
+        self._releases: list[tuple[int, str, bytes | None]] = []  # of held frames, not applied yet
         self._own_delimiter = b"\n" if facts.framing == "sse" else b""
-        self._own_frames: list[Reply] = []  # to be forwarded as soon as that is possible
-        self._own_size = 0  # of them, in bytes
+        self._own_frames: list[Reply] = []  # forwarded as soon as possible
+        self._own_size = 0  # their size in bytes
         self.sealed = False
         """Whether no frame of our own may be forwarded any more."""
         self.inside = False
         """Whether a frame is being forwarded in pieces."""
         self._writing = asyncio.Lock()
         self._close = close
-        self._room, self._wake = asyncio.Event(), asyncio.Event()  # what waits is less, or other, than before
+        self._room, self._wake = asyncio.Event(), asyncio.Event()  # set whenever the held frames change
         self._timer: asyncio.Task[None] | None = None
         self.closed = False
         """Whether a verdict has ended the stream."""
-        self._closer = ""  # whose verdict
+        self._closer = ""  # the gate with that verdict
 
     async def feed(self, pieces: list[Piece], t: int) -> None:
-        """Forward what goes now of the pieces that came at `t`. Raises ConnectionError where the receiver has left."""
+        """Accept pieces that were read at `t`, and forward those that are due.
+
+        Raises ConnectionError if the receiver has disconnected.
+        """
         batch: list[_Frame | Piece] = []
         closing = self.closed
         for piece in pieces:
@@ -119,13 +127,13 @@ class GatedChannel:
                 batch.append(piece if piece.frame is None else _Frame(piece, t, PASS))
             elif piece.frame is not None:
                 verdict = _OVERTAKES if piece.control else self._decide(piece.frame, t)
-                if batch and (self._order or isinstance(verdict, Hold)):  # what is held is recorded when it comes
+                if batch and (self._order or isinstance(verdict, Hold)):  # a held frame is recorded when it arrives
                     await self._forward(batch, t)
                     batch = []
                 going = self._enqueue(piece, verdict, t)
                 closing = any(isinstance(frame.verdict, CloseStream) for frame in going)
                 batch += going
-            elif piece.passes.strip(b"\r\n") and self._order:  # not only line ends between two events
+            elif piece.passes.strip(b"\r\n") and self._order:  # more than line ends between two events
                 await self._forward(batch, t)
                 batch = [piece]
                 await self._until(lambda: not self._order)
@@ -134,20 +142,23 @@ class GatedChannel:
         await self._forward(batch, t)
 
     async def room(self) -> None:
-        """Wait while so much is held that nothing more should be read."""
+        """Wait while so much is held that no more should be read."""
         await self._until(lambda: not self._order.full)
 
     async def end(self) -> None:
-        """Let all go that waits: the sender has ended."""
+        """Release all held frames, because the sender has ended."""
         await self._forward(self._own(self._order.end("closed")), self._recording.clock.now())
 
     def release(self, held: int, how: str, message: bytes | None = None) -> None:
-        """Have the held frame with that number let go, as of `FrameOrder.release`."""
+        """Release the held frame with that number, as `FrameOrder.release` does."""
         self._releases.append((held, how, message))
         self._look()
 
     async def cancel(self, key: "Key") -> str:
-        """Drop the request of that id if it is held, and no other in its frame; returns who held it, else nothing."""
+        """Drop the request with that id if it is held and alone in its frame.
+
+        Returns the name of the gate that held it, or an empty string.
+        """
         frame = self._order.find(key)
         if frame is None or frame.held is None or len(frame.ids) != 1:
             return ""
@@ -155,7 +166,7 @@ class GatedChannel:
         return frame.by
 
     def abandon(self) -> None:
-        """Record that what waits is not forwarded: nobody takes it any more."""
+        """Record held frames as not forwarded, because the receiver reads no more."""
         if self._timer:
             self._timer.cancel()
         self.seal()
@@ -164,28 +175,28 @@ class GatedChannel:
             self._record(frame, now, written=False)
 
     async def take(self, piece: Piece, verdict: "Verdict", t: int) -> None:
-        """Forward a frame that was decided on already, as the verdict says."""
+        """Forward a frame with a verdict that is known already."""
         await self._forward(self._enqueue(piece, verdict, t), t)
 
     def add(self, reply: Reply) -> None:
-        """Have a frame of our own forwarded, after the frame that is being forwarded in pieces if there is one."""
+        """Forward a frame of our own; if a frame is being forwarded in pieces, after that."""
         if not self.sealed:
             self._own_frames.append(reply)
             self._own_size += len(reply.frame)
             self._look()
 
     async def own_room(self) -> None:
-        """Wait while so many frames of our own wait that whoever has them sent should read nothing more."""
+        """Wait while so many frames of our own are queued that their source should read nothing more."""
         await self._until(lambda: len(self._own_frames) < FRAMES and self._own_size < BYTES)
 
     def seal(self) -> None:
-        """Forward no frame of our own any more: the stream is at its end."""
+        """Forward no more frames of our own: the stream ends."""
         self.sealed = True
         self._own_frames, self._own_size = [], 0
         self._room.set()
 
     async def drained(self) -> None:
-        """Wait until all has gone that is held, and of our own frames what can go."""
+        """Wait until all held frames, and those of our own that can be forwarded, are forwarded."""
         await self._until(lambda: not self._order and not self._adding)
         async with self._writing:
             pass
@@ -199,7 +210,7 @@ class GatedChannel:
         return verdict
 
     def _enqueue(self, piece: Piece, verdict: "Verdict", t: int) -> list[_Frame]:
-        """What goes now that this frame has come."""
+        """Return the frames that are due after this one was added."""
         frame = _Frame(piece, t, verdict)
         if self._impossible(frame.verdict):
             frame.verdict = PASS
@@ -212,7 +223,7 @@ class GatedChannel:
         return going
 
     def _impossible(self, verdict: "Verdict") -> bool:
-        """Whether a verdict cannot be carried out here; if so, the user gets a notice."""
+        """Return whether a verdict cannot be applied here; if so, notify the user."""
         if isinstance(verdict, Reply) and self._reply is None:
             self._say(f"{verdict.by} cannot answer a server over HTTP; such frames pass unchanged")
         elif isinstance(verdict, Refuse) and self._refuse is None:
@@ -224,7 +235,7 @@ class GatedChannel:
         return True
 
     def _own(self, frames: list[GatedFrame]) -> list[_Frame]:
-        """The frames that go now, which nobody holds any more."""
+        """Return the frames to forward now, and unregister those that were held."""
         self._look()
         for frame in frames:
             if frame.held is not None:
@@ -232,7 +243,7 @@ class GatedChannel:
         return [frame for frame in frames if isinstance(frame, _Frame)]
 
     def _look(self) -> None:
-        """Let those look again who wait for what is held."""
+        """Wake everything that waits for a change of the held frames."""
         self._room.set()
         self._wake.set()
         if (self._order or self._adding) and (self._timer is None or self._timer.done()):
@@ -245,7 +256,7 @@ class GatedChannel:
 
     @property
     def _adding(self) -> bool:
-        """Whether a frame of our own can go now."""
+        """Whether a frame of our own can be forwarded now."""
         return bool(self._own_frames) and not self.inside and not self.closed
 
     async def _keep_time(self) -> None:
@@ -256,14 +267,14 @@ class GatedChannel:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._wake.wait(), None if until is None else max(0, until - now) / 1e9)
             now = self._recording.clock.now()
-            with contextlib.suppress(ConnectionError):  # who reads finds out, too
+            with contextlib.suppress(ConnectionError):  # the reading task gets this error, too
                 while self._releases:
                     await self._forward(self._own(self._released(*self._releases.pop(0))), now)
                 await self._forward(self._own(self._order.expire(now)), now)
         self._releases.clear()
 
     def _released(self, held: int, how: str, message: bytes | None) -> list[GatedFrame]:
-        """What goes now that somebody has decided on a held frame; nothing where that cannot be carried out."""
+        """Return the frames that are due after a viewer's decision on a held frame; none if it cannot be applied."""
         if how == "answered" and self._reply is None:
             self._say(f"frame {held} is not a request that can be answered over HTTP; it stays held")
             return []
@@ -274,12 +285,12 @@ class GatedChannel:
             return []
 
     async def _forward(self, batch: Sequence["_Frame | Piece"], t: int) -> None:
-        """Write what the verdicts say, all at once, and then record it."""
+        """Write a batch according to the verdicts, in one write, and then record it."""
         if not batch and not self._adding:
             return
         try:
             await self._writing.acquire()
-        except asyncio.CancelledError:  # nothing else knows of these any more
+        except asyncio.CancelledError:  # no other code records these frames
             for part in batch:
                 self._record(part, t, written=False)
             raise
@@ -298,9 +309,9 @@ class GatedChannel:
             self._close()
 
     async def _write_out(self, batch: Sequence["_Frame | Piece"], t: int) -> bool:
-        """Write and record while nobody else writes; True if a verdict closes the stream."""
+        """Write and record while this task has the lock; return True if a verdict closes the stream."""
         closes = False
-        out: list[bytes | None] = []  # for the first parts of the batch: none goes behind one that closes
+        out: list[bytes | None] = []  # one entry per part of the batch, up to the part that closes the stream
         for part in batch:
             if not self.closed:
                 out.append(part.passes if isinstance(part, Piece) else self._sent(part))
@@ -309,7 +320,7 @@ class GatedChannel:
         written = False
         try:
             going = [it for it in out if it is not None]
-            if going:  # perhaps an empty body
+            if going:  # may be an empty body
                 await self._write(b"".join(going))
             written = True
         finally:
@@ -331,7 +342,7 @@ class GatedChannel:
             self._channel.frame(reply.frame, self._recording.clock.now(), gated=gated)
 
     def _sent(self, frame: _Frame) -> bytes | None:
-        """The bytes to forward for a frame; None for nothing."""
+        """Return the bytes to forward for a frame; None for nothing."""
         if isinstance(frame.verdict, Pass):
             return frame.piece.passes
         if not isinstance(frame.verdict, Send):
@@ -339,7 +350,7 @@ class GatedChannel:
         return b"".join(self._render(sent, frame.piece) for sent in frame.verdict.frames)
 
     def _record(self, part: "_Frame | Piece", t: int, *, written: bool, behind: bool = False) -> None:
-        """`behind` tells that the part came behind a verdict that ended the stream."""
+        """Record a part; `behind` is set if it follows a verdict that ended the stream."""
         if isinstance(part, Piece):
             self._record_piece(part, t, behind=behind)
             return
@@ -369,7 +380,10 @@ class GatedChannel:
 
 
 async def cancel(held: list[tuple[str, GatedChannel]], session: str, key: "Key") -> str:
-    """Drop the request of that id if it is held in that session; returns who held it, else nothing."""
+    """Drop the request with that id if it is held in that session.
+
+    Returns the name of the gate that held it, or an empty string.
+    """
     for holder, gated_channel in list(held):
         if holder == session and (by := await gated_channel.cancel(key)):
             return by

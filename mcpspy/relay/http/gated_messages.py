@@ -1,10 +1,14 @@
-"""WebSocket messages that pass a gate: from the bytes that came to the messages that are decided on (RFC 6455, 5).
+"""WebSocket messages that pass a gate: split the received bytes into messages for the gate (RFC 6455, 5).
 
-The rules. No byte is lost: the bytes of all pieces together, in any order that control frames allow, are those that
-came. A message is a piece when its last fragment is whole; pings and pongs between fragments come out before it. These
-pass undecided: a message that is too long, from there on as it arrives; a message whose payload an extension has
-changed, for the relay lets none be negotiated (so no message is compressed); what the end of the stream or a close
-frame cuts off; and all that follows a close frame, or a control frame that is too long to be one.
+The rules. No byte is lost: all pieces together have exactly the received bytes. Only control frames may change their
+place. A message becomes a piece when its last fragment is complete; pings and pongs between its fragments are returned
+before it. These pass undecided:
+
+- a message that is too long, as it arrives from then on;
+- a message whose payload an extension has changed; the relay lets no extension be negotiated, so no message is
+  compressed;
+- a message that the end of the stream or a close frame cuts off;
+- everything after a close frame, or after a control frame that is too long to be valid.
 
 Nothing here reads, writes or waits.
 """
@@ -15,31 +19,31 @@ from mcpspy.relay.http.gated_body import Piece
 from mcpspy.wire.websocket import CLOSE, LONGEST_HEAD, FrameHead, op_of, parse_head, unmask
 
 CLOSES = "close"
-"""`Piece.op` of a close frame, and of what it cuts off."""
-_CONTROL = 125  # bytes of the longest payload of a control frame (RFC 6455, 5.5)
+"""`Piece.op` of a close frame and of a message that it cuts off."""
+_CONTROL = 125  # the longest payload of a control frame in bytes (RFC 6455, 5.5)
 
 
 class MessagePieces:
     """Splits one direction of a WebSocket like `wire.websocket.Messages`, and keeps every byte."""
 
     def __init__(self, limit: int) -> None:
-        """`limit` is the size in bytes of the longest payload that is decided on."""
+        """`limit` is the size in bytes of the longest payload that the gate decides on."""
         self._limit = limit
         self._pending = bytearray()
-        self._raw: list[bytes] = []  # the fragments of the message under way
+        self._raw: list[bytes] = []  # the fragments of the current message
         self._payload: list[bytes] = []
         self._size = self._raw_size = 0
-        self._opcode: int | None = None  # of the message under way
-        self._long = False  # the message under way passes as it arrives
-        self._left = 0  # bytes to come of its fragment
-        self._final = False  # that fragment is its last
-        self._open = False  # whatever comes next passes
-        self._extended = False  # an extension has changed the message under way
+        self._opcode: int | None = None  # of the current message
+        self._long = False  # whether the current message passes as it arrives
+        self._left = 0  # bytes that are missing from the current fragment
+        self._final = False  # whether that fragment is the last one
+        self._open = False  # whether all following bytes pass
+        self._extended = False  # whether an extension has changed the current message
         self.fault: str | None = None
-        """Why something passes undecided that is not too long."""
+        """Why a message passes undecided, unless it is only too long."""
 
     def feed(self, chunk: bytes) -> Iterator[Piece]:
-        """Take the next bytes and yield what they complete; exhaust it before the next call."""
+        """Accept the next bytes and yield the pieces that are complete; exhaust it before the next call."""
         self._pending += chunk
         goes_on = True
         while self._pending and goes_on:
@@ -48,13 +52,13 @@ class MessagePieces:
             yield from pieces
 
     def end(self) -> list[Piece]:
-        """Return what the end of the stream cuts off."""
+        """Return the bytes that the end of the stream cuts off."""
         rest = b"".join(self._raw) + self._take(len(self._pending))
         self._forget()
         return [Piece(rest)] if rest else []
 
     def _step(self, pieces: list[Piece]) -> bool:
-        """Take the next frame, or some of a long one; False where more has to come first."""
+        """Parse the next frame, or a part of a long one; return False if more bytes are needed."""
         if self._open:
             pieces.append(Piece(self._take(len(self._pending))))
             return False
@@ -84,12 +88,12 @@ class MessagePieces:
         return True
 
     def _exceeds(self, head: FrameHead) -> bool:
-        """Whether the message is too long with this fragment; many empty fragments are as well."""
+        """Return whether this fragment makes the message too long; many empty fragments do as well."""
         raw_size = self._raw_size + head.size + head.length
         return self._size + head.length > self._limit or raw_size > 2 * self._limit
 
     def _begin_long(self, head: FrameHead) -> Piece:
-        """Let a fragment of a message that is too long pass, and what came of the message before."""
+        """Pass a fragment of a message that is too long, together with the fragments kept before it."""
         first, self._long = not self._long, True
         raw = b"".join(self._raw) + self._take(head.size)
         self._raw, self._payload = [], []
@@ -97,7 +101,7 @@ class MessagePieces:
         return self._go_on(raw + self._take(min(self._left, len(self._pending))), len(raw), undecided=first)
 
     def _go_on(self, raw: bytes, before: int = 0, *, undecided: bool = False) -> Piece:
-        """Some of a long message, with `before` bytes that are not payload of this fragment."""
+        """Return a part of a long message; its first `before` bytes are not payload of this fragment."""
         self._left -= len(raw) - before
         more = self._left > 0 or not self._final
         if not more:
@@ -110,7 +114,7 @@ class MessagePieces:
             self._forget()
             self._open = True
         elif self._long:
-            pieces.append(Piece(raw, more=True))  # its place is between these fragments
+            pieces.append(Piece(raw, more=True))  # stays between the fragments
         else:
             pieces.append(Piece(raw, unmask(raw[head.size :], head.mask, 0), op=op_of(head.opcode), control=True))
 
@@ -131,7 +135,7 @@ class MessagePieces:
         self._forget()
 
     def _forget(self) -> None:
-        """The message has ended."""
+        """Reset the state: the message has ended."""
         self._raw, self._payload = [], []
         self._size = self._raw_size = 0
         self._opcode = None

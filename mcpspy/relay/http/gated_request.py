@@ -1,13 +1,16 @@
-"""The body of a request on its way through the gate of the relay: JSON of at most 1 MiB, decided on as a whole.
+"""The body of a request that passes the gate of the relay: JSON of at most 1 MiB, decided on as a whole.
 
-A request that is dropped or answered never reaches the upstream: the client gets status 202, or the answer with status
-200; for one that is refused, the status that the gate names and a JSON-RPC error. A client of HTTP+SSE gets the answer
-on its event stream, unless that has a content coding and was open before the gate. Several frames in the place of one
-stand in the same body, one after the other. A cancellation in another request of the session drops a request that is
-held, and is dropped itself; one that is held in a batch goes on.
+A request that is dropped or answered never reaches the upstream. For a dropped request, the client gets status 202. For
+an answered one, it gets the answer with status 200. For a refused one, it gets the status that the gate names and a
+JSON-RPC error. A client of HTTP+SSE gets the answer on its event stream, unless that stream has a content coding and
+was open before the gate was in force. If a verdict replaces one frame by several, they are written into the same body,
+one after the other.
 
-A client that waits for leave to send its body (`Expect: 100-continue`) gets it here, and the upstream is asked when the
-body is known. A body with an unknown content coding passes undecided, and the user gets one notice.
+A cancellation in another request of the session drops the request that it names if that request is held, and is dropped
+itself. A held request in a batch is not dropped.
+
+A client that waits before it sends its body (`Expect: 100-continue`) gets the 100 response here; the upstream gets the
+request when the body is known. A body with an unknown content coding passes undecided, and the user gets one notice.
 """
 
 from collections.abc import Callable
@@ -32,9 +35,10 @@ if TYPE_CHECKING:
 
 
 async def collect(request: web.BaseRequest, head: Head) -> tuple[bytes, bool, bool]:
-    """What has come of a body, whether it is whole, and whether it is too long to decide on: then the rest may follow.
+    """Read a body until it is complete or too long for a decision.
 
-    Nothing is read of a body whose Content-Length says so.
+    Returns the bytes read so far, whether they are the whole body, and whether it is too long; if it is, more may
+    follow. If the Content-Length is too large, nothing is read.
     """
     content = request.content
     if announces_too_much(list(request.raw_headers)):
@@ -48,7 +52,7 @@ async def collect(request: web.BaseRequest, head: Head) -> tuple[bytes, bool, bo
         while not content.at_eof() and size <= LIMIT:
             parts.append(await content.readany())
             size += len(parts[-1])
-    except (web.RequestPayloadError, ConnectionError):  # who forwards the body meets it again
+    except (web.RequestPayloadError, ConnectionError):  # the code that forwards the body gets this error again
         broken = True
     return b"".join(parts), content.at_eof() and not broken, size > LIMIT
 
@@ -56,9 +60,10 @@ async def collect(request: web.BaseRequest, head: Head) -> tuple[bytes, bool, bo
 async def decide(
     exchange: RequestContext, gate: LiveGate, body: bytes, head: Head, *, chunked: bool, begin: Callable[[], Body]
 ) -> bytes | Pass | None:
-    """The body to forward instead, the verdict that it passes, or None where the request goes no further.
+    """Apply the gate's verdict to the body of a request.
 
-    `head` is changed where the length may be another; `begin` opens the channel of the request.
+    Returns the bytes to forward instead, the verdict if the body passes, or None if the request is not forwarded.
+    `head` is changed if the length may change; `begin` opens the channel of the request.
     """
     collected = CollectedBody(body, every(exchange.headers, b"content-encoding"))
     if collected.damaged:
@@ -95,7 +100,7 @@ async def decide(
         exchange.route.held.remove(waiting)
     channel.end(exchange.route.now(), "eof")
     if out:
-        if out[0] is not body and not chunked:  # it was changed while it was delayed
+        if out[0] is not body and not chunked:  # the body was changed while it was delayed
             head.chunk("gate")
         return out[0]
     if gated_channel.closed:
@@ -108,10 +113,10 @@ async def decide(
 
 
 async def _answer(exchange: RequestContext, reply: Reply | Refuse | None, request: bytes) -> None:
-    """Answer the client in the upstream's place: with the reply or status, or that the request was accepted."""
+    """Answer the client in place of the upstream: with the reply or the status; with 202 if there is neither."""
     t = exchange.route.now()
     stream = exchange.route.streams.get(exchange.session)
-    if stream and isinstance(reply, Reply):  # where a client of HTTP+SSE waits for it
+    if stream and isinstance(reply, Reply):  # a client of HTTP+SSE expects the answer on its stream
         stream.add(Reply(b"event: message\ndata: " + reply.frame + b"\n", reply.by))
         reply = None
     status, head, body = gated_answer(reply, request)

@@ -1,15 +1,20 @@
-"""A response of a relay that has a gate: JSON is decided on as a whole, an event stream event by event.
+"""A response of a relay with a gate: JSON is decided on as a whole, an event stream event by event.
 
-The rules. The head of a JSON body waits until the verdict is known, so that it changes only if the body does. A coded
-event stream is decoded, and encoded again with a flush after each write, whatever the verdicts are: when the first
-bytes go, it is not known what will be changed. What is held keeps the stream open when the upstream has ended; if it
-has broken off, all goes at once. A body that changes goes in chunks; to a client of HTTP/1.0, which knows none, it goes
-without a length, and the connection ends with it. A body that cannot be decided on passes as it comes: one that is too
-long or broken off, or has an unknown content coding. The user gets one notice about it.
+The rules:
 
-A gate that comes into force begins with the next response. An event stream that is open already goes over to it
-between two events, unless it has a content coding or a length: the client could not read the rest of it. One of
-HTTP+SSE does so, too, when the gate answers a request on it.
+- The head of a JSON body waits for the verdict, so that it changes only if the body does.
+- A compressed event stream is decoded and encoded again, with a flush after each write, whatever the verdicts are: when
+  its first bytes are forwarded, it is not known yet what will be changed.
+- Held frames keep the stream to the client open after the upstream has ended. If the upstream broke off, they are all
+  forwarded at once.
+- A changed body is sent in chunks. A client of HTTP/1.0, which does not support chunks, gets it without a length, and
+  the connection is closed after it.
+- A body that the gate cannot decide on is forwarded as it arrives: one that is too long or incomplete, or has an
+  unknown content coding. The user gets one notice about it.
+
+A gate that comes into force applies from the next response on. An open event stream switches to the gate between two
+events, unless it has a content coding or a length, because the client could not read the rest of it. An open HTTP+SSE
+stream also switches when the gate answers a request on it.
 """
 
 import asyncio
@@ -39,20 +44,20 @@ _UNDECIDED = "a response has a content coding that cannot be undone; such respon
 
 
 class _UngatedEvents:
-    """An open event stream of HTTP+SSE that goes over to the gate when something is to be answered on it."""
+    """An open event stream of HTTP+SSE that switches to the gate when a request is to be answered on it."""
 
     def __init__(self, channel: Body, begin: Callable[[], GatedChannel]) -> None:
-        """`channel` is the stream's in the capture; `begin` makes what carries out the verdicts."""
+        """`channel` is the stream's channel in the capture; `begin` returns the `GatedChannel` to use."""
         self._channel = channel
         self._begin = begin
         self._replies: list[Reply] = []
         self.busy = False
-        """Whether something is being forwarded that is not recorded yet."""
+        """Whether bytes are being forwarded that are not recorded yet."""
         self.gated: GatedChannel | None = None
-        """What carries out the verdicts, once the stream has gone over."""
+        """The `GatedChannel`, once the stream has switched to the gate."""
 
     def add(self, reply: Reply) -> None:
-        """Have a frame of our own forwarded, as soon as no event is under way."""
+        """Forward a frame of our own as soon as no event is incomplete."""
         if self.gated:
             self.gated.add(reply)
         elif len(self._replies) < FRAMES:
@@ -60,7 +65,10 @@ class _UngatedEvents:
             self.go_over()
 
     def go_over(self, *, wanted: bool = False) -> GatedChannel | None:
-        """Go over if that is `wanted`, or something waits to be forwarded, and no event is under way."""
+        """Switch to the gate between two events, if that is `wanted` or a frame of our own is queued.
+
+        Returns the `GatedChannel` once the stream has switched, else None.
+        """
         if not self.gated and (wanted or self._replies) and not self.busy and self._channel.between:
             self.gated = self._begin()
             for reply in self._replies:
@@ -69,7 +77,7 @@ class _UngatedEvents:
 
 
 class GatedResponse(Response):
-    """What the upstream answers, on its way through the gate."""
+    """The upstream's response, passed through the gate."""
 
     async def _stream(self, head: Head) -> bool:
         gate = self._exchange.route.gate
@@ -87,7 +95,7 @@ class GatedResponse(Response):
         return await (self._stream_events if self._events else self._stream_json)(head, gate, encoding)
 
     async def _stream_until_gated(self, head: Head, gate: LiveGate) -> bool:
-        """Forward what comes at once, as long as no gate is in force."""
+        """Forward bytes at once, as long as no gate is in force."""
         write = self._exchange.request.writer.write
         await write(head.encode())
         self._open(head)
@@ -122,18 +130,18 @@ class GatedResponse(Response):
         return await self._decide_on_events(self._begin_on_events(gate, coder), encoding, coder)
 
     def _begin_on_events(self, gate: LiveGate, coder: Encoder | None) -> GatedChannel:
-        """What carries out the verdicts on the events that are to come."""
+        """Return the `GatedChannel` for the events that follow."""
         self._channel().decoded()
         facts = gate.facts("server", "sse", self._exchange.session)
         return self._gated_channel(gate, facts, self._endpoint_gate(facts), coder)
 
     def _answer_on(self, stream: AnswerStream) -> None:
-        """Have requests of the session answered on this stream, if it is one of HTTP+SSE."""
+        """Register this stream for answers to requests of its session, if it is an HTTP+SSE stream."""
         if self._exchange.legacy_session:
             self._exchange.route.streams[self._exchange.legacy_session] = stream
 
     def _answer_elsewhere(self, stream: AnswerStream) -> None:
-        """Have no request answered on this stream any more."""
+        """Unregister this stream: it gets no more answers."""
         streams = self._exchange.route.streams
         if streams.get(self._exchange.session) is stream:
             del streams[self._exchange.session]
@@ -145,7 +153,7 @@ class GatedResponse(Response):
         coder: Encoder | None,
         read: tuple[bytes, int, bool, bool] | None = None,
     ) -> bool:
-        """Forward events as the gate says; `read` has been read already."""
+        """Forward events according to the gate; `read` is a result of `_read` that is not processed yet."""
         decoder, blocks = Decoder(encoding), EventBlocks(LIMIT)
         ended = broken = False
         try:
@@ -155,7 +163,7 @@ class GatedResponse(Response):
                 read = None
                 for part in decoder.feed(came):
                     await gated_channel.feed(blocks.feed(part), t)
-                    await asyncio.sleep(0)  # a small chunk may decode to many parts, and others have their turn
+                    await asyncio.sleep(0)  # a small chunk may decode to many parts; other tasks run in between
                 broken = broken or decoder.fault is not None
                 if broken:
                     await gated_channel.end()
@@ -171,7 +179,7 @@ class GatedResponse(Response):
         return True
 
     def _endpoint_gate(self, facts: Facts) -> Gate | None:
-        """The proxy's own gate for a stream that may be one of HTTP+SSE, whose session `facts` get."""
+        """Return the proxy's own gate for a stream that may be HTTP+SSE; it sets the session of `facts`."""
         exchange = self._exchange
         if self._held is None or self._held.open:
             self._held = None
@@ -186,7 +194,7 @@ class GatedResponse(Response):
         return Gate([EndpointGate(endpoint)], exchange.relay.say)
 
     async def _stream_json(self, head: Head, gate: LiveGate, encoding: str) -> bool:
-        """Collect the body, then decide on it."""
+        """Collect the body, then decide on it and forward it."""
         parts, size, ended, broken, t = [], 0, False, False, self._t
         if announces_too_much(self._headers):
             return await self._go_on(head, b"", t, ended=False, broken=False, undecided=True)
@@ -226,7 +234,7 @@ class GatedResponse(Response):
         return not gated_channel.closed
 
     def _change_length(self, head: Head, by: str) -> None:
-        """Make a head fit a body whose length is not known yet."""
+        """Change a head so that it is valid for a body of unknown length."""
         exchange = self._exchange
         if exchange.request.version >= HttpVersion11:
             head.chunk(by)
@@ -238,7 +246,7 @@ class GatedResponse(Response):
             exchange.say_whether_we_close(head)
 
     async def _go_on(self, head: Head, body: bytes, t: int, *, ended: bool, broken: bool, undecided: bool) -> bool:
-        """Forward a body unchanged, from its beginning, which has been received already."""
+        """Forward a body unchanged; `body` is its beginning, which was read already."""
         write = self._exchange.request.writer.write
         await write(head.encode() + (chunk(body, last=ended) if self._chunked else body))
         self._open(head)
@@ -252,7 +260,10 @@ class GatedResponse(Response):
         return not broken
 
     def _gated_channel(self, gate: LiveGate, facts: Facts, own: Gate | None, coder: Encoder | None) -> GatedChannel:
-        """What carries out the verdicts on events; `own` is a gate of the proxy's own, which is asked first."""
+        """Return the channel that applies the verdicts on events.
+
+        `own` is a gate of the proxy itself, which decides before `gate`.
+        """
         exchange = self._exchange
 
         writer: Any = exchange.request.writer

@@ -1,12 +1,16 @@
-"""A WebSocket of a relay that has a gate: each message is decided on when it is whole.
+"""A WebSocket of a relay with a gate: each message is decided on when it is complete.
 
-The rules. A message that no verdict changes goes on in the fragments and with the masks that it came in; a message of
-the gate's goes in one frame, masked if it goes to the server (RFC 6455, 5.3). Control frames pass as they come, before
-messages that are held; a close frame, like the end of the connection, lets what is held go before it. An answer of a
-gate to one peer waits until a long message on its way to that peer has ended. A verdict that closes the stream ends
-both directions with a close frame of code 1001. While no gate is in force bytes go on as they come; each direction
-goes over to the gate between two messages. What `gated_messages` says cannot be decided on passes, and the user
-is told once unless it is only too long.
+The rules:
+
+- A message that no verdict changes is forwarded with its own fragments and masks. A message from the gate is sent in
+  one frame, masked if it is sent to the server (RFC 6455, 5.3).
+- Control frames pass as they arrive, before held messages. Only before a close frame, as at the end of the connection,
+  are held messages released.
+- An answer of a gate to a peer waits until a long message that is being forwarded to that peer has ended.
+- A verdict that closes the stream ends both directions with a close frame of code 1001.
+- While no gate is in force, bytes are forwarded as they arrive. Each direction switches to the gate between two
+  messages.
+- Messages that `gated_messages` returns as undecided pass. The user gets one notice, unless a message is only too long.
 """
 
 import asyncio
@@ -38,8 +42,8 @@ class GatedTunnel:
     """Both directions of one WebSocket."""
 
     def __init__(self, exchange: RequestContext, gate: LiveGate, client: BaseProtocol, server: BaseProtocol) -> None:
-        """`client` and `server` are the connections to them."""
-        session = object()  # what tells this connection apart for the gate
+        """`client` and `server` are the connections to the two peers."""
+        session = object()  # identifies this connection for the gate
         from_client = _GatedDirection(exchange, gate, "client", session, server, self._close)
         from_server = _GatedDirection(exchange, gate, "server", session, client, self._close)
         from_client.other, from_server.other = from_server, from_client
@@ -47,21 +51,21 @@ class GatedTunnel:
         self._from_client = from_client
 
     async def pump(self, source: Received, sink: BaseProtocol, _: Body, now: Callable[[], int]) -> str:
-        """Forward one direction; returns how it ended."""
+        """Forward one direction; return how it ended."""
         return await self._by_sink[sink].run(source, now)
 
     def send(self, frame: bytes) -> None:
-        """Have a request of a viewer sent to the server, as a text message."""
+        """Send a request of a viewer to the server, as a text message."""
         self._from_client.add(Reply(frame, VIEWER))
 
     def _close(self) -> None:
-        """A verdict ends the stream."""
+        """End both directions, because a verdict closes the stream."""
         for direction in self._by_sink.values():
             direction.stop()
 
 
 class _GatedDirection:
-    """What one peer sends, `sender`, on its way to the connection `sink`."""
+    """Forwards what the peer `sender` sends to the connection `sink`."""
 
     other: "_GatedDirection"
 
@@ -100,12 +104,12 @@ class _GatedDirection:
         self._gated_channel.inside = not self._gated
 
     def add(self, reply: Reply) -> None:
-        """Have a frame of our own forwarded in this direction."""
+        """Forward a frame of our own in this direction."""
         self._go_over()
         self._gated_channel.add(reply)
 
     async def run(self, source: Received, now: Callable[[], int]) -> str:
-        """Forward until the source ends or a verdict ends the stream; returns how."""
+        """Forward until the source ends or a verdict ends the stream; return how it ended."""
         self._source = source
         try:
             while not self._stopping and (chunk := await source.read()):
@@ -131,7 +135,7 @@ class _GatedDirection:
         return "eof"
 
     def stop(self) -> None:
-        """Let what is held go, and take nothing more."""
+        """Release held frames, and read nothing more."""
         if not self._stopping:
             self._go_over()
             self._stopping = asyncio.create_task(self._hasten())
@@ -139,7 +143,7 @@ class _GatedDirection:
                 self._source.feed_eof()
 
     def _go_over(self) -> bool:
-        """From now on decide on messages, if the last one has ended; False where it has not."""
+        """Switch to the gate if no message is incomplete; return whether it has switched."""
         if not self._gated and self._channel.between:
             self._gated, self._gated_channel.inside = True, False
         return self._gated
@@ -153,11 +157,11 @@ class _GatedDirection:
         await self._drain()
 
     async def _hasten(self) -> None:
-        with contextlib.suppress(ConnectionError):  # who reads finds out, too
+        with contextlib.suppress(ConnectionError):  # the reading task gets this error, too
             await self._gated_channel.end()
 
     async def _take(self, chunk: bytes, t: int) -> None:
-        """Forward what a chunk completes: few writes, and other connections have their turn between them."""
+        """Forward what a chunk completes, in few writes; other tasks run between them."""
         batch: list[Piece] = []
         for piece in self._messages.feed(chunk):
             if piece.op == CLOSES or len(batch) == AT_ONCE:
@@ -175,11 +179,11 @@ class _GatedDirection:
         await self._gated_channel.feed(batch, t)
 
     async def _reply(self, reply: Reply) -> None:
-        """Have an answer of the gate sent to the peer that sends here."""
+        """Send an answer of the gate back to the peer that sends in this direction."""
         self.other.add(reply)
 
     async def _end(self) -> None:
-        """Send a close frame, if that is possible now; nobody waits until it has been taken."""
+        """Send a close frame, if that is possible now; do not wait until it is sent."""
         if not (self._gated_channel.sealed or self._gated_channel.inside):
             self._gated_channel.seal()
             await self._write(self._encoded(_GOING_AWAY, CLOSE))

@@ -1,10 +1,10 @@
-"""Who may use our port (H-02, A-06): a web page must not be able to drive a server through us by DNS rebinding.
+"""Decide who may use our port (H-02, A-06): a web page must not reach a server through us by DNS rebinding.
 
-The server checks Host and Origin against its own address; since we rewrite the Host, we have to check in its place. A
-Host is one of ours if it is a name of this machine, an IP address (which nobody can rebind) or one that the user
-allows; an Origin, which only browsers send, if its host is a name of this machine or allowed. What a page of another
-site loads without an Origin, as an image or a link, has no business here: Sec-Fetch-Site tells of it (W3C Fetch
-Metadata). A page whose Origin is allowed may be of another site.
+A server checks Host and Origin against its own address. Since we rewrite the Host, we have to check in its place. A
+Host is accepted if it is a name of this machine, an IP address (which cannot be rebound) or a name that the user
+allows. An Origin, which only browsers send, is accepted if its host is a name of this machine or allowed. Pages of
+other sites can also load a URL without an Origin, as an image or a link. Such requests are refused; the header
+Sec-Fetch-Site shows them (W3C Fetch Metadata). A page with an allowed Origin may belong to another site.
 """
 
 import ipaddress
@@ -15,7 +15,7 @@ from mcpspy.relay.http.heads import RawHeaders, every, first, origin_of, text
 
 
 class Guard:
-    """Decides about requests; `allowed` are host names, with or without a port, given with `option`."""
+    """Checks requests; `allowed` are host names, with or without a port, given with `option`."""
 
     def __init__(self, listen: str, allowed: Iterable[str], option: str = "--allow-host") -> None:
         self._option = option
@@ -24,7 +24,7 @@ class Guard:
         self._names = frozenset(names)
 
     def refusal(self, headers: RawHeaders) -> str | None:
-        """Why a request with these headers is refused; None if it is not."""
+        """Return why a request with these headers is refused; None if it is accepted."""
         host = first(headers, b"host")
         if host is None or "," in every(headers, b"host"):
             return "the request has not exactly one Host header"
@@ -46,7 +46,7 @@ class Guard:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a listener on `host`."""
+    """Return whether only this machine can reach a listener on `host`."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -54,7 +54,7 @@ def is_loopback(host: str) -> bool:
 
 
 def arrives_at(there: str, own: str) -> bool:
-    """Whether a connection to the address `there` reaches a listener on the address `own`, the port being the same."""
+    """Return whether a connection to the address `there` reaches a listener on `own`; the ports are the same."""
     dialled, listening = _address(there), _address(own)
     if dialled.is_unspecified:
         dialled = _address("127.0.0.1" if dialled.version == 4 else "::1")
@@ -65,7 +65,7 @@ def arrives_at(there: str, own: str) -> bool:
     with socket.socket(socket.AF_INET if dialled.version == 4 else socket.AF_INET6) as trial:
         try:
             trial.bind((str(dialled), 0))
-        except OSError:  # it is another machine's
+        except OSError:  # an address of another machine
             return False
     return True
 

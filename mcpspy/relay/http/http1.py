@@ -1,16 +1,16 @@
-"""HTTP/1.1 as aiohttp parses it, and the only module that uses private names of aiohttp.
+"""HTTP/1.1 as aiohttp parses it. Only this module uses private names of aiohttp.
 
-Both ends of the relay are here: `ClientConnection`, which requests come over, and `ServerConnection`, which they go on
-over. They differ from aiohttp's own classes in four points.
+Both ends of the relay are here: `ClientConnection` receives requests from clients, and `ServerConnection` forwards them
+to an upstream. They differ from aiohttp's own classes in four points:
 
-- What a peer sends is bounded as a whole, not for each field: heads, and the framing between the bytes of a body, which
-  are chunk extensions and trailers (A-01). Heads that clients have begun have a bound together, and a time limit;
-  connections between two requests, and streams, have none (H-06).
-- A body whose framing breaks ends there: a reader that waits for more of it would wait for ever.
-- A fault of framing in a response takes nothing with it that came before: neither the head nor the body so far.
-- A client that closes only the half that it sends on still gets its answer (A-11), if it is on this machine, where
-  `half_close` can tell that its socket is still held. Any other client that ends what it sends has left, and so has one
-  that listens to a stream (GET): their requests are cancelled (H-05).
+- The size limit is for the whole of what a peer sends, not for each field: for a head, and for the framing between the
+  bytes of a body, which is chunk extensions and trailers (A-01). The unfinished heads of all clients together have a
+  limit, and each has a time limit. Connections between two requests, and streams, have no time limit (H-06).
+- A body ends where its framing is broken; otherwise its reader would wait for ever.
+- A framing fault in a response does not discard what was received before it: neither the head nor the body so far.
+- A client that half-closes its connection still gets its response (A-11), if it is on this machine, where `half_close`
+  can find out that the client still has its socket open. Any other client that ends its sending has disconnected, and
+  so has a client that listens to a stream (GET). Their requests are cancelled (H-05).
 """
 
 import asyncio
@@ -31,37 +31,37 @@ from yarl import URL
 from mcpspy.process.half_close import is_still_held
 
 LARGEST = 1 << 18
-"""Bytes that a head may take as a whole, and the framing between two bytes of a body."""
+"""The most bytes of a whole head, and of the framing between two bytes of a body."""
 FIELDS = 1000
-"""Fields that a head may have."""
+"""The most fields of a head."""
 UNFINISHED = 16 << 20
-"""Bytes that the unfinished heads of all clients may take together; the parser holds about twice as many."""
+"""The most bytes of the unfinished heads of all clients together; the parser needs about twice as much memory."""
 SMALL = 1 << 14
-"""Bytes of an unfinished head that is let in although that bound is reached."""
+"""The most bytes of an unfinished head that is accepted although that limit is reached."""
 PATIENCE = 30.0
-"""Seconds that a client may take for a head."""
+"""The time in seconds in which a client must send a head."""
 
-_READ = 1 << 18  # bytes that arrive at once, at most
+_READ = 1 << 18  # the most bytes of one read
 LOOK_AGAIN = 0.05
-"""Seconds between two looks at a client that has half-closed."""
+"""Seconds between two checks of a client that has half-closed its connection."""
 _BLANK_LINE = b"\r\n\r\n"
 _LIMITS: dict[str, Any] = {"max_line_size": LARGEST, "max_field_size": LARGEST, "max_headers": FIELDS}
 
 
 class HeadTooLarge(HttpProcessingError):
-    """An upstream's head passes LARGEST."""
+    """A head of the upstream is larger than LARGEST."""
 
 
 class Http1Server(web.Server):
-    """aiohttp's, with connections of our own; a client that leaves ends its request."""
+    """aiohttp's server, with our own connections; a request is cancelled if its client disconnects."""
 
     def __init__(self, handler: Any, **options: Any) -> None:
         super().__init__(handler, handler_cancellation=True, access_log=None, **_LIMITS, **options)
         self.unfinished = 0
-        """Bytes of heads that clients have begun and not ended."""
+        """Bytes of the heads that clients have begun and not finished."""
 
     def __call__(self) -> web.RequestHandler:
-        """The protocol of a new connection."""
+        """Return the protocol of a new connection."""
         return ClientConnection(self, loop=self._loop, **self._kwargs)
 
 
@@ -71,18 +71,18 @@ class ClientConnection(web.RequestHandler):
     def __init__(self, server: Http1Server, **options: Any) -> None:
         super().__init__(server, **options)
         self._server = server
-        self._body: StreamReader = EMPTY_PAYLOAD  # of the request that was parsed last
-        self._silent = 0  # bytes from which the parser has made nothing yet: of a head, or of framing
-        self._charged = 0  # what of them the server counts
+        self._body: StreamReader = EMPTY_PAYLOAD  # of the last parsed request
+        self._silent = 0  # bytes that the parser has read without a result: of a head, or of framing
+        self._charged = 0  # how many of them count for `Http1Server.unfinished`
         self._timer: asyncio.TimerHandle | None = None
         self._watch: asyncio.TimerHandle | None = None
         self._refused = False
 
     def data_received(self, data: bytes) -> None:
-        """Called with what the client sent."""
+        """Called with the received bytes."""
         if self._refused:
             return
-        if self._upgraded or self._payload_parser is not None:  # a tunnel, or what will be one
+        if self._upgraded or self._payload_parser is not None:  # a tunnel, or a connection that becomes one
             super().data_received(data)
             return
         count, body, size = self._request_count, self._body, self._body.total_bytes
@@ -91,7 +91,7 @@ class ClientConnection(web.RequestHandler):
         if new:
             last, self._body = self._messages[-1]
             if new == 1 and not self._silent and self._body.is_eof() and _is_one(last, data, self._body.total_bytes):
-                return  # what almost every read is
+                return  # the case of almost every read
             self._judge(new, len(data))
         grown = self._body.total_bytes - (0 if new else size)
         progress = bool(new or grown or body.is_eof() is not self._body.is_eof())
@@ -106,21 +106,21 @@ class ClientConnection(web.RequestHandler):
             self._count(self._silent + len(data), head=True)
 
     def eof_received(self) -> bool | None:  # type: ignore[override]
-        """The client sends no more; True keeps the connection for what it still has to get."""
+        """Called when the client has half-closed; return True to keep the connection for its response."""
         if self._is_idle() or not self._body.is_eof() or self._payload_parser is not None or not self._waits():
             return None
         self._watch = self._loop.call_later(LOOK_AGAIN, self._look_again)
         return True
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """The connection is gone."""
+        """Called when the connection is closed."""
         self._count(0, head=False)
         if self._watch:
             self._watch.cancel()
         super().connection_lost(exc)
 
     def _judge(self, new: int, size: int) -> None:
-        """Refuse what is too large or broken of the messages that the parser has just made."""
+        """Refuse those of the newly parsed messages that are too large or malformed."""
         last = self._messages[-1][0]
         if isinstance(last, _ErrInfo):
             if isinstance(last.exc, LineTooLong) or last.message == "Too many headers received":
@@ -137,9 +137,9 @@ class ClientConnection(web.RequestHandler):
                     return
 
     def _left_over(self, data: bytes, new: int, grown: int) -> int:
-        """About how many bytes of the next head are in `data`, which ended a request and perhaps began another.
+        """Return about how many bytes of the next head are in `data`, which ended a request.
 
-        Only an estimate: nobody is refused for it before `_is_within_a_head`.
+        This is only an estimate. Before a client is refused for it, `_is_within_a_head` is called.
         """
         if data.endswith(_BLANK_LINE):
             return 0
@@ -148,7 +148,7 @@ class ClientConnection(web.RequestHandler):
         return max(0, len(data) - grown - (data.find(_BLANK_LINE) + 4 if new else 0))
 
     def _count(self, silent: int, *, head: bool) -> None:
-        """Note how many bytes the parser has taken and made nothing of; refuse too many."""
+        """Note how many bytes the parser has read without a result; refuse if they are too many."""
         self._silent = silent
         charged = silent if head else 0
         self._server.unfinished += charged - self._charged
@@ -156,7 +156,7 @@ class ClientConnection(web.RequestHandler):
         if not charged and self._timer:
             self._timer.cancel()
             self._timer = None
-        if silent > LARGEST + _READ:  # `_left_over` may have been too much by one read
+        if silent > LARGEST + _READ:  # `_left_over` may be too high by one read
             what = "head" if head else "chunk extensions or trailers"
             self._refuse(431, f"the request's {what} take more than {LARGEST} bytes".replace("head take", "head takes"))
         elif charged > SMALL and self._server.unfinished > UNFINISHED:
@@ -172,17 +172,17 @@ class ClientConnection(web.RequestHandler):
             self._count(0, head=True)
 
     def _is_within_a_head(self) -> bool:
-        """Whether the parser has begun a head; it is of no use afterwards if it has."""
+        """Return whether the parser has begun a head; if so, the parser cannot be used any more."""
         assert self._parser is not None
         try:
             return self._parser.feed_eof() is not None
-        except Exception:  # it takes the part for a whole head, and finds fault with that
+        except Exception:  # the parser treats the part as a whole head, and finds a fault
             return True
 
     def _refuse(self, status: int, why: str) -> None:
-        """Answer when all requests before are answered, and take nothing more."""
+        """Answer after all earlier requests are answered, and read nothing more."""
         self._refused = True
-        self._parser = None  # frees what it holds, before garbage is collected
+        self._parser = None  # frees its memory before the garbage collector runs
         self._count(0, head=False)
         self._end_bodies(why)
         self._messages.append(_refusal(status, why))
@@ -190,7 +190,7 @@ class ClientConnection(web.RequestHandler):
             self._waiter.set_result(None)
 
     def _end_bodies(self, why: str) -> None:
-        """Whoever reads a body that has not ended learns that it will not."""
+        """Raise an error in every reader of a body that has not ended."""
         fault = web.RequestPayloadError(why.partition(":")[0])
         bodies = [body for _, body in self._messages]
         if self._current_request is not None:
@@ -203,7 +203,7 @@ class ClientConnection(web.RequestHandler):
         return self._waiter is not None and not self._waiter.done()
 
     def _waits(self) -> bool:
-        """Whether the client, which sends no more, waits for an answer; a stream to listen on does not count."""
+        """Return whether a client that has half-closed waits for a response; for an event stream, return False."""
         if self.transport is None:
             return False
         request = self._current_request
@@ -212,7 +212,7 @@ class ClientConnection(web.RequestHandler):
         return is_still_held(self.transport.get_extra_info("peername"), self.transport.get_extra_info("sockname"))
 
     def _look_again(self) -> None:
-        """Close what has been answered; end what the client has left after all."""
+        """Close the connection if everything is answered; abort it if the client has disconnected."""
         if self.transport is None:
             return
         if self._is_idle():
@@ -228,13 +228,13 @@ class ServerConnection(ResponseHandler):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop)
-        self._silent = 0  # bytes of a head, or of framing, from which the parser has made nothing yet
-        self._last = b""  # of what came before, as much as a blank line may begin with
+        self._silent = 0  # bytes of a head, or of framing, that the parser has read without a result
+        self._last = b""  # the last bytes of earlier reads, which a blank line may begin with
         self.used = False
         """Whether it was prepared for a response before."""
 
     def data_received(self, data: bytes) -> None:
-        """Called with what the upstream sent."""
+        """Called with the received bytes."""
         if self._upgraded or self._payload_parser is not None:
             super().data_received(data)
             return
@@ -248,7 +248,7 @@ class ServerConnection(ResponseHandler):
                 return
         payload = self._payload
         size = payload.total_bytes if payload else 0
-        self._received(data)  # also none: so aiohttp resumes a parser that it had paused
+        self._received(data)  # also if empty, so that aiohttp resumes a parser that it had paused
         if payload is None or payload.is_eof() or payload.total_bytes > size:
             self._silent = 0
             return
@@ -259,8 +259,8 @@ class ServerConnection(ResponseHandler):
             payload.set_exception(fault)
 
     def _head_and_rest(self, data: bytes) -> tuple[bytes, bytes]:
-        """What of `data` belongs to a head, and what follows its end; notes how large the head is so far."""
-        if not self._silent:  # as almost always
+        """Split `data` into the part that belongs to a head and the part after it; add to the size of the head."""
+        if not self._silent:  # the usual case
             end = data.find(_BLANK_LINE) + len(_BLANK_LINE)
             if len(_BLANK_LINE) <= end <= LARGEST:
                 return data[:end], data[end:]
@@ -276,7 +276,7 @@ class ServerConnection(ResponseHandler):
         super().data_received(data)
         fault, payload = self.exception(), self._payload
         if fault is not None and payload is not None and not payload.is_eof() and payload.exception() is None:
-            payload.set_exception(fault)  # a reader that waits for more of the body would wait for ever
+            payload.set_exception(fault)  # otherwise a reader of the body would wait for ever
 
     def _give_up(self, fault: HttpProcessingError) -> None:
         if self.transport is not None:
@@ -284,7 +284,7 @@ class ServerConnection(ResponseHandler):
         self.set_exception(fault)
 
     def expect_response(self, method: str) -> None:
-        """Prepare for the response to a request: nothing decoded, no time set, its size bounded here."""
+        """Prepare for a response: without decoding, without a time-out, and with our size limits."""
         self._silent, self._last, self.used = 0, b"", True
         self.set_response_params(
             skip_payload=method == "HEAD",
@@ -296,19 +296,22 @@ class ServerConnection(ResponseHandler):
 
 
 class Connections:
-    """Connections to one origin, as many as are wanted; idle ones are kept for `idle` seconds. Needs a running loop."""
+    """Connections to one origin, with no limit on their number; idle ones are kept for `idle` seconds.
+
+    Needs a running loop.
+    """
 
     def __init__(self, origin: str, tls: ssl.SSLContext | None, idle: float) -> None:
         loop = asyncio.get_running_loop()
         self._connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=idle)
         make: Any = functools.partial(ServerConnection, loop=loop)
         self._connector._factory = make
-        # To the connector a request is where to connect to, and how; this one is never sent.
+        # The connector only reads from the request where to connect, and how. This request is never sent.
         url = URL(origin, encoded=True)
         self._request = ClientRequest("GET", url, loop=loop, session=cast("Any", None), ssl=tls or True)
 
     async def open(self, limits: aiohttp.ClientTimeout) -> Connection:
-        """An idle connection or a new one."""
+        """Return an idle connection or open a new one."""
         return await self._connector.connect(self._request, traces=[], timeout=limits)
 
     async def close(self) -> None:
@@ -317,17 +320,17 @@ class Connections:
 
 
 def is_chunked(request: web.BaseRequest) -> bool:
-    """Whether a request's body comes in chunks, as the parser has decided."""
+    """Return whether a request's body is chunked, as the parser has decided."""
     return request._message.chunked
 
 
 def is_upgrade(request: web.BaseRequest) -> bool:
-    """Whether a request asks for another protocol, as the parser has decided."""
+    """Return whether a request asks for another protocol, as the parser has decided."""
     return request._message.upgrade
 
 
 def arrived(body: StreamReader) -> bytes:
-    """All of a body that has ended, at once: the public methods would resume a connection that is not paused."""
+    """Return a body that has ended, all at once; the public methods would resume a connection that is not paused."""
     fault = body.exception()
     if fault is not None:
         raise fault
@@ -339,30 +342,33 @@ def arrived(body: StreamReader) -> bytes:
 
 
 def unread(body: StreamReader) -> bytes:
-    """What had arrived of a body before it broke off; the public methods raise the fault instead."""
+    """Return the received part of a body that broke off; the public methods raise the error instead."""
     return body._read_nowait(-1)
 
 
 def _refusal(status: int, why: str) -> tuple[_ErrInfo, StreamReader]:
-    """What aiohttp has in place of a request that it answers itself."""
+    """Return what aiohttp puts in place of a request that it answers itself."""
     return _ErrInfo(status, HttpProcessingError(code=status, message=why), f"mcpspy: {why}\n"), EMPTY_PAYLOAD
 
 
 def _is_one(message: Any, data: bytes, size: int) -> bool:
-    """Whether a read holds one whole request, with a body of `size` bytes, and nothing besides."""
+    """Return whether a read has exactly one whole request, with a body of `size` bytes."""
     if len(data) > LARGEST or isinstance(message, _ErrInfo):
         return False
     return data.find(_BLANK_LINE) + len(_BLANK_LINE) + size == len(data)
 
 
 def _head_size(message: Any) -> int:
-    """The bytes of a request's head."""
+    """Return the size of a request's head in bytes."""
     line = len(message.method) + len(message.path.encode("utf-8", "surrogateescape")) + len("  HTTP/1.1\r\n\r\n")
     return line + sum(len(name) + len(value) + len(": \r\n") for name, value in message.raw_headers)
 
 
 def after_blank_line(before: bytes, data: bytes) -> int:
-    """The place in `data` after the first blank line, which may have begun in `before`; its end if there is none."""
+    """Return the index in `data` after the first blank line, which may have begun in `before`.
+
+    If there is none, return the length of `data`.
+    """
     across = (before + data[:3]).find(_BLANK_LINE)
     if across >= 0:
         return across + len(_BLANK_LINE) - len(before)

@@ -1,10 +1,10 @@
-"""What follows from the head of a message and from nothing else, worked out once for each distinct head.
+"""A cache of what follows from the head of a message alone, computed once for each distinct head.
 
-Most heads come again with the next call. One is known by all of its bytes, so a head that differs in the case of a
-letter is another one. A peer whose heads are all different costs their work, not memory: at most `HEADS` are kept, of
-`LARGEST` bytes each, and when there are more all are forgotten.
+Most heads are repeated in the next call. The key is all bytes of a head, so heads that differ in the case of a letter
+are different. A peer whose heads are all different costs time, not memory: at most `HEADS` are kept, of at most
+`LARGEST` bytes each. When the cache is full, it is cleared.
 
-What is kept is shared by all messages with that head: code that changes a `Head` of it changes a copy.
+A cached value is shared by all messages with that head. Code that changes its `Head` must change a copy.
 """
 
 from collections.abc import Callable
@@ -31,26 +31,26 @@ from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.http.http1 import is_chunked, is_upgrade
 
 HEADS = 128
-"""Heads that are kept for each direction of a route."""
+"""The most heads that are kept for each direction of a route."""
 LARGEST = 4096
-"""Bytes of a head that is kept."""
-_FIELD = 64  # what a field takes besides its bytes
+"""The most bytes of a head that is kept."""
+_FIELD = 64  # bytes that a field needs in addition to its content
 
 T = TypeVar("T")
 
 
 class KnownHeads(Generic[T]):
-    """What was worked out of heads that came before."""
+    """The cache of one direction of a route."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Any, ...], T] = {}
 
     def __len__(self) -> int:
-        """How many heads are kept."""
+        """Return the number of cached heads."""
         return len(self._known)
 
     def find(self, headers: tuple[tuple[bytes, bytes], ...], line: tuple[Any, ...], work_out: Callable[[], T]) -> T:
-        """What follows from `headers` and `line`, which is all else that `work_out` depends on."""
+        """Return the cached result of `work_out`, which must depend on `headers` and `line` only."""
         found = self._known.get((headers, line))
         if found is None:
             found = work_out()
@@ -64,28 +64,28 @@ class KnownHeads(Generic[T]):
 
 @dataclass(slots=True)
 class RequestHead:
-    """A request's head, on its way through one route."""
+    """A request's head on one route."""
 
     headers: RawHeaders
     upgrade: bool
     """Whether it is a handshake that may become a tunnel (RFC 6455, 4.1)."""
     legacy: bool
-    """Whether an event stream may be one of HTTP+SSE, which names an endpoint."""
+    """Whether the response may be an event stream of HTTP+SSE, which names an endpoint."""
     json: bool
-    """Whether the client asks by JSON."""
+    """Whether the request's body is JSON."""
     host: bytes | None
     session: str | None
     refusal: str | None
-    """Why it may not use our port; None if it may."""
+    """Why the request is refused by the guard; None if it is not."""
     head: Head
-    """What is forwarded."""
+    """The head to forward."""
     opening: Opening
-    """What is recorded of it."""
+    """What is recorded of the head."""
 
 
 @dataclass(slots=True)
 class ResponseHead:
-    """A response's head, on its way to a client that named us by a certain Host."""
+    """A response's head, for a client that addressed us by a certain Host."""
 
     headers: RawHeaders
     length: bool
@@ -93,13 +93,16 @@ class ResponseHead:
     events: bool
     """Whether the body is an event stream."""
     head: Head
-    """What is forwarded, of a response that nobody changes and that leaves the connection open."""
+    """The head to forward, for a response that is not changed and leaves the connection open."""
     opening: Opening
-    """What is recorded of it then."""
+    """What is recorded of that head."""
 
 
 def judged_request(request: web.BaseRequest, address: Address, guard: Guard, *, plain: bool) -> RequestHead:
-    """A request; `plain` as of `request_head`, which a stream that may be HTTP+SSE is in any case."""
+    """Compute the `RequestHead` of a request.
+
+    `plain` is as in `request_head`; it is also set if the response may be a stream of HTTP+SSE.
+    """
     headers = list(request.raw_headers)
     upgrade = _asks_for_a_websocket(request, headers)
     legacy = (
@@ -133,14 +136,14 @@ def judged_request(request: web.BaseRequest, address: Address, guard: Guard, *, 
 
 
 def recorded_request(request: web.BaseRequest, headers: RawHeaders) -> dict[str, Any]:
-    """A request's head as the capture has it."""
+    """Return a request's head as it is recorded."""
     target = request.raw_path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     version = f"{request.version.major}.{request.version.minor}"
     return {"method": request.method, "target": target, "version": version, "headers": recorded(headers)}
 
 
 def judged_response(message: RawResponseMessage, host: bytes | None, address: Address, chunked: bool) -> ResponseHead:
-    """A response to a client that named us by `host`; with `chunked` its body is sent in chunks, as received."""
+    """Compute the `ResponseHead` for a client that addressed us as `host`; `chunked` keeps the chunks of the body."""
     headers = list(message.raw_headers)
     named = [(b"host", host)] if host is not None else []
     head = response_head(message.code, message.reason, headers, named, address, keep=CHUNKED if chunked else ())
@@ -156,7 +159,7 @@ def judged_response(message: RawResponseMessage, host: bytes | None, address: Ad
 
 
 def _asks_for_a_websocket(request: web.BaseRequest, headers: RawHeaders) -> bool:
-    """Whether it is a handshake that may become a tunnel (RFC 6455, 4.1): a request with a body may not."""
+    """Return whether this is a handshake that may become a tunnel (RFC 6455, 4.1): it must not have a body."""
     if not is_upgrade(request) or request.method != "GET":
         return False
     bodiless = not is_chunked(request) and (first(headers, b"content-length") or b"0") == b"0"

@@ -1,10 +1,10 @@
-"""The relay of `proxy`: what listens, where its paths lead, and how it ends.
+"""The relay of `proxy`: the listener, its routes, and how it ends.
 
     client ── request ──▶ Relay ─ HttpRoute, ForwardedRequest ─▶ Upstream ──▶ server
 
-aiohttp's server parses what arrives, and refuses what could be read in two ways (RFC 9112, 11.2); each request becomes
-a `ForwardedRequest` with the upstream of its route. A route has one upstream and one capture. Nothing here listens to
-anybody but clients of those routes: there is no control interface.
+aiohttp's server parses requests, and refuses those that could be parsed in two ways (RFC 9112, 11.2). Each request
+becomes a `ForwardedRequest` with the upstream of its route. A route has one upstream and one capture. The port serves
+only the clients of those routes: it has no control interface.
 """
 
 import asyncio
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Relay:
-    """Everything that listens on one port; `say` gets a sentence for the user."""
+    """All routes that listen on one port; `say` gets a sentence for the user."""
 
     routes: list[HttpRoute]
     guard: Guard
     say: Callable[[str], None]
     rewrite_oauth: bool = False
     gates: list[dict[str, Any]] | None = None
-    """The gates of a file, compiled; each route counts its own matches."""
+    """The compiled gates of a file; each route counts its own matches."""
     answerers: "Answerers | None" = None
     control: bool = False
     """Whether viewers may set gates."""
     ending: bool = False
-    """Whether exchanges that are cancelled now end because we do."""
+    """Whether the relay is ending, so that cancelled exchanges end because of us."""
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -56,10 +56,10 @@ class Relay:
         route.gate, route.own = gate, own if gate.controlled else None
 
     def server(self) -> web.Server:
-        """The protocol factory to listen with."""
+        """Return the protocol factory for the listening socket."""
         silent = logging.getLogger("mcpspy.relay")
         silent.addHandler(logging.NullHandler())
-        silent.propagate = False  # faults of peers are in the capture, and faults of ours are reported in one sentence
+        silent.propagate = False  # faults of peers are in the capture; our own are reported in one sentence
         return Http1Server(self.handle, auto_decompress=False, logger=silent)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -71,7 +71,7 @@ class Relay:
             route = self.route_of(request.raw_path)
             if route is None:
                 refusal = self.guard.refusal(list(request.raw_headers))
-                if refusal:  # a client that may not use the port need not know what is here
+                if refusal:  # a client that may not use the port does not learn the routes
                     return web.Response(status=403, text=f"mcpspy: {refusal}\n")
                 there = ", ".join(f"{route.address.prefix}/" for route in self.routes)
                 return web.Response(status=404, text=f"mcpspy: no route stands at this path; there is {there}\n")
@@ -98,7 +98,7 @@ class Relay:
             route.recording.end(route.now())
 
     def route_of(self, target: str) -> HttpRoute | None:
-        """Where a request leads, by the prefix of its target; None where no route has it."""
+        """Return the route of a request, by the prefix of its target; None if no route matches."""
         for route in self.routes:
             prefix = route.address.prefix
             if target.startswith(prefix) and (not prefix or target[len(prefix) : len(prefix) + 1] in ("", "/", "?")):

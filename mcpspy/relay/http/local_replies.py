@@ -1,7 +1,7 @@
-"""The answers that are our own: to a request that may not pass, or that the upstream could not answer.
+"""Our own responses: to a request that is refused, or that the upstream could not answer.
 
-A client that asked by JSON-RPC gets a JSON-RPC error with the id of its request, so that its user sees the reason and
-not a parser's complaint.
+A client that sent a JSON-RPC request gets a JSON-RPC error with the id of its request, so that its user sees the reason
+and not a parse error.
 """
 
 import json
@@ -11,11 +11,11 @@ from mcpspy.gate.verdicts import Refuse, Reply
 from mcpspy.relay.http.heads import Head
 from mcpspy.wire.jsonrpc import Request, parse
 
-_SERVER_ERROR = -32000  # what JSON-RPC leaves to implementations; SDKs read it as a closed connection
+_SERVER_ERROR = -32000  # in the range that JSON-RPC leaves to implementations; SDKs read it as a closed connection
 
 
 def reason(status: int) -> str:
-    """The phrase of a status (RFC 9110, 15); nothing for one that has none."""
+    """Return the reason phrase of a status (RFC 9110, 15); empty if it has none."""
     try:
         return HTTPStatus(status).phrase
     except ValueError:
@@ -23,7 +23,7 @@ def reason(status: int) -> str:
 
 
 def answer(status: int, why: str, *, json_request: bytes | None) -> tuple[Head, bytes]:
-    """The head and the body of an answer; `json_request` is the request, None where it was no JSON."""
+    """Return the head and the body of a response; `json_request` is the request, None if it was not JSON."""
     kind, body = b"text/plain; charset=utf-8", f"mcpspy: {why}\n".encode()
     if json_request is not None:
         kind, body = b"application/json", _error(why, json_request)
@@ -32,7 +32,7 @@ def answer(status: int, why: str, *, json_request: bytes | None) -> tuple[Head, 
 
 
 def gated_answer(verdict: Reply | Refuse | None, request: bytes) -> tuple[int, Head, bytes]:
-    """Status, head and body of the answer that a gate gives to a request of JSON; None: it was accepted."""
+    """Return status, head and body of a gate's answer to a JSON request; for None, an empty 202 response."""
     if isinstance(verdict, Refuse):
         head, body = answer(verdict.status, f"{verdict.by} answers with this status", json_request=request)
         return verdict.status, head, body

@@ -1,10 +1,12 @@
-"""The requests that viewers send to the server of a route themselves.
+"""The requests that viewers send to the server of a route.
 
-The rules. A request goes the way of the latest one of its session: with the same head, which has the client's session
-and authorization, or as a message of the same WebSocket. The heads of the last sessions are kept in memory, and nowhere
-else. The client never sees the answer: what comes to the request itself is read here to its end, and what comes on a
-stream of the client's is dropped by its id (`LiveGate`). Both are recorded. A session in which nothing happens makes
-nobody look for what viewers want, so once there is a client we look every now and then.
+The rules. A request is sent like the latest request of its session: with the same head, which has the client's session
+and authorization, or as a message of the same WebSocket. The heads of the latest sessions are kept in memory only. The
+client never sees the response. If it is the HTTP response to the request, it is read here to its end. If it comes on a
+stream of the client, it is dropped by its id (`LiveGate`). Both are recorded.
+
+Viewers are usually noticed when a frame passes. In an idle session none passes, so once there is a client, this module
+checks for viewers at intervals.
 """
 
 import asyncio
@@ -30,10 +32,10 @@ from mcpspy.relay.http.upstream import protocol_of
 from mcpspy.relay.live_gate import LiveGate
 from mcpspy.wire.content_coding import Decoder
 
-_SESSIONS = 64  # whose latest requests are kept
-_INTERVAL = 0.25  # seconds between two looks while nothing happens
+_SESSIONS = 64  # the most sessions whose latest requests are kept
+_INTERVAL = 0.25  # seconds between two checks in an idle session
 _OF_BODY = (b"content-length", b"transfer-encoding", b"content-encoding", b"expect", b"last-event-id")
-_REPEAT = (b"mcp-method", b"mcp-name", b"mcp-param-")  # the body
+_REPEAT = (b"mcp-method", b"mcp-name", b"mcp-param-")  # headers that repeat parts of the body
 _NEVER_SENT: Fields = {"sent": None, "by": VIEWER}
 
 
@@ -44,11 +46,11 @@ class OwnRequests:
         self._route = route
         self._gate = gate
         self._say = say
-        self._ways: dict[str, LatestRequest | OpenSocket] = {}  # by session, in the order of their last use
+        self._ways: dict[str, LatestRequest | OpenSocket] = {}  # by session, least recently used first
         self._tasks: set[asyncio.Task[None]] = set()
 
     def note(self, session: str, way: LatestRequest | OpenSocket) -> None:
-        """A client of that session has sent something this way."""
+        """Note that a client of that session has sent a request in this way."""
         if not self._tasks:
             self._start(self._watch())
         if self._ways.pop(session, None) is None and len(self._ways) >= _SESSIONS:
@@ -56,12 +58,12 @@ class OwnRequests:
         self._ways[session] = way
 
     def forget(self, way: OpenSocket) -> None:
-        """The WebSocket has ended."""
+        """Forget a WebSocket that has ended."""
         for session in [session for session, known in self._ways.items() if known is way]:
             del self._ways[session]
 
     def send(self, frame: bytes, session: str | None) -> None:
-        """Send a request in the session of that id, or in the one that was used last."""
+        """Send a request in the session with that id; if it is None, in the most recently used session."""
         messages = read(frame, "body")
         request = messages[0] if len(messages) == 1 else None
         if request is None or request.id is None or request.kind != "request" or not request.id[1].startswith(OWN_ID):
@@ -79,7 +81,7 @@ class OwnRequests:
             way.send(frame)
 
     async def end(self) -> None:
-        """End what is under way."""
+        """Cancel all running requests."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -115,7 +117,7 @@ class OwnRequests:
                 channel.end(route.now(), "eof")
                 message, payload = await _final_response(protocol)
                 await self._receive(exchange, message, payload)
-                if message.code != 202 and request.id:  # of HTTP+SSE: the answer comes on another stream
+                if message.code != 202 and request.id:  # with HTTP+SSE (202) the response comes on another stream
                     self._gate.forget(request.id)
                 connection.release()
             finally:
@@ -128,7 +130,7 @@ class OwnRequests:
             exchange.end(route.now(), how, how)
 
     def _fail(self, exchange: HttpExchange, error: BaseException, frame: bytes) -> None:
-        """Record the answer that a client would have got in the upstream's place."""
+        """Record the error response that a client would have got."""
         status, why = self._route.upstream.failure(error)
         head, body = answer(status, why, json_request=frame)
         came = {"status": status, "reason": reason(status), "headers": recorded(head.headers)}
@@ -138,7 +140,7 @@ class OwnRequests:
         channel.end(now, "eof")
 
     async def _receive(self, exchange: HttpExchange, message: RawResponseMessage, payload: StreamReader) -> None:
-        """Record the response to its end."""
+        """Read and record the response to its end."""
         now, headers = self._route.now, list(message.raw_headers)
         came = {"status": message.code, "reason": message.reason, "headers": recorded(headers)}
         channel = exchange.open_response(now(), came)
@@ -164,7 +166,7 @@ class OwnRequests:
 
 
 async def _final_response(protocol: ResponseHandler) -> tuple[RawResponseMessage, StreamReader]:
-    """The response behind informational ones."""
+    """Return the final response; skip informational ones."""
     while True:
         message, payload = await protocol.read()
         if not 100 <= message.code < 200:
@@ -172,7 +174,7 @@ async def _final_response(protocol: ResponseHandler) -> tuple[RawResponseMessage
 
 
 def fitting(headers: RawHeaders, request: Envelope) -> RawHeaders:
-    """The headers of another request, with those that repeat its body (2026-07-28) made for this one."""
+    """Return the headers of another request, with the fields that repeat the body (2026-07-28) adapted to this one."""
     method, name = request.method or "", request.name
     repeated = [(b"Mcp-Method", _field(method))] + ([(b"Mcp-Name", _field(name))] if name is not None else [])
     if first(headers, b"mcp-method") is None:
@@ -183,7 +185,7 @@ def fitting(headers: RawHeaders, request: Envelope) -> RawHeaders:
 
 
 def _field(value: str) -> bytes:
-    """A text as the value of a header: encoded where it may not stand there."""
+    """Return a text as a header value, encoded if it is not valid as one."""
     raw = value.encode("utf-8", "replace")
     plain = value.isascii() and value.isprintable() and value.strip() == value and not value.startswith("=?base64?")
     return raw if plain else b"=?base64?" + base64.b64encode(raw) + b"?="
@@ -193,5 +195,5 @@ def _record_events(channel: Body, pieces: list[Piece], t: int) -> None:
     for piece in pieces:
         if piece.frame is not None:
             channel.frame(piece.frame, t, gated=_NEVER_SENT)
-        elif piece.passes.strip(b"\r\n"):  # too long, or cut off
+        elif piece.passes.strip(b"\r\n"):  # an event that is too long or cut off
             channel.feed(piece.passes, t)

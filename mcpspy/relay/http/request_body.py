@@ -1,8 +1,8 @@
-"""The body of one request on its way to the upstream.
+"""Send the body of one request to the upstream.
 
-A body that has arrived with its head goes on together with it, and so does one that a gate has decided on. Any other is
-uploaded chunk by chunk by a task of its own, since an answer may come before it has ended. The beginning of it is kept:
-an error that we answer with has the id of the request.
+A body that has arrived together with its head is forwarded together with it, and so is a body that a gate has decided
+on. Any other body is uploaded chunk by chunk in a task of its own, because the response may come before the body ends.
+The beginning of the body is kept, so that an error that we answer with has the id of the request.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from mcpspy.relay.live_gate import LiveGate
 
 _KEPT = 1 << 18  # bytes of a request that are kept
-_PATIENCE = 1.0  # seconds in which a request is awaited that cannot be forwarded
+_PATIENCE = 1.0  # seconds to wait for the rest of a request that cannot be forwarded
 
 
 class RequestBody:
-    """What the client sends after the head of an exchange's request."""
+    """The body of an exchange's request."""
 
     def __init__(self, exchange: RequestContext) -> None:
         self._exchange = exchange
@@ -37,22 +37,22 @@ class RequestBody:
         self._chunked = is_chunked(exchange.request)
         self._t = exchange.route.now()
         self.whole: bytes | None = None
-        """All of it, if it had arrived with its head or was collected."""
+        """The whole body, if it arrived with its head or was collected; else None."""
         self.begun = b""
-        """The beginning of what has arrived of it."""
+        """The beginning of the body, as far as it has arrived."""
         self.fault: str | None = None
-        """What is wrong with its framing."""
-        self._collected = b""  # a gate has read it, and it is too long to decide on
-        self._gated = False  # a gate has decided on it, and it is recorded
-        self._undecided = False  # it is too long for a gate
+        """The fault of its framing."""
+        self._collected = b""  # the part that was read for a gate before the body became too long
+        self._gated = False  # whether a gate has decided on it; then it is recorded already
+        self._undecided = False  # whether it is too long for a gate
 
     async def take(self) -> None:
-        """Take the body if all of it has arrived."""
+        """Read the body if all of it has arrived."""
         if self._request.content.is_eof():
             self.whole = self.begun = arrived(self._request.content)
 
     async def pass_gate(self, head: Head, gate: "LiveGate") -> bool:
-        """Let the gate decide on the body; False where the request goes no further."""
+        """Let the gate decide on the body; return False if the request is not forwarded."""
         from mcpspy.relay.http.gated_request import collect, decide
 
         if self._request.method != "POST" or not is_json(self._exchange.headers):
@@ -76,7 +76,10 @@ class RequestBody:
         return outcome is not None
 
     async def send(self, head: Head, protocol: ResponseHandler, connection: Connection) -> "asyncio.Task[None] | None":
-        """Send the request: as a whole if it has arrived; else its body from a task of its own, which is returned."""
+        """Send the request: as a whole if its body has arrived.
+
+        Else a task uploads the body; the task is returned.
+        """
         writer = StreamWriter(protocol, asyncio.get_running_loop())
         if self.whole is None:
             await writer.write(head.encode(), drain=False)
@@ -85,7 +88,7 @@ class RequestBody:
                 channel.undecided()
             return asyncio.create_task(self._upload(writer, connection, channel))
         body = chunk(self.whole, last=True) if self._chunked else self.whole
-        await writer.write(head.encode() + body, drain=False)  # a server that answers without reading is heard
+        await writer.write(head.encode() + body, drain=False)  # a server may answer without reading the body
         known = self._exchange.known
         if head is known.head and known.opening.plain and len(body) <= PIECE and not self._exchange.recorded.request:
             self._exchange.record_whole(self.whole)
@@ -94,7 +97,7 @@ class RequestBody:
         return None
 
     async def record_whole(self, channel: Body) -> None:
-        """Record a body that has arrived, unless a gate has done that."""
+        """Record a body that has arrived, unless it was recorded for a gate."""
         if self._undecided:
             channel.undecided()
         if self.whole and not self._gated:
@@ -102,7 +105,7 @@ class RequestBody:
         channel.end(self._t, "eof")
 
     async def await_rest(self, upload: "asyncio.Task[None] | None") -> None:
-        """Await a body that cannot be forwarded: clients send it after its head, and the error shall have its id."""
+        """Wait for a body that cannot be forwarded: it has the request's id, which the error response needs."""
         if self.whole is not None or not self.asks_json or first(self._exchange.headers, b"expect"):
             return
         with contextlib.suppress(TimeoutError, web.RequestPayloadError, ConnectionError):
@@ -118,11 +121,11 @@ class RequestBody:
 
     @property
     def asks_json(self) -> bool:
-        """Whether the client asks by JSON."""
+        """Whether the request's body is JSON."""
         return self._exchange.known.json
 
     async def _upload(self, writer: StreamWriter, connection: Connection, channel: Body) -> None:
-        """Forward the body as it comes."""
+        """Forward the body as it arrives."""
         content, now = self._request.content, self._exchange.route.now
         try:
             while self._collected or not content.at_eof():
@@ -132,7 +135,7 @@ class RequestBody:
                 last = content.at_eof()
                 try:
                     await writer.write(chunk(came, last=last) if self._chunked else came)
-                except ConnectionError:  # the upstream takes no more; it may still have answered
+                except ConnectionError:  # the upstream reads no more; it may still have answered
                     await record(channel, came, t)
                     channel.end(now(), "abort")
                     return

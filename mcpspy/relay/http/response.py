@@ -1,8 +1,8 @@
 """The response of one exchange, streamed to the client.
 
-Its body goes on chunk by chunk, each recorded after it was forwarded. Two bodies pass a gate of the proxy's own: the
-event stream of legacy HTTP+SSE and, if the user wants it, OAuth metadata. An upstream that breaks off must not look
-like one that has finished (H-05): the client is left without the end that the framing promises it.
+Its body is forwarded chunk by chunk, and each chunk is recorded after that. Two kinds of body pass a gate of the proxy
+itself: the event stream of legacy HTTP+SSE and, if the user wants it, OAuth metadata. If the upstream breaks off, the
+client must not take the response for complete (H-05). So the client does not get the end that the framing requires.
 """
 
 import asyncio
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from mcpspy.relay.http.gated_body import HeldBody
 
 BROKEN = (aiohttp.ClientError, HttpProcessingError, OSError)
-"""What is raised of an upstream that cannot be reached, or breaks off."""
+"""The exceptions that are raised if an upstream cannot be reached or breaks off."""
 
-_PIECE = 65536  # bytes recorded at once; then other exchanges have their turn
+_PIECE = 65536  # the most bytes recorded at once; then other exchanges run
 _CODED_PIECE = 16384  # the same for a compressed body, which decodes to more bytes
-_LOCATIONS = 64  # of OAuth metadata that are remembered
-_NO_LINGER = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # closing sends RST
+_LOCATIONS = 64  # the most locations of OAuth metadata that are remembered
+_NO_LINGER = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)  # makes `close` send RST
 
 
 class Response:
-    """What the upstream answers to an exchange."""
+    """The upstream's response to a request."""
 
     def __init__(
         self,
@@ -64,14 +64,14 @@ class Response:
         self._headers = self._known.headers
         length = not message.chunked and self._known.length
         self._delimited = self._empty or self._chunked or length
-        """Whether the client can tell that the body is whole."""
+        """Whether the client can tell that the body is complete."""
         self._events = not self._empty and self._known.events
         self._held: HeldBody | None = None
         self._metadata: oauth.MetadataGate | None = None
-        self._rewritten = False  # a gate has changed it
+        self._rewritten = False  # whether a gate has changed it
 
     async def forward(self) -> None:
-        """Forward head and body; the exchange's channel for it is ended, unless the upstream broke off."""
+        """Forward head and body, and close the channel of the response unless the upstream broke off."""
         exchange = self._exchange
         if self._passes_whole():
             body = arrived(self._payload)
@@ -94,7 +94,7 @@ class Response:
             self._diagnose(self._metadata.resource)
 
     def _passes_whole(self) -> bool:
-        """Whether all of it has come, nobody changes anything, and it is recorded as one frame or none."""
+        """Return whether the response is complete, is not changed, and is recorded as at most one frame."""
         exchange, payload = self._exchange, self._payload
         gate = exchange.route.gate
         return (
@@ -133,7 +133,7 @@ class Response:
             self._chunked = self._delimited = True
 
     async def _stream(self, head: Head) -> bool:
-        """Forward everything, the head together with a body that is there already; False if the upstream broke off."""
+        """Forward head and body, together if the body has arrived; return False if the upstream broke off."""
         write = self._exchange.request.writer.write
         start = head.encode()
         if self._empty or self._held or not self._payload.is_eof():
@@ -153,18 +153,21 @@ class Response:
         return not broken
 
     async def _read(self) -> tuple[bytes, int, bool, bool]:
-        """What has come of the body, and when; whether that was the end, or the upstream broke off."""
+        """Read the next part of the body.
+
+        Returns the bytes, when they were read, whether the body ended, and whether the upstream broke off.
+        """
         broken = False
         try:
             came = await self._payload.readany()
-            # What aiohttp takes for the end was a reset.
+            # aiohttp reports this reset as the end of the body.
             broken = not self._delimited and isinstance(self._protocol.exception(), aiohttp.ClientOSError)
         except BROKEN:
             came, broken = unread(self._payload), True
         return came, self._exchange.route.now(), self._payload.at_eof() and not broken, broken
 
     def _passed(self, came: bytes, t: int, *, ended: bool, broken: bool) -> bytes:
-        """What goes on of a chunk that came."""
+        """Return the bytes to forward for a received chunk."""
         passed = came
         if self._held:
             passed = self._held.feed(came, t)
@@ -173,7 +176,7 @@ class Response:
         return chunk(passed, last=ended) if self._chunked else passed
 
     async def _record(self, came: bytes, t: int) -> None:
-        """Record what was forwarded of a chunk; one of the proxy's own gates may have decided on it."""
+        """Record what was forwarded of a chunk, after the proxy's own gate if there is one."""
         channel = self._channel()
         if not self._held:
             await record(channel, came, t)
@@ -192,13 +195,13 @@ class Response:
         self._exchange.open_response("server", self._t, self._headers, message.code, message.reason, head)
 
     def _channel(self) -> Body:
-        """The response's channel in the capture, which is open by now."""
+        """Return the response's channel in the capture, which must be open."""
         channel = self._exchange.recorded.response
         assert channel
         return channel
 
     def _break_off(self) -> None:
-        """Close without the length or the last chunk that the client expects; where it expects none, reset."""
+        """Close without the length or the last chunk that the client expects; if it expects neither, reset."""
         self._exchange.keep_alive = False
         transport = self._exchange.request.transport
         if transport is None:
@@ -208,7 +211,7 @@ class Response:
         transport.close()
 
     def _challenge(self, head: Head) -> None:
-        """Look at what a 401 says about OAuth."""
+        """Process the OAuth challenge of a 401 response."""
         if not self._exchange.relay.rewrite_oauth:
             self._diagnose(oauth.named_resource(self._headers))
             return
@@ -222,13 +225,13 @@ class Response:
                         self._say_once(oauth.refusal(self._exchange.route.upstream.authority))
 
     def _remember_metadata(self, path: str | None) -> None:
-        """Metadata that stands elsewhere than at the well-known path is known by the challenge alone."""
+        """Remember a metadata path that only the challenge names, because it is not the well-known one."""
         known = self._exchange.route.metadata
         if path is not None and len(known) < _LOCATIONS:
             known.add(path)
 
     def _diagnose(self, named: str | None) -> None:
-        """Tell the user what a client will make of a resource that is not where it dialled."""
+        """Tell the user if clients will refuse this resource, because it has another origin than the proxy."""
         if named is not None:
             own = own_origin(self._exchange.headers)
             self._say_once(oauth.diagnosis(named, own, self._exchange.route.upstream.authority))
@@ -240,7 +243,7 @@ class Response:
 
 
 async def record(channel: Body, passed: bytes, t: int) -> None:
-    """Record what has been forwarded, and let other exchanges have their turn in between."""
+    """Record what has been forwarded; other exchanges run in between."""
     size = _CODED_PIECE if channel.coded else _PIECE
     channel.feed(passed[:size] if len(passed) > size else passed, t)
     for start in range(size, len(passed), size):
@@ -253,6 +256,6 @@ async def record(channel: Body, passed: bytes, t: int) -> None:
 
 
 def chunk(payload: bytes, *, last: bool) -> bytes:
-    """A chunk of a chunked body, and the end of the body (RFC 9112, 7.1)."""
+    """Return a chunk of a chunked body, with `last` also the end of the body (RFC 9112, 7.1)."""
     framed = b"%x\r\n%b\r\n" % (len(payload), payload) if payload else b""
     return framed + b"0\r\n\r\n" if last else framed

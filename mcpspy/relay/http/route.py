@@ -1,4 +1,4 @@
-"""Where the paths of the relay lead, and what the parts of one exchange know of the relay and of each other."""
+"""The routes of the relay, and what the parts of one exchange know of the relay and of each other."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class LatestRequest(NamedTuple):
-    """Where a client has posted to, with what head, and from where."""
+    """The target, the headers and the client's address of the latest request in a session."""
 
     target: str
     headers: RawHeaders
@@ -28,77 +28,77 @@ class LatestRequest(NamedTuple):
 
 
 class OpenSocket(Protocol):
-    """A WebSocket of a client."""
+    """An open WebSocket of a client."""
 
     def send(self, frame: bytes) -> None:
         """Send a text message to the server."""
 
 
 class ViewerRequests(Protocol):
-    """What sends requests of viewers to the server of a route."""
+    """Sends requests of viewers to the server of a route."""
 
     def note(self, session: str, way: LatestRequest | OpenSocket, /) -> None:
-        """A client of that session has sent something this way."""
+        """Note that a client of that session has sent a request in this way."""
 
     def forget(self, way: OpenSocket, /) -> None:
-        """The WebSocket has ended."""
+        """Forget a WebSocket that has ended."""
 
     async def end(self) -> None:
-        """End what is under way."""
+        """Cancel all running requests."""
 
 
 class AnswerStream(Protocol):
     """An event stream of HTTP+SSE on which requests are answered."""
 
     def add(self, reply: "Reply", /) -> None:
-        """Have a frame of our own forwarded."""
+        """Forward a frame of our own."""
 
 
 @dataclass(slots=True)
 class HttpRoute:
-    """An upstream, where it stands on our side, and its capture."""
+    """An upstream, its address on our side, and its capture."""
 
     address: Address
     upstream: Upstream
     recording: Recording
     diagnosed: bool = False
-    """Whether the user has been told what OAuth will do here."""
+    """Whether the user has had a notice about OAuth on this route."""
     metadata: set[str] = field(default_factory=set)
     """The paths on our side that challenges of the server name for OAuth metadata."""
     guarded: bool = False
-    """Whether the user has been told that requests are refused in the server's place."""
+    """Whether the user has had a notice that requests are refused in the server's place."""
     told: set[str] = field(default_factory=set)
-    """What the user has been told of frames that a gate cannot decide on, or not as it wants."""
+    """The notices that the user has had about frames that a gate cannot act on."""
     gate: "LiveGate | None" = None
-    """What decides on frames; None where all pass, for ever."""
+    """Decides on frames; None if all frames pass and that cannot change."""
     own: "ViewerRequests | None" = None
-    """The requests that viewers send; None where they cannot."""
+    """Sends the requests of viewers; None if they cannot send any."""
     held: list[tuple[str, "GatedChannel"]] = field(default_factory=list)
-    """The sessions and bodies of requests that wait for a gate."""
+    """The sessions and bodies of the requests that wait for a gate."""
     streams: dict[str, AnswerStream] = field(default_factory=dict)
-    """By session of HTTP+SSE: the event stream on which its requests are answered, where a gate can do that."""
+    """By session of HTTP+SSE: the event stream for answers of the gate, if it can have them."""
     requests: KnownHeads[RequestHead] = field(default_factory=KnownHeads)
     responses: KnownHeads[ResponseHead] = field(default_factory=KnownHeads)
 
     def now(self) -> int:
-        """Nanoseconds since the capture started."""
+        """Return the nanoseconds since the capture started."""
         return self.recording.clock.now()
 
 
 class RelayContext(Protocol):
-    """What an exchange knows of the relay that it is part of."""
+    """The part of the relay that an exchange uses."""
 
     guard: Guard
     rewrite_oauth: bool
     ending: bool
-    """Whether exchanges that are cancelled now end because we do."""
+    """Whether the relay is ending, so that cancelled exchanges end because of us."""
 
     def say(self, sentence: str, /) -> None:
         """Tell the user."""
 
 
 class RequestContext(Protocol):
-    """What the response of an exchange knows of its request."""
+    """The part of an exchange that its response uses."""
 
     relay: RelayContext
     route: HttpRoute
@@ -106,40 +106,40 @@ class RequestContext(Protocol):
     known: RequestHead
     headers: RawHeaders
     metadata: bool
-    """Whether it asks for OAuth metadata."""
+    """Whether the request is for OAuth metadata."""
     recorded: HttpExchange
     """The channels of the exchange in the capture."""
     keep_alive: bool
-    """Whether the client's connection may serve another request."""
+    """Whether the client's connection can be used for another request."""
 
     legacy_session: str | None
-    """Of an event stream of HTTP+SSE: the session that its endpoint event names."""
+    """The session that the endpoint event of an HTTP+SSE stream names; None for other responses."""
 
     @property
     def session(self) -> str:
-        """What tells sessions apart for a gate."""
+        """Identifies the session for a gate."""
 
     def say_whether_we_close(self, head: Head) -> None:
-        """Our own hop's Connection field (RFC 9112, 9.3)."""
+        """Add the Connection field of our own hop (RFC 9112, 9.3)."""
 
     def record_whole(self, body: bytes) -> None:
-        """Record a request that was received whole and forwarded unchanged; its opening is plain."""
+        """Record a request that arrived as a whole and was forwarded unchanged; its `opening` must be `plain`."""
 
     def open_request(self, changes: Fields) -> Body:
-        """Begin the channel of the request, unless it is open; `changes` are `sent` and `by`."""
+        """Open the channel of the request, unless it is open; `changes` are `sent` and `by`."""
 
     def open_response(self, sender: str, t: int, headers: RawHeaders, status: int, reason: str, head: Head) -> Body:
-        """Begin the channel of the response; `headers` are those that came, `head` is what was sent."""
+        """Open the channel of the response; `headers` are as received, `head` is as forwarded."""
 
     def mapped(self, reference: str) -> str | None:
-        """A URL that the upstream named, as this client has to see it; None where it needs no change."""
+        """Map a URL that the upstream named to the URL that this client needs; None if it needs no change."""
 
     def endpoint(self, reference: str) -> str | None:
-        """The same for the URL of the endpoint event, which names the session."""
+        """Map the URL of the endpoint event, as `mapped` does, and store the session that it names."""
 
 
 def say_once(exchange: RequestContext, sentence: str) -> None:
-    """Tell the user something about what passes the gate of a route."""
+    """Give the user a notice about the gate of a route, unless the same notice was given before."""
     if sentence not in exchange.route.told:
         exchange.route.told.add(sentence)
         exchange.relay.say(sentence)

@@ -1,7 +1,7 @@
 """A WebSocket after its handshake: two byte streams, one per direction, with fragments and masks unchanged.
 
-Each direction reads what aiohttp's connection receives, writes it on, and lets the tap have it. Closing is the peers'
-business: their close frames pass like all others, and when one of them ends the connection, so does ours to the other.
+Each direction reads what aiohttp's connection receives, forwards it, and records it. The peers close the WebSocket
+themselves: their close frames are forwarded like all others. When one peer closes its connection, we close the other.
 """
 
 import asyncio
@@ -14,12 +14,12 @@ from aiohttp.http_writer import StreamWriter
 
 from mcpspy.recording.http_body import Body
 
-_HIGH = 1 << 18  # bytes received and not yet written on, from which a peer has to wait
-_LAST = 1.0  # seconds for the last bytes of a peer that has left to be written on
+_HIGH = 1 << 18  # bytes received and not yet forwarded, above which reading pauses
+_LAST = 1.0  # seconds to forward the last bytes of a peer that has disconnected
 
 
 class Received:
-    """The bytes that one peer sends: aiohttp feeds them in here, in place of a parser of WebSocket frames."""
+    """The bytes that one peer sends; aiohttp calls this class in place of a parser of WebSocket frames."""
 
     def __init__(self, protocol: BaseProtocol) -> None:
         self._protocol = protocol
@@ -36,7 +36,7 @@ class Received:
             receiver.set_parser(parser)
 
     def feed_data(self, chunk: bytes) -> tuple[bool, bytes]:
-        """Called by aiohttp with what has arrived."""
+        """Called by aiohttp with received bytes."""
         self._chunks.append(bytes(chunk))
         self._size += len(chunk)
         if self._size > _HIGH and not self._paused and self._protocol.transport:
@@ -46,12 +46,12 @@ class Received:
         return False, b""
 
     def feed_eof(self) -> None:
-        """Called by aiohttp when the connection is gone."""
+        """Called by aiohttp when the connection is closed."""
         self.ended = True
         self._arrived.set()
 
     async def read(self) -> bytes:
-        """What has arrived, at least one byte; nothing at the end."""
+        """Wait for bytes and return what has arrived; empty at the end."""
         while not self._chunks and not self.ended:
             self._arrived.clear()
             await self._arrived.wait()
@@ -65,7 +65,7 @@ class Received:
 
 
 async def pump(source: Received, sink: BaseProtocol, channel: Body, now: Callable[[], int]) -> str:
-    """Forward one direction; returns how it ended."""
+    """Forward one direction; return how it ended."""
     writer = StreamWriter(sink, asyncio.get_running_loop())
     while chunk := await source.read():
         t = now()
@@ -90,10 +90,10 @@ async def tunnel(
     cut: Callable[[], str],
     pump: Pump = pump,
 ) -> None:
-    """Pass bytes between two connections until one of them ends.
+    """Forward bytes between two connections until one of them ends.
 
-    Each direction is recorded into its channel; `cut` says how one ends that did not end itself. A relay with a gate
-    has a `pump` of its own.
+    Each direction is recorded in its channel. `cut` returns the `close.how` of a direction that we ended ourselves.
+    A relay with a gate passes a `pump` of its own.
     """
     directions = ((client, server, from_client), (server, client, from_server))
     sources = [Received(source) for source, _, _ in directions]

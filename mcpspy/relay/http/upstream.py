@@ -1,8 +1,8 @@
-"""Connections to one upstream, and why there is none.
+"""Connections to one upstream, and the reasons why there is none.
 
-aiohttp gives connections and the parser; requests are written and responses read without its client session, which
-would add headers, follow redirects, keep cookies and set timeouts. Only connecting has a timeout: a stream may be idle
-for as long as its peers like (H-06).
+aiohttp provides connections and the parser. Requests are written and responses read without its client session, which
+would add headers, follow redirects, keep cookies and set time-outs. Only connecting has a time-out: a stream may be
+idle for any time (H-06).
 """
 
 import os
@@ -18,7 +18,7 @@ from mcpspy.relay.http.http1 import LARGEST, Connections, HeadTooLarge, ServerCo
 
 TIMEOUT = aiohttp.ClientTimeout(total=None, connect=None, sock_read=None, sock_connect=30)
 
-_IDLE = 4.0  # seconds that an idle connection is kept: less than the 5 after which common servers close theirs
+_IDLE = 4.0  # seconds that an idle connection is kept; common servers close theirs after 5
 
 
 class Upstream:
@@ -31,7 +31,7 @@ class Upstream:
         self._connections: Connections | None = None
 
     async def connect(self) -> tuple[Connection, bool]:
-        """A connection, and whether it has been used before. Raises whatever `failure` explains."""
+        """Return a connection, and whether it was used before. Raises exceptions that `failure` explains."""
         if self._connections is None:
             self._connections = Connections(self.authority, self._tls, _IDLE)
         while True:
@@ -40,7 +40,7 @@ class Upstream:
             assert isinstance(protocol, ServerConnection)
             if not protocol.used or not protocol.should_close:
                 return connection, protocol.used
-            connection.close()  # it sent something unasked, which would be taken for the next answer
+            connection.close()  # it received bytes that belong to no request; they would be read as the next response
 
     async def close(self) -> None:
         """Close the idle connections."""
@@ -48,7 +48,7 @@ class Upstream:
             await self._connections.close()
 
     def failure(self, error: BaseException) -> tuple[int, str]:
-        """The status and the sentence for a client whose request could not be answered because of `error`."""
+        """Return the status and the explanation for a client whose request failed because of `error`."""
         if isinstance(error, TimeoutError):
             return 504, f"cannot reach {self.authority}: no connection within {TIMEOUT.sock_connect} seconds"
         return 502, f"{self.authority} {self._why(error)}"
@@ -80,7 +80,7 @@ class Upstream:
 
 
 def protocol_of(connection: Connection) -> ServerConnection:
-    """The protocol of an open connection. Raises ServerDisconnectedError if it has just closed."""
+    """Return the protocol of an open connection. Raises ServerDisconnectedError if it has just closed."""
     protocol = connection.protocol
     if protocol is None or protocol.transport is None or protocol.transport.is_closing():
         raise aiohttp.ServerDisconnectedError

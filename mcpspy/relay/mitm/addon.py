@@ -1,11 +1,11 @@
-"""What `mitm` does with the flows that pass mitmproxy: it records them, and asks the gate where there is one.
+"""The addon for mitmproxy: it records flows, and passes them through the gate if there is one.
 
     client ── TLS with our certificate ──▶ mitmproxy ── TLS ──▶ server
                                               └─ Interceptor ─▶ Flow ─▶ one capture for each origin
 
-While no gate is in force every body is streamed, so that an event goes on when it comes; the tee that sees a chunk on
-its way only asks the event loop to record it afterwards, so recording comes after the forward, and what fails in it
-cannot reach the flow (S-01, M-03). Where a gate may come into force, `gated` says what is streamed and what waits.
+While no gate is in force, every body is streamed, so that an event is forwarded when it arrives. The tee that gets each
+chunk only schedules its recording in the event loop. So recording comes after forwarding, and a failure of it cannot
+affect the flow (S-01, M-03). If a gate can come into force, `gated` decides what is streamed and what is collected.
 """
 
 import asyncio
@@ -34,14 +34,14 @@ from mcpspy.relay.mitm.queue import Turns
 from mcpspy.secrets.redactor import unquoted
 from mcpspy.wire.http_head import authority_of
 
-_REFUSAL = "mcpspy refusal"  # in a flow's metadata: why it may not pass
-_ANSWERED = "mcpspy answered"  # the response is made on this side
+_REFUSAL = "mcpspy refusal"  # key in a flow's metadata: why the flow is refused
+_ANSWERED = "mcpspy answered"  # key in a flow's metadata: the response is our own
 _NO_WAY = re.compile(r"Upstream proxy (\S+) refused HTTP CONNECT request: (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
 class MitmSettings:
-    """What the user asked for; `ca` names a file of certificates to trust besides the system's."""
+    """The options of the user; `ca` is a file of certificates to trust in addition to the system's."""
 
     host: str
     port: int
@@ -53,7 +53,7 @@ class MitmSettings:
 
 
 class Interceptor:
-    """What mitmproxy calls, by name, while flows pass; flows of hosts that are not allowed pass unseen."""
+    """The hooks that mitmproxy calls by name; flows of hosts that are not allowed pass unseen."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Interceptor:
         say: Callable[[str], None],
         gate: Callable[[Callable[[str], None]], LiveGate] | None,
     ) -> None:
-        """`gate` makes the gate of an origin, which reports to its argument."""
+        """`gate` returns the gate of an origin; its argument is called with notices."""
         self._settings = settings
         self._mode = settings.mode.partition(":")[0]
         self._guard = Guard(settings.host, settings.hosts.globs, "--allow") if self._mode == "reverse" else None
@@ -77,7 +77,7 @@ class Interceptor:
         self.failure: UsageError | None = None
 
     def end(self) -> None:
-        """End every flow, and every capture."""
+        """End every flow and every capture."""
         self.bugs.silent = True
         for turns in self._all():
             turns.finish()
@@ -86,7 +86,7 @@ class Interceptor:
         self._origins.end()
 
     def running(self) -> None:
-        """It listens, or could not."""
+        """Called when mitmproxy listens, or failed to."""
         servers = list(ctx.master.addons.get("proxyserver").servers)
         for server in servers:
             if server.last_exception is not None:
@@ -100,7 +100,7 @@ class Interceptor:
         self.bugs.silent = False
 
     def requestheaders(self, flow: Any) -> None:
-        """The head of a request has come."""
+        """Called with the head of a request."""
         request = flow.request
         refusal = reverse.refusal(self._guard, flow) if self._guard else None
         request.stream = refusal is None
@@ -134,7 +134,7 @@ class Interceptor:
         self._said.once("of one exchange,", sentence, "; others are recorded")
 
     async def request(self, flow: Any) -> None:
-        """The request has ended."""
+        """Called at the end of a request."""
         gated = flow.metadata.get(layers.GATED)
         if gated and gated.collecting:
             if answer := await gated.request(flow):
@@ -142,7 +142,7 @@ class Interceptor:
                 flow.response = http.Response.make(*answer)
             return
         refusal, turns = flow.metadata.get(_REFUSAL), self._turns(flow)
-        if refusal and turns:  # it was not streamed, so that its body is here
+        if refusal and turns:  # the request was not streamed, so its body is complete here
             turns.feed(flow.request.raw_content or b"", by_client=True)
         self._afterwards(flow, lambda recording, t: recording.request_ended(t))
         if refusal:
@@ -152,7 +152,7 @@ class Interceptor:
             self._afterwards(flow, lambda recording, t: recording.refuse(t, 403, "Forbidden", refusal))
 
     def responseheaders(self, flow: Any) -> None:
-        """The head of a response has come."""
+        """Called with the head of a response."""
         if flow.metadata.get(_ANSWERED):
             return
         response = flow.response
@@ -174,7 +174,7 @@ class Interceptor:
         response.stream = stream
 
     async def response(self, flow: Any) -> None:
-        """The response has ended; a WebSocket may go on."""
+        """Called at the end of a response; it may be followed by a WebSocket."""
         gated, switch = flow.metadata.get(layers.GATED), flow.websocket is not None
         if gated and gated.collecting:
             await gated.response(flow)
@@ -184,12 +184,12 @@ class Interceptor:
             _read_with_room(flow, gated.open_socket(wake))
 
     def error(self, flow: Any) -> None:
-        """The flow broke off: the client has left, the server has, or it could not be reached."""
+        """Called when a flow broke off: a peer has disconnected, or the server could not be reached."""
         error = flow.error.msg
         if refused := _NO_WAY.match(error):
             self._said.once("no way through the proxy", refused[1], f": it refuses to connect us ({refused[2]})")
         left = not flow.client_conn.connected or "reset by client" in error
-        cancelled = "reset by server (CANCEL)" in error  # then the client's stream is, too
+        cancelled = "reset by server (CANCEL)" in error  # then the stream to the client is reset, too
 
         def break_off(recording: Flow, t: int) -> None:
             if left:
@@ -202,12 +202,12 @@ class Interceptor:
         self._afterwards(flow, break_off)
 
     def client_disconnected(self, client: Any) -> None:
-        """A client has gone, and with it what was left of its flows."""
+        """Called when a client has disconnected; its unfinished flows end."""
         for flow in list(self._flows.get(client.id, ())):
             self._later(client.id, flow, lambda recording, t: recording.end(t, "reset", "abort"))
 
     async def websocket_message(self, flow: Any) -> None:
-        """A message has come; mitmproxy would keep all of them for ever."""
+        """Called with a message; clears mitmproxy's list, which would otherwise grow for ever."""
         message = flow.websocket.messages[-1]
         flow.websocket.messages.clear()
         opcode, payload, from_client = int(message.type), message.content, message.from_client
@@ -219,17 +219,17 @@ class Interceptor:
         self._afterwards(flow, lambda recording, t: recording.message(t, opcode, payload, from_client=from_client))
 
     async def websocket_closing(self, flow: Any) -> None:
-        """The WebSocket is about to be closed; called where there is a gate."""
+        """Called before a WebSocket is closed; only if there is a gate."""
         socket = flow.metadata[layers.GATED].socket
         if socket:
             await socket.closing(by_client=flow.websocket.closed_by_client)
 
     def tcp_message(self, flow: Any) -> None:
-        """Bytes that are neither TLS nor HTTP have come; mitmproxy would keep all of them for ever."""
+        """Called with bytes that are neither TLS nor HTTP; clears mitmproxy's list, which would otherwise grow."""
         flow.messages.clear()
 
     def websocket_end(self, flow: Any) -> None:
-        """The WebSocket was closed."""
+        """Called when a WebSocket was closed."""
         socket, gated = flow.websocket, flow.metadata.get(layers.GATED)
         if gated and gated.closed:
             self._afterwards(flow, lambda recording, t: recording.end(t, "abort", "abort"))
@@ -238,9 +238,9 @@ class Interceptor:
         self._afterwards(flow, lambda recording, t: recording.socket_ended(t, code, reason, by_client=by_client))
 
     def tls_clienthello(self, hello: Any) -> None:
-        """A client begins TLS; mitmproxy would let one in by any name or address of the server."""
+        """Called when a client begins TLS; a server that --allow has only by another name or address passes unseen."""
         address = hello.context.server.address
-        if address is None:  # it is with us as a proxy
+        if address is None:  # the client uses us as its proxy
             return
         host, port = address[:2]
         name = names(self._mode, host, hello.client_hello.sni, "")[-1]
@@ -249,32 +249,32 @@ class Interceptor:
             self._said.once("passed unseen:", f"{name}:{port}", ", which --allow has only by another name or address")
 
     def tls_failed_client(self, handshake: Any) -> None:
-        """A client did not accept our certificate, left, or speaks no TLS."""
+        """Called when a client did not accept our certificate, disconnected, or does not use TLS."""
         client, server = handshake.conn, handshake.context.server
         host = client.sni or (server.address[0] if server.address else "the server")
         if news := no_tls(host, client.error, greeted=bool(handshake.ssl_conn)):
             self._said.once(*news)
 
     def tls_failed_server(self, handshake: Any) -> None:
-        """A server's certificate cannot be verified, or it speaks no TLS."""
+        """Called when a server's certificate cannot be verified, or the server does not use TLS."""
         server = handshake.conn
         host, port = server.address[:2]
         advice = "give --ca FILE, or --insecure to accept any" if "erify" in server.error else "is it http:// instead?"
         self._said.once("no TLS with", f"{server.sni or host}:{port}", f" ({server.error}): {advice}")
 
     def server_connect_error(self, connecting: Any) -> None:
-        """A server cannot be reached."""
+        """Called when a server cannot be reached."""
         host, port = connecting.server.address[:2]
-        proxy = self._mode == "upstream"  # which alone is dialled then
+        proxy = self._mode == "upstream"  # then only the proxy is connected to
         if proxy or self._settings.hosts.named(host, port=port):
             what = "cannot reach the proxy" if proxy else "cannot reach"
             self._said.once(what, f"{host}:{port}", f": {connecting.server.error}")
 
     def _origin(self, flow: Any) -> Origin | None:
-        """Where a request goes, if that is allowed."""
+        """Return the origin of a request; None if it is not allowed or there are too many origins."""
         request, server = flow.request, flow.server_conn
         host, port, secure = request.host, request.port, request.scheme == "https"
-        if server.address:  # of a tunnel, or of a reverse mode
+        if server.address:  # a tunnel, or a reverse mode
             (host, port), secure = server.address[:2], server.tls
         sni = flow.client_conn.sni if server.address and secure else None
         name = self._settings.hosts.named(*names(self._mode, host, sni, request.pretty_host), port=port)
@@ -294,7 +294,7 @@ class Interceptor:
         return self._flows.get(flow.client_conn.id, {}).get(flow.id)
 
     def _afterwards(self, flow: Any, record: Callable[[Flow, int], object]) -> None:
-        """Record something of a flow when what caused it has been forwarded; `record` gets the time of now."""
+        """Record something about a flow after the forward; `record` gets the current time."""
         if self._turns(flow):
             self._later(flow.client_conn.id, flow.id, record)
 
@@ -312,7 +312,7 @@ class Interceptor:
 
 
 def tee(turns: Turns, *, by_client: bool) -> Callable[[bytes], bytes]:
-    """Passes chunks on, and has them recorded when they are gone."""
+    """Return a function that passes chunks on, and schedules their recording."""
 
     def pass_on(chunk: bytes) -> bytes:
         turns.feed(chunk, by_client=by_client)
@@ -322,10 +322,10 @@ def tee(turns: Turns, *, by_client: bool) -> Callable[[bytes], bytes]:
 
 
 def _read_with_room(flow: Any, socket: GatedSocket) -> None:
-    """Have mitmproxy read from a peer of a WebSocket only while the gate does not hold too much of it.
+    """Make mitmproxy read from a peer of a WebSocket only while the gate does not hold too much of it.
 
-    mitmproxy has no setting for that, and no buffer of its own that is limited. The peer itself waits in the end: the
-    stream of asyncio has a limit. A client of the mode `local` has a stream of mitmproxy's, which is always read.
+    mitmproxy has no setting for that, and its own buffers have no limit. The limit of asyncio's stream makes the peer
+    wait. A client of the mode `local` has a stream of mitmproxy, which cannot be paused.
     """
     handler = ctx.master.addons.get("proxyserver").connections.get(flow.client_conn.id)
     for sender, connection in (("client", flow.client_conn), ("server", flow.server_conn)):

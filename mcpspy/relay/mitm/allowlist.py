@@ -1,8 +1,8 @@
-"""The hosts that `mitm` may decrypt: those that the user names, and no others (M-04).
+"""The hosts that `mitm` may decrypt: only those that the user names (M-04).
 
-A name is a glob over host names, `*.example.com`, on any port unless it has one of its own. What no name matches is not
-decrypted and not recorded. Names are compared as clients send them: in lower case, in ASCII (UTS 46; a label in other
-letters stands for its `xn--` form), without the dot that may end them (RFC 1034, 3.1).
+A name is a glob for host names, such as `*.example.com`. It applies to any port unless it has one. What no name matches
+is neither decrypted nor recorded. Names are compared in the form that clients send: in lower case, in ASCII (UTS 46; a
+label in other letters is converted to its `xn--` form), without a dot at the end (RFC 1034, 3.1).
 """
 
 import re
@@ -15,20 +15,21 @@ import idna
 from mcpspy.errors import UsageError
 from mcpspy.secrets.redactor import shown
 
-_PORT = re.compile(r"(?:\]|^[^:]*):[0-9*?]+$")  # of `host:port` and `[v6]:port`, not of a bare IPv6 address
+_PORT = re.compile(r"(?:\]|^[^:]*):[0-9*?]+$")  # matches `host:port` and `[v6]:port`, not a bare IPv6 address
 _GLOB = re.compile(
     r"(?!\.*(?::|$)|.*\.\.)[\w.*?-]+(?::[0-9*?]+)?|\[[0-9a-f:.*?]+\](?::[0-9*?]+)?|[0-9a-f.*?]*:[0-9a-f.*?]*:[0-9a-f:.*?]*"
 )
 
 
 _NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*|[0-9a-f]*:[0-9a-f.:]*(?:%[\w.-]+)?", re.ASCII)
-_UNNAMED = ("socks5", "local")  # modes in which what is dialled may be an address that the client did not name
+_UNNAMED = ("socks5", "local")  # modes in which the client may connect to an address without naming a host
 
 
 def names(mode: str, address: str, sni: str | None, spoken: str) -> list[str]:
-    """The names of the server that a client dialled at `address`, the most reliable first; of several none is certain.
+    """Return the possible names of the server at `address`, the most reliable first.
 
-    `spoken` is the Host of a request. A client may say anything there, so it counts only where there is no other name.
+    `spoken` is the Host of a request. A client can put any text there, so it is used only if there is no other name. If
+    several names are returned, none is certain.
     """
     if mode == "reverse":
         return [address]
@@ -38,16 +39,16 @@ def names(mode: str, address: str, sni: str | None, spoken: str) -> list[str]:
 
 
 class Hosts:
-    """The hosts that `globs` name. Raises UsageError for what can name none, such as a URL."""
+    """The hosts that `globs` match. Raises UsageError for a glob that can match no host, such as a URL."""
 
     def __init__(self, globs: Iterable[str]) -> None:
         self.globs = list(globs)
         self.patterns = [_pattern(glob) for glob in self.globs]
-        """Regular expressions to be searched in `host:port`, whatever the case."""
+        """Regular expressions to search in `host:port`, ignoring case."""
         self._compiled = [re.compile(pattern, re.IGNORECASE) for pattern in self.patterns]
 
     def named(self, *names: str, port: int) -> str | None:
-        """The first of these names of a server on `port` that is allowed, as it is compared; None if none is."""
+        """Return the first of these names of a server on `port` that is allowed, normalised; None if none is."""
         for name in names:
             try:
                 plain = _plain(name)
@@ -59,7 +60,7 @@ class Hosts:
 
 
 def _plain(name: str) -> str:
-    """A host name, or a glob of one, as it is compared. Raises ValueError where a label has no form in ASCII."""
+    """Normalise a host name or a glob. Raises ValueError if a label cannot be converted to ASCII."""
     labels = name.lower().split(".")
     return ".".join(it if it.isascii() else idna.encode(it, uts46=True).decode() for it in labels).removesuffix(".")
 

@@ -1,11 +1,12 @@
-"""The certificate authority of `mitm`: where it is, who may read it, and what makes clients trust it (M-05, M-07).
+"""The certificate authority of `mitm`: where it is stored, who may read it, and how clients trust it (M-05, M-07).
 
-Whoever has its key can impersonate any server to the clients that trust it. So it is in a private directory of the
-user, and single processes are made to trust it, through their environment. Nothing is put into the system's store.
+Its key allows anybody to impersonate any server to the clients that trust it. So it is stored in a private directory of
+the user, and only single processes trust it, through their environment. The system's store is not changed.
 
-Python's variables *replace* the certificates that a client trusts, so they name a bundle: those that the client
-trusts anyhow, and ours. The name of a bundle is a hash of its content and the file never changes, so a client can read
-it at any time, whatever other clients are started with. `mitm` makes the authority; nothing here needs mitmproxy.
+The variables for Python *replace* the certificates that a client trusts. So they name a bundle of the certificates that
+the client trusts anyway, and ours. The name of a bundle has a hash of its content, and the file never changes, so a
+client can read it at any time, even if other clients start with other bundles. `mitm` creates the authority; this
+module does not need mitmproxy.
 """
 
 import contextlib
@@ -20,7 +21,7 @@ from mcpspy.capture.location import home, make_directory
 from mcpspy.errors import UsageError
 
 BASENAME = "mitmproxy"
-"""How mitmproxy begins the names of its files."""
+"""The prefix of mitmproxy's file names."""
 REPLACING = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 ADDING = "NODE_EXTRA_CA_CERTS"
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
@@ -28,28 +29,29 @@ _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE--
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """The files of one authority, in `folder`, whether they exist or not."""
+    """The paths of one authority, in `folder`; the files need not exist."""
 
     folder: str
 
     @property
     def key(self) -> str:
-        """The private key, and the certificate."""
+        """The file with the private key and the certificate."""
         return os.path.join(self.folder, f"{BASENAME}-ca.pem")
 
     @property
     def certificate(self) -> str:
-        """The certificate that clients have to trust, as PEM."""
+        """The file with the certificate that clients must trust, as PEM."""
         return os.path.join(self.folder, f"{BASENAME}-ca-cert.pem")
 
     def exists(self) -> bool:
-        """Whether it has been made."""
+        """Return whether the key and the certificate exist."""
         return os.path.isfile(self.key) and os.path.isfile(self.certificate)
 
     def adopt(self, draft: str) -> None:
-        """Take over the files of the directory `draft`; if another process has put a key there first, that key stays.
+        """Move the files of the directory `draft` here; a key that another process has put here before is kept.
 
-        Each appears whole, so that neither two processes nor one that is killed leave halves that do not match.
+        Each file appears as a whole. So two processes at once, or a process that is killed, cannot leave a key and a
+        certificate that do not match.
         """
         for name in (os.path.basename(self.key), f"{BASENAME}-dhparam.pem"):
             with contextlib.suppress(FileExistsError):
@@ -61,24 +63,24 @@ class Authority:
         os.replace(derived, self.certificate)
 
     def protect(self) -> None:
-        """Make the directory, and let nobody else read it or the key."""
+        """Create the directory, and remove the access of others to it and to the key."""
         make_directory(self.folder)
         for path, mode in ((self.folder, 0o700), (self.key, 0o600)):
             if os.path.exists(path) and os.stat(path).st_mode & 0o077:
                 os.chmod(path, mode)
 
     def exposed(self) -> list[str]:
-        """What of it others than the user can reach."""
+        """Return the paths of the authority that other users can access."""
         paths = [path for path in (self.folder, self.key) if os.path.exists(path)]
         return [path for path in paths if os.name == "posix" and os.stat(path).st_mode & 0o077]
 
     def pem(self) -> str:
-        """The certificate. Raises UsageError where it or the key is damaged, or one is not the other's."""
+        """Return the certificate. Raises UsageError if it or the key is damaged, or if they do not match."""
         try:
             (certificate, *_), (own, *_) = certificates(self.certificate), certificates(self.key)
             if certificate != own:
                 raise UsageError(f"{self.certificate} is not the certificate of {self.key}")
-            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.key, password="")  # which would be asked for
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.key, password="")  # else OpenSSL prompts
         except (UsageError, ssl.SSLError) as error:
             why = str(error) if isinstance(error, UsageError) else f"{self.key} holds no key of its certificate"
             raise UsageError(
@@ -87,9 +89,9 @@ class Authority:
         return certificate
 
     def trust(self, environ: Mapping[str, str]) -> dict[str, str]:
-        """The variables that make Python, Node and curl trust it, and all that `environ` makes them trust.
+        """Return the variables that make Python, Node and curl trust the authority.
 
-        Writes the bundle that they name.
+        The clients also trust all certificates that `environ` names. Writes the bundle that the variables name.
         """
         named = [environ[name] for name in (*REPLACING, ADDING) if os.path.isfile(environ.get(name, ""))]
         text = _bundle(named, self.pem())
@@ -99,18 +101,18 @@ class Authority:
 
     @staticmethod
     def left_out(environ: Mapping[str, str]) -> list[str]:
-        """The variables whose certificates `trust` cannot take over, because they name no file."""
+        """Return the variables whose certificates `trust` cannot include, because they name no file."""
         return [name for name in (*REPLACING, ADDING) if environ.get(name) and not os.path.isfile(environ[name])]
 
     def is_trusted_by(self, path: str) -> bool:
-        """Whether the certificates in a file include it."""
+        """Return whether the certificates in a file include the authority."""
         try:
             return self.pem() in certificates(path)
         except UsageError:
             return False
 
     def describe(self) -> tuple[str, str]:
-        """The SHA-256 fingerprint of the certificate, and until when it is valid. UsageError as of `pem`."""
+        """Return the certificate's SHA-256 fingerprint and the end of its validity. Raises UsageError as `pem` does."""
         certificate = self.pem()
         digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate)).hexdigest().upper()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -119,12 +121,12 @@ class Authority:
 
 
 def default() -> Authority:
-    """The user's own."""
+    """Return the authority of the user."""
     return Authority(os.path.join(home(), "ca"))
 
 
 def through(proxy: str) -> dict[str, str]:
-    """The variables that lead Python, Node and curl through the proxy at a URL; an empty one is to be unset."""
+    """Return the variables that make Python, Node and curl use the proxy at a URL; unset those that are empty."""
     names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
     return dict.fromkeys(names, proxy) | {"NODE_USE_ENV_PROXY": "1", "NO_PROXY": "", "no_proxy": ""}
 
@@ -132,13 +134,13 @@ def through(proxy: str) -> dict[str, str]:
 def write_bundle(path: str, files: Iterable[str]) -> None:
     """Write the certificates that this machine trusts, and those in `files`, to `path` as PEM.
 
-    Raises UsageError for a file that holds none or damaged ones, and where nothing can be written.
+    Raises UsageError if a file has no certificate or a damaged one, or if `path` cannot be written.
     """
     _write(path, _bundle(files))
 
 
 def certificates(path: str) -> list[str]:
-    """The certificates in a PEM file. Raises UsageError if there is none, or one that is damaged."""
+    """Return the certificates in a PEM file. Raises UsageError if there is none, or if one is damaged."""
     try:
         with open(path, encoding="ascii", errors="replace") as file:
             found = _CERTIFICATE.findall(file.read().replace("\r\n", "\n"))
@@ -149,13 +151,13 @@ def certificates(path: str) -> list[str]:
     for number, certificate in enumerate(found, 1):
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=certificate)
-        except (TypeError, ssl.SSLError):  # the former for what is not ASCII
+        except (TypeError, ssl.SSLError):  # TypeError: the text is not ASCII
             raise UsageError(f"cannot read certificates from {path}: number {number} in it is damaged") from None
     return found
 
 
 def _bundle(files: Iterable[str], *more: str) -> str:
-    """The certificates in `files`, those that this machine trusts, and `more`, each once."""
+    """Return the certificates in `files`, those that this machine trusts, and `more`, without duplicates."""
     found: dict[str, None] = {}
     for file in files:
         found |= dict.fromkeys(certificates(file))
@@ -163,7 +165,7 @@ def _bundle(files: Iterable[str], *more: str) -> str:
 
 
 def _write(path: str, text: str) -> None:
-    """Put a file there as a whole; others may read it at the same time."""
+    """Write a file as a whole, because others may read it at the same time."""
     draft = f"{path}-{os.getpid()}-{os.urandom(4).hex()}"
     try:
         with open(draft, "w", encoding="ascii") as out:
@@ -176,7 +178,7 @@ def _write(path: str, text: str) -> None:
 
 
 def _roots() -> list[str]:
-    """What this machine trusts, whatever our own environment names: the system's store, else certifi's list."""
+    """Return the certificates that this machine trusts: the system's store, else certifi's list; ignores variables."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     store = ssl.get_default_verify_paths().openssl_cafile
     if os.path.isfile(store):
@@ -184,7 +186,7 @@ def _roots() -> list[str]:
     else:
         context.load_default_certs()
     found = [ssl.DER_cert_to_PEM_cert(der).strip() for der in context.get_ca_certs(True)]
-    if not found:  # a store that is a directory is not listed
+    if not found:  # the certificates of a store that is a directory are not listed
         try:
             from certifi import where
         except ImportError:

@@ -1,6 +1,6 @@
 """One HTTP exchange or WebSocket that passes the interceptor, recorded if it is MCP.
 
-Nothing here knows mitmproxy: heads and chunks come in, with the time at which they were read.
+This module does not know mitmproxy. It gets heads and chunks, with the times at which they were read.
 """
 
 from collections.abc import Callable
@@ -20,8 +20,8 @@ _SWITCHED = 101
 class Flow:
     """The channels of one flow: request, response, and the two directions of a WebSocket.
 
-    `head` is the request's but for its `headers`; `peer` the client's address; `report` gets a sentence for the user.
-    The request's channel begins with its first use, but has the time at which the flow was made.
+    `head` is the request's head without its `headers`, `peer` the client's address. `report` gets a sentence for the
+    user. The request's channel opens with its first use; its time is that at which the flow was created.
     """
 
     def __init__(
@@ -29,11 +29,11 @@ class Flow:
     ) -> None:
         self.origin = origin
         self.pending = Pending(origin.recording, f"the capture of {origin.url}")
-        self._mute = False  # the response cannot hold a message
-        self._open = {"request", "response"}  # what has not ended yet
+        self._mute = False  # whether the response cannot contain a message
+        self._open = {"request", "response"}  # the parts that have not ended yet
         self.recording = Recording(report, origin.clock, sink=self.pending)
         self.abandon: Callable[[], None] = lambda: None
-        """Called before the end, for a gate to record what it still has."""
+        """Called before the end, so that a gate records what it still holds."""
         self._exchange = HttpExchange(self.recording)
         fields = recorded(headers)
         if speaks_mcp(fields):
@@ -41,22 +41,22 @@ class Flow:
         self._request = origin.now(), head | {"headers": fields}, peer
 
     def open_request(self, changes: Fields | None = None) -> Body:
-        """Begin the request; `changes` are `sent` and `by` where its head is forwarded otherwise."""
+        """Open the channel of the request; `changes` are `sent` and `by` if its head is forwarded changed."""
         return self._exchange.request or self._exchange.open_request(*self._request, changes)
 
     @property
     def request(self) -> Body:
-        """The body of the request."""
+        """The channel of the request."""
         return self.open_request()
 
     @property
     def response(self) -> Body | None:
-        """The body of the response, once that has begun."""
+        """The channel of the response; None before it begins."""
         return self._exchange.response
 
     @property
     def sockets(self) -> dict[str, Body]:
-        """The two directions of the WebSocket, by sender, once it has begun."""
+        """The two directions of the WebSocket, by sender; empty before it begins."""
         return self._exchange.sockets
 
     def respond(
@@ -68,9 +68,9 @@ class Flow:
         sender: str = "server",
         changes: Fields | None = None,
     ) -> Body:
-        """Begin the response, whose head came at `t`; `sender` is mcpspy for one that we made.
+        """Open the channel of the response, whose head was read at `t`; `sender` is `mcpspy` for our own response.
 
-        `changes` are `sent` and `by` where the head is forwarded otherwise.
+        `changes` are `sent` and `by` if the head is forwarded changed.
         """
         self.open_request()
         fields = recorded(headers)
@@ -82,17 +82,17 @@ class Flow:
 
     @property
     def over(self) -> bool:
-        """Whether all of it has ended."""
+        """Whether all parts have ended."""
         return not self._open
 
     def request_ended(self, t: int) -> None:
-        """The request has ended in order."""
+        """Record that the request ended normally."""
         self.request.end(t, "eof")
         self._open.discard("request")
         self._discard_if_mute()
 
     def response_ended(self, t: int, *, switch: bool) -> None:
-        """The response has ended in order; with `switch` the flow goes on as a WebSocket."""
+        """Record that the response ended normally; with `switch` the flow continues as a WebSocket."""
         if self.response:
             self.response.end(t, "eof")
         self._open.discard("response")
@@ -101,21 +101,21 @@ class Flow:
             self._exchange.open_socket(t)
 
     def refuse(self, t: int, status: int, reason: str, why: str) -> None:
-        """We answered the request ourselves, and it is not forwarded."""
+        """Record that we answered the request ourselves and did not forward it."""
         self.respond(t, status, reason, [], "mcpspy").feed(f"mcpspy: {why}".encode(), t)
         self.end(t, "abort", "eof")
 
     def message(self, t: int, opcode: int, payload: bytes, *, from_client: bool) -> None:
-        """A complete message of the WebSocket, read at `t` (RFC 6455, 5.2)."""
+        """Record a complete message of the WebSocket, read at `t` (RFC 6455, 5.2)."""
         self._exchange.message(t, "client" if from_client else "server", opcode, payload)
 
     def socket_ended(self, t: int, code: int, reason: str, *, by_client: bool) -> None:
-        """The WebSocket was closed; each side got the close frame of the one that began."""
+        """Record that the WebSocket was closed; both sides got the close frame of the side that closed first."""
         self._exchange.close_socket(t, code, reason, "client" if by_client else "server")
         self._open.clear()
 
     def end(self, t: int, request: str, response: str) -> None:
-        """End what is still open; `request` and `response` say how each ended (`close.how`)."""
+        """End what is still open; `request` and `response` are the values of `close.how`."""
         self.abandon()
         self.open_request()
         self._exchange.end(t, request, response)

@@ -1,14 +1,18 @@
-"""What the gate of `mitm` does with one flow: bodies of JSON, and whatever else of it passes the gate.
+"""The gate of `mitm` for one flow: JSON bodies here, events and WebSocket messages in other modules.
 
-The rules. A request with a body of JSON is collected and decided on before it is forwarded; so is a response of JSON. A
-body that is too long passes undecided; so does one that cannot be decoded, and the user gets a notice. A request that
-is dropped or answered never reaches the server: the client gets status 202, or the answer with status 200; for one that
-is refused, the status that the gate names and a JSON-RPC error. A body keeps its content coding, and its length is
-corrected. A cancellation drops a request of its session that is held in another flow, and is dropped itself. While no
-gate is in force nothing is collected; one that comes into force begins with the next head, or the next message of a
-WebSocket.
+The rules:
 
-Nothing here imports mitmproxy: its flows and messages are used by their attributes alone.
+- A request with a JSON body is collected and decided on before it is forwarded; so is a JSON response.
+- A body that is too long passes undecided. So does a body that cannot be decoded, with a notice for the user.
+- A request that is dropped or answered never reaches the server. For a dropped request, the client gets status 202. For
+  an answered one, it gets the answer with status 200. For a refused one, it gets the status that the gate names and a
+  JSON-RPC error.
+- A body keeps its content coding, and its length is corrected.
+- A cancellation drops a request of its session that is held in another flow, and is dropped itself.
+- While no gate is in force, nothing is collected. A gate that comes into force applies from the next head on, or from
+  the next message of a WebSocket on.
+
+Nothing here imports mitmproxy; only attributes of its flows and messages are used.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,11 +35,14 @@ if TYPE_CHECKING:
     from mcpspy.gate.verdicts import Verdict
 
 Answer = tuple[int, bytes, RawHeaders]
-"""Status, body and headers of a response that is made on this side."""
+"""Status, body and headers of our own response."""
 
 
 class GatedFlow:
-    """`peer` is the client's address; `say` gets a sentence for the user, `record` what ends the recorded flow."""
+    """The gate of one flow.
+
+    `peer` is the client's address. `say` gets a sentence for the user, `record` an entry that ends the recorded flow.
+    """
 
     def __init__(
         self,
@@ -53,20 +60,20 @@ class GatedFlow:
         self._say = say
         self._record = record
         self._begin: Callable[[Fields | None], object] | None = None
-        self._by_client = True  # whose body is collected
+        self._by_client = True  # whether the collected body is the client's
         self._gated_channel: GatedChannel | None = None
-        self._plain = b""  # of the body that was decided on last
-        self._left = False  # the client has left while a body was held
+        self._plain = b""  # the last body that was decided on, decoded
+        self._left = False  # whether the client has disconnected while a body was held
         self._closed = False
         self.events: GatedEvents | None = None
-        """The response, where that is an event stream."""
+        """The response, if it is an event stream."""
         self.socket: GatedSocket | None = None
-        """The WebSocket that the flow has become."""
+        """The WebSocket, if the flow has become one."""
         turns.flow.abandon = self.abandon
 
     @property
     def collecting(self) -> bool:
-        """Whether a body is collected that nothing is recorded of yet."""
+        """Whether a body is being collected, so that nothing of it is recorded yet."""
         return self._begin is not None
 
     @property
@@ -76,7 +83,7 @@ class GatedFlow:
         return self._closed or any(part.closed for part in parts if part)
 
     def collect_request(self, request: Any) -> bool | Callable[[bytes], list[bytes]] | None:
-        """What `request.stream` has to be for the gate, as of `_collect`."""
+        """Return the value for `request.stream`, as `_collect` does."""
         if request.method != "POST" or not self._gate.look(self._turns.flow.origin.now()):
             return None
         return self._collect(request, self._turns.flow.open_request, by_client=True)
@@ -84,9 +91,9 @@ class GatedFlow:
     def take_response(
         self, request: Any, response: Any, begin: Callable[[Fields | None], object]
     ) -> bool | Callable[[bytes], list[bytes]] | None:
-        """What `response.stream` has to be for the gate, as of `_collect`; `begin` begins the channel of the response.
+        """Return the value for `response.stream`, as `_collect` does; `begin` opens the channel of the response.
 
-        The head of an event stream is changed where it has a length, which may be another in the end.
+        If an event stream has a length, it is removed from the head, because the gate may change the length.
         """
         headers = list(response.headers.fields)
         if request.method == "HEAD" or response.status_code in (101, 204, 304):
@@ -110,7 +117,7 @@ class GatedFlow:
     def _collect(
         self, message: Any, begin: Callable[[Fields | None], object], *, by_client: bool
     ) -> bool | Callable[[bytes], list[bytes]] | None:
-        """False to collect a body of JSON, a function to stream one that passes undecided, None for another body."""
+        """Return False to collect a JSON body, a function to stream one that passes undecided, else None."""
         headers = list(message.headers.fields)
         if not is_json(headers):
             return None
@@ -121,9 +128,9 @@ class GatedFlow:
         return self.let_pass(undecided=True) if announces_too_much(headers) else False
 
     def let_pass(self, *, undecided: bool) -> Callable[[bytes], list[bytes]]:
-        """Begin the body that is collected after all, and return what passes its chunks on and has them recorded.
+        """Stop collecting: open the channel, and return the function that passes chunks on and records them.
 
-        `undecided` tells whether it cannot be decided on.
+        `undecided` is set if the gate cannot decide on the body.
         """
         begin, self._begin, by_client = self._begin, None, self._by_client
 
@@ -143,9 +150,9 @@ class GatedFlow:
         return pass_on
 
     async def request(self, flow: Any) -> Answer | None:
-        """Decide on the body of the request. Returns the answer to it where it must not be forwarded.
+        """Decide on the body of the request; return the answer to it if it is not forwarded, else None.
 
-        The flow is killed where a verdict closes the stream.
+        If a verdict closes the stream, the flow is killed.
         """
         replies: list[Reply | Refuse] = []
 
@@ -172,7 +179,7 @@ class GatedFlow:
         return status, body, [field for field in head.headers if field[0] != b"Content-Length"]
 
     async def response(self, flow: Any) -> None:
-        """Decide on the body of the response. The flow is killed where a verdict closes the stream."""
+        """Decide on the body of the response. If a verdict closes the stream, the flow is killed."""
         passes = await self._decide(flow.response, "server", None)
         if self._left or self._closed:
             self.close(flow)
@@ -181,24 +188,24 @@ class GatedFlow:
             _set_length(flow.response, 0)
 
     def close(self, flow: Any) -> None:
-        """End the flow, whose client is left without an answer, or without the rest of it."""
+        """End the flow; the client gets no response, or not all of it."""
         self._record(lambda recording, t: recording.end(t, "eof", "abort"))
         if flow.killable:
             flow.kill()
 
     def open_socket(self, wake: Callable[[], None]) -> GatedSocket:
-        """The flow has become a WebSocket; `wake` as of `GatedSocket`."""
+        """Return the `GatedSocket` of a flow that has become a WebSocket; `wake` is passed to it."""
         self.socket = GatedSocket(self._gate, self._turns, self._say, wake)
         return self.socket
 
     def left(self) -> None:
-        """The client has left while a body was held."""
+        """Stop holding a body, because the client has disconnected."""
         if self._gated_channel:
             self._left = True
             self._gated_channel.abandon()
 
     def abandon(self) -> None:
-        """Record that nothing is forwarded of what is held."""
+        """Record that held frames are not forwarded."""
         self.left()
         if self.events:
             self.events.abandon()
@@ -206,9 +213,9 @@ class GatedFlow:
             self.socket.abandon()
 
     async def _decide(self, message: Any, sender: str, reply: Callable[[Reply | Refuse], Any] | None) -> bool:
-        """Decide on a whole body, wait where the verdict says so, and put the result into the message.
+        """Decide on a whole body, apply the verdict, and put the result into the message.
 
-        False where nothing of it is to be forwarded.
+        Returns False if nothing of the body is forwarded.
         """
         headers = list(message.headers.fields)
         body = CollectedBody(message.raw_content or b"", every(headers, b"content-encoding"))
@@ -225,7 +232,7 @@ class GatedFlow:
             self.let_pass(undecided=verdict.undecided or body.damaged)(body.raw)
             return True
         begin, self._begin = self._begin, None
-        self._turns.finish()  # so that the channel is the next that is recorded
+        self._turns.finish()  # so that this channel is recorded next
         sent = verdict.frames if isinstance(verdict, Send) else () if isinstance(verdict, Drop) else None
         changes = None
         if sent is not None and (sent or sender == "server"):
@@ -273,19 +280,19 @@ class GatedFlow:
 
 
 def _undecidable(sender: str) -> str:
-    """The notice for the user about a content coding that cannot be decoded."""
+    """Return the notice for the user about a content coding that cannot be decoded."""
     what = "request" if sender == "client" else "response"
     return f"a {what} has a content coding that cannot be undone; such {what}s pass undecided"
 
 
 def _set_length(message: Any, size: int) -> None:
-    """Correct the length of a body, where the head has one."""
+    """Correct the length of a body, if the head has one."""
     if "content-length" in message.headers:
         message.headers["content-length"] = str(size)
 
 
 def _without_length(message: Any) -> Fields:
-    """Take the length out of a head, whose body may become another. Returns `sent` and `by`."""
+    """Remove the length from a head, because the body may change. Returns `sent` and `by`."""
     del message.headers["content-length"]
     sent: list[Iterable[str | None]] = [["content-length", None]]
     if message.http_version.startswith("HTTP/1"):

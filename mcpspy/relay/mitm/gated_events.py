@@ -1,9 +1,10 @@
-"""An event stream of `mitm` on its way through the gate: only verdicts that need no wait.
+"""An event stream of `mitm` that passes the gate, with those verdicts only that need no waiting.
 
-mitmproxy asks for what goes on of a chunk when it comes, and never later. So a frame that a gate would hold passes at
-once as the verdict says for afterwards, and the user gets a notice. An event that is too long passes undecided. A coded
-stream is decoded part by part, for a small chunk may decode to megabytes, and encoded again with a flush after each
-part. Events behind one that ends the stream are not forwarded, and recorded as dropped by the same gate.
+mitmproxy calls for the bytes to forward when a chunk arrives, and never later. So a frame that a gate would hold is
+forwarded at once, as the verdict after the hold requires, and the user gets a notice. An event that is too long passes
+undecided. A compressed stream is decoded part by part, because a small chunk may decode to megabytes, and encoded again
+with a flush after each part. Events after one that ends the stream are not forwarded; they are recorded as dropped by
+the same gate.
 """
 
 from collections.abc import Callable
@@ -22,7 +23,7 @@ Decided = tuple[Piece, "Pass | Send | Drop | CloseStream"]
 
 
 class GatedEvents:
-    """The `stream` of a response: called with each chunk, and with an empty one at the end."""
+    """The value of `response.stream`: called with each chunk, and with an empty one at the end."""
 
     def __init__(self, gate: Gate, facts: Facts, turns: Turns, encoding: str, say: Callable[[str], None]) -> None:
         self._gate = gate
@@ -32,13 +33,13 @@ class GatedEvents:
         self._decoder = Decoder(encoding)
         self._encoder = None if self._decoder.plain else encoder(encoding)
         self._blocks = EventBlocks(LIMIT)
-        self._closed_by: Drop | None = None  # for what has come behind the event that ended the stream
+        self._closed_by: Drop | None = None  # the verdict for events after the one that ended the stream
         self.closed = False
-        """Whether a verdict has ended the stream, or a body that can no longer be decoded."""
+        """Whether a verdict or a decoding fault has ended the stream."""
         turns.add(lambda flow, _: flow.response.decoded() if flow.response else None)
 
     def __call__(self, chunk: bytes) -> list[bytes]:
-        """What goes on now."""
+        """Return the parts to forward now."""
         out = [self._take(self._blocks.feed(plain)) for plain in self._decoder.feed(chunk)]
         if self._decoder.fault:
             self.closed = True
@@ -49,19 +50,19 @@ class GatedEvents:
         return [part for part in out if part]
 
     def rest(self) -> list[bytes]:
-        """What goes on of an event that has not ended: the server has broken off."""
+        """Return the part of an incomplete event to forward, because the server broke off."""
         out = self._take(self._blocks.end())
         return [out] if out else []
 
     def abandon(self) -> None:
-        """Record the part of an event that has come: the client has left."""
+        """Record the part of an incomplete event, because the client has disconnected."""
         body, now = self._turns.flow.response, self._turns.flow.origin.now()
         for piece in self._blocks.end():
             if body:
                 _record_piece(body, piece, self._closed_by or PASS, now)
 
     def _take(self, pieces: list[Piece]) -> bytes:
-        """Decide on the pieces, have them recorded after the forward, and return what is forwarded."""
+        """Decide on the pieces, schedule their recording, and return the bytes to forward."""
         t = self._turns.flow.origin.now()
         decided: list[Decided] = []
         out: list[bytes] = []
@@ -91,7 +92,7 @@ class GatedEvents:
 
 
 def _record(flow: Flow, decided: list[Decided], t: int) -> None:
-    """Record what was decided on a chunk that came at `t`."""
+    """Record the decisions on a chunk that was read at `t`."""
     if flow.response:
         for piece, verdict in decided:
             _record_piece(flow.response, piece, verdict, t)

@@ -1,11 +1,13 @@
-"""The messages of a WebSocket of `mitm` on their way through the gate.
+"""The messages of a WebSocket of `mitm` that pass the gate.
 
-mitmproxy handles both directions of a WebSocket one event after the other, so no message may wait where mitmproxy asks
-about it. A message that goes at once, unchanged and with nothing before it, passes unchanged. Any other is taken out;
-what is to be sent in its place is in `out`, which the layer of mitmproxy sends in its order: at once, or when `wake`
-has asked it to. While more is held of one peer than `FrameOrder` allows, nothing more is read from it: the read waits
-for `room`, outside of mitmproxy's events, so that the other direction goes on. To release the oldest message instead
-would break delays, and take messages out of a person's hands, whenever a peer sends much.
+mitmproxy handles both directions of a WebSocket one event after the other, so its hook for a message must not wait. A
+message that is forwarded at once, unchanged and with no message held before it, simply passes. Any other message is
+removed; what is sent in its place is put into `out`. The layer of mitmproxy sends `out` in order: at once, or after
+`wake` was called.
+
+While more is held of one peer than `FrameOrder` allows, nothing more is read from it. The read waits for `room` outside
+of mitmproxy's events, so that the other direction continues. The alternative, to release the oldest message, would
+break delays and release messages that a person is editing, whenever a peer sends much.
 
 Nothing here imports mitmproxy.
 """
@@ -20,32 +22,32 @@ from mcpspy.relay.live_gate import LiveGate
 from mcpspy.relay.mitm.queue import Turns
 
 TEXT, BINARY = 1, 2  # RFC 6455, 5.2
-_HEAD = struct.Struct(">BQ")  # opcode and length of a message: a gated channel writes bytes
+_HEAD = struct.Struct(">BQ")  # opcode and length of a message, because a gated channel writes bytes
 _OPS = {TEXT: None, BINARY: "binary"}
 
 Message = tuple[bool, int, bytes]
-"""Whether it goes to the client, its opcode, its payload."""
+"""Whether the message is sent to the client, its opcode, its payload."""
 
 
 class GatedSocket:
-    """Both directions; `wake` makes mitmproxy send what is in `out`."""
+    """Both directions of a WebSocket; `wake` makes mitmproxy send what is in `out`."""
 
     def __init__(self, gate: LiveGate, turns: Turns, say: Callable[[str], None], wake: Callable[[], None]) -> None:
         self.out: list[Message] = []
-        """What is to be sent now."""
+        """The messages to send now."""
         self.closed = False
         """Whether a verdict has ended the connection."""
-        self._asked = False  # mitmproxy waits, and sends what is in `out` afterwards
+        self._asked = False  # whether mitmproxy waits for a hook; it sends what is in `out` after it
         self._gate = gate
         self._wake = wake
         self._turns = turns
-        turns.finish()  # so that the channels are open
-        session = object()  # what tells this connection apart for the gate
+        turns.finish()  # opens the channels
+        session = object()  # identifies this connection for the gate
         self._facts = {sender: gate.facts(sender, "message", session) for sender in ("client", "server")}
         self._gated_channels = {sender: self._gated_channel(sender, say) for sender in self._facts}
 
     async def message(self, opcode: int, payload: bytes, *, from_client: bool) -> bool:
-        """Take a received message; True if it is forwarded unchanged, and is not to be taken out."""
+        """Process a received message; return True if it is forwarded unchanged and need not be removed."""
         sender = "client" if from_client else "server"
         piece = Piece(_packed(opcode, payload), payload, op=_OPS[opcode])
         t = self._turns.flow.origin.now()
@@ -63,11 +65,11 @@ class GatedSocket:
         return passes
 
     async def room(self, sender: str) -> None:
-        """Wait while so much of a peer's is held that nothing more should be read from it."""
+        """Wait while so much of one peer is held that no more should be read from it."""
         await self._gated_channels[sender].room()
 
     async def closing(self, *, by_client: bool) -> None:
-        """One side closes the connection, or has broken off: what it has sent goes on, and it gets nothing more."""
+        """Process the end of one side: release what it has sent, and drop what it would receive."""
         closer, other = ("client", "server") if by_client else ("server", "client")
         self._asked = True
         try:
@@ -77,7 +79,7 @@ class GatedSocket:
             self._asked = False
 
     def abandon(self) -> None:
-        """Record that nothing is forwarded of what is held."""
+        """Record that held messages are not forwarded."""
         for gated_channel in self._gated_channels.values():
             gated_channel.abandon()
 
@@ -116,12 +118,12 @@ class GatedSocket:
 
 
 def _packed(opcode: int, payload: bytes) -> bytes:
-    """A message as bytes that can stand beside others."""
+    """Encode a message with its opcode and length, so that several can be joined."""
     return _HEAD.pack(opcode, len(payload)) + payload
 
 
 def _unpacked(raw: bytes) -> Iterator[tuple[int, bytes]]:
-    """Opcode and payload of the messages in `raw`."""
+    """Yield opcode and payload of the messages in `raw`."""
     start = 0
     while start < len(raw):
         opcode, size = _HEAD.unpack_from(raw, start)

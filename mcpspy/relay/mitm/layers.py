@@ -1,12 +1,12 @@
-"""What is changed in the layers of mitmproxy, which know bytes and events and nothing of sockets.
+"""Changed layers of mitmproxy; these layers handle bytes and events, without sockets.
 
 Without a gate only `ServerError` is used. With one:
 
-- mitmproxy either collects a body, however long it gets, or streams it. `GatedStream` streams one that has become too
-  long to decide on. It tells the gate of a client that leaves while a hook runs, and ends a stream when a verdict says
-  so.
-- A message of a WebSocket is forwarded when its hook returns, or never. `GatedSocketLayer` sends messages in the order
-  that the gate gives them, later ones too, and asks for all that waits before it closes the connection.
+- mitmproxy either collects a body, of any length, or streams it. `GatedStream` starts to stream a body that becomes too
+  long for a decision. It tells the gate if a client disconnects while a hook runs, and ends a stream if a verdict
+  requires that.
+- mitmproxy forwards a WebSocket message when its hook returns, or never. `GatedSocketLayer` sends messages in the order
+  of the gate, also later ones, and calls for all held messages before it closes the connection.
 """
 
 import time
@@ -42,7 +42,7 @@ from mcpspy.gate.gate import LIMIT
 from mcpspy.relay.mitm.gated import GatedFlow
 
 GATED = "mcpspy gated"
-"""In a flow's metadata: what the gate does with it, a `GatedFlow`."""
+"""Key in a flow's metadata: its `GatedFlow`."""
 
 _GOING_AWAY = 1001  # RFC 6455, 7.4.1
 
@@ -50,17 +50,17 @@ Commands = Iterator[Any]
 
 
 class ServerError(ResponseProtocolError):  # type: ignore[misc]
-    """What a server did wrong on HTTP/2; mitmproxy says of either side that it is the client which reset a stream."""
+    """A server's fault on HTTP/2; mitmproxy's message names the client even if the server reset the stream."""
 
     def __init__(self, stream_id: int, message: str, *code: object, **named: object) -> None:
         super().__init__(stream_id, message.replace("reset by client", "reset by server"), *code, **named)
 
 
 class GatedStream(HttpStream):  # type: ignore[misc]
-    """A request and its response."""
+    """A request and its response, with the gate."""
 
     def check_body_size(self, request: bool) -> Any:
-        """Called when a body is about to begin, and with each chunk that is collected of it."""
+        """Called before a body begins, and with each chunk of a body that is collected."""
         gated = self._gated()
         if gated and gated.collecting and len(self._collected(request)) > LIMIT:
             yield from self._go_on(gated, request)
@@ -68,7 +68,7 @@ class GatedStream(HttpStream):  # type: ignore[misc]
         return (yield from super().check_body_size(request))
 
     def handle_event(self, event: Any) -> Commands:
-        """Called with each event, which waits if a hook runs."""
+        """Called with each event; mitmproxy queues the event if a hook runs."""
         gated = self._gated()
         if gated and self._paused and isinstance(event, RequestProtocolError):
             gated.left()
@@ -92,7 +92,7 @@ class GatedStream(HttpStream):  # type: ignore[misc]
         return self.request_body_buf if request else self.response_body_buf
 
     def _go_on(self, gated: GatedFlow, request: bool, *, undecided: bool = True) -> Commands:
-        """Stream a body that was collected until now."""
+        """Start to stream a body that was collected until now."""
         passed = bytes(self._collected(request))
         self._collected(request).clear()
         message = self.flow.request if request else self.flow.response
@@ -102,7 +102,7 @@ class GatedStream(HttpStream):  # type: ignore[misc]
             yield from self.handle_event((RequestData if request else ResponseData)(self.stream_id, passed))
 
     def _break_off(self, gated: GatedFlow, *, by_server: bool) -> Commands:
-        """A peer breaks off: what has come of a body goes on, if somebody takes it, and is recorded."""
+        """Handle a peer that broke off: forward and record what was received of a body."""
         if gated.collecting:
             request = self.client_state == self.state_consume_request_body
             if by_server and not request:
@@ -116,13 +116,13 @@ class GatedStream(HttpStream):  # type: ignore[misc]
 
 @dataclass
 class WebsocketClosingHook(commands.StartHook):  # type: ignore[misc]
-    """A WebSocket is about to be closed."""
+    """Called before a WebSocket is closed."""
 
     flow: http.HTTPFlow
 
 
 class GatedSocketLayer(WebsocketLayer):  # type: ignore[misc]
-    """A WebSocket after its handshake."""
+    """A WebSocket after its handshake, with the gate."""
 
     def relay_messages(self, event: Any) -> Commands:
         """Called with each event of the connection, and when the gate has something to send."""
@@ -145,12 +145,12 @@ class GatedSocketLayer(WebsocketLayer):  # type: ignore[misc]
                     yield from self._closing(gated, received, by_client=by_client)
         if self.flow.live:
             yield from self._send(gated)
-            if gated.socket and gated.socket.closed:  # what came behind that verdict has been recorded
+            if gated.socket and gated.socket.closed:  # messages after that verdict have been recorded
                 self.flow.websocket.close_code = None
                 yield from self._end(wsproto.events.CloseConnection(_GOING_AWAY))
 
     def _message(self, part: Any, source: Any, sink: Any, *, by_client: bool) -> Commands:
-        """A message, or a part of one."""
+        """Handle a message, or a part of one."""
         text = isinstance(part.data, str)
         source.frame_buf[-1] += part.data.encode() if text else part.data
         if part.message_finished:
@@ -167,7 +167,7 @@ class GatedSocketLayer(WebsocketLayer):  # type: ignore[misc]
             source.frame_buf.append(b"")
 
     def _send(self, gated: GatedFlow) -> Commands:
-        """Send what the gate has for now; each message in one frame."""
+        """Send the messages that the gate has released, each in one frame."""
         socket = gated.socket
         while socket and socket.out:
             to_client, opcode, payload = socket.out.pop(0)
@@ -178,7 +178,7 @@ class GatedSocketLayer(WebsocketLayer):  # type: ignore[misc]
                     yield sink.send2(part)
 
     def _closing(self, gated: GatedFlow, closing: Any, *, by_client: bool) -> Commands:
-        """One side closes the connection, or breaks off."""
+        """Handle a side that closes the connection or breaks off."""
         state = self.flow.websocket
         state.timestamp_end = time.time()
         state.closed_by_client, state.close_code, state.close_reason = by_client, closing.code, closing.reason
@@ -198,7 +198,7 @@ class GatedSocketLayer(WebsocketLayer):  # type: ignore[misc]
 
 
 def install(*, gated: bool) -> None:
-    """Have mitmproxy use these layers; those with a gate only where there is one."""
+    """Make mitmproxy use these layers; those for a gate only if `gated`."""
     Http2Client.ReceiveProtocolError = ServerError
     if gated:
         http_layers.HttpStream = GatedStream

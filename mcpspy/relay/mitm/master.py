@@ -1,7 +1,7 @@
-"""The relay of `mitm`: mitmproxy between clients and the servers that they believe to dial.
+"""The relay of `mitm`: mitmproxy between clients and the servers that they connect to.
 
-This module, `addon` and `layers` are the only ones that import mitmproxy (the extra `mcpspy[mitm]`; 11 on Python 3.11,
-12 and later elsewhere). They take of it what forwards: no script, view or store.
+Only this module, `addon` and `layers` import mitmproxy (the extra `mcpspy[mitm]`; version 11 on Python 3.11, version 12
+and later elsewhere). They use only the parts that forward: no script, view or store.
 """
 
 import asyncio
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from mcpspy.gate.compiled import Answerers
 
 MODES = ("regular", "upstream", "reverse", "socks5", "local")
-_FOR_EVER = 10 * 365 * 86400  # seconds that a connection may be idle: streams are (H-06)
+_FOR_EVER = 10 * 365 * 86400  # seconds that a connection may be idle; streams have no time limit (H-06)
 _KEY_SIZE = 2048
 
 __all__ = ["MODES", "MitmSettings", "make", "run", "target"]
 
 
 def make(authority: Authority) -> None:
-    """Make the authority, unless it exists, with tight modes. Raises UsageError for one that cannot be used."""
+    """Create the authority unless it exists, and restrict its modes. Raises UsageError if it cannot be used."""
     folder = Path(authority.folder)
     try:
         authority.protect()
@@ -52,12 +52,12 @@ def make(authority: Authority) -> None:
         certs.CertStore.from_store(folder, BASENAME, _KEY_SIZE)
     except OSError as error:
         raise UsageError(f"cannot use the authority in {folder}: {error.strerror or error}") from None
-    except (ValueError, TypeError):  # the latter for a key with a password
+    except (ValueError, TypeError):  # TypeError: the key has a password
         raise UsageError(f"the authority in {folder} is damaged: move it away, and a new one is made") from None
 
 
 def target(mode: str) -> tuple[str, int] | None:
-    """The host and port that a reverse mode leads to; None for other modes. Raises UsageError for what is no mode."""
+    """Return the host and port of a reverse mode; None for other modes. Raises UsageError if the mode is invalid."""
     name = mode.partition(":")[0]
     try:
         if name not in MODES:
@@ -81,14 +81,14 @@ async def run(
     answerers: "Answerers | None" = None,
     control: bool = False,
 ) -> None:
-    """Relay until a signal comes.
+    """Relay until a signal is received.
 
-    `ready` gets the port that was taken, None in a mode without one. `gates` are those of a file, compiled; each server
-    counts its own matches. With `control` viewers may set others. Raises UsageError where it cannot start.
+    `ready` gets the port of the listener, or None in a mode without one. `gates` are the compiled gates of a file; each
+    server counts its own matches. With `control`, viewers may set other gates. Raises UsageError if it cannot start.
     """
     gate = partial(LiveGate, gates or (), answerers or {}, control=control) if gates or control else None
     make(authority)
-    with TemporaryDirectory(prefix="mcpspy-") as folder:  # of this process: another one may trust other servers
+    with TemporaryDirectory(prefix="mcpspy-") as folder:  # for this process only: others may trust other servers
         trusted = os.path.join(folder, "trusted.pem")
         write_bundle(trusted, [settings.ca] if settings.ca else [])
         await _relay(settings, authority, trusted, begin, ready, say, gate)
@@ -103,7 +103,7 @@ async def _relay(
     say: Callable[[str], None],
     gate: Callable[[Callable[[str], None]], LiveGate] | None,
 ) -> None:
-    """Relay; `trusted` is a file of the certificates that servers may have."""
+    """Relay; `trusted` is a file with the certificates to verify servers with."""
     interceptor = Interceptor(settings, begin, ready, say, gate)
     logging.getLogger().addHandler(interceptor.bugs)
     master = Master(
@@ -119,7 +119,7 @@ async def _relay(
     )
     master.addons.add(core.Core(), disable_h2c.DisableH2C(), next_layer.NextLayer(), tlsconfig.TlsConfig())
     master.addons.add(proxyserver.Proxyserver(), interceptor)
-    master.options.update(keep_host_header=True)  # a reverse mode checks it
+    master.options.update(keep_host_header=True)  # a reverse mode checks the client's Host
     if "tcp_timeout" in master.options:  # since 12.2.1
         master.options.update(tcp_timeout=_FOR_EVER)
     else:

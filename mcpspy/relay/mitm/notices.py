@@ -1,7 +1,7 @@
-"""Messages to the user of `mitm` about peers and bugs: each once, and of each kind a limited number.
+"""Notices for the user of `mitm` about peers and bugs: each only once, and a limited number of each kind.
 
-Peers choose what such sentences are about (a name, a status, a malformed line), so without a bound they could fill
-stderr and memory; and what a library quotes of them may hold a secret, so quotations are withheld.
+Peers choose the content of such sentences (a name, a status, a malformed line). Without a limit they could fill stderr
+and memory. What a library quotes from a peer may contain a secret, so quotations are withheld.
 """
 
 import errno
@@ -14,20 +14,20 @@ from mcpspy.process.ports import holder
 from mcpspy.secrets.redactor import unquoted
 
 MOST = 20
-"""Sentences of a kind."""
-_REFUSAL = re.compile(r"alert ([a-z ]*certificate[a-z ]*|unknown ca)")  # RFC 8446, 6.2; in the words of OpenSSL
+"""The most sentences of one kind."""
+_REFUSAL = re.compile(r"alert ([a-z ]*certificate[a-z ]*|unknown ca)")  # RFC 8446, 6.2; in the wording of OpenSSL
 _REASON = re.compile(r"'([^']*)'\)\]")  # the last word of an error of OpenSSL
 
 
 class Notices:
-    """Says each sentence once, by `say`."""
+    """Passes each sentence to `say` once."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._known: defaultdict[str, set[str]] = defaultdict(set)
 
     def once(self, what: str, which: str, details: str = "") -> None:
-        """Say `what` kind of thing happened with `which`, and `details`, unless that has been said."""
+        """Give the notice that `what` happened with `which`, followed by `details`, unless it was given before."""
         known = self._known[what]
         if which in known or len(known) > MOST:
             return
@@ -37,16 +37,16 @@ class Notices:
 
 
 class Bugs(logging.Handler):
-    """Tells the user once of each kind of bug, in recording or in mitmproxy; what peers do wrong is in the capture."""
+    """Reports each kind of bug in recording or in mitmproxy once; the faults of peers are in the capture."""
 
     def __init__(self, said: Notices) -> None:
         super().__init__(logging.ERROR)
         self._said = said
         self.silent = True
-        """True before `mitm` listens and while it ends, when errors are not bugs."""
+        """True before `mitm` listens and while it ends, because errors are not bugs then."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """As a handler of `logging` does."""
+        """Report one record of `logging`."""
         error = record.exc_info[1] if record.exc_info else None
         what = f"{type(error).__name__}: {error}" if error else record.getMessage().partition("\n")[0]
         if not self.silent:
@@ -54,9 +54,9 @@ class Bugs(logging.Handler):
 
 
 def no_tls(host: str, why: str, *, greeted: bool) -> tuple[str, str, str] | None:
-    """Why TLS with a client that dialled `host` failed, for `Notices.once`; None if that need not be said.
+    """Return the notice why TLS with a client that connected to `host` failed, for `Notices.once`; None if none is due.
 
-    `why` is the error of OpenSSL, or of mitmproxy; `greeted` tells whether the client's first words have been read.
+    `why` is the error of OpenSSL or mitmproxy; `greeted` is whether the client's first TLS message was read.
     """
     advice = (
         ": it does not trust the authority, so start it with 'mcpspy run -- CLIENT' (or see 'mcpspy ca env'); or it"
@@ -65,14 +65,14 @@ def no_tls(host: str, why: str, *, greeted: bool) -> tuple[str, str, str] | None
     if refusal := _REFUSAL.search(why):
         return "a client refused our certificate for", host, f" ({refusal[1]}){advice}"
     if "disconnected" in why or "closed early" in why:
-        left = greeted and "early" not in why  # else it left before it had one
+        left = greeted and "early" not in why  # else it disconnected before it got a certificate
         return ("a client hung up when it had our certificate for", host, advice) if left else None
     reason = (_REASON.findall(why) or re.split("[:.] ", why))[0]
     return "no TLS with a client for", host, f" ({reason}): it is not TLS, or an old version"
 
 
 def no_listening(host: str, port: int, mode: str, error: Exception) -> str:
-    """Why `mitm` cannot listen on that host and port in that mode."""
+    """Return the reason why `mitm` cannot listen on that host and port in that mode."""
     place = f"{host}:{port}"
     if isinstance(error, UnicodeError):
         return f"cannot listen on {place}: that is not a valid host name"

@@ -1,4 +1,4 @@
-"""The servers that clients dial through `mitm`, and the capture of each."""
+"""The servers that clients connect to through `mitm`, and the capture of each."""
 
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
@@ -10,31 +10,31 @@ if TYPE_CHECKING:
     from mcpspy.relay.live_gate import LiveGate
 
 MOST = 64
-"""Origins that are kept at a time: a process may have open no more than 256 files on some systems."""
+"""The most origins at a time: some systems allow a process only 256 open files."""
 
 
 class Origin:
-    """A server, by its URL, with its clock; its first MCP exchange opens its capture.
+    """A server, identified by its URL, with its clock; its first MCP exchange opens its capture.
 
-    `begin` makes the recording of a capture for a URL and a clock; where that fails it has said why.
+    `begin` creates the recording for a URL and a clock; if that fails, it has reported the reason.
     """
 
     def __init__(self, url: str, begin: Callable[[str, Clock], Recording], gate: "LiveGate | None" = None) -> None:
         self.url = url
         self.gate = gate
-        """What decides on frames; None where all pass, for ever."""
+        """Decides on frames; None if all frames pass and that cannot change."""
         self.clock = Clock()
         self._begin = begin
         self._recording: Recording | None = None
         self.held: list[tuple[str, GatedChannel]] = []
-        """The sessions and bodies of requests that wait for a gate."""
+        """The sessions and bodies of the requests that wait for a gate."""
 
     def now(self) -> int:
-        """Nanoseconds since the origin was first seen."""
+        """Return the nanoseconds since the origin was first seen."""
         return self.clock.now()
 
     def recording(self) -> Recording:
-        """The recording of its capture, which the first call begins."""
+        """Return the recording of the capture; the first call creates it."""
         if self._recording is None:
             self._recording = self._begin(self.url, self.clock)
             if self.gate:
@@ -50,16 +50,16 @@ class Origin:
 
 
 class Origins:
-    """The origins seen last, by URL; a new one may end the capture of the one that has been idle for longest."""
+    """The latest origins, by URL; a new one may end the capture of the one that has been idle for longest."""
 
     def __init__(self, begin: Callable[[str, Clock], Recording], gate: "Callable[[], LiveGate] | None" = None) -> None:
-        """`gate` makes the gate of an origin."""
+        """`gate` creates the gate of an origin."""
         self._begin = begin
         self._gate = gate
-        self._known: dict[str, Origin] = {}  # in the order of their last use
+        self._known: dict[str, Origin] = {}  # least recently used first
 
     def at(self, url: str, busy: Callable[[], Collection[Origin]]) -> Origin | None:
-        """The origin of that URL; None if there are too many and none is idle. `busy` are those with a flow."""
+        """Return the origin of that URL; None if there are too many and all are in `busy`, which have flows."""
         origin = self._known.pop(url, None)
         if origin is None:
             if len(self._known) >= MOST:

@@ -1,4 +1,4 @@
-"""Recording what has been forwarded, in short turns of the event loop.
+"""Record what has been forwarded, in short turns of the event loop.
 
 Other traffic must not wait for a recording. So a compressed body, which may decode to many times its size, is decoded
 piece by piece.
@@ -12,17 +12,17 @@ from contextlib import suppress
 from mcpspy.relay.mitm.flow import Flow
 
 CODED_PIECE = 1024
-"""Bytes of a compressed body that are decoded at once; each may decode to a thousand."""
+"""Bytes of a compressed body that are decoded at once; one byte may decode to a thousand."""
 TURN = 5_000_000
-"""Nanoseconds for which pieces are decoded in one turn of the event loop."""
+"""Nanoseconds of decoding in one turn of the event loop."""
 BACKLOG = 16 << 20
-"""Bytes of a flow that may wait for their turns; beyond that, other traffic waits for them."""
+"""Bytes of a flow that may wait to be recorded; if there are more, the turn goes on and other traffic waits."""
 
 
 class Turns:
-    """What is still to be recorded of a flow, in order, once it has been forwarded; a compressed body takes many turns.
+    """The entries of a flow that are forwarded and not recorded yet, in order; a compressed body takes many turns.
 
-    `later` has a function called in a later turn of the event loop.
+    `later` schedules a function for a later turn of the event loop.
     """
 
     def __init__(self, flow: Flow, later: Callable[[Callable[[], None]], object]) -> None:
@@ -32,7 +32,7 @@ class Turns:
         self._size = 0
 
     def add(self, record: Callable[[Flow, int], object]) -> None:
-        """Something happens; `record` gets the time of now, unless the flow is over by then."""
+        """Add an entry; `record` is called with the current time, unless the flow is over by then."""
         t = self.flow.origin.now()
 
         def step() -> bool:
@@ -43,7 +43,7 @@ class Turns:
         self._append(step)
 
     def feed(self, chunk: bytes, *, by_client: bool) -> None:
-        """Bytes of a body pass, of the request or of the response."""
+        """Add bytes of a body: of the request, or of the response."""
         t, rest = self.flow.origin.now(), chunk
         self._size += len(chunk)
 
@@ -63,7 +63,7 @@ class Turns:
         self._append(step)
 
     def finish(self) -> None:
-        """Record all of it now, or up to a bug."""
+        """Record everything now; an exception of a bug stops it silently."""
         with suppress(Exception):
             while self._waiting:
                 self._waiting.popleft()()

@@ -1,7 +1,7 @@
-"""The port of a reverse mode takes the place of a server, so it checks Host and Origin in the server's place (A-06).
+"""Check Host and Origin for a reverse mode, whose port takes the place of a server (A-06).
 
-mitmproxy is configured to keep the client's Host. A request that passes gets the Host of its server here, as mitmproxy
-would have set it; one that does not pass is answered with 403.
+mitmproxy is configured to keep the client's Host. An accepted request gets the Host of its server here, as mitmproxy
+would have set it. A refused request is answered with 403.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from mcpspy.wire.http_head import authority_of
 
 
 def refusal(guard: Guard, flow: Any) -> str | None:
-    """Why the request of a flow may not pass; None if it may, and then its Host is that of the server."""
+    """Return why the request of a flow is refused; None if it is accepted, and then set the Host of its server."""
     request, server = flow.request, flow.server_conn
     headers = list(request.headers.fields)
     if request.authority and "host" not in request.headers:  # HTTP/2
@@ -25,6 +25,6 @@ def refusal(guard: Guard, flow: Any) -> str | None:
 
 
 def forbidden(request: Any, why: str) -> tuple[Head, bytes]:
-    """The answer to a request, whose body has arrived, that may not pass."""
+    """Return the answer to a refused request, whose body has arrived."""
     is_json = request.method == "POST" and "json" in every(list(request.headers.fields), b"content-type").lower()
     return answer(403, why, json_request=(request.raw_content or b"null") if is_json else None)

@@ -1,1 +1,1 @@
-"""The relay of `wrap --reload`: servers that replace one another behind a living client."""
+"""The relay of `wrap --reload`: it replaces the server while the client stays connected."""

@@ -1,12 +1,12 @@
-"""Watching the files that a server is made of.
+"""Watch the files that a server consists of.
 
-`watchfiles` asks the system to tell of changes, so a watched tree costs one watch a directory and hardly any time while
-nothing changes. A file by itself is watched through its directory, because editors put a new file in its place. The
-system forgets a directory that is removed, as builds do with the one that they fill, so we look five times a second
-whether each is still the same, and watch the one that has its place.
+`watchfiles` uses the notifications of the operating system, so a watched tree costs one watch per directory and hardly
+any time while nothing changes. A single file is watched through its directory, because editors replace files. The
+system forgets a directory that is removed, as builds do with their output directory. So this module checks five times a
+second whether each directory is still the same, and watches the one that has replaced it.
 
-What watchfiles ignores by default is ignored here, but only below the watched path: `.git`, `__pycache__`,
-`node_modules`, `.venv`, compiled Python, and what editors leave beside a file; and so is the capture that we write.
+Below the watched paths, the default filter of watchfiles applies: `.git`, `__pycache__`, `node_modules`, `.venv`,
+compiled Python and temporary files of editors are ignored. The capture that is being recorded is ignored, too.
 """
 
 import os
@@ -15,20 +15,20 @@ import time
 from collections.abc import Callable, Iterator
 from threading import Barrier, BrokenBarrierError, Thread
 
-_STEP = 50  # milliseconds without a change after which the changes are reported,
-_LONGEST = 1600  # or in all
-_LOOK = 200  # milliseconds after which the watch reports that it exists
-_OF_VIM = "4913"  # a file by which Vim finds out whether it may write to the directory
+_STEP = 50  # milliseconds without a change after which changes are reported
+_LONGEST = 1600  # milliseconds after which they are reported in any case
+_LOOK = 200  # milliseconds between two checks of the watched paths
+_OF_VIM = "4913"  # a file with which Vim tests whether it can write to the directory
 
 _Place = tuple[str, int, int]
-"""What stands at a path now: its real path, and device and inode of the directory that is watched for it."""
+"""A path at one moment: its real path, and device and inode of the directory that is watched for it."""
 
 
 class WatchedFiles:
-    """Watches `paths`, files and directories that exist; `changed` gets the paths of what has changed, at once.
+    """Watches `paths`, which are existing files and directories; `changed` gets the changed paths at once.
 
-    `capture` is the file that is being recorded; `ready` is called when all is watched, and `failed` with the reason
-    if something cannot be. All three are called from other threads.
+    `capture` is the file that is being recorded. `ready` is called when all paths are watched; `failed` is called with
+    the reason if a path cannot be watched. All three are called from other threads.
     """
 
     def __init__(
@@ -45,17 +45,17 @@ class WatchedFiles:
         self._files = [path for path in paths if not os.path.isdir(path)]
 
     def start(self) -> None:
-        """Begin to watch, in threads of their own."""
+        """Begin to watch, in separate threads."""
         kinds = [(paths, whole) for paths, whole in ((self._folders, True), (self._files, False)) if paths]
         begun = Barrier(len(kinds), self._ready)
         for paths, whole in kinds:
             Thread(target=self._watch, args=(paths, whole, begun), daemon=True).start()
 
     def _watch(self, paths: list[str], whole: bool, begun: Barrier) -> None:
-        """Watch directories with all below them (`whole`), or files, for ever."""
+        """Watch directories with everything below them (`whole`), or files, for ever."""
         waits = True
         places = _places(paths, whole)
-        back: set[str] = set()  # what has another place, and was not told yet
+        back: set[str] = set()  # replaced paths that are not reported yet
         try:
             while True:
                 removed: set[str] = set()
@@ -73,18 +73,18 @@ class WatchedFiles:
                 same = {place for place in places if _watched(place[0], whole) not in removed}
                 places = _await_places(paths, whole)
                 back = {place[0] for place in places - same if os.path.exists(place[0])}
-        except BrokenBarrierError:  # the other one has said why
+        except BrokenBarrierError:  # the other thread has reported the reason
             pass
-        except Exception as error:  # such as too many directories for the system
+        except Exception as error:  # such as more directories than the system allows
             named = sorted({_watched(place[0], whole) for place in places})
             self._failed(f"cannot watch {', '.join(named)} ({error}); the server is not reloaded")
             begun.abort()
 
     def _changes(self, paths: set[str], whole: bool, removed: set[str]) -> Iterator[set[str]]:
-        """What has changed since; an empty set once the watch is there, and whenever nothing has changed for long.
+        """Yield the changed paths; an empty set when the watch begins, and after each interval without changes.
 
-        Directories that are watched no more, because they were removed, are added to `removed`: one that takes such a
-        place may have the same inode.
+        Watched directories that were removed are added to `removed`, because a directory that replaces one of them may
+        have the same inode.
         """
         from watchfiles import Change, DefaultFilter, watch
 
@@ -115,7 +115,7 @@ class WatchedFiles:
             yield {path for _, path in changes}
 
     def _of_capture(self, path: str) -> bool:
-        """Whether it is a file of the capture, which grows with every frame, or of its viewers."""
+        """Return whether a path is a file of the capture, which grows with every frame, or of its viewers."""
         if not self._capture:
             return False
         folder = os.path.join(os.path.dirname(self._capture), "")
@@ -128,7 +128,7 @@ class WatchedFiles:
 
 
 def _places(paths: list[str], whole: bool) -> set[_Place]:
-    """Where directories (`whole`) or files are now, of those that can be watched."""
+    """Return the current places of those directories (`whole`) or files that can be watched."""
     found = set()
     for path in paths:
         real = os.path.realpath(path)
@@ -141,12 +141,12 @@ def _places(paths: list[str], whole: bool) -> set[_Place]:
 
 
 def _watched(path: str, whole: bool) -> str:
-    """The directory that is watched for a path."""
+    """Return the directory to watch for a path."""
     return path if whole else os.path.dirname(path)
 
 
 def _await_places(paths: list[str], whole: bool) -> set[_Place]:
-    """The same, once there is anything."""
+    """Wait until at least one path exists, and return the places."""
     while not (places := _places(paths, whole)):
         time.sleep(_LOOK / 1000)
     return places

@@ -1,12 +1,13 @@
-"""What a client and its server have open between them, and what of it the next server takes over.
+"""The requests that are open between a client and its server, and how the next server takes them over.
 
-A frame passes as it is, but for ids. The client's ids stay as they are: a request that the old server left open is
-answered by us, so no id is in use twice. A server counts its own requests from the start again, so a request whose id
-was one of an earlier server's gets an id of ours, and the client's response gets the server's id back; where earlier
-servers had too many ids to keep, every request does. What an earlier server still waited for is cancelled, and a late
-response to it goes nowhere.
+Frames pass unchanged except for their ids. The ids of the client never change: we answer the requests that the old
+server left open, so no id is in use twice. A new server counts its own requests from the start again. If a request has
+an id that an earlier server used, it gets one of our ids, and the client's response gets the server's id back. If
+earlier servers used too many ids to remember, every request gets one of our ids. Requests that an earlier server still
+had open are cancelled, and late responses to them are dropped.
 
-Pure: lines in, verdicts out. Nothing here knows of processes, threads or times; the session has a lock.
+This module is pure: it accepts lines and returns verdicts. It knows no processes, threads or times. The session has a
+lock.
 """
 
 from mcpspy.capture.format import OWN_ID, RELOAD
@@ -21,49 +22,49 @@ if TYPE_CHECKING:
     from mcpspy.gate.messages import Key
 
 Carried = Pass | Send | Drop
-"""What becomes of a line."""
+"""The verdict on a line."""
 
 HANDSHAKES = ("initialize", "server/discover")
 LISTEN = "subscriptions/listen"
 _RESENT = (*HANDSHAKES, LISTEN)
 _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
-_REMEMBERED = 4096  # ids of requests that are kept for what may still come
-_INTERNAL = -32603  # the error of JSON-RPC for what is not the caller's fault
+_REMEMBERED = 4096  # the most ids of requests that are kept for later messages
+_INTERNAL = -32603  # the JSON-RPC error for a failure that the caller did not cause
 
 
 class _Running:
-    """A request of the client's without a response."""
+    """A request of the client without a response."""
 
     __slots__ = ("acknowledged", "method", "raw", "resent")
 
     def __init__(self, method: str, raw: bytes) -> None:
         self.method = method
         self.raw = raw if method in _RESENT else b""
-        self.acknowledged = False  # of a listen: the client knows that it is heard
-        self.resent = False  # and this server was sent it by us
+        self.acknowledged = False  # whether the client got the acknowledgement of a `subscriptions/listen`
+        self.resent = False  # whether we sent the request to this server again
 
 
 class Handover:
-    """The open ends of one client's session."""
+    """The open requests of one client's session."""
 
     def __init__(self) -> None:
         self.repeats = Repeats()
         self.served = False
-        """Whether a server has answered the client at all."""
+        """Whether any server has answered a request of the client."""
         self._running: dict[Key, _Running] = {}
-        self._refused: set[Key] = set()  # requests of the client that we have answered with an error
-        self._asked: dict[Key, Key] = {}  # open requests of this server: the id that the client knows, the server's
-        self._ids: set[Key] = set()  # those that requests of this server had for the client,
-        self._earlier: set[Key] = set()  # and those of its predecessors'
-        self._all_renumbered = False  # there were too many to be kept
-        self._abandoned: set[Key] = set()  # requests of predecessors that the client may still answer
+        self._refused: set[Key] = set()  # requests of the client that we answered with an error
+        self._asked: dict[Key, Key] = {}  # open requests of this server: the id for the client -> the server's id
+        self._ids: set[Key] = set()  # the ids that this server's requests had
+        self._earlier: set[Key] = set()  # the ids that requests of earlier servers had
+        self._all_renumbered = False  # whether these were too many to keep
+        self._abandoned: set[Key] = set()  # requests of earlier servers that the client may still answer
         self._renumbered = 0
         self._own = 0
-        self._answers: dict[Key, bytes | None] = {}  # responses to our own requests
+        self._answers: dict[Key, bytes | None] = {}  # the responses to our own requests
 
     @property
     def idle(self) -> bool:
-        """Whether no request runs, but for subscriptions, which last."""
+        """Whether no request is open, except for subscriptions, which stay open."""
         return not self._asked and all(it.method == LISTEN for it in self._running.values())
 
     @property
@@ -71,10 +72,10 @@ class Handover:
         """Whether the client waits for the response to its handshake."""
         return any(it.method in HANDSHAKES for it in self._running.values())
 
-    # From the client.
+    # Lines from the client.
 
     def to_server(self, raw: bytes, messages: tuple[Envelope, ...]) -> Carried:
-        """What the server gets of a line of the client's, which is about to be forwarded."""
+        """Return the verdict on a line of the client before it is forwarded."""
         single = len(messages) == 1
         for message in messages:
             if message.kind == "request" and message.id and message.method:
@@ -92,24 +93,24 @@ class Handover:
                     self._refused.discard(message.cancels)
                     return Drop(RELOAD)
                 running = self._running.get(message.cancels)
-                if running and running.method not in HANDSHAKES:  # nobody answers it, and it is not sent again
+                if running and running.method not in HANDSHAKES:  # it gets no response, and is not sent again
                     del self._running[message.cancels]
         if single:
             self.repeats.sent(messages[0], raw)
         return PASS
 
     def refuse(self, key: "Key", reason: str, facts: dict[str, object]) -> bytes:
-        """The error that answers a request in the server's place."""
+        """Return the error with which we answer a request in place of the server."""
         if len(self._refused) >= _REMEMBERED:
             self._refused.clear()
         self._refused.add(key)
         error = {"code": _INTERNAL, "message": reason, "data": {"by": "mcpspy wrap --reload", **facts}}
         return b'{"jsonrpc":"2.0","id":' + json_of(key) + b',"error":' + json_text(error).encode() + b"}"
 
-    # From the server.
+    # Lines from the server.
 
     def to_client(self, raw: bytes, messages: tuple[Envelope, ...]) -> tuple[Carried, list[bytes]]:
-        """What the client gets of a line of the server's, and frames of ours that follow it."""
+        """Return the verdict on a line of the server, and our own frames that follow it."""
         single = len(messages) == 1
         for message in messages:
             if message.answers and message.id:
@@ -133,7 +134,7 @@ class Handover:
                 self.repeats.agreed(running.method, running.raw, raw)
 
     def _ask(self, own: "Key", raw: bytes) -> Carried:
-        """A request of the server's: under another id where a predecessor's had the same."""
+        """Register a request of the server; change its id if an earlier server used the same one."""
         known = own
         if own in self._earlier or self._all_renumbered:
             self._renumbered += 1
@@ -149,7 +150,7 @@ class Handover:
         return PASS if known == own else Send((_with(raw, "/params/requestId", known),), RELOAD)
 
     def _acknowledge(self, raw: bytes) -> tuple[Carried, list[bytes]]:
-        """A subscription is heard; one that we have sent again was acknowledged to the client before."""
+        """Handle the acknowledgement of a subscription; drop it if the client got one before."""
         params = member(decode(raw), "params")
         named = member(params, "_meta", SUBSCRIPTION)
         for key, running in self._running.items():
@@ -159,12 +160,12 @@ class Handover:
                 return (Drop(RELOAD), changes_for(key, params)) if again else (PASS, [])
         return PASS, []
 
-    # From one server to the next.
+    # The change from one server to the next.
 
     def leave(self, reason: str, facts: dict[str, object], *, keep: bool) -> list[bytes]:
-        """End what the client has open with a server that is gone; returns frames for the client.
+        """Close the requests that are open with a server that has exited; return frames for the client.
 
-        With `keep` the handshake and subscriptions stay open, for the next server (`resent`).
+        With `keep`, the handshake and subscriptions stay open for the next server (`resent`).
         """
         frames = [_cancelled(known) for known in self._asked]
         self._abandoned = set(self._asked) | (self._abandoned if len(self._abandoned) < _REMEMBERED else set())
@@ -181,26 +182,26 @@ class Handover:
         return frames
 
     def resent(self, *, handshake: bool) -> list[bytes]:
-        """Requests that the client still waits for: those of the handshake, or all others."""
+        """Return the open requests to send again: those of the handshake, or all others."""
         found = [it for it in self._running.values() if (it.method in HANDSHAKES) == handshake]
         for running in found:
             running.resent = True
         return [it.raw for it in found]
 
     def own(self, raw: bytes) -> "tuple[Key, bytes]":
-        """A request of the client's again, as one of our own: its id, and the frame."""
+        """Repeat a request of the client as one of our own; return its id and the frame."""
         self._own += 1
         key = "string", f"{OWN_ID}{RELOAD}-{self._own}"
         self._answers[key] = None
         return key, _with(raw, "/id", key)
 
     def answer(self, key: "Key") -> bytes | None:
-        """The response to a request of our own; None while there is none."""
+        """Return the response to a request of our own; None if there is none yet."""
         return self._answers.get(key)
 
 
 def _with(raw: bytes, path: str, key: "Key") -> bytes:
-    """The frame with another id at a place; every other byte stays."""
+    """Return the frame with another id at a path; every other byte stays."""
     return edited(raw, "lines", [{"op": "replace", "path": path, "value": decode(json_of(key))}])
 
 

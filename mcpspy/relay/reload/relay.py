@@ -4,9 +4,9 @@
     client ◀── fd 1 ── server's thread ◀── stdout │ server 1, then server 2, …
     client ◀── fd 2 ── stderr's thread ◀── stderr ┘
 
-The main thread starts and ends servers, waits for signals, and writes to nobody. The turning thread does what comes
-between two servers (`ReloadSession.leave`, `begin`, `fail`). Each server leads a process group of its own, which is
-ended as a whole. POSIX only.
+The main thread starts and ends servers and waits for signals; it writes to no peer. The turning thread runs the steps
+between two servers (`ReloadSession.leave`, `begin`, `fail`). Each server leads its own process group, which is ended as
+a whole. POSIX only.
 """
 
 import _signal  # type: ignore[import-not-found]  # as `process.child`
@@ -34,14 +34,14 @@ from mcpspy.relay.stdio.companion import Companion
 from mcpspy.relay.stdio.drain import drain
 
 AFTER_IDLE = 30.0
-"""Seconds that `--reload-after idle` waits for running calls."""
+"""The longest time in seconds that `--reload-after idle` waits for running calls."""
 STARTS = 30.0
-"""Seconds that a new server may take to answer the handshake."""
-_LEAVES, _TERMINATES = 1.0, 1.0  # seconds after the end of its stdin, and after SIGTERM
-_SPEAKS = 0.05  # seconds that the end waits for a sentence to be read
-_END = 0.2  # seconds that all of our own end may take
-_TOLD = 0.5  # seconds that the end waits for requests to be answered
-_NAMED = 3  # files that are named
+"""The longest time in seconds that a new server may take to answer the handshake."""
+_LEAVES, _TERMINATES = 1.0, 1.0  # seconds to wait after closing stdin, and after SIGTERM
+_SPEAKS = 0.05  # seconds that the end waits until our sentences are written
+_END = 0.2  # the longest time in seconds of our own end
+_TOLD = 0.5  # seconds that the end waits until requests are answered
+_NAMED = 3  # the most changed files that are named
 
 
 def run(
@@ -56,12 +56,13 @@ def run(
     check: bool,
     after_idle: bool,
 ) -> int:
-    """Relay between this process's client and servers started from `argv` with `environ`, replaced as `paths` change.
+    """Relay between this process's client and servers started from `argv` with `environ`.
 
-    The others are as of `relay.stdio.relay.run`; with `after_idle` running calls are awaited. Returns the exit status
-    for this process: that of the last server.
+    When files in `paths` change, the server is replaced. With `after_idle`, running calls may end first, for at most
+    `AFTER_IDLE` seconds. The other arguments are those of `relay.stdio.relay.run`. Returns the exit status for this
+    process, which is that of the last server.
     """
-    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)  # it only executes
+    warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)  # the child only execs
     child = spawn(argv, environ, apart=True)
     recording = Recording(_say, Clock(time.monotonic_ns(), time.time_ns()))
     variables = [os.fsdecode(variable) for variable in environ]
@@ -78,7 +79,7 @@ def run(
 
 
 class _Relay:
-    """The servers of one client, and the changes that replace them."""
+    """The servers of one client; they are replaced when files change."""
 
     def __init__(self, child: Child, restart: Callable[[], None], recording: Recording, *, after_idle: bool) -> None:
         self._child, self._restart = child, restart
@@ -90,15 +91,15 @@ class _Relay:
         self._steps: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._session = ReloadSession(self._there, self._back, self._clock.now, self.say, _wake)
         self._changed: list[str] = []
-        self._why = ""  # what has changed, in words
-        self._left = "exit"  # how the client's stream has ended
+        self._why = ""  # the changes, in words
+        self._left = "exit"  # how the client's stream ended
         self._server = self._adopt(1)
         self._server.ready = self._alive = True
         self._idle_until: float | None = None
         self._started = 0.0
 
     def live(self, files: WatchedFiles, companion: Companion | None) -> int:
-        """Be the relay; returns the exit code of the last server, negative for a signal."""
+        """Run the relay; return the exit code of the last server, negative for a signal."""
         speaker = Thread(target=self._speak, daemon=True)
         for thread in (speaker, Thread(target=self._turn, daemon=True)):
             thread.start()
@@ -114,7 +115,7 @@ class _Relay:
             files.start()
             code = self._supervise()
         exited = time.monotonic()
-        if self._child.asked_to_end is None:  # else the client may be waiting for our end
+        if self._child.asked_to_end is None:  # after a signal to end, the client may be waiting for our end
             told = Event()
             self._steps.put(told.set)
             told.wait(_TOLD)
@@ -131,19 +132,19 @@ class _Relay:
         self._child.end_watch()
         return code
 
-    # From other threads.
+    # Called from other threads.
 
     def changed(self, paths: list[str]) -> None:
-        """Some files have changed."""
+        """Note changed files, and wake the main thread."""
         self._changed += paths
         _wake()
 
     def say(self, sentence: str) -> None:
-        """Tell the user, on stderr; returns at once."""
+        """Queue a sentence for the user, to be written to stderr; return at once."""
         self._sentences.put(sentence)
 
     def _speak(self) -> None:
-        """Write sentences to stderr, and record them there, in a thread of its own: nobody may read them."""
+        """Write sentences to stderr and record them; in a thread of its own, because stderr may have no reader."""
         while (sentence := self._sentences.get()) is not None:
             safe = "".join(it if it.isprintable() else "?" for it in sentence)
             line = f"mcpspy: reload: {safe}".encode("utf-8", "replace")
@@ -153,7 +154,7 @@ class _Relay:
                 self._errors.record(line, self._clock.now(), {"from": "mcpspy", "by": RELOAD})
 
     def _turn(self) -> None:
-        """Take the steps from one server to the next, in a thread of its own: they write to the peers."""
+        """Run the steps from one server to the next; in a thread of its own, because they write to the peers."""
         while True:
             step = self._steps.get()
             try:
@@ -174,10 +175,10 @@ class _Relay:
         if self._session.client_ends():
             self._there.end(t, self._left)
 
-    # The main thread.
+    # Called in the main thread.
 
     def _supervise(self) -> int:
-        """Start and end servers until the last one has exited; returns its exit code."""
+        """Start and end servers until the last one has exited; return its exit code."""
         code = 0
         while True:
             leaving = self._session.client_left or self._child.asked_to_end is not None
@@ -185,7 +186,7 @@ class _Relay:
                 code, never = ended, self._server.number == 1 and not self._session.served
                 if leaving or never or self._child.asked_to_end is not None:
                     if self._session.waits:
-                        self._fail(code)  # the client may still read
+                        self._fail(code)  # the client may still read its responses
                     return code
                 self._fail(code)
             elif self._alive and self._server.fault:
@@ -196,7 +197,7 @@ class _Relay:
             elif leaving and self._server.ready:
                 self._wait(None)
             elif leaving and (self._child.asked_to_end is not None or not self._session.waits):
-                return self._end_server()  # it has never been the client's
+                return self._end_server()  # the client has never used it
             elif leaving:
                 self._wait(self._timeout())
             elif self._changed and self._due():
@@ -210,7 +211,7 @@ class _Relay:
                 self._wait(self._timeout())
 
     def _due(self) -> bool:
-        """Whether the server is to be replaced now; else the calls that run are awaited."""
+        """Return whether to replace the server now; if not, running calls must end first."""
         if not self._alive or not self._server.ready or not self._after_idle:
             return True
         if self._idle_until is None:
@@ -224,7 +225,7 @@ class _Relay:
         return True
 
     def _timeout(self) -> float | None:
-        """Seconds until something is due; a server that takes too long to start is at fault."""
+        """Return the seconds until the next step; set the fault of a server that takes too long to start."""
         if self._idle_until is not None:
             return max(self._idle_until - time.monotonic(), 0)
         if self._alive and not self._server.ready:
@@ -236,7 +237,7 @@ class _Relay:
         return None
 
     def _hold(self, mode: str) -> None:
-        """Let the client's requests wait from now on."""
+        """Hold the client's requests from now on."""
         self._why = _named(self._changed)
         again = f"the server is being reloaded because {self._why}, and too many requests wait; call again"
         self._session.set_mode(mode, again, _facts(self._changed))
@@ -244,7 +245,7 @@ class _Relay:
             self.say(f"{self._why}; " + ("replacing the server" if mode == HOLDING else "waiting for running calls"))
 
     def _replace(self) -> None:
-        """Start the next server, the last one having exited."""
+        """Start the next server after the last one has exited."""
         changed, self._changed = self._changed, []
         self._why, self._idle_until = _named(changed), None
         old, facts = self._server, _facts(changed)
@@ -271,13 +272,13 @@ class _Relay:
         self._steps.put(begin)
 
     def _adopt(self, number: int) -> ReloadableServer:
-        """The child as the server of the session from now on."""
+        """Make the child the current server of the session."""
         server = ReloadableServer(self._child, number, self._there, self._errors, self._clock.started)
         self._server = self._session.server = server
         return server
 
     def _fail(self, code: int) -> None:
-        """The server has exited, and no file has changed: say so to the user, and to the client with each request."""
+        """Report that the server has exited and no file has changed: to the user now, to the client per request."""
         server, since = self._server, self._why
         self._idle_until = None
 
@@ -295,7 +296,7 @@ class _Relay:
         self._steps.put(fail)
 
     def _end_server(self) -> int:
-        """End the server with all that it has started; returns its exit code."""
+        """End the server with all processes that it started; return its exit code."""
         server = self._server
         closed = server.stdin.close(_LEAVES)
         for number, seconds in ((0, _LEAVES if closed else 0), (_signal.SIGTERM, _TERMINATES), (_signal.SIGKILL, None)):
@@ -309,11 +310,11 @@ class _Relay:
         raise AssertionError("SIGKILL is waited for")
 
     def _poll(self) -> int | None:
-        """The exit code of the server, if it has exited; then what it has started is ended too."""
+        """Return the exit code of the server if it has exited; then also kill the processes that it started."""
         if hasattr(os, "waitid"):  # macOS has it since Python 3.13
             if os.waitid(os.P_PID, self._child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                 return None
-            self._send(_signal.SIGKILL)  # it is not reaped, so the group is still its own
+            self._send(_signal.SIGKILL)  # the server is not reaped yet, so the group id is still its own
         code = self._child.poll()
         if code is not None:
             if not hasattr(os, "waitid"):
@@ -330,35 +331,35 @@ class _Relay:
         self._recording.signal(max(t - self._clock.started, 0), number, to, forwarded)
 
     def _interrupted(self, number: int) -> None:
-        """A signal that ends processes came: it is for the group of the server."""
+        """Forward a signal that ends processes to the group of the server."""
         self._signalled(number, time.monotonic_ns(), "process", self._alive and self._send(number))
 
     def _send(self, number: int) -> bool:
         try:
             os.killpg(self._child.pid, number)
-        except OSError:  # nobody is left there, or it runs as another user
+        except OSError:  # the group is empty, or runs as another user
             return False
         return True
 
 
 def _wake() -> None:
-    """Wake the main thread, which waits for this signal of its children anyway."""
+    """Wake the main thread, which waits for this signal anyway."""
     os.kill(os.getpid(), _signal.SIGCHLD)
 
 
 def _shown(paths: list[str]) -> list[str]:
-    """The paths that are named, as seen from here where they are below."""
+    """Return the paths to name in a message, relative to the current directory if they are below it."""
     here = os.path.join(os.getcwd(), "")
     return [path.removeprefix(here) for path in dict.fromkeys(paths)][:_NAMED]
 
 
 def _facts(paths: list[str]) -> dict[str, object]:
-    """What has changed, for programs."""
+    """Return the changes for programs, as `data` of an error."""
     return {"changed": _shown(paths)}
 
 
 def _named(paths: list[str]) -> str:
-    """What has changed, in words."""
+    """Return the changes in words."""
     more = len(set(paths)) - _NAMED
     return ", ".join(_shown(paths)) + (f" and {more} more" if more > 0 else "") + " changed"
 
@@ -368,6 +369,6 @@ def _status(code: int) -> str:
 
 
 def _say(sentence: str) -> None:
-    """One line on stderr, from a thread of its own: nobody may read it."""
+    """Write one line to stderr; in a thread of its own, because stderr may have no reader."""
     safe = "".join(it if it.isprintable() else "?" for it in sentence)
     Thread(target=write_errors, args=(f"mcpspy: {safe}\n".encode("utf-8", "replace"),), daemon=True).start()

@@ -1,11 +1,11 @@
-"""The client's messages that a new server gets again, and the notifications that the client gets about the new server.
+"""The client's messages that are repeated to a new server, and the notifications to the client about that server.
 
-The handshake is the client's own `initialize`, or its `server/discover` (2026-07-28, which has no handshake: then it
-shows that the server is up). `logging/setLevel` and `resources/subscribe` are repeated too. The new server's answer is
-compared with the one that the client has: a client to which `list_changed` was declared gets that notification, and
-other differences are notices for the user.
+The handshake is the client's own `initialize` or `server/discover`. (2026-07-28 has no handshake; there the response to
+`server/discover` shows that the server runs.) `logging/setLevel` and `resources/subscribe` are repeated, too. The new
+server's response is compared with the one that the client has. If the client was told that a list can change, it gets
+the `list_changed` notification. Other differences become notices for the user.
 
-Pure: frames in, frames and sentences out.
+This module is pure: it accepts frames and returns frames and sentences.
 """
 
 from mcpspy.gate.messages import Envelope, decode, json_of
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
     from mcpspy.gate.messages import Key
 
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
-"""The key of `_meta` by which a notification names its subscription (2026-07-28)."""
+"""The key of `_meta` with which a notification names its subscription (2026-07-28)."""
 
 _LISTS = ("tools", "prompts", "resources")
 _LEVEL, _SUBSCRIBE, _UNSUBSCRIBE = "logging/setLevel", "resources/subscribe", "resources/unsubscribe"
-_LONGEST = 500  # characters of a server's error that are repeated
-_SUBSCRIBED = 1000  # resources whose subscription is repeated
+_LONGEST = 500  # the most characters of a server's error that are quoted
+_SUBSCRIBED = 1000  # the most resources whose subscription is repeated
 
 
 class Repeats:
-    """The messages of one client to its server that are sent again to the next server."""
+    """The messages of one client that are sent again to the next server."""
 
     def __init__(self) -> None:
         self.handshake: bytes | None = None
-        """The request by which client and server have agreed, as the client sent it; None: there was none."""
+        """The successful handshake request as the client sent it; None if there was none."""
         self.initialized: bytes | None = None
         """The client's `notifications/initialized`."""
         self._method = ""
-        self._told: Any = None  # the result that the client got
+        self._told: Any = None  # the result that the client has
         self._level: bytes | None = None
         self._subscribed: dict[str, bytes] = {}
         self._hinted: set[str] = set()
 
     def sent(self, message: Envelope, raw: bytes) -> None:
-        """Take a message that the client has sent."""
+        """Note a message that the client has sent, if it must be repeated."""
         if message.method == "notifications/initialized":
             self.initialized = raw
         elif message.method == _LEVEL and message.kind == "request":
@@ -52,18 +52,19 @@ class Repeats:
             self._subscribed.pop(message.name, None)
 
     def agreed(self, method: str, request: bytes, response: bytes) -> None:
-        """The server has answered the client's handshake; an `initialize` is not replaced by a discovery."""
+        """Note the server's response to the client's handshake; a discovery does not replace an `initialize`."""
         if method == "initialize" or self._method != "initialize":
             self._method, self.handshake, self._told = method, request, member(decode(response), "result")
 
     def requests(self) -> list[bytes]:
-        """The client's requests that a new server gets once it is initialized."""
+        """Return the client's requests to repeat once the new server is initialized."""
         return ([self._level] if self._level else []) + list(self._subscribed.values())
 
     def compare(self, response: bytes) -> tuple[list[bytes], list[str]]:
-        """Notifications for the client, and sentences for the user, about a new server by its answer to `handshake`.
+        """Compare a new server with the old one by its response to `handshake`.
 
-        Raises ValueError with the reason where the server refused.
+        Returns notifications for the client, and sentences for the user. Raises ValueError with the reason if the
+        server refused the handshake.
         """
         answer = decode(response)
         result = member(answer, "result")
@@ -89,7 +90,7 @@ class Repeats:
 
 
 def changes_for(key: "Key", params: "Any") -> list[bytes]:
-    """Notifications of changed lists for a subscription, as far as it has acknowledged them (2026-07-28)."""
+    """Return the `list_changed` notifications for a subscription that has acknowledged them (2026-07-28)."""
     meta = b'"_meta":{"' + SUBSCRIPTION.encode() + b'":' + json_of(key) + b"}"
     asked = member(params, "notifications")
     return [_list_changed(name, meta) for name in _LISTS if member(asked, f"{name}ListChanged") is True]

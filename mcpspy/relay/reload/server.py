@@ -1,4 +1,4 @@
-"""One server of those that replace one another: its pipes, and the threads that read them."""
+"""One of the servers that replace one another: its pipes, and the threads that read them."""
 
 import os
 import re
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
 
     from mcpspy.recording.stream import Channel
 
-_TAIL = 15  # lines of stderr that say why a server ended
-_LONGEST = 500  # characters of such a line
+_TAIL = 15  # the last lines of stderr, which show why a server exited
+_LONGEST = 500  # the most characters of such a line
 _ERROR = re.compile(r"\s*[\w.]*(Error|Exception|error)\b")
 
 
 class ReloadableServer:
-    """A server that was started; `stdin` and `stderr` are the channels that are recorded, `number` counts from 1.
+    """A started server; `stdin` and `stderr` are the channels to record in, `number` counts from 1.
 
-    `begin` starts to read it: `line` gets the server and each line of its stdout, and its time.
+    `begin` starts to read its pipes. It calls `line` with the server, each line of its stdout, whether the line has a
+    newline, and its time.
     """
 
     def __init__(self, child: Child, number: int, stdin: "Channel", stderr: "Channel", started: int) -> None:
@@ -31,22 +32,22 @@ class ReloadableServer:
         self.stdin = LineSink(child.stdin, stdin)
         self.stdout, self.stderr = LineSource(child.stdout, started), LineSource(child.stderr, started)
         self.over = False
-        """Another one has its place: nothing of it reaches the client."""
+        """Whether another server has replaced it: nothing of it reaches the client any more."""
         self.exited = Event()
-        """It runs no more, or will be ended for its `fault`."""
+        """Set when it has exited, or will be ended for its `fault`."""
         self.answered = Event()
-        """It has sent something; cleared by who waits for that."""
+        """Set when it has sent something; cleared by the code that waits for that."""
         self.leaving = False
-        """The client's lines wait for its successor."""
+        """Whether the client's lines wait for its successor."""
         self.fault = ""
-        """Why it is of no use."""
+        """Why it cannot be used; empty if it can."""
         self.ready = False
         self._read, self._read_errors = Event(), Event()
         self._channel = stderr
         self._tail: deque[str] = deque(maxlen=_TAIL)
 
     def begin(self, line: "Callable[[ReloadableServer, bytes, bool, int], None]") -> None:
-        """Read its stdout and its stderr, each in a thread."""
+        """Read stdout and stderr, each in a thread."""
 
         def read() -> None:
             try:
@@ -59,19 +60,19 @@ class ReloadableServer:
         Thread(target=self._forward_errors, daemon=True).start()
 
     def wait_for_rest(self, seconds: float) -> None:
-        """Wait until what it left in its pipes is forwarded, at most so long: others may hold them."""
+        """Wait until the rest in its pipes is forwarded, but no longer than this: other processes may hold them."""
         self._read.wait(seconds)
         self._read_errors.wait(seconds)
         self.stdout.stop = self.stderr.stop = True
 
     @property
     def last_words(self) -> str:
-        """The last lines of its stderr."""
+        """The last lines of stderr."""
         return "\n".join(self._tail)
 
     @property
     def last_word(self) -> str:
-        """Of these the last that names an error, else the very last."""
+        """The last of these lines that names an error, else the last line."""
         lines = [line.strip() for line in self._tail]
         return next((line for line in reversed(lines) if _ERROR.match(line)), lines[-1] if lines else "")
 
@@ -98,11 +99,11 @@ class ReloadableServer:
 
 
 STDERR = Lock()
-"""Who holds it writes to stderr and records that."""
+"""Hold it to write to stderr and to record that."""
 
 
 def write_errors(data: bytes) -> None:
-    """Write to stderr; what it cannot take, such as a log on a full disk, is lost, as it would be without us."""
+    """Write to stderr; bytes that cannot be written, as on a full disk, are lost, as they would be without us."""
     try:
         while data:
             data = data[os.write(2, data) :]

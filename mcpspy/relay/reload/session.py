@@ -1,11 +1,12 @@
-"""A client's session over servers that replace one another: which line goes where, and what waits meanwhile.
+"""A client's session with servers that replace one another: it decides where each line is sent, and which lines wait.
 
-Each line comes from the thread that read it. A lock guards what is known; nobody holds it while writing. The client's
-lines are in one of four modes: they pass (`RUNNING`); requests wait until what runs is done (`IDLING`); all wait for
-the next server (`HOLDING`); requests are answered with the reason (`FAILED`). What replaces a server, and writes to the
-peers meanwhile, runs in the turning thread, one step after another; the main thread waits for nobody.
+Each line arrives in the thread that read it. A lock guards the state; no thread holds it while it writes. There are
+four modes for the client's lines: they pass (`RUNNING`); requests wait until running calls have ended (`IDLING`); all
+lines wait for the next server (`HOLDING`); requests are answered with the reason of a failure (`FAILED`). The steps
+that replace a server write to the peers. They run one after another in the turning thread, so the main thread never
+waits for a peer.
 
-A server that is being ended may still answer. When it is over, its open calls are answered by us (`Handover`).
+A server that is being ended may still answer. When it has exited, we answer its open calls (`Handover`).
 """
 
 from collections.abc import Callable
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
 
 RUNNING, IDLING, HOLDING, FAILED = "running", "idling", "holding", "failed"
 HELD_LINES, HELD_BYTES = 1000, 16 << 20
-"""So much of the client's waits; further requests are answered with the reason."""
+"""The most lines and bytes of the client that wait; further requests are answered with the reason."""
 REST = 0.25
-"""Seconds to wait for what a server that is gone left in its pipes."""
+"""Seconds to wait for what a server that has exited left in its pipes."""
 
 
 class _Waiting:
-    """A line of the client's that waits, and its number in the capture."""
+    """A line of the client that waits, with its number in the capture."""
 
     __slots__ = ("held", "messages", "raw")
 
@@ -42,10 +43,10 @@ class _Waiting:
 
 
 class ReloadSession:
-    """The session; `there` and `back` are the channels of the client and of the servers.
+    """The session; `there` is the channel of the client, `back` that of the servers.
 
-    `now` tells nanoseconds since the capture started; `say` takes a sentence for the user; `wake` is called when the
-    main thread has something to look at.
+    `now` returns the nanoseconds since the capture started, `say` gets a sentence for the user, and `wake` wakes the
+    main thread.
     """
 
     def __init__(
@@ -58,47 +59,47 @@ class ReloadSession:
     ) -> None:
         self.client = LineSink(1, back)
         self.client_left = False
-        """The client sends nothing more, or reads nothing more."""
+        """Whether the client has stopped sending or reading."""
         self.server: ReloadableServer | None = None
         self._there, self._back = there, back
         self._now, self._say, self._wake = now, say, wake
         self._lock = Lock()
         self._handover = Handover()
         self._mode = RUNNING
-        self._reason, self._facts = "", dict[str, object]()  # why requests are refused, or were not answered
+        self._reason, self._facts = "", dict[str, object]()  # why requests are refused or were left unanswered
         self._waiting: list[_Waiting] = []
         self._size = 0
         self._held = 0
 
     @property
     def idle(self) -> bool:
-        """Whether no request runs."""
+        """Whether no request is open."""
         with self._lock:
             return self._handover.idle
 
     @property
     def waits(self) -> bool:
-        """Whether lines of the client's wait for a server."""
+        """Whether lines of the client wait for a server."""
         with self._lock:
             return bool(self._waiting)
 
     @property
     def served(self) -> bool:
-        """Whether a server has answered the client at all."""
+        """Whether any server has answered a request of the client."""
         return self._handover.served
 
-    # What the main thread tells; nothing is written.
+    # Called by the main thread; these write nothing.
 
     def set_mode(self, mode: str, reason: str, facts: dict[str, object]) -> None:
-        """From now on treat the client's lines so, for this reason."""
+        """Set the mode for the client's lines, with the reason for it."""
         with self._lock:
             self._mode, self._reason, self._facts = mode, reason, facts
             self._server.leaving = mode == HOLDING
 
-    # Lines, in the threads that read them.
+    # Called with lines, in the threads that read them.
 
     def from_client(self, raw: bytes, t: int, *, whole: bool = True) -> None:
-        """Forward a line of the client's, or let it wait, or answer its requests."""
+        """Forward a line of the client, hold it, or answer its requests."""
         messages = read(raw, "lines")
         requests = [it for it in messages if it.kind == "request" and it.id]
         replies: list[bytes] = []
@@ -126,7 +127,7 @@ class ReloadSession:
             self._there.record(raw, t, {"sent": None, "by": RELOAD}, cut=not whole)
 
     def client_ends(self) -> bool:
-        """The client sends nothing more; returns whether no server is sent anything more either."""
+        """Note that the client sends or reads nothing more; return whether stdin of the server was closed."""
         with self._lock:
             self.client_left = True
             closing = self.server if self._mode in (RUNNING, IDLING) else None
@@ -136,7 +137,7 @@ class ReloadSession:
         return closing is not None
 
     def from_server(self, server: ReloadableServer, raw: bytes, whole: bool, t: int) -> None:
-        """Forward a line of a server's to the client."""
+        """Forward a line of a server to the client."""
         messages = read(raw, "lines")
         more: list[bytes] = []
         with self._lock:
@@ -157,10 +158,10 @@ class ReloadSession:
         if rest:
             self._wake()
 
-    # Turning from one server to the next, in the turning thread.
+    # Steps from one server to the next, in the turning thread.
 
     def leave(self, server: ReloadableServer, *, keep: bool, reason: str, facts: dict[str, object]) -> None:
-        """End what the client has open with a server that has exited; with `keep` the next one will be its place."""
+        """Close the requests that are open with a server that has exited; with `keep` a next server follows."""
         server.wait_for_rest(REST)
         with self._lock:
             server.over = True
@@ -169,9 +170,9 @@ class ReloadSession:
         self._tell(frames)
 
     def begin(self, server: ReloadableServer) -> None:
-        """Repeat the handshake with a new server, let go what waits, and tell the client what has changed.
+        """Repeat the handshake with a new server, release waiting lines, and notify the client of the changes.
 
-        Sets the server's `fault` where that fails.
+        Sets the server's `fault` if that fails.
         """
         with self._lock:
             again = self._handover.resent(handshake=True)
@@ -204,7 +205,7 @@ class ReloadSession:
         self._release(server)
 
     def fail(self, server: ReloadableServer, reason: str, facts: dict[str, object]) -> None:
-        """Answer all that waits for a server which has exited with the reason, and all that comes, until the next."""
+        """Answer waiting and further requests with the reason why a server has exited, until the next one starts."""
         with self._lock:
             if not server.leaving:
                 self._mode, self._reason, self._facts = FAILED, reason, facts
@@ -220,14 +221,14 @@ class ReloadSession:
             self._tell(frames)
 
     def _ask(self, server: ReloadableServer, request: bytes) -> bytes | None:
-        """The server's response to a request of the client's, as one of our own; None if it exits instead."""
+        """Send a request of the client as one of our own; return the response, or None if the server exits."""
         key, frame = self._own(request)
         self._send(server, [frame])
         answered = self._await(server, lambda: self._handover.answer(key) is not None)
         return self._handover.answer(key) if answered else None
 
     def _await(self, server: ReloadableServer, come: Callable[[], bool]) -> bool:
-        """Wait for what a server sends; False if it exits instead."""
+        """Wait until `come` is true after something a server sent; return False if the server exits."""
         while True:
             server.answered.clear()
             with self._lock:
@@ -238,7 +239,7 @@ class ReloadSession:
             server.answered.wait()
 
     def _release(self, server: ReloadableServer) -> None:
-        """Forward what waits, in its order, then let all pass."""
+        """Forward the waiting lines in order, then let all lines pass."""
         while True:
             with self._lock:
                 if server.leaving or server.exited.is_set():
@@ -261,7 +262,7 @@ class ReloadSession:
             server.stdin.close(REST)
         self._wake()
 
-    # Parts; those with the lock held say so.
+    # Helpers; those that need the lock state it.
 
     @property
     def _server(self) -> ReloadableServer:
@@ -269,7 +270,7 @@ class ReloadSession:
         return self.server
 
     def _to_server(self, raw: bytes, messages: tuple[Envelope, ...]) -> Carried:
-        """Of `Handover`, with the lock held; a bug of ours lets the line pass."""
+        """Call `Handover.to_server`, with the lock held; if it raises, the line passes."""
         try:
             return self._handover.to_server(raw, messages)
         except Exception as error:
@@ -277,7 +278,7 @@ class ReloadSession:
             return PASS
 
     def _to_client(self, raw: bytes, messages: tuple[Envelope, ...]) -> tuple[Carried, list[bytes]]:
-        """Of `Handover`, with the lock held; a bug of ours lets the line pass."""
+        """Call `Handover.to_client`, with the lock held; if it raises, the line passes."""
         try:
             return self._handover.to_client(raw, messages)
         except Exception as error:
@@ -289,7 +290,7 @@ class ReloadSession:
             return self._handover.own(raw)
 
     def _hold(self, raw: bytes, messages: tuple[Envelope, ...], t: int) -> bool:
-        """Let a line wait, with the lock held; False if too much waits."""
+        """Hold a line, with the lock held; return False if too much waits."""
         if len(self._waiting) >= HELD_LINES or self._size + len(raw) > HELD_BYTES:
             return False
         self._held += 1
@@ -299,7 +300,7 @@ class ReloadSession:
         return True
 
     def _drop_waiting(self, messages: tuple[Envelope, ...], raw: bytes, t: int) -> bool:
-        """Drop a cancellation and the request that it cancels, if that waits; with the lock held."""
+        """Drop a cancellation and the request that it cancels, if that request waits; with the lock held."""
         cancelled = messages[0].cancels if len(messages) == 1 else None
         for line in self._waiting if cancelled else ():
             if len(line.messages) == 1 and line.messages[0].kind == "request" and line.messages[0].id == cancelled:
@@ -311,20 +312,20 @@ class ReloadSession:
         return False
 
     def _refusals(self, requests: list[Envelope]) -> list[bytes]:
-        """Responses to requests that no server gets, with the lock held; a ping asks for us as well."""
+        """Return our responses to requests that no server gets, with the lock held; pings get a result."""
         if _pings(requests):
             return [b'{"jsonrpc":"2.0","id":' + json_of(it.id) + b',"result":{}}' for it in requests if it.id]
         return [self._handover.refuse(it.id, self._reason, self._facts) for it in requests if it.id]
 
     def _send(self, server: ReloadableServer, frames: list[bytes]) -> None:
-        """Send frames of ours to a server, and record them."""
+        """Send our own frames to a server, and record them."""
         for frame in frames:
             t = self._now()
             if server.stdin.write((frame,)):
                 self._there.record(frame, t, {"from": "mcpspy", "by": RELOAD})
 
     def _tell(self, frames: list[bytes]) -> None:
-        """Send frames of ours to the client, and record them."""
+        """Send our own frames to the client, and record them."""
         for frame in frames:
             t = self._now()
             if self.client.write((frame,)):

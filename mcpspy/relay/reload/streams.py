@@ -1,7 +1,7 @@
-"""Lines in and lines out: reading a descriptor line by line, and writing whole lines to one that others write to.
+"""Read a descriptor line by line, and write whole lines to a descriptor that several threads write to.
 
-A line is forwarded when it is whole, so that two servers never share one; it takes its size in memory. Its bytes are
-those that came.
+A line is forwarded when it is complete, so that two servers never share one. So its size in memory has no limit. Its
+bytes are not changed.
 """
 
 import os
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
 
 
 class LineSource:
-    """Reads lines from a descriptor; `started` is the start of the capture. One thread iterates.
+    """Reads lines from a descriptor, in one thread; `started` is the start of the capture.
 
-    It has what `relay.stdio.drain` looks at.
+    It has the attributes that `relay.stdio.drain` needs.
     """
 
     def __init__(self, source: int, started: int) -> None:
         self.source = source
         self.reads = 0
         self.busy = False
-        """Something was read that is still to be forwarded."""
+        """Whether bytes were read that are not forwarded yet."""
         self.stop = False
-        """Nothing more is wanted."""
+        """Set to stop reading."""
         self.ended = False
-        """Nothing more comes, and all of it was forwarded."""
+        """Whether the source has ended and everything is forwarded."""
         self.reset = False
-        """The end was no orderly one."""
+        """Whether the source ended with an error."""
         self._started = started
 
     def now(self) -> int:
-        """Nanoseconds since the capture started."""
+        """Return the nanoseconds since the capture started."""
         return time.monotonic_ns() - self._started
 
     def lines(self) -> Iterator[tuple[bytes, bool, int]]:
-        """Each line without its newline, whether it had one, and when its last byte was read."""
+        """Yield each line without its newline, whether it had one, and when its last byte was read."""
         parts: list[bytes] = []
         while chunk := self.read():
             t = self.now()
@@ -54,12 +54,12 @@ class LineSource:
             yield b"".join(parts), False, self.now()
 
     def read(self) -> bytes:
-        """The next bytes; none at the end. What was read before is forwarded by now."""
+        """Return the next bytes; empty at the end. The caller has forwarded the bytes of the last call."""
         while not self.stop:
             self.busy = False
             try:
                 chunk = os.read(self.source, CHUNK)
-            except BlockingIOError:  # somebody who shares the descriptor made it so
+            except BlockingIOError:  # another process that shares the descriptor made it non-blocking
                 wait_for(self.source, "read")
                 continue
             except OSError:
@@ -72,7 +72,7 @@ class LineSource:
 
 
 class LineSink:
-    """A descriptor that several threads write whole lines to, and the channel that they are recorded in."""
+    """A descriptor that several threads write whole lines to, and the channel to record them in."""
 
     def __init__(self, fd: int, channel: "Channel") -> None:
         self._fd = fd
@@ -80,7 +80,7 @@ class LineSink:
         self._lock = Lock()
 
     def forward(self, line: bytes, t: int, *, whole: bool = True) -> bool:
-        """Write a line unchanged, and record it as received at `t`; False if nobody takes it."""
+        """Write a line unchanged, and record it as received at `t`; return False if it cannot be written."""
         data = line + b"\n" if whole else line
         with self._lock:
             written = self._write(data)
@@ -89,19 +89,19 @@ class LineSink:
         return written
 
     def write(self, frames: "tuple[bytes, ...]") -> bool:
-        """Write frames, whose records the caller makes; False if nobody takes them."""
+        """Write frames, which the caller records; return False if they cannot be written."""
         with self._lock:
             return self._write(b"".join(frame + b"\n" for frame in frames))
 
     def close(self, seconds: float = -1) -> bool:
-        """Close it, unless somebody is still writing after that time; returns whether it is closed."""
+        """Close it, unless another thread is still writing after that time; return whether it is closed."""
         if not self._lock.acquire(timeout=seconds):
             return False
         fd, self._fd = self._fd, -1
         try:
             if fd > 2:
                 os.close(fd)
-            elif fd >= 0:  # its number must stay taken, lest another file gets it
+            elif fd >= 0:  # the number must stay in use, so that no other file gets it
                 null = os.open(os.devnull, os.O_RDWR)
                 os.dup2(null, fd)
                 os.close(null)
@@ -116,7 +116,7 @@ class LineSink:
         while view:
             try:
                 view = view[os.write(self._fd, view) :]
-            except BlockingIOError:  # somebody who shares the descriptor made it so
+            except BlockingIOError:  # another process that shares the descriptor made it non-blocking
                 wait_for(self._fd, "write")
             except OSError:
                 return False

@@ -1,10 +1,10 @@
-"""Starting the companion that checks while a relay runs (`mcpspy.report.companion`), and ending it in time.
+"""Start the companion that checks while a relay runs (`mcpspy.report.companion`), and end it in time.
 
-The rule kept here: whatever becomes of the companion, traffic does not notice. It is started by a thread of its own
-once a first frame is recorded; it gets a moment at the end to say what is left, and then it is killed, because clients
-wait for every holder of stderr.
+The rule: whatever happens to the companion, it does not affect the traffic. It is started in a thread of its own after
+the first frame is recorded. At the end it has a moment to report the rest, and then it is killed, because clients wait
+for every process that holds stderr.
 
-Imported on the `wrap` path, with `--check` only: nothing heavy here.
+Imported on the `wrap` path with `--check` only: no heavy imports here.
 """
 
 import _signal  # type: ignore[import-not-found]  # `signal` imports `enum`: 7 ms
@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Whatever else we inherited is not for the companion to hold. Ours is the package to run, whatever else is installed.
+# The companion must not hold other descriptors that we inherited, and must run this package, not an installed one.
 PROGRAM = """\
 import os, sys
 os.closerange(3, 4096)
@@ -28,15 +28,15 @@ from mcpspy.report.companion import main
 main()
 """
 _ROOT = os.path.abspath(__file__).rsplit(os.sep, 4)[0]
-# A signal to the group is for the server; we end the companion ourselves.
+# A signal to the group is for the server; we end the companion ourselves, so it blocks these signals.
 _BLOCKED = [getattr(_signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(_signal, name)]
 LOWEST = 19
-"""The priority of the companion (nice(1))."""
-_MOMENT = 0.05  # seconds that a process may take to be started, or to be gone when it was killed
+"""The lowest priority, for the companion (nice(1))."""
+_MOMENT = 0.05  # the longest time in seconds to start a process, or for a killed one to exit
 
 
 class Companion:
-    """A checker of the capture at `path`, started by `wake`; `say` takes one line for the user."""
+    """A checker of the capture at `path`, started by `wake`; `say` gets one line for the user."""
 
     __slots__ = ("_awake", "_ended", "_path", "_pid", "_say", "_spawned", "_woken")
 
@@ -51,7 +51,7 @@ class Companion:
         start_new_thread(self._live, ())
 
     def wake(self) -> None:
-        """Start it, at the first frame; a second call is void."""
+        """Start it at the first frame; a second call has no effect."""
         self._awake = True
         try:
             self._woken.release()
@@ -59,30 +59,30 @@ class Companion:
             pass
 
     def end(self, seconds: float) -> None:
-        """Give it so long to finish, the capture being complete, then end it."""
+        """Give it this much time to finish the complete capture, then kill it."""
         if self._awake:
             self._spawned.acquire(timeout=_MOMENT)
         if self._pid is not None and not self._ended.acquire(timeout=max(seconds, 0)):
             try:
-                os.kill(self._pid, _signal.SIGKILL)  # not reaped, so the pid is still its own (but see `_await`)
+                os.kill(self._pid, _signal.SIGKILL)  # it is not reaped, so the pid is still its own (but see `_await`)
             except ProcessLookupError:
                 return
             self._ended.acquire(timeout=_MOMENT)
 
     def _live(self) -> None:
-        """Start the process and wait for its end, in the thread that it ends with."""
+        """Start the process and wait for its end, in a thread of its own."""
         self._woken.acquire()
         try:
             self._pid = _spawn(self._path)
             self._spawned.release()
             _await(self._pid)
             self._ended.release()
-        except Exception as error:  # whatever it is, it concerns the check alone
+        except Exception as error:  # any fault affects only the check
             self._say(f"cannot check what passes ({type(error).__name__}: {error}); traffic goes on")
 
 
 def _await(pid: int) -> None:
-    """Wait until a process has ended, and leave its pid its own where the system can: macOS since Python 3.13."""
+    """Wait until a process has ended; do not reap it if the system allows that (macOS since Python 3.13)."""
     if hasattr(os, "waitid"):
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     else:

@@ -1,6 +1,6 @@
-"""What the server left in its pipes, relayed after its exit (S-04).
+"""Relay what the server left in its pipes after it exited (S-04).
 
-Imported on the `wrap` path: nothing heavy here.
+Imported on the `wrap` path: no heavy imports here.
 """
 
 import sys
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcpspy.process.child import Seen
 
     class Drained(Protocol):
-        """What reads a pipe of the server, such as `Pump`."""
+        """A reader of a pipe of the server, such as `Pump`."""
 
         source: int
         reads: int
@@ -32,34 +32,37 @@ if TYPE_CHECKING:
 
         @property
         def busy(self) -> bool:
-            """Whether something that was read is still to be forwarded."""
+            """Whether bytes were read that are not forwarded yet."""
 
         def now(self) -> int:
-            """Nanoseconds since the capture started."""
+            """Return the nanoseconds since the capture started."""
 
     Reader = TypeVar("Reader", bound=Drained)
 
-_IDLE = 100_000_000  # nanoseconds without a byte after which reading stops,
-_TOTAL = 250_000_000  # or in all, should something that inherited the pipe go on writing
-_RECENT = 10_000_000_000  # nanoseconds before the exit in which a signal to end is taken for its reason
-_STEP = 0.001  # seconds between two looks
+_IDLE = 100_000_000  # nanoseconds without a byte after which reading stops
+_TOTAL = 250_000_000  # nanoseconds after which it stops if a process that inherited the pipe goes on writing
+_RECENT = 10_000_000_000  # nanoseconds before the exit; a signal to end within them counts as the cause of the exit
+_STEP = 0.001  # seconds between two checks
 
 
 def drain(server: Child, pumps: "Sequence[Reader]", seen: "Seen") -> "list[Reader]":
-    """Relay what the server left in its pipes, without waiting for others who hold them; returns the pumps stopped.
+    """Relay what the server left in its pipes, without waiting for other processes that hold them.
 
-    A pump is stopped when its pipe has been empty and itself at rest for `_IDLE`. Who inherited the pipe may go on
-    writing: then after `_TOTAL`, when so much has been read that nothing of the server's can be left. (Two reads more
-    than the length needs: one may have been under way, not counted yet.) Nothing is decided by a single look, for
-    between a read and its mark in `busy` a chunk is nowhere to be seen.
+    Returns the pumps that were stopped.
+
+    A pump is stopped when its pipe has been empty, and the pump itself idle, for `_IDLE`. A process that inherited the
+    pipe may go on writing. Then the pump is stopped after `_TOTAL`, once so much has been read that nothing from the
+    server can be left. (Two more reads than the length needs are required, because one may have been in progress and
+    not been counted.) No decision depends on a single check, because between a read and the change of `busy` a chunk
+    is not visible anywhere.
 
     A write to the client is waited for, however long it takes. But a client that has sent a signal to end, shortly
-    before the exit or since, may be waiting for ours without reading: then all of this ends after `_TOTAL` (A-05).
+    before the exit or after it, may be waiting for our end without reading. Then draining ends after `_TOTAL` (A-05).
     """
     exited = pumps[0].now()
     since = time.monotonic_ns() - _RECENT
     owed = {pump: pump.reads + waiting(pump.source) // CHUNK + 2 for pump in pumps}
-    rest = {pump: (pump.reads, exited) for pump in pumps}  # how many reads, and since when at rest
+    rest = {pump: (pump.reads, exited) for pump in pumps}  # the number of reads, and since when the pump is idle
     left = list(pumps)
     while left := [pump for pump in left if not pump.ended]:
         for pump in left:

@@ -1,19 +1,23 @@
 """One direction of the relay of `wrap` with a gate between the read and the write.
 
-The rules. A line is forwarded when it is whole, as the gate's verdict says, and then recorded. What the gate does not
-name passes byte for byte; such lines of one read in one write. A line of more than 1 MiB passes undecided, from there
-on as it arrives. Frames that are held wait in a `FrameOrder`; a second thread, the timekeeper, forwards them when their
-time has come. While much waits, nothing more is read; nor while many of our answers wait for a peer that reads none.
-The other direction goes on meanwhile.
+The rules:
 
-The pump's lock is the one lock of a direction: who holds it takes from what waits, writes whole lines, and records
-them. So the records of a channel have the order of the wire. A thread of the other direction, or one that releases a
-held frame, never takes it: it leaves a note for the timekeeper and goes on. So no thread ever waits for two peers.
+- A line is forwarded when it is complete, according to the gate's verdict, and recorded after that.
+- Lines that the gate does not name pass byte for byte. Such lines of one read are forwarded in one write.
+- A line of more than 1 MiB passes undecided; after the first 1 MiB it is forwarded as it arrives.
+- Held frames wait in a `FrameOrder`. A second thread, the timekeeper, forwards them when they are due.
+- Reading pauses while many frames are held, and while many of our answers wait for a peer that does not read. The other
+  direction continues meanwhile.
 
-The timekeeper writes for others before the pump has handed over, once it knows that the pump waits in a read. A
-direction is never handed back: where no gate is left, lines pass with little more to do.
+The pump's lock is the only lock of a direction. A thread that holds it takes frames from those that wait, writes whole
+lines, and records them. So the records of a channel have the order of the wire. A thread of the other direction, or one
+that releases a held frame, never takes the lock: it leaves a note for the timekeeper and continues. So no thread ever
+waits for both peers.
 
-Imported on the `wrap` path, if there is a gate: nothing heavy here.
+The timekeeper may write before the pump has handed over, once it knows that the pump waits in a read. A direction is
+never handed back to the pump: if no gate is left, lines pass with little more work.
+
+Imported on the `wrap` path if there is a gate: no heavy imports here.
 """
 
 import os
@@ -38,7 +42,7 @@ if TYPE_CHECKING:
     from mcpspy.relay.stdio.pump import Pump
     from mcpspy.relay.stdio.session import GatedSession
 
-_STEP = 0.005  # seconds between two looks at a pump that has not handed over yet
+_STEP = 0.005  # seconds between two checks of a pump that has not handed over yet
 
 
 class GatedLines:
@@ -50,60 +54,60 @@ class GatedLines:
         self._pump = pump
         self._session = session
         self._facts: Facts = session.gate.facts(sender, "lines")
-        self._answers = sender == "server"  # whether responses to viewers' requests come this way
+        self._answers = sender == "server"  # whether responses to requests of viewers come in this direction
         self._holders = session.gate.holders
         self._waiting = FrameOrder(session.gate.numbers, "lines")
         self._lines = Lines()
-        self._parts: list[bytes] = []  # of a line of more than one piece
+        self._parts: list[bytes] = []  # the pieces of a line so far
         self._size = 0
-        self._passing: list[bytes] = []  # lines of one read that go as they are, in pieces
-        self._muted = False  # the long line that passes as it arrives is for nobody but the capture
-        self._replies: list[tuple[bytes, str]] = []  # for the sink, once no line is being forwarded
-        self._owed = 0  # bytes of these, but for what viewers send
-        self._counting = allocate_lock()  # guards both, and is never held for long
+        self._passing: list[bytes] = []  # the pieces of lines of one read that pass unchanged
+        self._muted = False  # whether the long line that is passing is recorded only, and not forwarded
+        self._replies: list[tuple[bytes, str]] = []  # for the sink, while no line is being forwarded
+        self._owed = 0  # their bytes, without requests of viewers
+        self._counting = allocate_lock()  # guards both; never held for long
         self._released: list[tuple[int, str, bytes | None]] = []  # the arguments of `release`
-        self._how = ""  # why nothing more is forwarded
+        self._how = ""  # why nothing more is forwarded; empty while frames are forwarded
         self._hurry = self._running = self._done = False
-        self._wake, self._room = allocate_lock(), allocate_lock()  # taken, until there is something to look at
+        self._wake, self._room = allocate_lock(), allocate_lock()  # locked until there is something to do
         self._wake.acquire()
         self._room.acquire()
 
     @property
     def busy(self) -> bool:
-        """Whether something is still to be forwarded."""
+        """Whether something is not forwarded yet."""
         replying = bool(self._replies) and not self._pump.inside and not self._how
         return bool(self._waiting) or self._pump.lock.locked() or replying
 
     @property
     def owes_much(self) -> bool:
-        """Whether so many replies wait for the sink that nobody who asks for more should be read."""
+        """Whether so many replies wait for the sink that nothing should be read that causes more."""
         return not self._how and (len(self._replies) >= FRAMES or self._owed >= BYTES)
 
     def release(self, held: int, how: str, message: bytes | None = None) -> None:
-        """Let the held frame with that number go, as of `FrameOrder.release`; returns at once."""
+        """Release the held frame with that number, as `FrameOrder.release` does; return at once."""
         self._released.append((held, how, message if message is None else one_line(message)))
         _signal(self._wake)
 
     def hasten(self) -> None:
-        """Let all go that is held, and hold nothing more; returns at once."""
+        """Release all held frames, and hold no more; return at once."""
         self._hurry = True
         _signal(self._wake)
 
     def wake(self) -> None:
-        """There may be something to do for the timekeeper; returns at once."""
+        """Wake the timekeeper, which may have something to do; return at once."""
         _signal(self._wake)
 
     def look_again(self) -> None:
-        """There may be room for what this direction reads; returns at once."""
+        """Wake the reader of this direction, which may have room again; return at once."""
         _signal(self._room)
 
     def abandon(self) -> None:
-        """Record that what is held will not be forwarded: nobody is there to take it."""
+        """Record that held frames will not be forwarded, because the receiver has exited."""
         self._stop("exit")
-        self._let_go(lambda: self._waiting.end("closed"), timeout=0.01)  # its holder may be stuck in a write
+        self._let_go(lambda: self._waiting.end("closed"), timeout=0.01)  # the lock's holder may be blocked in a write
 
     def run(self, chunk: bytes, t: int) -> str:
-        """Forward the chunk that was read at `t`, if it has bytes, and all that comes; returns how that ended."""
+        """Forward the chunk that was read at `t`, if it is not empty, and all that follows; return how it ended."""
         self._running = True
         if chunk:
             self._take(chunk, t)
@@ -114,7 +118,7 @@ class GatedLines:
                 return self._how
             try:
                 chunk = os.read(self._pump.source, CHUNK)
-            except BlockingIOError:  # somebody who shares the descriptor made it so
+            except BlockingIOError:  # another process that shares the descriptor made it non-blocking
                 wait_for(self._pump.source, "read")
                 continue
             except OSError:
@@ -133,7 +137,7 @@ class GatedLines:
             self._take(chunk, t)
 
     def end(self, how: str) -> str:
-        """Forward what is held, and the replies, before the sink is closed; returns how the direction ended."""
+        """Forward held frames and replies before the sink is closed; return how the direction ended."""
         self._let_go(lambda: self._waiting.end("closed"))
         self._flush_replies()
         self._stop(how)
@@ -144,7 +148,7 @@ class GatedLines:
     def _take(self, chunk: bytes, t: int) -> None:
         between = self._lines.between and not self._parts and not self._pump.inside
         if between and chunk.find(b"\n") == len(chunk) - 1:
-            self._line(chunk[:-1], t, [chunk])  # what almost every read is
+            self._line(chunk[:-1], t, [chunk])  # the case of almost every read
         else:
             for raw, more, _ in self._lines.feed(chunk):
                 self._piece(raw, t, more=more)
@@ -152,7 +156,7 @@ class GatedLines:
         self._pump.passed()
 
     def _end(self) -> None:
-        """Forward what waits, in its order, and a last line without its newline."""
+        """Forward held frames in order, and then a last line without a newline."""
         t = self._pump.now()
         self._let_go(lambda: self._waiting.end("closed"))
         rest = b"".join(self._parts + [raw for raw, _, _ in self._lines.end()])
@@ -168,7 +172,7 @@ class GatedLines:
         self._let_pass(t)
 
     def _piece(self, raw: bytes, t: int, *, more: bool) -> None:
-        """Take a line, or a piece of a long one."""
+        """Process a line, or a piece of a long one."""
         if self._pump.inside:
             self._through(raw, t, more=more)
             return
@@ -192,7 +196,7 @@ class GatedLines:
             self._pump.channel().record(line, t, rest, ended=False)
 
     def _through(self, raw: bytes, t: int, *, more: bool) -> None:
-        """Forward a further piece of a line that is too long to decide on, or was begun before there was a gate."""
+        """Forward another piece of a line that is too long, or that began before the gate was in force."""
         piece = raw if more else raw + b"\n"
         with self._pump.lock:
             if not self._muted:
@@ -204,7 +208,7 @@ class GatedLines:
             self._flush_replies()
 
     def _line(self, raw: bytes, t: int, parts: list[bytes], *, cut: bool = False) -> None:
-        """Ask the gate about a line, and do as it says, but see `_let_pass`; `parts` are `raw` and its newline."""
+        """Decide on a line and apply the verdict, or keep it for `_let_pass`; `parts` are `raw` and its newline."""
         if self.other.owes_much:
             self._let_pass(t)
             self._wait(lambda: not self.other.owes_much)
@@ -233,9 +237,9 @@ class GatedLines:
         self._let_go(feed)
 
     def _let_pass(self, t: int) -> None:
-        """Forward the lines that no gate has named since the last call, at once, and record them.
+        """Forward, in one write, the lines that passed since the last call, and record them.
 
-        So one read makes one write, however many lines it brings.
+        So one read causes one write, however many lines it has.
         """
         if self._passing:
             lines = self._passing[0] if len(self._passing) == 1 else b"".join(self._passing)
@@ -245,7 +249,7 @@ class GatedLines:
                 self._pump.channel().feed(lines, t)
 
     def _let_go(self, take: "Callable[[], list[GatedFrame]]", timeout: float = -1) -> None:
-        """Carry out the verdicts on the frames that `take` says go now; do nothing if the lock is not had in time."""
+        """Apply the verdicts on the due frames, which `take` returns; do nothing if the lock is not free in time."""
         if self._pump.lock.acquire(timeout=timeout):
             try:
                 for frame in take():
@@ -255,7 +259,7 @@ class GatedLines:
             self.look_again()
 
     def _carry_out(self, frame: GatedFrame) -> None:
-        """Write what the verdict says, and record the frame, or its release."""
+        """Write according to the verdict, and record the frame, or its release."""
         verdict, t, channel = frame.verdict, self._pump.now(), self._pump.channel()
         frames = (frame.raw,) if isinstance(verdict, Pass) else verdict.frames if isinstance(verdict, Send) else ()
         written = self._write_frames(frames, cut=frame.cut)
@@ -284,7 +288,7 @@ class GatedLines:
             self._session.end_server(verdict.code)
 
     def reply(self, frame: bytes, by: str) -> None:
-        """Write a frame of ours to the sink, when no line is being forwarded there; returns at once."""
+        """Queue a frame of ours for the sink, to be written while no line is being forwarded; return at once."""
         if self._done:
             self._not_sent(by)
             return
@@ -310,43 +314,43 @@ class GatedLines:
             self._session.report("a viewer's request was not sent: the server's stdin is closed")
 
     def _write_frames(self, frames: tuple[bytes, ...], *, cut: bool) -> int:
-        """Write frames, with `cut` the last one without a newline; returns how many have been written."""
+        """Write frames, with `cut` the last one without a newline; return how many were written."""
         for number, frame in enumerate(frames, 1):
             if not self._write(frame if cut and number == len(frames) else frame + b"\n"):
                 return number - 1
         return len(frames)
 
     def _write(self, line: bytes) -> bool:
-        """Write to the sink, as long as there is one."""
+        """Write to the sink, if it is open; return whether that succeeded."""
         sink = self._pump.sink
         if self._how or sink < 0:
             return False
         try:
             written = os.write(sink, line)
         except OSError:
-            written = 0  # the slow way finds out why
+            written = 0  # `forward` finds the reason
         if written == len(line) or self._pump.forward(line[written:]):
             return True
         self._stop("abort")
         return False
 
     def _stop(self, how: str) -> None:
-        """Forward nothing more; nobody waits for that any longer."""
+        """Forward nothing more, and wake the waiting threads."""
         self._how = self._how or how
         self.look_again()
         self.other.look_again()
 
     def _wait(self, ready: "Callable[[], bool]") -> None:
-        """Wait until there is room, or nothing more is forwarded."""
+        """Wait until `ready` returns true, or nothing more is forwarded."""
         while not ready() and not self._how:
             self._room.acquire()
 
     def keep_time(self) -> None:
-        """Be the timekeeper: let go what is due, write replies, and look for orders while something is held."""
-        self._wake.acquire()  # until the gate is in force
+        """Run the timekeeper: forward due frames, write replies, and check for orders while frames are held."""
+        self._wake.acquire()  # waits until the gate is in force
         while self._pump.reading and not self._running and not self._done:
-            time.sleep(_STEP)  # the pump writes a last chunk itself
-        _signal(self._wake)  # for what came meanwhile
+            time.sleep(_STEP)  # the pump writes its last chunk itself
+        _signal(self._wake)  # for what was queued meanwhile
         while not self._done:
             self._let_go(self._due)
             self._flush_replies()
@@ -360,7 +364,7 @@ class GatedLines:
                 self._pump.look(self._pump.now())
 
     def _due(self) -> list[GatedFrame]:
-        """What goes now of what waits."""
+        """Return the waiting frames that are due."""
         going: list[GatedFrame] = []
         while self._released:
             held, how, message = self._released.pop(0)
@@ -372,9 +376,10 @@ class GatedLines:
 
 
 def gate_lines(there: "Pump", back: "Pump", session: "GatedSession") -> tuple[GatedLines, GatedLines]:
-    """Put a gate into force in both directions, from client to server and back, whether they run already or not.
+    """Put a gate into force in both directions, whether they run already or not.
 
-    Raises RuntimeError where no thread can be had; then nothing has changed.
+    Returns the directions from client to server and back. Raises RuntimeError if no thread can be started; then nothing
+    has changed.
     """
     pair = GatedLines(there, "client", session), GatedLines(back, "server", session)
     pair[0].other, pair[1].other = pair[1], pair[0]
@@ -387,8 +392,8 @@ def gate_lines(there: "Pump", back: "Pump", session: "GatedSession") -> tuple[Ga
 
 
 def _signal(lock: "LockType") -> None:
-    """Let the one who waits for the lock look again."""
+    """Wake the thread that waits for the lock."""
     try:
         lock.release()
-    except RuntimeError:  # it has been told already
+    except RuntimeError:  # it was released already
         pass

@@ -1,20 +1,20 @@
-"""One direction of the relay of `wrap`: a blocking thread that reads what is there and writes it on.
+"""One direction of the relay of `wrap`: a thread with blocking reads and writes that forwards bytes, then records them.
 
-Only then does the tap get it. A pump knows nothing of frames, and nothing it does can hold up another: a server that
-writes without reading does not stall the rest. No descriptor that others share is ever made non-blocking.
+A pump knows nothing of frames, and it cannot delay another pump: a server that writes without reading does not block
+the rest. A descriptor that other processes share is never made non-blocking.
 
-A gate may come into force at any moment: another thread sets `gated`, while this one waits in a read or a write, or has
+A gate may come into force at any moment: another thread sets `gated`, while the pump waits in a read or a write, or has
 written half a line. Three rules keep every byte in its place:
 
-- `reading` is true from the return of a read until what was read is written and recorded. The pump looks at `gated` in
-  between, before the write; it hands over that chunk, and reads no more itself. So whoever has set `gated`, and then
-  sees that `reading` is false, knows that the pump writes nothing more itself.
-- Then `lock` is for all who write: who holds it writes to the sink, and records what was written before the lock is
-  given back. So what others write is between two lines, on the wire as in the capture.
-- `inside` says whether what was written ends within a line. Then nobody else writes. What is left of a line that has
+- `reading` is true from the return of a read until the bytes are written and recorded. The pump checks `gated` in
+  between, before the write; if it is set, the pump hands over the chunk and reads no more itself. So a thread that has
+  set `gated`, and then finds `reading` false, knows that the pump writes nothing more itself.
+- From then on, every writer uses `lock`: a thread that holds it writes to the sink, and records what it wrote before it
+  releases the lock. So other threads write only between two lines, on the wire as in the capture.
+- `inside` is true if the written bytes end within a line. Then no other thread writes. The rest of a line that has
   begun passes without a decision.
 
-Imported on the `wrap` path: nothing heavy here.
+Imported on the `wrap` path: no heavy imports here.
 """
 
 import os
@@ -30,35 +30,35 @@ if TYPE_CHECKING:
     from mcpspy.recording.stream import Channel
 
     class LineGate(Protocol):
-        """What takes the place of the plain loop when a gate is in force, such as `GatedLines`."""
+        """Replaces the plain loop when a gate is in force; `GatedLines` implements it."""
 
         @property
         def busy(self) -> bool:
-            """Whether something is still to be forwarded."""
+            """Whether something is not forwarded yet."""
 
         def run(self, chunk: bytes, t: int) -> str:
-            """Forward the chunk that was read at `t`, if it has bytes, and all that comes; returns how that ended."""
+            """Forward the chunk that was read at `t`, if it is not empty, and all that follows; return how it ended."""
 
         def end(self, how: str) -> str:
-            """The source has ended: forward what is held; returns how the direction ended."""
+            """Forward held frames, because the source has ended; return how the direction ended."""
 
         def hasten(self) -> None:
-            """Let all go that is held, and hold nothing more."""
+            """Release all held frames, and hold no more."""
 
         def abandon(self) -> None:
-            """Record that what is held will not be forwarded."""
+            """Record that held frames will not be forwarded."""
 
 
-CHUNK = 65536  # bytes; what a pipe holds
+CHUNK = 65536  # bytes; the capacity of a pipe
 NEVER = 1 << 62
-"""A time that does not come."""
+"""A time in the far future."""
 _NEWLINE = 10
 
 
 class Pump:
-    """One direction: from `source` to `sink`, the tap last.
+    """One direction, from `source` to `sink`.
 
-    It forwards at once; recording begins when `begin` has set the channel.
+    It forwards at once; it records as soon as `begin` has set the channel.
     """
 
     __slots__ = (
@@ -83,37 +83,37 @@ class Pump:
 
     def __init__(self, source: int, sink: int, started: int, settle: "Callable[[], None] | None" = None) -> None:
         self.source = source
-        self.sink = sink  # -1 once it is closed
+        self.sink = sink  # -1 after it is closed
         self.started = started
         self.reads = 0
-        self.reading = False  # between a read and the end of what follows from it: see above
-        self.stop = False  # write nothing more
+        self.reading = False  # see the rules above
+        self.stop = False  # set to write nothing more
         self.end: tuple[int, str] | None = None  # when this direction ended, and how
-        self.ended = False  # and was recorded
-        self.lock = allocate_lock()  # who holds it writes and records, once there is a gate
-        self.inside = False  # what was written ends within a line
-        self.gated: LineGate | None = None  # what decides on lines, from the next one on
-        self.due = NEVER  # when `look` is to be called
-        self.look: Callable[[int], None] = _nothing  # whether a gate comes into force
+        self.ended = False  # whether that was recorded
+        self.lock = allocate_lock()  # held to write and record, once there is a gate
+        self.inside = False  # whether the written bytes end within a line
+        self.gated: LineGate | None = None  # decides on lines, from the next one on
+        self.due = NEVER  # the time at which to call `look`
+        self.look: Callable[[int], None] = _nothing  # checks whether a gate comes into force
         self._channel: Channel | None = None
         self._first: Callable[[], None] | None = None
-        self._settle = settle  # called before the end is reported: what the client did before must come first
+        self._settle = settle  # called before the end is reported, so that earlier signals of the client come first
         self._begun = allocate_lock()
         self._begun.acquire()
 
     @property
     def busy(self) -> bool:
-        """Whether something that was read is still to be forwarded."""
+        """Whether bytes were read that are not forwarded yet."""
         return self.reading or (self.gated is not None and self.gated.busy)
 
     def begin(self, channel: "Channel", first: "Callable[[], None] | None") -> None:
-        """Record into `channel`, beginning with what has passed already; call `first` when something has."""
+        """Record into `channel`, beginning with the bytes forwarded so far; call `first` after the first bytes."""
         self._channel = channel
         self._first = first
         self._begun.release()
 
     def run(self) -> None:
-        """Pump until one side ends, then tell the other by closing our end."""
+        """Forward until one side ends, then close our end of both descriptors."""
         how = "reset"
         try:
             try:
@@ -123,8 +123,8 @@ class Pump:
                     how = self.gated.end(how)
             if self._settle:
                 self._settle()
-        finally:  # whatever happened, both peers learn that this direction has ended
-            self.end = self.now(), how  # before that: a server that ends because of it ends later
+        finally:  # in any case, both peers must see that this direction has ended
+            self.end = self.now(), how  # before closing: a server that exits because of that exits later
             self._close(self.source)
             with self.lock:
                 self.close_sink()
@@ -133,7 +133,7 @@ class Pump:
             self.reading = False
 
     def channel(self) -> "Channel":
-        """The channel to record into; waits for it."""
+        """Return the channel to record into; wait until it is set."""
         if self._channel is None:
             with self._begun:
                 pass
@@ -141,11 +141,11 @@ class Pump:
         return self._channel
 
     def now(self) -> int:
-        """Nanoseconds since the capture started."""
+        """Return the nanoseconds since the capture started."""
         return time.monotonic_ns() - self.started
 
     def passed(self) -> None:
-        """Something has passed: wake the code that waits for the first frame."""
+        """Wake the code that waits for the first frame."""
         if self._first:
             self._first()
             self._first = None
@@ -157,7 +157,7 @@ class Pump:
             self.reading = False
             try:
                 chunk = read(source, CHUNK)
-            except BlockingIOError:  # somebody who shares the descriptor made it so
+            except BlockingIOError:  # another process that shares the descriptor made it non-blocking
                 wait_for(source, "read")
                 continue
             except OSError:
@@ -176,7 +176,7 @@ class Pump:
             try:
                 written = write(sink, chunk)
             except OSError:
-                written = 0  # the slow way finds out why
+                written = 0  # `forward` finds the reason
             if written != len(chunk) and not self.forward(chunk[written:]):
                 self.channel().feed(chunk, t)
                 return "abort"
@@ -187,15 +187,15 @@ class Pump:
             feed(chunk, t)
 
     def forward(self, rest: bytes) -> bool:
-        """Write what one call could not; False when the peer takes no more.
+        """Write the bytes that one call did not write; return False if the peer reads no more.
 
-        A stderr that cannot take bytes, such as a log on a full disk, loses them, as it would without us.
+        If stderr cannot be written, as a log on a full disk, the bytes are lost, as they would be without us.
         """
         view = memoryview(rest)
         while view:
             try:
                 view = view[os.write(self.sink, view) :]
-            except BlockingIOError:  # somebody who shares the descriptor made it so
+            except BlockingIOError:  # another process that shares the descriptor made it non-blocking
                 wait_for(self.sink, "write")
             except (BrokenPipeError, ConnectionResetError):
                 return False
@@ -204,7 +204,7 @@ class Pump:
         return True
 
     def close_sink(self) -> None:
-        """Close our end of the sink, if that has not been done; only with the lock held."""
+        """Close our end of the sink, unless it is closed; call it with the lock held."""
         sink, self.sink = self.sink, -1
         if sink >= 0:
             self._close(sink)
@@ -212,7 +212,7 @@ class Pump:
     def _close(self, fd: int) -> None:
         """Close our end, so that the peer sees it.
 
-        0 and 1 must stay taken, lest another file gets the number; 2 stays open, since we may have something to say.
+        The numbers 0 and 1 must stay in use, so that no other file gets them; 2 stays open for our own messages.
         """
         if fd > 2:
             os.close(fd)
@@ -223,14 +223,14 @@ class Pump:
 
 
 def _nothing(_: int) -> None:
-    """Look for nothing."""
+    """Do nothing: there is nothing to check."""
 
 
 def wait_for(fd: int, what: str) -> None:
-    """Wait until a descriptor that others made non-blocking is ready."""
+    """Wait until a descriptor that another process made non-blocking is ready."""
     import select
 
-    if sys.platform != "win32":  # where no pipe is ever non-blocking
+    if sys.platform != "win32":  # on Windows no pipe is non-blocking
         poll = select.poll()
         poll.register(fd, select.POLLIN if what == "read" else select.POLLOUT)
         poll.poll()

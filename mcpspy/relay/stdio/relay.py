@@ -1,12 +1,12 @@
-"""The relay of `wrap`: a server's standard streams, byte for byte.
+"""The relay of `wrap`: the standard streams of a server, byte for byte.
 
     client ── fd 0 ──▶ pump ──▶ stdin  ┐
     client ◀── fd 1 ── pump ◀── stdout │ server
     client ◀── fd 2 ── pump ◀── stderr ┘
 
-One thread for each direction. The main thread creates the capture, waits for the server and for signals, and ends.
+Each direction has a thread. The main thread creates the capture, waits for the server and for signals, and ends.
 
-Imported on the `wrap` path: nothing heavy here.
+Imported on the `wrap` path: no heavy imports here.
 """
 
 import os
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from mcpspy.relay.stdio.companion import Companion
     from mcpspy.relay.stdio.watch import Gated, Watch
 
-_END = 200_000_000  # nanoseconds that all of our own end may take, but for the interpreter's
-_ASIDE = 150_000_000  # nanoseconds of those that the end waits for our sentences to be read
+_END = 200_000_000  # the longest time in nanoseconds of our own end, without that of the interpreter
+_ASIDE = 150_000_000  # the part of it in which the end waits until our sentences are read
 
 
 def run(
@@ -54,10 +54,10 @@ def run(
 ) -> int:
     """Relay between this process's client and `server`, started from `argv` with `environ`, until it exits.
 
-    The capture's `name`, file, folder and size limit in bytes are the user's choice, or None; with `check` a companion
-    checks it meanwhile. Compiled `gates` decide on each frame of stdin and stdout, some of them with `answerers`; with
-    `control` viewers can set others meanwhile; without `record` there is no capture. Returns the exit status for this
-    process; a death by signal is repeated here and now.
+    The capture's `name`, file, folder and size limit in bytes are options of the user, or None. With `check`, a
+    companion checks the capture while it is recorded. Compiled `gates` decide on each frame of stdin and stdout, some
+    of them with `answerers`. With `control`, viewers can set other gates. Without `record`, there is no capture.
+    Returns the exit status for this process; if the server died by a signal, this process dies by it here.
     """
     started, wall = time.monotonic_ns(), time.time_ns()
     there, back = Pump(0, server.stdin, started, server.settle), Pump(server.stdout, 1, started)
@@ -67,7 +67,7 @@ def run(
     pumps = [there, back, Pump(server.stderr, 2, started)]
     for pump in pumps:
         start_new_thread(pump.run, ())
-    from mcpspy.recording.recording import Clock, Recording  # bytes pass already
+    from mcpspy.recording.recording import Clock, Recording  # imported after the pumps have started
     from mcpspy.recording.stream import Channel
     from mcpspy.relay.stdio.drain import drain
 
@@ -103,7 +103,7 @@ def run(
         there.gated.abandon()
         back.gated.hasten()
     for pump in drain(server, pumps[1:], seen) + pumps[:1]:
-        pump.channel().end(*(pump.end or (pump.now(), "exit")))  # it may be about to record its end itself
+        pump.channel().end(*(pump.end or (pump.now(), "exit")))  # the pump may be about to record its end itself
     for said in _asides:
         said.acquire(timeout=max(exited + _ASIDE - time.monotonic_ns(), 0) / 1e9)
     recording.end(time.monotonic_ns() - started, code, why)
@@ -120,26 +120,29 @@ def run(
 
 
 def exit_argument(status: int) -> int:
-    """What `os._exit` takes for an exit status: Windows has statuses above 2^31, such as 0xC000013A after Ctrl-C."""
+    """Return the argument of `os._exit` for an exit status.
+
+    Windows has statuses from 2^31 on, such as 0xC000013A after Ctrl-C; they are negative here.
+    """
     return status - (1 << 32) if status >= 1 << 31 else status
 
 
 class _Gating:
-    """The gate of one relay: it is in force from the start, or from the moment that a viewer comes, or never."""
+    """The gate of one relay: in force from the start, or when a viewer appears, or never."""
 
     def __init__(
         self, server: Child, there: Pump, back: Pump, gates: "list[dict[str, Any]]", answerers: "Answerers | None"
     ) -> None:
         self.pumps = there, back
         self.status: int | None = None
-        """What a gate wants us to end with."""
+        """The exit status that a gate requires."""
         self._server = server
         self._gates = gates
         self._answerers = answerers
         self._begun: Gated | None = None
 
     def begin(self) -> "Gated":
-        """Put the gate into force, if it is not. Raises RuntimeError where no thread can be had."""
+        """Put the gate into force, unless it is. Raises RuntimeError if no thread can be started."""
         if self._begun is None:
             from mcpspy.gate.compiled import DeclaredGate
             from mcpspy.gate.gate import Gate
@@ -154,7 +157,7 @@ class _Gating:
         return self._begun
 
     def hasten(self) -> None:
-        """Let all go that is held, and hold nothing more: the server is asked to end."""
+        """Release all held frames, and hold no more, because the server is asked to end."""
         for pump in self.pumps:
             if pump.gated:
                 pump.gated.hasten()
@@ -166,7 +169,7 @@ class _Gating:
 
 
 def _watch(recording: "Recording", gating: _Gating) -> "Watch | None":
-    """What looks for viewers; nobody where nothing is recorded."""
+    """Start a `Watch` for viewers and return it; None if nothing is recorded."""
     from mcpspy.relay.stdio.watch import Watch
 
     if recording.live_path is None:
@@ -177,7 +180,7 @@ def _watch(recording: "Recording", gating: _Gating) -> "Watch | None":
 
 
 def _companion(recording: "Recording") -> "Companion | None":
-    """Who checks what is recorded; nobody where nothing is recorded, on Windows, or if no thread can be had."""
+    """Return a companion; None if nothing is recorded, on Windows, or if no thread can be started."""
     if sys.platform == "win32":
         say_aside("--check does not run on Windows; traffic goes on: run 'mcpspy check' on the capture")
         return None
@@ -191,7 +194,7 @@ def _companion(recording: "Recording") -> "Companion | None":
 
 
 def say(sentence: str) -> None:
-    """One line on stderr, whatever state that is in and whatever names are in it."""
+    """Write one line to stderr, even if it is closed or the sentence has unprintable characters."""
     safe = "".join(character if character.isprintable() else "?" for character in sentence)
     try:
         os.write(2, f"mcpspy: {safe}\n".encode("utf-8", "replace"))
@@ -199,11 +202,11 @@ def say(sentence: str) -> None:
         pass
 
 
-_asides: list["LockType"] = []  # each held until its sentence is out
+_asides: list["LockType"] = []  # each is locked until its sentence is written
 
 
 def say_aside(sentence: str) -> None:
-    """Say it from a thread of its own: a client that does not read stderr must not stop a pump."""
+    """Call `say` in a thread of its own: a client that does not read stderr must not block a pump."""
 
     def speak() -> None:
         say(sentence)

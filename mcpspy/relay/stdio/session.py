@@ -1,9 +1,9 @@
-"""What both directions of `wrap` share while a gate is in force: the gate, and the requests that viewers send.
+"""The state that both directions of `wrap` share while a gate is in force: the gate, and the requests of viewers.
 
-A viewer's own request has an id of ours, a string that begins with `mcpspy-`. Its response is known by that id, and
-goes no further than the capture: the client has never asked for it.
+A request of a viewer has an id of ours, a string that begins with `mcpspy-`. Its response is recognised by that id. It
+is recorded and not forwarded, because the client did not send the request.
 
-Imported on the `wrap` path, if there is a gate: nothing heavy here.
+Imported on the `wrap` path if there is a gate: no heavy imports here.
 """
 
 from _thread import allocate_lock
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from mcpspy.gate.messages import Key
     from mcpspy.gate.verdicts import Verdict
 
-_ESCAPE = b"\\u00"  # of a letter of the id
+_ESCAPE = b"\\u00"  # may encode a letter of the id
 
 
 class GatedSession:
-    """A gate in force; `end_server` kills the server, so that `wrap` ends with a status."""
+    """A gate in force; `end_server` kills the server, and `wrap` then ends with the given status."""
 
     def __init__(self, gate: "Gate", report: "Callable[[str], None]", end_server: "Callable[[int], None]") -> None:
         self.gate = gate
         self.report = report
         self.end_server = end_server
         self.deciding = allocate_lock()
-        """Who holds it uses the gate."""
-        self._asked: set[Key] = set()  # the ids of viewers' requests that have no response yet
+        """Hold it to use the gate."""
+        self._asked: set[Key] = set()  # the ids of requests of viewers that have no response yet
         self._reported: set[str] = set()
 
     def decide(self, line: bytes, facts: "Facts", t: int) -> "Verdict":
-        """The verdict on a line that came at `t`; never raises."""
+        """Return the verdict on a line that was read at `t`; never raises."""
         try:
             with self.deciding:
                 verdict = self.gate.decide(line, facts, t)
@@ -53,7 +53,7 @@ class GatedSession:
         return verdict
 
     def asks(self, frame: bytes) -> bytes | None:
-        """A viewer's own request as it is sent, in one line; None, and a report, where it has no id of ours."""
+        """Return a viewer's request in one line; if its id is not one of ours, report that and return None."""
         messages = read(frame, "lines")
         key = messages[0].id if len(messages) == 1 and messages[0].kind == "request" else None
         if key is None or key[0] != "string" or not key[1].startswith(OWN_ID):
@@ -63,7 +63,7 @@ class GatedSession:
         return one_line(frame)
 
     def is_answer(self, line: bytes) -> bool:
-        """Whether a line is the response to a viewer's own request; true once."""
+        """Return whether a line is the response to a viewer's request; true only once per request."""
         if not self._asked or not (OWN_ID.encode() in line or _ESCAPE in line):
             return False
         messages = read(line, "lines")
@@ -73,7 +73,10 @@ class GatedSession:
         return True
 
     def begins_answer(self, start: bytes) -> bool:
-        """The same of a line that is too long to be read, by its start: the id has to stand before the result."""
+        """Return whether a long line that begins with `start` is the response to a viewer's request.
+
+        The id is found only if it precedes the result or error.
+        """
         head = min(start.partition(b'"result"')[0], start.partition(b'"error"')[0], key=len)
         found = [key for key in list(self._asked) if b'"id":' + json_of(key) in head.replace(b'"id": ', b'"id":')]
         self._asked.difference_update(found)
@@ -86,5 +89,5 @@ class GatedSession:
 
 
 def one_line(message: bytes) -> bytes:
-    """A JSON text without line ends: its strings contain none."""
+    """Replace the line ends of a JSON text by spaces; its strings contain none."""
     return message.replace(b"\r", b" ").replace(b"\n", b" ")

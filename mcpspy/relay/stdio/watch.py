@@ -1,10 +1,10 @@
-"""Looking for viewers who want to control a session that `wrap` relays.
+"""Check for viewers that want to control a session that `wrap` relays.
 
-A session that nobody controls costs one `stat` now and then: before a write, at most every 100 ms, and every second
-while nothing passes, so that a viewer's own request does not wait for somebody else's. When the live directory is
-there, a gate comes into force in both directions (`gated.gate_lines`), and `relay.control` does what viewers want.
+A session without viewers costs one `stat` at intervals: before a write, at most every 100 ms, and every second while
+nothing passes, so that a viewer's request does not wait for other traffic. When the live directory exists, a gate comes
+into force in both directions (`gated.gate_lines`), and `relay.control` applies the changes of viewers.
 
-Imported on the `wrap` path, once bytes pass: nothing heavy here before a viewer comes.
+Imported on the `wrap` path after the pumps have started: no heavy imports here before a viewer appears.
 """
 
 import os
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     Gated = tuple[GatedSession, GatedLines]
     """A gate in force, and its direction from client to server."""
 
-_INTERVAL = 100_000_000  # nanoseconds between two looks at what is not there, as of `relay.control`
-_IDLE, _CONTROLLED = 1.0, 0.1  # seconds between two looks while nothing passes: before a viewer has come, and after
+_INTERVAL = 100_000_000  # nanoseconds between two checks for the directory, as in `relay.control`
+_IDLE, _CONTROLLED = 1.0, 0.1  # seconds between two checks while nothing passes: without and with a viewer
 
 
 class Watch:
-    """Watches the live directory at `path` for a relay with these pumps; `gated` gives its gate, or makes one."""
+    """Watches the live directory at `path` for a relay with these pumps; `gated` returns its gate."""
 
     def __init__(
         self, path: str, recording: "Recording", pumps: "tuple[Pump, Pump]", gated: "Callable[[], Gated]"
@@ -47,16 +47,16 @@ class Watch:
         self._ended = False
 
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to check."""
         for pump in self._pumps:
             pump.look, pump.due = self.look, 0
         try:
             start_new_thread(self._look_when_idle, ())
-        except RuntimeError:  # no thread can be had: then looks are only taken before writes
+        except RuntimeError:  # no thread can be started: then checks are made only before writes
             pass
 
     def look(self, t: int) -> None:
-        """Do what viewers want, if it is time to look; `t` is now. Never raises, and waits for no peer."""
+        """Apply changes of viewers if a check is due; `t` is the current time. Never raises or waits for a peer."""
         with self._looking:
             try:
                 if self._control is None and self._due <= t < NEVER:
@@ -76,7 +76,7 @@ class Watch:
                 pump.due = NEVER if self._ended else self._due
 
     def end(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         with self._looking:
             self._ended = True
             self._control, self._due = None, NEVER
@@ -84,7 +84,7 @@ class Watch:
                 pump.due = NEVER
 
     def remove(self) -> None:
-        """Remove the live directory: the session is over."""
+        """Remove the live directory at the end of the session."""
         if os.path.lexists(self._path):
             from mcpspy.capture.live import LiveFolder
 

@@ -1,1 +1,1 @@
-"""What the proxy itself has to change in a body."""
+"""The gates of the proxy itself, for the bodies that it has to change."""

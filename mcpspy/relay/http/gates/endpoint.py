@@ -1,8 +1,8 @@
 """The endpoint event of legacy HTTP+SSE (H-08; specification 2024-11-05).
 
-The first event of the stream, `endpoint`, names the URL that the client shall post to. An absolute URL at the
-upstream's own origin would lead past us, and the client would refuse it; a path would miss the prefix of a route. The
-URL alone changes; every other byte of the event stays.
+The first event of the stream, `endpoint`, has the URL that the client must post to. An absolute URL at the upstream's
+own origin would bypass the proxy, and the client would refuse it. A path would lack the prefix of a route. Only the URL
+is changed; every other byte of the event stays.
 """
 
 import re
@@ -16,7 +16,7 @@ _DATA = re.compile(rb"(?m)(?<![^\r\n])(data: ?)([^\r\n]*)")
 
 
 class EndpointGate:
-    """Decides on the first event of one stream that has data, and lets all others pass.
+    """Decides on the first event with data of one stream, and lets all others pass.
 
     `mapped` is `heads.mapped_reference` for the request.
     """
@@ -29,11 +29,11 @@ class EndpointGate:
         self._done = False
 
     def wants(self, facts: Facts) -> bool:  # noqa: ARG002 (as every gate has it)
-        """It never asks for the request of a response."""
+        """Return False: this gate never needs the request of a response."""
         return False
 
     def decide(self, frame: bytes, facts: Facts, t: int) -> Pass | Send:  # noqa: ARG002 (as every gate has it)
-        """The event with the URL that the client needs; Pass where it has that."""
+        """Return the event with the URL that the client needs; Pass if the URL needs no change."""
         if self._done:
             return PASS
         event = parse_event(frame)
