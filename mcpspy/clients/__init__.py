@@ -1,1 +1,1 @@
-"""MCP clients: where their configurations lie, and how a server in one gets mcpspy in front of it."""
+"""MCP clients: where their configurations are, and how mcpspy is put in front of a server in one."""

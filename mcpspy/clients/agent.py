@@ -1,4 +1,4 @@
-"""Which command lines start `mcpspy mcp`: the server through which an agent reads captures, which is not to be watched.
+"""Which command lines start `mcpspy mcp`, the server for agents that read captures, which is not wrapped.
 
 Pure: words in, an answer out.
 """
@@ -7,12 +7,12 @@ import re
 from collections.abc import Sequence
 
 NAME = "mcpspy"
-"""What the server is called in the configuration of a client."""
+"""The name of the server in the configuration of a client."""
 COMMAND = "mcp"
 
 
 def is_agent(words: Sequence[str]) -> bool:
-    """Whether a command line starts it, whatever the path of mcpspy is, and whatever starts that."""
+    """Return whether a command line starts that server, whatever the path of mcpspy and its launcher."""
     return any(_is_mcpspy(word) and words[at + 1] == COMMAND for at, word in enumerate(words[:-1]))
 
 

@@ -1,9 +1,10 @@
-"""Changing a configuration on the disk, and remembering how it was.
+"""Changing a configuration on the disk, and keeping its original.
 
-The rules. A configuration is replaced whole and at once, by a file with the same mode and owner; what is replaced is
-the target of a symbolic link, not the link. Before that, what was there is kept in `~/.mcpspy/install`, which nobody
-else can read, for configurations hold secrets. So a kill at any point leaves the configuration as it was or as it was
-to be, and the way back is there before it is needed. What somebody else wrote meanwhile is never overwritten.
+The rules. A configuration is replaced as a whole and atomically, by a file with the same mode and owner. If it is a
+symbolic link, its target is replaced, not the link. Before that, the old content is kept in `~/.mcpspy/install`, which
+only the user can read, because configurations contain secrets. So if mcpspy is killed at any point, the configuration
+has its old or its new content, and the original exists before it is needed. Changes that another program makes
+meanwhile are never overwritten.
 """
 
 import glob
@@ -18,7 +19,7 @@ from mcpspy.capture.location import home, make_directory
 from mcpspy.errors import ConfigError
 
 LARGEST = 64 << 20
-"""Bytes; what is larger is no configuration."""
+"""Maximum size in bytes; a larger file is not a configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,33 +27,33 @@ class Config:
     """A configuration as it was read."""
 
     path: str
-    """As the client finds it."""
+    """The path that the client uses."""
     real: str
-    """Where it lies, symbolic links followed."""
+    """The path with symbolic links resolved."""
     raw: bytes
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What is remembered of a configuration that we changed."""
+    """What is remembered of a configuration that mcpspy changed."""
 
     original: bytes
-    """Its bytes before our first edit."""
+    """Its bytes before the first edit by mcpspy."""
     left: str
-    """A hash of its bytes as we left them."""
+    """A hash of its bytes after the latest edit by mcpspy."""
 
     def unchanged(self, config: Config) -> bool:
-        """Whether nobody else has changed it since."""
+        """Return whether no other program has changed it since."""
         return self.left == _hash(config.raw)
 
 
 def load(path: str) -> Config:
-    """Read a configuration; raises ConfigError."""
+    """Read a configuration. Raises ConfigError."""
     real = os.path.realpath(path)
     try:
         status = os.stat(real)
-        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):  # of a directory the system says more
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):  # a directory gets the system's error
             raise ConfigError(f"cannot read {path}: it is not a file")
         if status.st_size > LARGEST:
             raise ConfigError(f"cannot read {path}: it is larger than 64 MB")
@@ -67,7 +68,7 @@ def load(path: str) -> Config:
 
 
 def check_writable(config: Config) -> None:
-    """Raise ConfigError if the configuration is one that must not, or cannot, be replaced."""
+    """Raise ConfigError if the configuration must not, or cannot, be replaced."""
     try:
         status = os.stat(config.real)
     except OSError as error:
@@ -84,7 +85,7 @@ def check_writable(config: Config) -> None:
 
 
 def replace(config: Config, content: bytes) -> None:
-    """Put `content` in the place of the configuration; raises ConfigError if it has changed since it was read."""
+    """Replace the configuration by `content`. Raises ConfigError if it has changed since it was read."""
     try:
         draft = _write(config.real, content)
         try:
@@ -100,14 +101,14 @@ def replace(config: Config, content: bytes) -> None:
 
 
 def remember(config: Config, original: bytes, content: bytes) -> None:
-    """Keep the way back from `content`, which is about to be put in place; raises ConfigError."""
+    """Keep the original of a configuration before `content` replaces it. Raises ConfigError."""
     path = _memory_path(config)
     write_private(f"{path}.original", original)
     write_private(f"{path}.json", json.dumps({"path": config.real, "left": _hash(content)}).encode() + b"\n")
 
 
 def recall(config: Config) -> Memory | None:
-    """What is remembered of a configuration; None if there is nothing, or what there is cannot be used."""
+    """Return what is remembered of a configuration; None if there is nothing, or if it is unusable."""
     path = _memory_path(config)
     try:
         with open(f"{path}.original", "rb") as original, open(f"{path}.json", "rb") as note:
@@ -117,7 +118,7 @@ def recall(config: Config) -> Memory | None:
 
 
 def forget(config: Config) -> None:
-    """Drop what is remembered of a configuration that holds no edit of ours any more."""
+    """Delete what is remembered of a configuration that contains no edit by mcpspy any more."""
     for ending in (".json", ".original"):
         try:
             os.unlink(_memory_path(config) + ending)
@@ -126,7 +127,7 @@ def forget(config: Config) -> None:
 
 
 def write_private(path: str, content: bytes) -> None:
-    """Put `content` at `path` at once, readable by the user alone, new directories included; raises ConfigError."""
+    """Write `content` to `path` atomically, readable only by the user, and create directories. Raises ConfigError."""
     try:
         make_directory(os.path.dirname(path))
         draft = _write(path, content)
@@ -136,7 +137,7 @@ def write_private(path: str, content: bytes) -> None:
 
 
 def _write(path: str, content: bytes) -> str:
-    """Write a new file beside `path`, readable by the user alone, as far as the disk; returns its path."""
+    """Write a new file beside `path`, readable only by the user, and flush it to the disk; return its path."""
     _sweep(path)
     draft = f"{path}.mcpspy-{os.getpid()}"
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
@@ -152,7 +153,7 @@ def _write(path: str, content: bytes) -> str:
 
 
 def _sweep(path: str) -> None:
-    """Remove the drafts of `path` that killed processes left."""
+    """Delete the drafts of `path` that killed processes left."""
     for draft in glob.glob(f"{glob.escape(path)}.mcpspy-*"):
         pid = draft.rpartition("-")[2]
         if pid.isdecimal() and (int(pid) == os.getpid() or not _lives(int(pid))):
@@ -160,7 +161,7 @@ def _sweep(path: str) -> None:
 
 
 def _lives(pid: int) -> bool:
-    if os.name != "posix":  # elsewhere to ask is to end it
+    if os.name != "posix":  # on other systems, os.kill(pid, 0) would kill it
         return True
     try:
         os.kill(pid, 0)
@@ -178,7 +179,7 @@ def _like(draft: str, real: str) -> None:
     there, here = os.stat(real), os.stat(draft)
     if (there.st_uid, there.st_gid) != (here.st_uid, here.st_gid) and hasattr(os, "chown"):
         os.chown(draft, there.st_uid, there.st_gid)
-        os.chmod(draft, stat.S_IMODE(there.st_mode))  # a change of owner takes away set-id bits
+        os.chmod(draft, stat.S_IMODE(there.st_mode))  # a change of owner removes set-id bits
 
 
 def _memory_path(config: Config) -> str:

@@ -1,4 +1,4 @@
-"""What `doctor` looks at, one function for each thing; each yields what it found, and for each problem its fix."""
+"""The checks of `doctor`, one function for each subject; each yields what it found, and a fix for each problem."""
 
 import os
 import re
@@ -29,7 +29,7 @@ from mcpspy.secrets.redactor import Withheld
 
 FINE, NOTE, PROBLEM = "ok", "note", "problem"
 
-_PASSED = "HOME LOGNAME PATH SHELL TERM USER".split()  # what SDK clients hand to a server
+_PASSED = "HOME LOGNAME PATH SHELL TERM USER".split()  # variables that SDK clients pass to a server
 _PASSED_WINDOWS = (
     "APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT PROCESSOR_ARCHITECTURE PROGRAMFILES SYSTEMDRIVE SYSTEMROOT"
     " TEMP USERNAME USERPROFILE"
@@ -44,13 +44,13 @@ _RUNTIMES = {
     "python": "python",
     "docker": "docker",
 }
-_LONGEST_WAIT = 60.0  # seconds for a first answer, where the client waits longer
-_LONGEST_LINE = 4096  # bytes of `#!` and what follows
+_LONGEST_WAIT = 60.0  # maximum seconds for a first response, if the client waits longer
+_LONGEST_LINE = 4096  # bytes of `#!` and the rest of the line
 _IN_A_SHELL = "start its command in a shell until it stays and waits for input"
 
 
 class Check(NamedTuple):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     level: str
     text: str
@@ -58,7 +58,7 @@ class Check(NamedTuple):
 
 
 def of_config(found: Found, machine: Machine) -> Iterator[Check]:
-    """A configuration that we can read, with the client's eyes."""
+    """Check a readable configuration from the client's point of view."""
     client = found.client
     if found.place.form == JSON and client.refuses and (why := improper(load(found.path).text, client.refuses)):
         yield Check(
@@ -73,7 +73,7 @@ def of_config(found: Found, machine: Machine) -> Iterator[Check]:
 
 
 def of_captures(machine: Machine) -> Iterator[Check]:
-    """Whether captures can be written, where a client would make `wrap` write them."""
+    """Check whether captures can be written where `wrap` writes them if a client starts it."""
     folder = directory(None, {})
     try:
         make_directory(folder)
@@ -87,7 +87,7 @@ def of_captures(machine: Machine) -> Iterator[Check]:
 
 
 def of_server(server: Server, machine: Machine, *, named: bool) -> Iterator[Check]:
-    """Everything about one server; `named` says that the user asked for this one."""
+    """Check everything about one server; `named` means that the user named it."""
     if server.problem:
         yield Check(PROBLEM, server.problem, "correct the entry")
     elif server.url or server.route:
@@ -95,12 +95,12 @@ def of_server(server: Server, machine: Machine, *, named: bool) -> Iterator[Chec
     else:
         try:
             yield from _held_back(server, named) or _of_stdio(server, machine)
-        except ValueError as error:  # a NUL, half a surrogate pair, a name with '='
+        except ValueError as error:  # a NUL, an unpaired surrogate, a name with '='
             yield Check(PROBLEM, f"it cannot be started: {error}", "correct its command, its env, or its cwd")
 
 
 def _held_back(server: Server, named: bool) -> list[Check]:
-    """Why nothing of what the configuration says is run, which somebody else may have written."""
+    """Return why a server is not started; someone else may have written the configuration."""
     client, start = server.found.client.name, f"to start it: mcpspy doctor {in_shell(server.name)}"
     if sys.platform != "win32" and os.stat(server.found.path).st_uid != os.geteuid():
         return [Check(NOTE, "the configuration belongs to another user, so it was not started")]
@@ -112,7 +112,7 @@ def _held_back(server: Server, named: bool) -> list[Check]:
 
 
 def in_shell(*names: str) -> str:
-    """Names of servers as a shell and we read them in a command line of ours; one may begin with a dash."""
+    """Quote names of servers for a command line of mcpspy in a shell; a name may begin with a dash."""
     dashes = ["--"] if any(name.startswith("-") for name in names) else []
     return shlex.join([*dashes, *names])
 
@@ -183,12 +183,12 @@ def _of_stdio(server: Server, machine: Machine) -> Iterator[Check]:
 
 
 def patience(server: Server) -> float:
-    """How long to wait for a first answer: as long as the client does, within reason."""
+    """Return how long to wait for a first response: as long as the client does, up to a limit."""
     return max(PATIENCE, min(server.begin or 0, _LONGEST_WAIT))
 
 
 def of_time(answer: Answer, server: Server) -> Iterator[Check]:
-    """Whether the client waits long enough for a server that has answered."""
+    """Check whether the client waits long enough for a server that has answered."""
     client = server.found.client
     waits = BY_CLIENT.get(client.id)
     if not answer.method or not server.begin or answer.seconds < server.begin / 2:
@@ -201,7 +201,7 @@ def of_time(answer: Answer, server: Server) -> Iterator[Check]:
 
 
 def _of_unknown(names: set[str], server: Server) -> Iterator[Check]:
-    """Why a server with these variables was not started."""
+    """Explain why a server with these variables was not started."""
     unset = sorted(name for name in names if name.startswith("env:"))
     if unset:
         variables = ", ".join(name.removeprefix("env:") for name in unset)
@@ -215,7 +215,7 @@ def _of_unknown(names: set[str], server: Server) -> Iterator[Check]:
 
 
 def _assignments(path: str) -> dict[str, str]:
-    """The variables of an envFile: `KEY=value` in lines, perhaps in quotes, with comments; raises OSError."""
+    """Return the variables of an envFile: `KEY=value` in lines, with optional quotes and comments. Raises OSError."""
     with open(path, encoding="utf-8") as file:
         lines = [line.strip().removeprefix("export ") for line in file]
     pairs = [line.partition("=") for line in lines if "=" in line and not line.startswith("#")]
@@ -257,29 +257,29 @@ def _of_launcher(server: Server, environ: Mapping[str, str]) -> Iterator[Check]:
 
 
 def stale(launcher: Sequence[str], path: str | None = None) -> str:
-    """Why what starts mcpspy cannot be started any more; empty if it can, or if there is none."""
+    """Return why mcpspy cannot be started any more by its launcher; empty if it can, or without a launcher."""
     found = _which(launcher[0], path) if launcher else ""
     if found is None:
         return "is gone"
     try:
         with open(found, "rb") as file:
             line = os.fsdecode(file.readline(_LONGEST_LINE))
-    except OSError:  # none, or one that can be run and not read
+    except OSError:  # there is none, or it is executable but not readable
         return ""
     interpreter = line.removeprefix("#!").split()[:1] if line.startswith("#!") else []
     return f"needs {interpreter[0]}, which is gone" if interpreter and not os.path.exists(interpreter[0]) else ""
 
 
 def resolves(command: str) -> bool:
-    """Whether a command is found."""
+    """Return whether a command is found."""
     return _which(command, None) is not None
 
 
 def _which(command: str, path: str | None) -> str | None:
-    """Where a command is found, on a PATH other than ours if that is given."""
+    """Return the path of a command, on `path` instead of the current PATH if it is given."""
     try:
         return shutil.which(command, path=path)
-    except ValueError:  # a NUL, half a surrogate pair
+    except ValueError:  # a NUL, an unpaired surrogate
         return None
 
 
@@ -296,12 +296,12 @@ def _of_command(server: Server, command: str, path: str, machine: Machine) -> It
 
 
 def _stem(command: str) -> str:
-    """The name of a program without its version: `python` of `/usr/bin/python3.11`."""
+    """Return the name of a program without its version: `python` for `/usr/bin/python3.11`."""
     return re.sub(r"[\d.]+(?:exe|cmd)?\Z", "", os.path.basename(command))
 
 
 def _version(runtime: str | None, path: str) -> str:
-    """The version of what runs the server: the very program, or what lies beside its launcher."""
+    """Return the version of the runtime of a server: that of the program itself, or of the one beside its launcher."""
     if not runtime:
         return ""
     beside = os.path.join(os.path.dirname(path), runtime)
@@ -314,7 +314,7 @@ def _version(runtime: str | None, path: str) -> str:
 
 
 def of_answer(answer: Answer) -> Iterator[Check]:
-    """What a server that was started made of it."""
+    """Check the response of a server that was started."""
     said = "".join(f"\n    stderr: {line}" for line in answer.stderr)
     if answer.method:
         yield Check(FINE, f"{answer.method} was answered after {answer.seconds:.1f} s{_identity(answer)}")
@@ -354,7 +354,7 @@ def _environment(machine: Machine) -> dict[str, str]:
 
 
 def _cwd(server: Server, machine: Machine) -> str:
-    """Where the client starts it: a desktop program anywhere, so where nothing relative is found."""
+    """Return where the client starts the server; desktop programs may start anywhere, so their base is the root."""
     in_project = server.found.place.scope == PROJECT or not server.found.client.desktop
     base = machine.cwd if in_project or sys.platform == "win32" else "/"
     if server.found.client.beside:

@@ -1,8 +1,9 @@
-"""Plans over all the files of a client, and their execution.
+"""Plans for all the files of a client, and their execution.
 
-One file may be several places (Claude Code's user and local servers), so plans for it are made one upon the other, and
-it is written once. What is remembered of a file are its bytes before our first edit. They come back when the undone
-edits lead to the same values and nobody else has written to it in between; otherwise just the edits are undone.
+One file may contain several places (Claude Code's user and local servers), so the plans for it build on one another,
+and it is written once. What is remembered of a file are its bytes before the first edit by mcpspy. They are restored if
+undoing the edits gives the same values and no other program has written to the file in between. Otherwise only the
+edits are undone.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,20 +24,20 @@ from mcpspy.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A configuration, and what it will be."""
+    """A configuration, and its new content."""
 
     config: Config
     form: str
     memory: Memory | None
-    """What it was before our first edit; None if there is none of ours in it."""
+    """Its content before the first edit by mcpspy; None if it contains no such edit."""
     content: bytes
-    """As it will be."""
+    """The new content."""
     steps: list[plan.Step]
     servers: list[str]
     """The names of all its servers."""
     routes: Mapping[str, Route]
     notes: tuple[str, ...] = ()
-    """What the user has to know about the file."""
+    """Notes for the user about the file."""
 
     @property
     def changes(self) -> bool:
@@ -44,7 +45,7 @@ class Draft:
         return self.content != self.config.raw
 
     def write(self) -> None:
-        """Put it in place, the way back first; forget that when it is no longer needed."""
+        """Write the new content, after keeping the original; delete the original when it is no longer needed."""
         back = self.memory is not None and self.content == self.memory.original
         if self.changes:
             if self.memory is None:
@@ -63,7 +64,7 @@ def installs(
     launcher: Sequence[str],
     routes: Mapping[str, Route],
 ) -> tuple[list[Draft], Mapping[str, Route]]:
-    """What `install` makes of the files of `places`, and the routes that it needs. Raises ConfigError."""
+    """Return the drafts of `install` for the files of `places`, and the routes that it needs. Raises ConfigError."""
     drafts = []
     for config, own in _files(places):
         text, steps, servers = config.text, [], []
@@ -83,7 +84,7 @@ def installs(
 def uninstalls(
     places: Sequence[Found], machine: Machine, names: Sequence[str], routes: Mapping[str, Route]
 ) -> list[Draft]:
-    """What `uninstall` makes of the files of `places`. Raises ConfigError."""
+    """Return the drafts of `uninstall` for the files of `places`. Raises ConfigError."""
     drafts = []
     for config, own in _files(places):
         memory, form = _memory(config, routes), own[0].place.form
@@ -103,7 +104,10 @@ def uninstalls(
 def agents(
     places: Sequence[Found], machine: Machine, routes: Mapping[str, Route], launcher: Sequence[str] | None
 ) -> list[Draft]:
-    """The server for agents in the first of the places, or without a `launcher` in none of them. Raises ConfigError."""
+    """Return the drafts that add the server for agents to the first place, or remove it without a `launcher`.
+
+    Raises ConfigError.
+    """
     drafts = []
     for config, own in _files([_first(places)] if launcher else places):
         memory, found, form = _memory(config, routes), own[0], own[0].place.form
@@ -119,13 +123,13 @@ def agents(
 
 
 def _first(places: Sequence[Found]) -> Found:
-    """Where a new server goes: a file of the client's own, the user's rather than a project's."""
+    """Return the place for a new server: a file of the client itself, preferably the user's."""
     own = [found for found in places if not found.place.foreign] or list(places)
     return next((found for found in own if found.place.scope == USER), own[0])
 
 
 def moves(places: Sequence[Found], machine: Machine, routes: Mapping[str, Route], port: int) -> list[Draft]:
-    """What another port of the proxy makes of the files of `places`. Raises ConfigError."""
+    """Return the drafts that change the port of the proxy in the files of `places`. Raises ConfigError."""
     drafts = []
     for config, own in _files(places):
         text, steps, servers = config.text, [], []
@@ -140,7 +144,10 @@ def moves(places: Sequence[Found], machine: Machine, routes: Mapping[str, Route]
 
 
 def write(drafts: Iterable[Draft]) -> None:
-    """Write all that changes, if all of it can be written; raises ConfigError, which names what was changed before."""
+    """Write all drafts that change something, if all can be written.
+
+    Raises ConfigError, which names the files that were changed before the error.
+    """
     drafts = list(drafts)
     for draft in drafts:
         if draft.changes:
@@ -160,7 +167,7 @@ def _notes(own: Sequence[Found]) -> tuple[str, ...]:
 
 
 def _files(places: Sequence[Found]) -> list[tuple[Config, list[Found]]]:
-    """Each file once, with its places."""
+    """Return each file once, with its places."""
     files: dict[str, tuple[Config, list[Found]]] = {}
     for found in places:
         config = load(found.path)
@@ -169,12 +176,12 @@ def _files(places: Sequence[Found]) -> list[tuple[Config, list[Found]]]:
 
 
 def _memory(config: Config, routes: Mapping[str, Route]) -> Memory | None:
-    """What is remembered, unless others have taken away all that was ours: then it is of another time."""
+    """Return what is remembered, unless all edits by mcpspy are gone: then it is out of date."""
     return recall(config) if ours(config.text, routes) else None
 
 
 def _located(config: Config, make: Callable[..., plan.Plan], *arguments: object) -> plan.Plan:
-    """A plan; its errors say of which file."""
+    """Return a plan; its errors name the file."""
     try:
         return make(*arguments)
     except ConfigError as error:

@@ -1,9 +1,8 @@
-"""The servers of a configuration: which there are, what each is started with, and whether mcpspy is in front of it.
+"""The servers of a configuration: their names, their commands, and whether mcpspy is in front of them.
 
-Pure: a tree in, entries out. A stdio entry may say how to start the server itself (`command`, `args`), or in an object
-that is called `command` and has a `path` (Zed before 2025-06, zed-industries/zed#62818), or in one list that is called
-`command` (opencode); Cline has all of it in an object called `transport`. What is wrong with an entry is a `Refusal`
-with its place.
+Pure: a tree in, entries out. A stdio entry has its command in `command` and `args`, or in an object called `command`
+with a `path` (Zed before 2025-06, zed-industries/zed#62818), or in one list called `command` (opencode). Cline has all
+of these in an object called `transport`. A problem of an entry is a `Refusal` with its position.
 """
 
 import re
@@ -19,15 +18,18 @@ from mcpspy.clients.table import LIST, STRING, Client, Place
 from mcpspy.clients.tree import Member, Node, where
 from mcpspy.errors import ConfigError, Unwrappable
 
-_ROOTS = ("mcpServers", "servers", "context_servers", "mcp_servers")  # what clients call their lists of servers
+_ROOTS = ("mcpServers", "servers", "context_servers", "mcp_servers")  # what clients call their list of servers
 
 
 class Refusal(Exception):
-    """Why an entry cannot be changed: it is in a form that nobody knows. Within this package only."""
+    """An entry cannot be changed because its form is unknown; the text is the reason. Used in this package only."""
 
 
 class Unroutable(Refusal):
-    """Why a remote server in a form that we know cannot go through the proxy. Within this package only."""
+    """A remote server of a known form cannot go through the proxy; the text is the reason.
+
+    Used in this package only.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +38,18 @@ class Entry:
 
     name: str
     node: Node
-    """The entry: an object, if the configuration is right."""
+    """The entry, which is an object if the configuration is valid."""
     client: Client
 
     @property
     def label(self) -> str:
-        """What its captures are called: its name, unless a command line cannot hold it."""
+        """The name of its captures: the server's name, unless a command line cannot contain it."""
         fits = self.name.isprintable() and self.name.strip("-")
         return self.name if fits else printable_name(self.name)
 
     @property
     def members(self) -> dict[str, Member]:
-        """The members of the entry; raises Refusal if it is no object."""
+        """The members of the entry. Raises Refusal if it is not an object."""
         replaceable(self.node, "it")
         if not isinstance(self.node.value, dict):
             raise Refusal(f"it is {kind(self.node)}, not an object")
@@ -55,19 +57,19 @@ class Entry:
 
     @property
     def body(self) -> Node:
-        """The object with the command or the URL: the entry itself, or one inside it."""
+        """The object with the command or the URL: the entry itself, or an object in it."""
         members = self.members
         inner = members.get(self.client.nested) if self.client.nested else None
         return inner.node if inner and isinstance(inner.node.value, dict) else self.node
 
     def scalar(self, key: str) -> Any:
-        """The value of a member; None if there is none."""
+        """Return the value of a member; None if there is none."""
         member = self.body.value.get(key) or self.members.get(key)
         return member.node.value if member else None
 
     @property
     def disabled(self) -> bool:
-        """Whether the client is told not to start it."""
+        """Whether the configuration disables it."""
         return self.scalar("disabled") is True or self.scalar("enabled") is False
 
 
@@ -78,12 +80,12 @@ class Launch:
     holder: Node
     """The object with the command and its arguments."""
     command: Member
-    """A string, or a list with the arguments in it."""
+    """A string, or a list that includes the arguments."""
     args: Member | None
 
     @property
     def words(self) -> list[str]:
-        """The command line, as the client would run it but for its variables."""
+        """The command line as the client runs it, with its variables not replaced."""
         return [str(word.value) for word in self.nodes]
 
     @property
@@ -95,12 +97,12 @@ class Launch:
 
     @property
     def in_one(self) -> bool:
-        """Whether the command is a list with the arguments in it."""
+        """Whether the command is a list that includes the arguments."""
         return isinstance(self.command.node.value, list)
 
 
 class Wrapped(NamedTuple):
-    """A command line that has mcpspy in front of the server."""
+    """A command line with mcpspy in front of the server."""
 
     launcher: list[str]
     """What starts mcpspy: the words before `wrap`."""
@@ -111,19 +113,19 @@ class Wrapped(NamedTuple):
 
     @property
     def ours(self) -> bool:
-        """Whether the launcher is nothing but mcpspy, so that without it the server's own command is left."""
+        """Whether the launcher only starts mcpspy, so that the server's own command remains without it."""
         first, *more = self.launcher
         starter = " ".join([re.split(r"[/\\]", first)[-1].lower().removesuffix(".exe"), *more[:-1]])
         return not more or more == ["-m", "mcpspy"] or starter in ("uvx", "uv tool run", "pipx run")
 
     @property
     def by_hand(self) -> bool:
-        """Whether `install` would have written it otherwise."""
+        """Whether it differs from what `install` writes."""
         return len(self.options) != 2 or self.options[0] != "--name"
 
 
 def entries(root: Node, found: Found, machine: Machine, text: str) -> list[Entry]:
-    """The servers at a place in the tree of `text`; raises ConfigError where there is something else."""
+    """Return the servers at a place in the tree of `text`. Raises ConfigError if the place has another type."""
     client, place, _ = found
     node, keys = root, ""
     for key in place.root:
@@ -147,7 +149,7 @@ def entries(root: Node, found: Found, machine: Machine, text: str) -> list[Entry
 
 
 def _refuse_other_root(node: Node, place: Place, client: Client, text: str) -> None:
-    """Raise Unwrappable if there are no servers under the client's own key, but some under that of other clients."""
+    """Raise Unwrappable if the client's own key has no servers, but a key of other clients has some."""
     if len(place.root) > 1:
         return
     for key in _ROOTS:
@@ -160,13 +162,13 @@ def _refuse_other_root(node: Node, place: Place, client: Client, text: str) -> N
 
 
 def _project_keys(machine: Machine) -> list[str]:
-    """The keys that may name the project: Claude Code takes the root of the main git working tree, if there is one."""
+    """Return the keys that may name the project: Claude Code uses the root of the main git working tree, if any."""
     folders = [machine.main] if machine.main else projects(machine)
     return [key for folder in folders for key in (folder, folder.replace("\\", "/"))]
 
 
 def _name(node: Node, number: int) -> str:
-    """The name of an element of a list, or its place there."""
+    """Return the name of an element of a list, or its number."""
     name = node.value["name"].node.value if isinstance(node.value, dict) and "name" in node.value else None
     return name if isinstance(name, str) and name else str(number)
 
@@ -178,7 +180,7 @@ def replaceable(node: Node, what: str) -> None:
 
 
 def kind(node: Node) -> str:
-    """What a value is, in words."""
+    """Return the type of a value, in words."""
     if isinstance(node.value, dict):
         return "an object"
     if isinstance(node.value, list):
@@ -191,7 +193,7 @@ def kind(node: Node) -> str:
 
 
 def launch(entry: Entry) -> Launch | None:
-    """How `entry` starts its server; None if it does not. Raises Refusal for what is not as it should be."""
+    """Return how `entry` starts its server; None if it does not. Raises Refusal for an invalid entry."""
     holder, key = entry.body, "command"
     command: Member | None = holder.value.get(key)
     if command and isinstance(command.node.value, dict):
@@ -222,7 +224,7 @@ def launch(entry: Entry) -> Launch | None:
 
 
 def remote(entry: Entry) -> Member | None:
-    """The URL of a remote server, in the first of the client's own keys that is there."""
+    """Return the URL of a remote server, from the first of the client's keys that exists."""
     for key in entry.client.remote:
         member: Member | None = entry.body.value.get(key)
         if member is not None:
@@ -234,18 +236,18 @@ def remote(entry: Entry) -> Member | None:
 
 
 def unknown(entry: Entry) -> Refusal:
-    """Why an entry is neither a stdio nor a remote server."""
+    """Return why an entry is neither a stdio nor a remote server."""
     there = ", ".join(entry.members) or "nothing"
     return Refusal(f"it has neither a command nor {' nor '.join(entry.client.remote)}; found {there}")
 
 
 def only_switched(entry: Entry) -> bool:
-    """Whether an entry only switches a server on or off that another file of the client defines (opencode)."""
+    """Return whether an entry only enables or disables a server that another file of the client defines (opencode)."""
     return set(entry.members) in ({"enabled"}, {"disabled"})
 
 
 def wrapped(words: Sequence[str]) -> Wrapped | None:
-    """What is behind mcpspy, whatever its path, and whatever starts it; None if it is not there."""
+    """Return the command behind mcpspy, whatever the path of mcpspy and its launcher; None if mcpspy is not in it."""
     for at in range(len(words) - 1):
         if _is_mcpspy(words[at]) and words[at + 1] == "wrap" and "--" in words[at + 2 :]:
             end = words.index("--", at + 2)
@@ -254,7 +256,7 @@ def wrapped(words: Sequence[str]) -> Wrapped | None:
 
 
 def in_a_shell(words: Sequence[str]) -> bool:
-    """Whether one of the words is the command line of a shell, with mcpspy in front of something."""
+    """Return whether one of the words is a shell command line with mcpspy in front of a command."""
     return any(re.search(r"(?:^|[\s/\\'\"])mcpspy(?:\.exe)?['\"]?\s+wrap\s", word) for word in words)
 
 

@@ -1,4 +1,4 @@
-"""The formats that configurations are written in."""
+"""The file formats of configurations."""
 
 from functools import lru_cache
 
@@ -6,12 +6,15 @@ from mcpspy.clients.tree import Node, Syntax, where
 from mcpspy.errors import ConfigError
 
 JSON, TOML, YAML = "json", "toml", "yaml"
-"""JSON is read with comments and trailing commas; what a client's own parser refuses of these, its row says."""
+"""JSON is parsed with comments and trailing commas; the row of a client states which of these its parser refuses."""
 
 
-@lru_cache(maxsize=8)  # a plan looks at the same text several times, and it may be megabytes
+@lru_cache(maxsize=8)  # a plan parses the same text several times, and it may be megabytes
 def read(text: str, form: str) -> Node:
-    """The tree of a configuration, not to be changed; raises ConfigError with line, column and reason."""
+    """Return the tree of a configuration, which must not be changed.
+
+    Raises ConfigError with line, column and reason.
+    """
     try:
         if form == TOML:
             from mcpspy.clients import toml
@@ -29,7 +32,7 @@ def read(text: str, form: str) -> Node:
 
 
 def member(key: str, value: str, form: str) -> str:
-    """The text of a key that is a plain word, and of its value."""
+    """Return the text of a key, which must be a plain word, and of its value."""
     if form == JSON:
         return f'"{key}": {value}'
     return f"{key} = {value}" if form == TOML else f"{key}: {value}"

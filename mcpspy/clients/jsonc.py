@@ -1,6 +1,6 @@
-"""JSON as editors read it: comments, trailing commas, a byte order mark, any line ends.
+"""JSON as editors accept it: with comments, trailing commas, a byte order mark, any line ends.
 
-The parsers of clients take some of these and refuse others; `improper` reads with the eyes of one of them.
+The parsers of clients accept some of these and refuse others; `improper` checks a text for one of them.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Container
 from mcpspy.clients.tree import DEEPEST, Member, Node, Syntax, where
 
 COMMENT, COMMA, MARK = "a comment", "a trailing comma", "a byte order mark"
-"""What JSON proper (RFC 8259) does not have."""
+"""What standard JSON (RFC 8259) does not have."""
 
 _BLANK = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\r\n]*|/\*[\s\S]*?\*/)*")
 _STRING = re.compile(r'"(?:[^"\\\r\n]|\\.)*"')
@@ -18,11 +18,11 @@ _EXTRA = re.compile(rf"{_STRING.pattern}|(?P<comment>//[^\r\n]*|/\*[\s\S]*?\*/)|
 _KINDS = {"comment": COMMENT, "mark": MARK, "comma": COMMA}
 _WORD = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|(?:true|false|null)(?!\w)")
 
-_decode = json.JSONDecoder(strict=False).raw_decode  # `json.loads` makes a decoder each time
+_decode = json.JSONDecoder(strict=False).raw_decode  # `json.loads` creates a decoder each time
 
 
 def read(text: str) -> Node:
-    """The tree of `text`. Raises Syntax."""
+    """Return the tree of `text`. Raises Syntax."""
     reader = _Reader(text)
     node = reader.value(reader.skip(0), 0)
     if (rest := reader.skip(node.end)) < len(text):
@@ -31,9 +31,9 @@ def read(text: str) -> Node:
 
 
 def improper(text: str, refused: Container[str]) -> str:
-    """Why a parser that refuses some of `COMMENT`, `COMMA` and `MARK` does not take `text`; empty if it does.
+    """Return why a parser that refuses some of `COMMENT`, `COMMA` and `MARK` refuses `text`; empty if it does not.
 
-    The text has to be one that `read` takes.
+    The text must be one that `read` accepts.
     """
     for match in _EXTRA.finditer(text):
         if (kind := _extra(match)) in refused:
@@ -46,9 +46,9 @@ def improper(text: str, refused: Container[str]) -> str:
 
 
 def _extra(match: re.Match[str]) -> str:
-    """What a match of `_EXTRA` is that JSON proper does not have; empty for a string, and a comma between two values.
+    """Return what a match of `_EXTRA` is; empty for a string, and for a comma between two values.
 
-    What follows a comma is not for the expression to see: it could take a line of slashes apart in too many ways.
+    The regular expression must not match what follows a comma: it could split a line of slashes in too many ways.
     """
     if match.lastgroup == "comma":
         blank = _BLANK.match(match.string, match.end())
@@ -62,7 +62,7 @@ class _Reader:
         self._text = text
 
     def skip(self, at: int) -> int:
-        """The next place that is neither blank nor in a comment."""
+        """Return the next position that is neither blank nor in a comment."""
         match = _BLANK.match(self._text, at)
         assert match
         if self._text.startswith("/*", match.end()):
@@ -82,7 +82,7 @@ class _Reader:
         if match := _WORD.match(self._text, at):
             try:
                 return Node(at, match.end(), _decode(match[0])[0])
-            except ValueError as error:  # more digits than Python takes
+            except ValueError as error:  # more digits than Python accepts
                 raise Syntax(at, "a number with too many digits") from error
         raise Syntax(at, self._expected(at, "a value"))
 
@@ -106,7 +106,7 @@ class _Reader:
             if self._text[colon : colon + 1] != ":":
                 raise Syntax(colon, self._expected(colon, f"':' after the key {key.value!r}"))
             node = self.value(self.skip(colon + 1), depth + 1)
-            members.pop(key.value, None)  # of two equal keys the last counts, as in JSON.parse
+            members.pop(key.value, None)  # the last one of two equal keys counts, as in JSON.parse
             members[key.value] = Member(key.start, key.start, key.end, node)
             at = self._next(node.end, "}")
         return Node(start, at + 1, members)
@@ -120,7 +120,7 @@ class _Reader:
         return Node(start, at + 1, elements)
 
     def _next(self, end: int, closing: str) -> int:
-        """Where the next element begins, or `closing` stands, after one that ended at `end`."""
+        """Return where the next element begins, or where `closing` is, after an element that ended at `end`."""
         at = self.skip(end)
         if self._text[at : at + 1] == ",":
             return self.skip(at + 1)

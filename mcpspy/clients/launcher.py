@@ -1,4 +1,4 @@
-"""The words that start this mcpspy from a client, whose PATH and working directory are its own."""
+"""The words that start this mcpspy from a client, which has a PATH and a working directory of its own."""
 
 import os
 import shutil
@@ -8,17 +8,20 @@ from mcpspy.errors import ConfigError
 
 
 def launcher() -> list[str]:
-    """The absolute command of this mcpspy: its script, or the interpreter and `-m mcpspy`; raises ConfigError."""
+    """Return the absolute command of this mcpspy: its script, or the interpreter and `-m mcpspy`.
+
+    Raises ConfigError.
+    """
     script = sys.argv[0]
     if _is_script(script):
         found = os.path.abspath(script) if os.path.dirname(script) else shutil.which(script)
         if found and os.path.exists(found):
-            return [_text(found)]  # not resolved: the link in ~/.local/bin survives an update, its target may not
+            return [_text(found)]  # not resolved: the link survives an update, its target may not
     return [_text(os.path.abspath(sys.executable)), "-m", "mcpspy"]
 
 
 def _text(path: str) -> str:
-    """`path`, if a configuration can hold it."""
+    """Return `path` if a configuration can contain it. Raises ConfigError."""
     try:
         path.encode()
     except UnicodeEncodeError as error:
@@ -29,7 +32,7 @@ def _text(path: str) -> str:
 
 
 def fleeting(words: list[str]) -> bool:
-    """Whether these words start what lies in the cache of `uvx`, which keeps it for a while only."""
+    """Return whether these words start a file in the cache of `uvx`, which is deleted after a while."""
     return "archive-v0" in words[0].replace("\\", "/").split("/")
 
 

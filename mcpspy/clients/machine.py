@@ -1,4 +1,4 @@
-"""What the places of configurations depend on: the home, the platform, the environment, the working directory."""
+"""What the paths of configurations depend on: the home, the platform, the environment, the working directory."""
 
 import ntpath
 import os
@@ -11,22 +11,22 @@ from types import ModuleType
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One machine, and one working directory on it. Pure: everything about it is in its fields."""
+    """One machine, and one working directory on it. Pure: everything is in its fields."""
 
     home: str
     platform: str
-    """As `sys.platform`: darwin, win32, linux."""
+    """A value of `sys.platform`: darwin, win32, linux."""
     environ: Mapping[str, str]
     cwd: str
     repository: str = ""
-    """The root of the git working tree that the working directory is in; empty if it is in none."""
+    """The root of the git working tree that contains the working directory; empty if there is none."""
     main: str = ""
-    """The same of the main working tree, where `repository` is one that `git worktree` added."""
+    """The root of the main working tree, if `repository` was added by `git worktree`."""
 
     @classmethod
     def here(cls) -> "Machine":
-        """The one that we run on."""
-        home = os.path.realpath(os.path.expanduser("~"))  # as the working directory is told
+        """Return the machine that runs mcpspy."""
+        home = os.path.realpath(os.path.expanduser("~"))  # resolved like the working directory
         try:
             cwd = os.getcwd()
         except OSError:  # deleted
@@ -40,9 +40,9 @@ class Machine:
 
 
 def repository(folder: str) -> tuple[str, str]:
-    """The root of the git working tree around `folder`, and of its main one; empty without one of this user's.
+    """Return the root of the git working tree around `folder`, and of its main one; empty strings if there is none.
 
-    A `.git` of another user is not looked at, as git itself does (`safe.directory`): what lies beside it is theirs.
+    A `.git` of another user is ignored, as in git itself (`safe.directory`), because files beside it are theirs.
     """
     while not os.path.lexists(git := os.path.join(folder, ".git")):
         if (above := os.path.dirname(folder)) == folder:
@@ -57,7 +57,7 @@ def repository(folder: str) -> tuple[str, str]:
 
 
 def _main(git: str, folder: str) -> str:
-    """The main working tree of one whose `.git` is a file (git-worktree, "DETAILS"); of a submodule, itself."""
+    """Return the main working tree if `.git` is a file (git-worktree, "DETAILS"); for a submodule, the tree itself."""
     with open(git, encoding="utf-8") as file:
         link = os.path.join(folder, file.readline().removeprefix("gitdir:").strip())
     try:

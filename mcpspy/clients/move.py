@@ -1,4 +1,4 @@
-"""What another port of the proxy changes in the text of a configuration: the port in each URL of ours. Pure."""
+"""How the text of a configuration changes with another port of the proxy: the port in each URL of mcpspy. Pure."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from mcpspy.clients.routes import Route, base, routed
 
 
 def move(text: str, found: Found, machine: Machine, routes: Mapping[str, Route], port: int) -> Plan:
-    """Lead every route that `text` names to another port; raises ConfigError."""
+    """Change the port of every route in `text`. Raises ConfigError."""
     listed = listed_in(text, found, machine)
     steps = [_moved(text, entry, routes, port) for entry in listed]
     return Plan(proved(text, (), steps, found, machine), steps, [entry.name for entry in listed])

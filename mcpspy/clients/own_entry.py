@@ -1,7 +1,7 @@
-"""What `install --agent` adds to the text of a configuration, and `uninstall --agent` takes out again. Pure.
+"""What `install --agent` adds to the text of a configuration, and `uninstall --agent` removes. Pure.
 
-The entry goes before the first server, in the manner of what stands there; nothing else changes, and that is proved:
-the new text is read again, and holds the entry and otherwise the same values.
+The entry is put before the first server, in the style of the existing text. Nothing else changes, and that is verified:
+the new text is parsed again, and must contain the entry and otherwise the same values.
 """
 
 import re
@@ -19,14 +19,14 @@ from mcpspy.clients.tree import Edit, Node, edited, plain, quote
 from mcpspy.errors import ConfigError, Unwrappable
 
 ADD = "add"
-"""What is to be done where the entry is not there."""
+"""The action if the entry does not exist."""
 _BLANK = re.compile(r"\s*")
 _BY_HAND = "cannot be edited without changing more; add or remove the server 'mcpspy' by hand"
 _TABLE = re.compile(r"(?m)^\[")
 
 
 def add(text: str, found: Found, machine: Machine, words: Sequence[str]) -> Plan:
-    """Add the server that `words` start; raises ConfigError."""
+    """Add the server that `words` start. Raises ConfigError."""
     listed = listed_in(text, found, machine)
     there = next((entry for entry in listed if entry.name == NAME), None)
     if there is not None:
@@ -39,7 +39,7 @@ def add(text: str, found: Found, machine: Machine, words: Sequence[str]) -> Plan
 
 
 def remove(text: str, found: Found, machine: Machine) -> Plan:
-    """Take the entry out, if it is there and ours; raises ConfigError."""
+    """Remove the entry, if it exists and starts mcpspy. Raises ConfigError."""
     listed = listed_in(text, found, machine)
     names = [entry.name for entry in listed]
     there = next((entry for entry in listed if entry.name == NAME and _ours(entry)), None)
@@ -58,7 +58,7 @@ def _ours(entry: Entry) -> bool:
 
 
 def _added(text: str, found: Found, words: Sequence[str]) -> Edit:
-    """The edit that adds the entry before the first server, or the first server's list at the beginning or end."""
+    """Return the edit that adds the entry before the first server, or a new list of servers at the start or end."""
     form, place = found.place.form, found.place
     if len(place.root) != 1:
         raise Unwrappable("servers of this scope cannot be added; choose another with --scope")
@@ -94,7 +94,7 @@ def _list(words: Sequence[str]) -> str:
 
 
 def _before_first(text: str, holder: Node, member: str) -> Edit:
-    """A member before all others of a JSON object, set as the first of them is."""
+    """Return the edit that adds a member before all others of a JSON object, formatted like the first of them."""
     place = holder.start + 1
     if not holder.value:
         return Edit(place, place, member)
@@ -105,7 +105,7 @@ def _before_first(text: str, holder: Node, member: str) -> Edit:
 
 
 def _yaml(text: str, found: Found, servers: Node | None, words: Sequence[str]) -> Edit:
-    """The entry in a YAML block: a member of a mapping, or an element with its name of a list."""
+    """Return the edit that adds the entry to a YAML block: to a mapping, or to a list as an element with a name."""
     key, listed = found.place.root[0], found.client.named if servers is None else isinstance(servers.value, list)
     if servers is None or not servers.value:
         if servers is not None:
@@ -131,7 +131,7 @@ def _block(margin: str, words: Sequence[str], *, listed: bool) -> str:
 
 
 def _removed(text: str, found: Found, entry: Entry) -> Edit:
-    """The edit that takes the entry out, with what set it apart from its neighbours."""
+    """Return the edit that removes the entry, with what separates it from its neighbours."""
     form, key = found.place.form, found.place.root[0]
     if len(found.place.root) != 1:
         raise Unwrappable(_BY_HAND)
@@ -150,7 +150,7 @@ def _removed(text: str, found: Found, entry: Entry) -> Edit:
     if form == JSON:
         return _without_member(text, servers)
     first = entry.node.start if isinstance(servers.value, list) else servers.value[NAME].start
-    first = whole.start if len(servers.value) == 1 else first  # a key without a value would be left
+    first = whole.start if len(servers.value) == 1 else first  # otherwise a key without a value would remain
     start = text.rfind("\n", 0, first) + 1
     indent = len(text[start:]) - len(text[start:].lstrip(" "))
     end = start
@@ -162,7 +162,7 @@ def _removed(text: str, found: Found, entry: Entry) -> Edit:
 
 
 def _without_member(text: str, servers: Node) -> Edit:
-    """One member less of a JSON object, and one comma."""
+    """Return the edit that removes one member of a JSON object, and one comma."""
     own = servers.value[NAME]
     comma = re.compile(r"\s*,\s*").match(text, own.node.end)
     others = [it for name, it in servers.value.items() if name != NAME]
@@ -174,7 +174,7 @@ def _without_member(text: str, servers: Node) -> Edit:
 
 
 def _proved(text: str, edit: Edit, found: Found, machine: Machine, words: Sequence[str] | None) -> str:
-    """The text with the edit; raises Unwrappable if it is not what was meant, and nothing else."""
+    """Return the text with the edit. Raises Unwrappable if the result differs from the intended one."""
     new, form, key = edited(text, [edit]), found.place.form, found.place.root[0]
     try:
         before, after = plain(read(text, form)) or {}, plain(read(new, form)) or {}
@@ -192,7 +192,7 @@ def _proved(text: str, edit: Edit, found: Found, machine: Machine, words: Sequen
 
 
 def _others(values: Any, key: str) -> Any:
-    """All values but our entry, and but the list of servers if it holds nothing else."""
+    """Return all values without the entry of mcpspy, and without the list of servers if it contains nothing else."""
     servers = values.get(key)
     if isinstance(servers, dict):
         servers = {name: it for name, it in servers.items() if name != NAME}

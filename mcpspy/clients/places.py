@@ -1,7 +1,7 @@
-"""Where the configurations of clients lie on a machine.
+"""Where the configurations of clients are on a machine.
 
-Everything but `find`, `present` and `sharing` is a pure function of a `Machine`, so that the paths of every platform
-can be told, and tested, on any.
+Everything except `find`, `present` and `sharing` is a pure function of a `Machine`, so the paths of every platform can
+be computed, and tested, on any platform.
 """
 
 import glob
@@ -22,7 +22,7 @@ class Found(NamedTuple):
 
 
 def candidates(place: Place, machine: Machine) -> list[str]:
-    """The paths where the file of a place may lie, the nearest first; none on some platforms."""
+    """Return the possible paths of the file of a place, the nearest first; an empty list on some platforms."""
     paths = machine.paths
     for variable, below in place.variables:
         if value := machine.environ.get(variable, "").strip():
@@ -32,13 +32,13 @@ def candidates(place: Place, machine: Machine) -> list[str]:
         return []
     folders = [folder.rstrip("/") for folder in projects(machine)] if "{project}" in template else [""]
     names = {"home": machine.home, **_settings(machine)}
-    if "*" in template:  # a pattern: what is in the names is meant as it stands
+    if "*" in template:  # a pattern: the names themselves are literal
         names, folders = {name: glob.escape(path) for name, path in names.items()}, [*map(glob.escape, folders)]
     return [paths.normpath(template.format(**names, project=folder)) for folder in folders]
 
 
 def projects(machine: Machine) -> Iterator[str]:
-    """The working directory, and those above it that are in the home or in the same git working tree."""
+    """Yield the working directory, and its parents that are in the home or in the same git working tree."""
     paths, folder = machine.paths, machine.cwd
     yield folder
     inside = [paths.join(machine.home, "")]
@@ -52,7 +52,7 @@ def projects(machine: Machine) -> Iterator[str]:
 
 
 def _settings(machine: Machine) -> dict[str, str]:
-    """Where programs keep the user's settings; `local` are those that do not roam, on Windows."""
+    """Return the directories for a user's settings; on Windows, `local` are those that do not roam."""
     paths, home, environ = machine.paths, machine.home, machine.environ
     xdg = environ.get("XDG_CONFIG_HOME", "").strip() or paths.join(home, ".config")
     if machine.platform == "win32":
@@ -65,7 +65,7 @@ def _settings(machine: Machine) -> dict[str, str]:
 
 
 def find(client: Client, machine: Machine, scope: str | None = None) -> list[Found]:
-    """The places of a client whose files exist, each once, in the order of the table; `scope` None is all."""
+    """Return the places of a client whose files exist, each once, in the order of the table; `scope` None means all."""
     found: dict[tuple[str, tuple[str, ...]], Found] = {}
     for place in client.places:
         there = [existing for path in candidates(place, machine) if (existing := _existing(path))]
@@ -75,7 +75,7 @@ def find(client: Client, machine: Machine, scope: str | None = None) -> list[Fou
 
 
 def present(machine: Machine) -> list[Found]:
-    """The places of all clients that are on this machine, as far as their own files say so."""
+    """Return the places of all clients that are on this machine, as their own files show."""
     found = [find(client, machine) for client in CLIENTS]
     return [place for places in found if not all(one.place.foreign for one in places) for place in places]
 
@@ -87,7 +87,7 @@ def _existing(path: str) -> list[str]:
 
 
 def sharing(found: Found, machine: Machine) -> list[str]:
-    """The names of the other clients that read the same servers from the same file."""
+    """Return the names of the other clients that read the same servers from the same file."""
     real, root = os.path.realpath(found.path), found.place.root
     others = [other for candidate in CLIENTS if candidate is not found.client for other in find(candidate, machine)]
     same = [other for other in others if os.path.realpath(other.path) == real and other.place.root == root]

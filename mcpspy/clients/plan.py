@@ -1,8 +1,9 @@
-"""What `install` and `uninstall` do to the text of a configuration: text in, new text and steps out. Pure.
+"""How `install` and `uninstall` change the text of a configuration: text in, new text and steps out. Pure.
 
-stdio: the command becomes mcpspy, and the arguments begin with `wrap --name NAME -- COMMAND`, each word as it was
-written, so that what is there says how to undo it. A remote server's URL gets another origin (`clients.routes`).
-Nothing else in the text changes, and that is proved each time: the new text is read again and compared.
+stdio: the command becomes mcpspy, and the arguments begin with `wrap --name NAME -- COMMAND`. Each word is kept as it
+was written, so the new text shows how to undo the change. The URL of a remote server gets another origin
+(`clients.routes`). Nothing else in the text changes, and that is verified each time: the new text is parsed again and
+compared.
 """
 
 import re
@@ -32,35 +33,38 @@ from mcpspy.errors import ConfigError
 
 WRAP, ROUTE, UNDO, LEAVE = "wrap", "route", "undo", "leave"
 REFUSE, CANNOT = "refuse", "cannot"
-"""What is to be done with a server; it is left where it is as wanted. An entry that nobody knows is refused, and then
-nothing at all is written; one that we know and cannot change leaves the others as they are planned."""
+"""The actions for a server; `leave` means that it already is as requested.
 
-_PLAIN = re.compile(r"[A-Za-z/][\w./@-]*")  # a word that YAML takes for itself in any place, unless it is no string
+If the form of an entry is unknown, the action is `refuse`, and then nothing at all is written. If the form is known but
+the entry cannot be changed, the action is `cannot`, and the other servers are changed as planned.
+"""
+
+_PLAIN = re.compile(r"[A-Za-z/][\w./@-]*")  # a YAML plain scalar in any place, if it is a string
 _BY_HAND = "it was wrapped by hand in a way of its own; undo it there"
 _LOGIN = ("auth", "oauth", "authProviderType", "requiresOAuth")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is to be done with one server, or why nothing is."""
+    """What to do with one server, or why nothing is done."""
 
     server: str
     action: str
     detail: str
     becomes: Sequence[str] = ()
-    """The command line, or the URL alone, that the edits make, or that was there."""
+    """The command line, or only the URL, that the edits produce or that already exists."""
     edits: tuple[Edit, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A configuration as it will be."""
+    """A configuration with its changes."""
 
     text: str
     steps: list[Step]
     servers: list[str]
-    """The names of all servers that are there."""
+    """The names of all its servers."""
     routes: Mapping[str, Route] = field(default_factory=dict)
 
 
@@ -72,7 +76,7 @@ def install(
     launcher: Sequence[str],
     routes: Mapping[str, Route],
 ) -> Plan:
-    """Put mcpspy, which `launcher` starts, in front of the servers called `names`, or of all if there are none."""
+    """Put mcpspy, which `launcher` starts, in front of the servers called `names`, or of all without names."""
     form = found.place.form
     listed = listed_in(text, found, machine)
     steps = []
@@ -99,7 +103,7 @@ def uninstall(
     routes: Mapping[str, Route],
     original: str | None,
 ) -> Plan:
-    """Take mcpspy away from the servers called `names`, or from all; `original` is the text before our first edit."""
+    """Remove mcpspy from the servers called `names`, or from all; `original` is the text before the first edit."""
     listed = listed_in(text, found, machine)
     before = {entry.name: entry for entry in listed_in(original, found, machine)} if original is not None else {}
     steps = []
@@ -118,7 +122,7 @@ def uninstall(
 
 
 def listed_in(text: str, found: Found, machine: Machine) -> list[Entry]:
-    """The servers at a place in `text`; raises ConfigError."""
+    """Return the servers at a place in `text`. Raises ConfigError."""
     return entries(read(text, found.place.form), found, machine, text)
 
 
@@ -160,7 +164,7 @@ def _unwrap(text: str, form: str, entry: Entry, launched: Launch, before: Entry 
     if not (behind.ours and behind.words):
         raise Refusal(_BY_HAND)
     command, args, elements = launched.command.node, launched.args, launched.nodes
-    own = len(elements) - len(behind.words)  # where the server's own command stands
+    own = len(elements) - len(behind.words)  # where the server's own command begins
     if launched.in_one:
         first = Edit(_begin(text, command, elements[0]), _begin(text, command, elements[own]), "")
         return Step(entry.name, UNDO, "", behind.words, (first,))
@@ -185,7 +189,7 @@ def _unwrap(text: str, form: str, entry: Entry, launched: Launch, before: Entry 
 
 
 def _ours_alone(text: str, form: str, launched: Launch, before: Entry | None) -> int | None:
-    """Where the arguments were added to an entry that had none `before`, as far as is known, if they stand there."""
+    """Return where the arguments were added, if `before` had none as far as is known, and they are there; else None."""
     place, _ = _beside(text, form, launched)
     try:
         had_args = before is not None and (was := launch(before)) is not None and was.args is not None
@@ -241,7 +245,7 @@ def _unroute(text: str, entry: Entry, routes: Mapping[str, Route], before: Entry
 
 
 def _credentials(entry: Entry) -> bool:
-    """Whether the entry says by itself how to be let in."""
+    """Return whether the entry contains credentials."""
     headers = ("headers", "http_headers", "env_http_headers", "requestOptions", "bearer_token_env_var")
     return any(entry.scalar(key) for key in headers)
 
@@ -251,19 +255,19 @@ def _notes(entry: Entry) -> tuple[str, ...]:
 
 
 def other_origin(text: str, node: Node, old: str, new: str, rest: str) -> Edit:
-    """Another origin for a URL, its quotes and escapes kept where the old one stands in the text as it is."""
+    """Return the edit that changes the origin of a URL; keep its quotes and escapes if the old origin is literal."""
     raw = text[node.start : node.end]
     return Edit(node.start, node.end, raw.replace(old, new, 1) if raw.count(old) == 1 else quote(new + rest))
 
 
 def _moved(text: str, node: Node) -> str:
-    """A string as it is written, if it can be written so in any place, else in double quotes."""
+    """Return a string as written, if that is valid in any place, else in double quotes."""
     raw = text[node.start : node.end]
     return raw if (raw[0] in "\"'" and "\n" not in raw) or _PLAIN.fullmatch(raw) else quote(str(node.value))
 
 
 def _beside(text: str, form: str, launched: Launch) -> tuple[int, str]:
-    """Where a member beside the command goes, and what stands before it."""
+    """Return where to insert a member beside the command, and the text before it."""
     command = launched.command
     if launched.holder.lines:
         end = re.compile(r"[^\r\n]*").match(text, command.node.end)
@@ -277,7 +281,7 @@ def _beside(text: str, form: str, launched: Launch) -> tuple[int, str]:
 
 
 def _prepended(text: str, args: Node, words: list[str]) -> Edit:
-    """`words` before all elements of a list, set as the elements are."""
+    """Return the edit that puts `words` before all elements of a list, formatted like the elements."""
     if not args.value:
         return Edit(args.start + 1, args.start + 1, ", ".join(words))
     first = args.value[0].start
@@ -290,7 +294,7 @@ def _prepended(text: str, args: Node, words: list[str]) -> Edit:
 
 
 def _begin(text: str, args: Node, element: Node) -> int:
-    """Where an element of a list begins; in a block list that is its dash."""
+    """Return where an element of a list begins; in a block list that is its dash."""
     if not args.lines:
         return element.start
     column = args.start - text.rfind("\n", 0, args.start) - 1
@@ -305,7 +309,7 @@ def _line_end(text: str) -> str:
 
 
 def proved(text: str, names: Sequence[str], steps: list[Step], found: Found, machine: Machine) -> str:
-    """`text` with the edits of all steps; raises ConfigError if it is not what was meant, and nothing else."""
+    """Return `text` with the edits of all steps. Raises ConfigError if the result differs from the intended one."""
     edits = [edit for step in steps for edit in step.edits]
     new = edited(text, edits)
     if edits and not _as_meant(text, new, names, steps, found, machine):
@@ -314,7 +318,7 @@ def proved(text: str, names: Sequence[str], steps: list[Step], found: Found, mac
 
 
 def _as_meant(text: str, new: str, names: Sequence[str], steps: list[Step], found: Found, machine: Machine) -> bool:
-    """Whether `new` holds what each step was to make, and is otherwise as `text`."""
+    """Return whether `new` contains the result of each step, and otherwise equals `text`."""
     try:
         changed: set[int] = set()
         roots = [(read(of, found.place.form), of) for of in (text, new)]
@@ -332,7 +336,7 @@ def _as_meant(text: str, new: str, names: Sequence[str], steps: list[Step], foun
 
 
 def _changeable(entry: Entry) -> tuple[list[str], list[Member | None]]:
-    """The command line or the URL of an entry, and the members that say it: all that an edit may change."""
+    """Return the command line or the URL of an entry, and its members: only these may be changed by an edit."""
     if launched := launch(entry):
         return launched.words, [launched.command, launched.args]
     target = remote(entry)

@@ -1,9 +1,9 @@
-"""Starting a server as a client would and saying hello to it, and trying whether a port is listened on.
+"""Starting a server like a client and sending the first request, and checking whether a port is in use.
 
-The server is asked `server/discover` (2026-07-28), and `initialize` when that is refused or nothing comes; one that
-ends at the first is started again and asked the second alone. However it behaves, it and what it started have ended
-when `talk` returns or a signal ends it: stdin is closed, then come SIGTERM and SIGKILL, each after the two seconds that
-SDKs leave a server. Its output takes a bounded part of our memory.
+The server receives `server/discover` (2026-07-28), and `initialize` if that is refused or not answered. A server that
+exits on the first request is started again and receives only the second. In any case, the server and its child
+processes have ended when `talk` returns or a signal ends it: stdin is closed, then SIGTERM and SIGKILL are sent, each
+after the two seconds that SDKs give a server. The memory for its output is limited.
 """
 
 import http.client
@@ -28,16 +28,16 @@ from mcpspy.process.command_line import command_line
 from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS
 
 PATIENCE = 10.0
-"""Seconds that a server has for its first answer, as in Cursor."""
+"""Time-out for the first response in seconds, as in Cursor."""
 
 PROBE = 2.0
-"""Seconds until `initialize` is sent to a server that says nothing to `server/discover`."""
+"""Seconds until `initialize` is sent to a server that does not answer `server/discover`."""
 LEAVE = 2.0
-"""Seconds for each way of asking a server to end."""
-_KEPT = 20  # lines of stderr, and of stdout that is no message; responses that wait
+"""Seconds to wait after each way of ending a server."""
+_KEPT = 20  # lines of stderr, and of invalid stdout; responses that wait
 _SHOWN = 4096  # bytes of such a line
 LONGEST = 4 << 20
-"""Bytes of a message."""
+"""Maximum length of a message in bytes."""
 _Request = dict[str, object]
 _Response = dict[str, Any] | None
 _INTERRUPTED: _Response = {}
@@ -47,7 +47,7 @@ _DISCOVER: _Request = {
     "method": "server/discover",
     "params": {
         "_meta": {
-            PROTOCOL_VERSION: STATELESS[0].value,  # servers that know a later one most likely know this
+            PROTOCOL_VERSION: STATELESS[0].value,  # servers that support a later one probably support this one
             "io.modelcontextprotocol/clientInfo": _ME,
             "io.modelcontextprotocol/clientCapabilities": {},
         }
@@ -62,40 +62,43 @@ _REQUESTS = (_DISCOVER, _INITIALIZE)
 
 @dataclass(slots=True)
 class Answer:
-    """What came of it."""
+    """The outcome of the conversation."""
 
     method: str | None = None
-    """The request that was answered by a result; None if none was."""
+    """The request that was answered by a result; None if there was none."""
     result: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0
-    """From the start to the answer, or to the end."""
+    """From the start to the response, or to the end."""
     error: str = ""
-    """What the server answered instead of a result."""
+    """The error that the server returned instead of a result."""
     noise: list[str] = field(default_factory=list)
-    """Lines on stdout that are no messages."""
+    """Lines on stdout that are not messages."""
     stderr: list[str] = field(default_factory=list)
     """The last lines."""
     exit: int | None = None
-    """The exit status of a server that ended by itself before it answered; negative for a signal."""
+    """The exit status of a server that exited by itself before it answered; negative for a signal."""
 
 
 def talk(words: Sequence[str], environ: Mapping[str, str], cwd: str, patience: float = PATIENCE) -> Answer:
-    """Start a server, say hello, end it; raises OSError or ValueError if it cannot be started.
+    """Start a server, send the first request, end the server. Raises OSError or ValueError if it cannot be started.
 
-    A signal that would end us, which have to be the main thread, ends the server and raises KeyboardInterrupt.
+    Call it from the main thread. A signal that would end mcpspy ends the server and raises KeyboardInterrupt.
     """
     answer = _talk(words, environ, cwd, patience, _REQUESTS)
     if answer.method is None and (answer.exit is not None or answer.error):
-        return _talk(words, environ, cwd, patience, (_INITIALIZE,))  # it may insist that this comes first
+        return _talk(words, environ, cwd, patience, (_INITIALIZE,))  # it may require that `initialize` comes first
     return answer
 
 
 def _talk(
     words: Sequence[str], environ: Mapping[str, str], cwd: str, patience: float, requests: Sequence[_Request]
 ) -> Answer:
-    """The same with these requests, in this order, each when the one before is refused or remains without an answer."""
+    """Do the same with these requests, in this order.
+
+    Each request is sent when the one before it is refused or remains unanswered.
+    """
     answer, pipe = Answer(), subprocess.PIPE
-    responses: queue.SimpleQueue[_Response] = queue.SimpleQueue()  # the one kind that a signal's function may use
+    responses: queue.SimpleQueue[_Response] = queue.SimpleQueue()  # the only queue that a signal handler may use
     said: deque[bytes] = deque(maxlen=_KEPT)
     signals = []
 
@@ -123,7 +126,7 @@ def _talk(
             _end(process)
         for reader, stream in zip(readers, (process.stdout, process.stderr), strict=True):
             reader.join(LEAVE)
-            if not reader.is_alive():  # else something that left its group holds the pipe
+            if not reader.is_alive():  # otherwise a process outside the group holds the pipe
                 stream.close()
     finally:
         for number, action in before.items():
@@ -135,7 +138,7 @@ def _talk(
 
 
 def _command(words: Sequence[str], environ: Mapping[str, str]) -> str | Sequence[str]:
-    """What `Popen` takes; Windows runs scripts, such as npx, by `cmd.exe`."""
+    """Return the arguments for `Popen`; Windows runs scripts, such as npx, by `cmd.exe`."""
     if sys.platform != "win32":
         return words
     return command_line(words, environ, shutil.which(words[0], path=environ.get("PATH")) or words[0])
@@ -178,18 +181,18 @@ def _converse(
 
 
 def _send(process: subprocess.Popen[bytes], requests: Sequence[_Request], number: int) -> int:
-    """Send a request, the id being its number from 1; returns how many have been sent."""
+    """Send a request whose id is its number from 1; return the number of requests sent."""
     assert process.stdin
     try:
         process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number + 1} | requests[number]).encode() + b"\n")
         process.stdin.flush()
-    except OSError:  # it has gone, which its stdout will tell
+    except OSError:  # it has exited, which its stdout shows
         pass
     return number + 1
 
 
 def _read_stdout(stream: IO[bytes], responses: "queue.SimpleQueue[_Response]", noise: list[str]) -> None:
-    """Pick out the first responses, so that a server may write what it likes; None is the end."""
+    """Put the first responses into the queue, so the server may write any amount; None is the end."""
     number = 0
     for line in _lines(stream):
         try:
@@ -213,7 +216,7 @@ def _read_stderr(stream: IO[bytes], said: deque[bytes]) -> None:
 
 
 def _lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """The lines, of one that is too long only the beginning."""
+    """Yield the lines; only the beginning of a line that is too long."""
     while line := stream.readline(LONGEST):
         rest = line
         while len(rest) == LONGEST and not rest.endswith(b"\n"):
@@ -235,7 +238,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             break
         except subprocess.TimeoutExpired:
             continue
-    _signal(process, "SIGKILL")  # what it started and left behind
+    _signal(process, "SIGKILL")  # child processes that it left behind
 
 
 def _signal(process: subprocess.Popen[bytes], name: str) -> None:
@@ -249,19 +252,19 @@ def _signal(process: subprocess.Popen[bytes], name: str) -> None:
 
 
 def listening(port: int) -> bool:
-    """Whether somebody on this machine takes connections on a port."""
+    """Return whether a process on this machine accepts connections on a port."""
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def routes_at(port: int) -> list[str]:
-    """The routes that a `mcpspy proxy` on a port of this machine serves, by the answer it gives at its root."""
+    """Return the routes that a `mcpspy proxy` on a port of this machine serves, from its response at the root."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE / 2)
     try:
         connection.request("GET", "/")
         said = connection.getresponse().read(LONGEST).decode(errors="replace")
-    except (OSError, http.client.HTTPException):  # something that speaks no HTTP
+    except (OSError, http.client.HTTPException):  # something that does not speak HTTP
         return []
     finally:
         connection.close()

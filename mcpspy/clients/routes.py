@@ -1,11 +1,12 @@
-"""How remote servers reach `mcpspy proxy`: each has a route, a name that stands for an origin.
+"""How remote servers reach `mcpspy proxy`: each has a route, which is a name for an origin.
 
-`install` turns `https://host/mcp?x` into `http://127.0.0.1:6278/NAME/mcp?x`, and `proxy --from CLIENT` serves NAME.
-A route once given is never given to another origin and never forgotten: the configuration that names it may be one in
-a project that comes and goes, and its way back is nowhere else. It is served while a configuration names it.
+`install` changes `https://host/mcp?x` to `http://127.0.0.1:6278/NAME/mcp?x`, and `proxy --from CLIENT` serves NAME. A
+route is never assigned to another origin and never deleted: the configuration that names it may be in a project that is
+not always on the machine, and the original URL is stored nowhere else. A route is served while a configuration names
+it.
 
-The port is 6278 unless it is taken: `proxy --from CLIENT --listen HOST:PORT` moves the client's routes to another one.
-A route remembers every port that it had, so that a URL that was not moved is still known as ours.
+The port is 6278 unless it is in use: `proxy --from CLIENT --listen HOST:PORT` moves the client's routes to another one.
+A route remembers every port that it had, so a URL with an old port is still recognised.
 """
 
 import ipaddress
@@ -40,21 +41,21 @@ _URL = re.compile(r"(?P<origin>https?://[^/?#]+)(?P<rest>.*)", re.IGNORECASE | r
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a route leads, and for which configurations of which clients (their ids) it was made."""
+    """The origin of a route, and the configurations of clients (by their ids) that it was made for."""
 
     origin: str
     paths: Mapping[str, tuple[str, ...]]
     ports: tuple[int, ...] = (PORT,)
-    """The ports that its URLs have named; the last is the one that `proxy` was last told."""
+    """The ports in its URLs; the last one is the latest that `proxy` was given."""
 
     @property
     def port(self) -> int:
-        """The port that new URLs name."""
+        """The port for new URLs."""
         return self.ports[-1]
 
 
 class Routed(NamedTuple):
-    """The parts of a URL that leads through the proxy: `http://127.0.0.1:6278/NAME`, its port, its name, the rest."""
+    """The parts of a URL that goes through the proxy: `http://127.0.0.1:6278/NAME`, its port, its name, the rest."""
 
     base: str
     port: int
@@ -63,25 +64,25 @@ class Routed(NamedTuple):
 
 
 class Url(NamedTuple):
-    """A URL of a server: scheme and authority, and all that follows."""
+    """A URL of a server: scheme and authority, and the rest."""
 
     origin: str
     rest: str
 
 
 def split(url: str) -> Url | None:
-    """The two parts of an http or https URL; None for any other."""
+    """Return the two parts of an http or https URL; None for any other."""
     match = _URL.fullmatch(url)
     return Url(match["origin"], match["rest"]) if match else None
 
 
 def base(name: str, port: int = PORT) -> str:
-    """The URL that stands for the origin of a route."""
+    """Return the URL that replaces the origin of a route."""
     return f"http://127.0.0.1:{port}/{name}"
 
 
 def routed(url: str, routes: Mapping[str, Route]) -> Routed | None:
-    """The parts of a URL of ours; None for any other URL."""
+    """Return the parts of a URL that `install` wrote; None for any other URL."""
     match = _OURS.fullmatch(url)
     if not match or int(match["port"]) not in (PORT, *(routes[match["name"]].ports if match["name"] in routes else ())):
         return None
@@ -89,13 +90,13 @@ def routed(url: str, routes: Mapping[str, Route]) -> Routed | None:
 
 
 def ours(text: str, routes: Mapping[str, Route]) -> bool:
-    """Whether there may be an edit of ours in a text."""
+    """Return whether a text may contain an edit by mcpspy."""
     ports = {PORT, *(port for route in routes.values() for port in route.ports)}
     return "mcpspy" in text.lower() or any(f"//127.0.0.1:{port}/" in text.replace("\\/", "/") for port in ports)
 
 
 def refused(origin: str) -> str:
-    """Why the proxy cannot relay to an origin; empty if it can."""
+    """Return why the proxy cannot relay to an origin; empty if it can."""
     if "@" in origin:
         return "its URL holds a password: put that into a header, and it can be routed"
     try:
@@ -112,7 +113,7 @@ def refused(origin: str) -> str:
 
 
 def local(origin: str) -> bool:
-    """Whether an origin that is not `refused` is on this machine."""
+    """Return whether an origin that is not `refused` is on this machine."""
     host = urlsplit(origin).hostname or ""
     if not _is_address(host):
         return host.rstrip(".") == "localhost" or host.endswith(".localhost")
@@ -121,7 +122,7 @@ def local(origin: str) -> bool:
 
 
 def _is_address(host: str) -> bool:
-    """Whether it is an IP address; one with a zone is of one machine's interface, and no URL has it (RFC 9844)."""
+    """Return whether it is an IP address; one with a zone is specific to an interface and not valid here (RFC 9844)."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -132,7 +133,7 @@ def _is_address(host: str) -> bool:
 def assign(
     routes: Mapping[str, Route], server: str, origin: str, client: str, path: str
 ) -> tuple[str, dict[str, Route]]:
-    """The route of a server in the configuration of a client, named after the server, and all routes with it."""
+    """Return the route of a server in a client's configuration, named after the server, and all routes including it."""
     plain, number = printable_name(server), 1
     name = plain
     while name in routes and routes[name].origin != origin:
@@ -145,21 +146,22 @@ def assign(
 
 
 def moved(route: Route, port: int) -> Route:
-    """A route whose new URLs name another port."""
+    """Return a route with another port for new URLs."""
     return replace(route, ports=(*(old for old in route.ports if old != port), port))
 
 
 def known(routes: Mapping[str, Route], name: str, origin: str, client: str, path: str) -> dict[str, Route]:
-    """All routes, the one called `name` also for a configuration of a client."""
+    """Return all routes; the one called `name` also belongs to a configuration of a client."""
     paths = dict(routes[name].paths) if name in routes else {}
     paths[client] = tuple(dict.fromkeys((*paths.get(client, ()), path)))
     return {**routes, name: Route(origin, paths, routes[name].ports if name in routes else (PORT,))}
 
 
 def routes_of(client: str, there: Iterable[str] = ()) -> list[tuple[str, str]]:
-    """The routes, as name and origin, that configurations of a client (its id) name now.
+    """Return the routes, as name and origin, that configurations of a client (its id) name now.
 
-    `there` are the paths of those that lie here; the routes in one may have been made for another client that reads it.
+    `there` are the paths of its configurations on this machine; a route in one may have been made for another client
+    that reads the same file.
     """
     there = list(there)
     return [
@@ -170,7 +172,7 @@ def routes_of(client: str, there: Iterable[str] = ()) -> list[tuple[str, str]]:
 
 
 def _names(path: str, name: str, ports: Iterable[int]) -> bool:
-    """Whether a URL in the file at `path` begins with the route, on one of these ports."""
+    """Return whether a URL in the file at `path` begins with the route, on one of these ports."""
     numbers = "|".join(map(str, ports)) or "none"
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -180,14 +182,14 @@ def _names(path: str, name: str, ports: Iterable[int]) -> bool:
 
 
 def names_other_port(path: str, names: Iterable[str], port: int) -> bool:
-    """Whether a URL in the file at `path` begins with one of these routes on a port other than `port`."""
+    """Return whether a URL in the file at `path` begins with one of these routes on a port other than `port`."""
     known = load()
     others = {name: [old for old in (PORT, *known[name].ports) if old != port] for name in names}
     return any(_names(path, name, ports) for name, ports in others.items())
 
 
 def load() -> dict[str, Route]:
-    """All routes; raises ConfigError if the file of them is damaged."""
+    """Return all routes. Raises ConfigError if their file is damaged."""
     try:
         with open(_path(), encoding="utf-8") as file:
             fields = json.load(file)
@@ -208,7 +210,7 @@ def load() -> dict[str, Route]:
 
 
 def save(routes: Mapping[str, Route]) -> None:
-    """Add these routes to those in the file, where another `install` may have put some meanwhile."""
+    """Add these routes to those in the file, to which another `install` may have added some meanwhile."""
     with _alone():
         merged = load()
         for name, route in routes.items():
@@ -228,7 +230,7 @@ def save(routes: Mapping[str, Route]) -> None:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Nobody else changes the routes meanwhile."""
+    """Hold the lock on the routes, so that no other process changes them."""
     folder = home()
     try:
         make_directory(folder)

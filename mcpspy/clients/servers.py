@@ -1,4 +1,4 @@
-"""The servers of this machine's clients, as `status` and `doctor` see them: with mcpspy taken off, and what it was.
+"""The servers of this machine's clients, as `status` and `doctor` need them: without mcpspy, and with their state.
 
 Reads configurations and changes none.
 """
@@ -25,27 +25,27 @@ class Server:
     found: Found
     name: str
     label: str
-    """What its captures are called."""
+    """The name of its captures."""
     words: list[str] = field(default_factory=list)
-    """Its own command line; empty for a remote one."""
+    """Its own command line; empty for a remote server."""
     launcher: list[str] = field(default_factory=list)
     """What starts mcpspy in front of it; empty if it is not wrapped."""
     url: str | None = None
-    """The URL of a remote one, as it is without mcpspy where that is known."""
+    """The URL of a remote server, without mcpspy if that is known."""
     route: str | None = None
-    """The route by which a remote one goes through the proxy."""
+    """The route of a remote server through the proxy."""
     port: int = PORT
-    """The port of the proxy on that route."""
+    """The port of the proxy for that route."""
     environ: dict[str, str] = field(default_factory=dict)
-    """What the configuration adds to its environment."""
+    """The variables that the configuration adds to its environment."""
     env_file: str | None = None
-    """The path of a file with more of that."""
+    """The path of a file with more variables."""
     cwd: str | None = None
     begin: float | None = None
-    """Seconds until the client gives up waiting for its first answer, where that is known."""
+    """Seconds until the client stops waiting for its first response, if that is known."""
     disabled: bool = False
     problem: str = ""
-    """What is wrong with the entry, if the rest could not be told."""
+    """What is wrong with the entry, if it could not be parsed."""
 
     @property
     def state(self) -> str:
@@ -60,7 +60,7 @@ class Server:
 
 
 def servers(found: Found, machine: Machine, routes: Mapping[str, Route]) -> list[Server]:
-    """The servers at a place; raises ConfigError, naming the file, if it cannot be read."""
+    """Return the servers at a place. Raises ConfigError, with the file, if it cannot be read."""
     text = load(found.path).text
     try:
         listed = entries(read(text, found.place.form), found, machine, text)

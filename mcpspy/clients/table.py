@@ -1,11 +1,10 @@
-"""The MCP clients that are known, as data: where each keeps its servers, and how it writes them.
+"""The known MCP clients, as data: where each keeps its servers, and how it writes them.
 
-Adding a client is adding a row here and a fixture in `tests/clients/fixtures`.
+To add a client, add a row here and a fixture in `tests/clients/fixtures`.
 
-A path is a template: `{home}`, `{config}` (where programs of the platform keep their settings), `{xdg}` (the same for
-programs that follow the XDG directories on every platform), `{local}` (Windows: not roaming), `{project}` (the working
-directory, and then each directory above it that is in the home or in the same git working tree: elsewhere it may be
-somebody else's).
+A path is a template: `{home}`, `{config}` (the platform's directory for settings), `{xdg}` (the same for programs that
+use the XDG directories on every platform), `{local}` (Windows: not roaming), `{project}` (the working directory, and
+then each parent that is in the home or in the same git working tree, because other parents may belong to someone else).
 """
 
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from mcpspy.clients.jsonc import COMMA, COMMENT, MARK
 from mcpspy.errors import UsageError
 
 USER, PROJECT, LOCAL = SCOPES = ("user", "project", "local")
-"""All of the user's work; one project, shared with others; one project, for this user alone."""
+"""All projects of the user; one project, shared with others; one project, for this user only."""
 
 STRING, LIST = "a string", "a list"
 """How an entry writes its command: alone, with `args` beside it, or together with its arguments."""
@@ -25,23 +24,23 @@ STRING, LIST = "a string", "a list"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One file of a client, or one place in it, where servers are listed."""
+    """One file of a client, or one place in it, with a list of servers."""
 
     scope: str
     path: str | Mapping[str, str]
-    """A template, or one for each platform that has such a place; a `*` stands for any name."""
+    """A template, or one for each platform that has such a place; a `*` matches any name."""
     form: str = JSON
     """A format of `clients.formats`."""
     root: tuple[str, ...] = ("mcpServers",)
-    """The keys that lead to the servers; `{project}` is the key that names the nearest project."""
+    """The keys of the path to the servers; `{project}` is the key that names the nearest project."""
     variables: tuple[tuple[str, str], ...] = ()
-    """Environment variables that move the file, the first that is set, and the path below the value of each."""
+    """Environment variables that move the file, the first one that is set, and the path below the value of each."""
     every: bool = False
-    """The client reads the file in each of the project's directories, not the nearest one alone."""
+    """The client reads the file in each of the project's directories, not only the nearest one."""
     foreign: bool = False
-    """The file is another client's, and read as well: that it is there does not say that this client is."""
+    """The file belongs to another client: its existence does not mean that this client is installed."""
     note: str = ""
-    """What the user has to know about this file: who ignores it, who has to approve it."""
+    """A note for the user about this file: which programs ignore it, or that it needs approval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,40 +51,43 @@ class Client:
     name: str
     places: tuple[Place, ...]
     source: str
-    """Where this is documented."""
+    """The URL of the documentation."""
     checked: str
-    """When that was read, or when the client was run."""
+    """When the documentation was read, or the client was run."""
     version: str = ""
-    """The version that was run, or whose source was read; empty where there is only documentation."""
+    """The version that was run, or whose source was read; empty if there is only documentation."""
     remote: tuple[str, ...] = ("url",)
     """The keys of a remote server's URL."""
     commands: tuple[str, ...] = (STRING,)
     """How an entry may write its command."""
     splits: bool = False
-    """It takes a command without arguments apart at its blanks, as a shell does."""
+    """It splits a command without arguments at its blanks, as a shell does."""
     nested: str = ""
-    """The key of an object in which command or URL may stand, instead of in the entry itself."""
+    """The key of an object that may contain the command or URL, instead of the entry itself."""
     named: bool = False
-    """Its servers are a list of entries with a name, not an object by their names."""
+    """Its servers are a list of entries with a name, not an object with names as keys."""
     entry: str = ""
-    """Members of a new entry that it needs beside the command, as JSON."""
+    """Members that a new entry needs in addition to the command, as JSON."""
     env: str = "env"
-    """The key of what is added to a server's environment."""
+    """The key of the variables that are added to a server's environment."""
     refuses: tuple[str, ...] = ()
-    """What its own parser refuses of JSON with comments (`clients.jsonc`); then it reads nothing of the file."""
+    """What its own parser refuses in JSON with comments (`clients.jsonc`); then it ignores the whole file."""
     beside: bool = False
     """It starts servers in the directory of its file, not in its own working directory."""
     desktop: bool = True
-    """Started from the desktop, so with the desktop's PATH and not with a shell's."""
+    """It is started from the desktop, so with the desktop's PATH and not with a shell's."""
     expands: str = ""
-    """What it replaces beside `${…}`: `~` at the beginning of a word by the home, `$` with a name by the variable, `{`
-    for `{env:NAME}`."""
+    """What it replaces besides `${…}`: `~`, `$` or `{`.
+
+    `~` at the beginning of a word becomes the home, `$` with a name becomes the variable, and `{` stands for
+    `{env:NAME}`.
+    """
     advice: str = "restart the server in {name}"
     """What makes the client read its configuration again."""
 
 
 _READ, _RUN = "2026-11-20", "2026-11-23"
-"""When documentation was read; when clients were run with each form, parser oddity and variable that is listed here."""
+"""When documentation was read; when clients were run with each format, parser oddity and variable listed here."""
 _ALL = (COMMENT, COMMA, MARK)
 _CLAUDE_DIR = (("CLAUDE_CONFIG_DIR", ".claude.json"),)
 _CLINE = "cline_mcp_settings.json"
@@ -107,7 +109,7 @@ CLIENTS = (
         "Claude Desktop",
         (
             Place(USER, "{config}/Claude/claude_desktop_config.json"),
-            # Installed as an MSIX package it reads its own copy (anthropics/claude-code#26073).
+            # As an MSIX package it reads a copy of its own (anthropics/claude-code#26073).
             Place(USER, {"win32": "{local}/Packages/Claude_*/LocalCache/Roaming/Claude/claude_desktop_config.json"}),
         ),
         "https://modelcontextprotocol.io/docs/develop/connect-local-servers",
@@ -350,7 +352,7 @@ BY_ID = {client.id: client for client in CLIENTS}
 
 
 def client(name: str) -> Client:
-    """The client called `name`, by id or by name; raises UsageError with the nearest."""
+    """Return the client called `name`, by id or by name. Raises UsageError with the nearest names."""
     plain = name.lower().replace(" ", "-").replace("_", "-")
     for candidate in CLIENTS:
         if plain in (candidate.id, candidate.name.lower().replace(" ", "-")):

@@ -1,31 +1,31 @@
-"""How long clients wait for a server, as data: until it has begun, and for one call of a tool.
+"""The time-outs of clients, as data: for the start of a server, and for one call of a tool.
 
-A client that has waited that long gives up, and the user sees no tools, or a failed call. Each row has its source and
-its date; a limit without one is left out. Times are seconds.
+After its time-out a client gives up, and the user sees no tools, or a failed call. Each row has its source and its
+date; a limit without a source is left out. Times are seconds.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-_RUN = "2026-11-22"  # when the clients were run with a server that is slow
+_RUN = "2026-11-22"  # when the clients were run with a slow server
 _GITHUB = "https://github.com"
 
 
 @dataclass(frozen=True, slots=True)
 class TimeOuts:
-    """How long one client waits."""
+    """The time-outs of one client."""
 
     client: str
     """Its id in `clients.table`."""
     names: tuple[str, ...]
-    """How it calls itself in `clientInfo`, or the beginning of that: some append the name of the server."""
+    """Its name in `clientInfo`, or the beginning of it: some clients append the name of the server."""
     begin: float | None
-    """From the start of a stdio server to its answer to `initialize`."""
+    """From the start of a stdio server to its response to `initialize`."""
     call: float | None
-    """For the answer to a `tools/call`; None is a long time, or none at all: more than the 140 s that were tried."""
+    """For the response to a `tools/call`; None means no time-out, or more than the 140 s that were tested."""
     source: str
-    """Where this is written; for what was measured alone, the client's documentation."""
+    """The source; if the time-out was only measured, the client's documentation."""
     dated: str
     version: str
     begin_key: str = ""
@@ -35,10 +35,10 @@ class TimeOuts:
     unit: float = 0.001
     """Seconds in one unit of these keys."""
     setting: str = ""
-    """How a person gives a server more time to begin."""
+    """How the user gives a server more time to start."""
 
     def begin_of(self, member: Callable[[str], Any]) -> float | None:
-        """The time to begin of an entry, `member` giving the value of each of its keys."""
+        """Return the time-out for the start in an entry; `member` returns the value of each of its keys."""
         own = member(self.begin_key) if self.begin_key else None
         return own * self.unit if isinstance(own, int | float) and not isinstance(own, bool) and own > 0 else self.begin
 
@@ -88,5 +88,5 @@ BY_CLIENT = {row.client: row for row in TIME_OUTS}
 
 
 def time_outs_of(name: str) -> TimeOuts | None:
-    """The row of the client that calls itself so in `clientInfo`; None where there is none."""
+    """Return the row of the client with this name in `clientInfo`; None if there is none."""
     return next((row for row in TIME_OUTS if name.startswith(row.names)), None)

@@ -1,4 +1,4 @@
-"""TOML: `tomllib` says whether it is any and what the values are, a scan over the valid text where they stand."""
+"""TOML: `tomllib` validates the text and gives the values, and a scan of the valid text gives their positions."""
 
 import re
 import tomllib
@@ -19,12 +19,12 @@ _WORD = re.compile(r"[^,\]}\r\n#]+")
 
 
 def read(text: str) -> Node:
-    """The tree of `text`. Raises Syntax."""
+    """Return the tree of `text`. Raises Syntax."""
     mark = len(text) - len(text.removeprefix("\ufeff"))
     try:
         tomllib.loads(text[mark:])
         root = _Scan(text).document(mark)
-    except ValueError as error:  # also of a number with too many digits
+    except ValueError as error:  # also for a number with too many digits
         raise _syntax(text, mark, str(error)) from error
     except RecursionError as error:
         raise Syntax(0, "nested too deeply") from error
@@ -48,7 +48,7 @@ def _inner(node: Node) -> list[Node]:
 
 
 def _syntax(text: str, mark: int, message: str) -> Syntax:
-    """The error of tomllib, its place as an offset; it takes CRLF for one character."""
+    """Return the error of tomllib with its position as an offset; tomllib counts CRLF as one character."""
     match = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", message, re.DOTALL)
     if not match:
         return Syntax(len(text), message.removesuffix(" (at end of document)"))
@@ -58,7 +58,7 @@ def _syntax(text: str, mark: int, message: str) -> Syntax:
 
 
 class _Scan:
-    """Walks over text that is valid."""
+    """Scans valid text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -75,7 +75,7 @@ class _Scan:
         return root
 
     def _header(self, root: Node) -> Node:
-        """The table that `[a.b]` or `[[a.b]]` opens."""
+        """Return the table that `[a.b]` or `[[a.b]]` opens."""
         start, several = self._at, self._text.startswith("[[", self._at)
         self._at += 2 if several else 1
         *above, (last, own) = self._key()
@@ -92,13 +92,13 @@ class _Scan:
         return new
 
     def _into(self, table: Node, name: str, start: int, end: int) -> Node:
-        """The table called `name` in `table`, new or not; of an array of tables its last."""
+        """Return the table called `name` in `table`, new or existing; for an array of tables, its last one."""
         new = Node(start, start, {}, lines=table.lines)
         node: Node = table.value.setdefault(name, Member(start, start, end, new)).node
         return node.value[-1] if isinstance(node.value, list) else node
 
     def _pair(self, table: Node) -> None:
-        """`key = value`, the key perhaps dotted."""
+        """Parse `key = value`; the key may be dotted."""
         start = self._at
         *above, (last, own) = self._key()
         end = self._at
@@ -109,7 +109,7 @@ class _Scan:
         table.value[last] = Member(start, own, end, self._value())
 
     def _key(self) -> list[tuple[str, int]]:
-        """The parts of a dotted key, each with its place; ends right after the last."""
+        """Return the parts of a dotted key with their positions; stop right after the last one."""
         parts = []
         while True:
             at = self._skip(_SPACE)

@@ -1,8 +1,8 @@
-"""A configuration as a tree whose values know where they stand in the text.
+"""A configuration as a tree whose values know their positions in the text.
 
-The rule. An edit replaces the text of one value, or adds one member; all other characters stay as they are, whatever
-the format. So the readers (`jsonc`, `toml`, `yaml`) yield this tree instead of plain values, and nothing is ever
-written back from values.
+The rule. An edit replaces the text of one value, or adds one member; all other characters stay unchanged, whatever the
+format. So the parsers (`jsonc`, `toml`, `yaml`) return this tree instead of plain values, and values are never
+serialized back to text.
 """
 
 import json
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 DEEPEST = 200
-"""Levels; what nests deeper is no configuration."""
+"""Maximum number of levels; a text that is nested more deeply is not a configuration."""
 
 _UNPRINTED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
 
@@ -23,13 +23,13 @@ class Node:
 
     start: int
     end: int
-    """Of a block collection in YAML and of a TOML table this is no use: their text has no end of its own."""
+    """Not usable for a block collection in YAML and for a TOML table: their text has no end of its own."""
     value: Any
     """`dict[str, Member]`, `list[Node]`, or a scalar."""
     lines: bool = False
-    """Its members stand each on a line of its own (a TOML table, a YAML block), not between brackets."""
+    """Each of its members is on a line of its own (a TOML table, a YAML block), not between brackets."""
     fixed: str = ""
-    """Why its text cannot be replaced, if it cannot: `is empty`."""
+    """Why its text cannot be replaced: `is empty`; empty if it can."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class Member:
     """A key and its value in an object."""
 
     start: int
-    """Where the key begins; of a dotted key, its first part."""
+    """Where the key begins; for a dotted key, its first part."""
     own: int
     """Where the last part of a dotted key begins; else `start`."""
     end: int
@@ -54,7 +54,7 @@ class Edit(NamedTuple):
 
 
 class Syntax(Exception):
-    """The text is not in its format; the offset and the reason. Within this package only."""
+    """The text is invalid in its format; contains the offset and the reason. Used in this package only."""
 
     def __init__(self, offset: int, reason: str) -> None:
         super().__init__(reason)
@@ -62,14 +62,14 @@ class Syntax(Exception):
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
-    """`text` with all `edits`, which must not overlap, made at once."""
+    """Return `text` with all `edits` applied at once; they must not overlap."""
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     return text
 
 
 def plain(node: Node) -> Any:
-    """The value without places, as any parser of the format gives it."""
+    """Return the value without positions, as any parser of the format returns it."""
     if isinstance(node.value, dict):
         return {key: plain(member.node) for key, member in node.value.items()}
     if isinstance(node.value, list):
@@ -78,7 +78,7 @@ def plain(node: Node) -> Any:
 
 
 def outline(node: Node, text: str, without: Container[int] = ()) -> Any:
-    """The tree with the text of each scalar for its value, and without the members of these `id`s."""
+    """Return the tree with the text of each scalar as its value, without the members with these `id`s."""
     if isinstance(node.value, dict):
         members = [(key, member) for key, member in node.value.items() if id(member) not in without]
         return {key: outline(member.node, text, without) for key, member in members}
@@ -88,12 +88,12 @@ def outline(node: Node, text: str, without: Container[int] = ()) -> Any:
 
 
 def where(text: str, offset: int) -> str:
-    """An offset as people count: `line 3, column 5`."""
+    """Return an offset as people count: `line 3, column 5`."""
     before = text[:offset].removeprefix("\ufeff")
     return f"line {before.count(chr(10)) + 1}, column {len(before) - before.rfind(chr(10))}"
 
 
 def quote(word: str) -> str:
-    """A string in double quotes that JSON, TOML and YAML read alike, if it is one of Unicode; else JSON alone does."""
+    """Return a string in double quotes for JSON, TOML and YAML; with an unpaired surrogate, only for JSON."""
     text = json.dumps(word, ensure_ascii=False)
     return "".join(f"\\u{ord(c):04x}" if _UNPRINTED.match(c) else c for c in text)

@@ -1,8 +1,8 @@
-"""Whether a client trusts the working directory; servers of one that it does not trust are not started.
+"""Whether a client trusts the working directory; if not, it does not start servers of that directory.
 
-Only reads what the clients themselves keep. What cannot be read is taken for empty: the client says more about it. A
-client that has no directory in the home was never started, and nothing is said about it. Each rule was seen in the
-version of the client that its row in `clients.table` names.
+This only reads the clients' own files. A file that cannot be read counts as empty: the client itself reports that. If a
+client has no directory in the home, it was never started, and nothing is reported. Each rule was observed in the
+version of the client in its row of `clients.table`.
 """
 
 import os
@@ -21,10 +21,13 @@ FIX = "start it there once and trust the folder"
 
 
 def untrusted(found: Found, machine: Machine) -> str:
-    """Why the client starts no server of this place in the working directory; empty if it does, as far as is known."""
+    """Return why the client starts no server of this place in the working directory; empty if it does.
+
+    It is also empty if that is not known.
+    """
     trusts = _TRUSTS.get(found.client.id)
     of_project = found.place.scope == PROJECT
-    if not trusts or (found.client.id in ("codex", "copilot") and not of_project):  # which ignore the project's file
+    if not trusts or (found.client.id in ("codex", "copilot") and not of_project):  # these ignore only project files
         return ""
     home = _home(found.client.id, machine)
     if not os.path.isdir(home) or trusts(home, machine):
@@ -34,7 +37,7 @@ def untrusted(found: Found, machine: Machine) -> str:
 
 
 def _home(client: str, machine: Machine) -> str:
-    """The directory where a client keeps what it remembers."""
+    """Return the directory where a client keeps its state."""
     environ, join = machine.environ, os.path.join
     if client == "gemini-cli":
         return join(environ.get("GEMINI_CLI_HOME") or machine.home, ".gemini")
@@ -54,7 +57,10 @@ def _qwen(home: str, machine: Machine) -> bool:
 
 
 def _by_rules(home: str, machine: Machine, prefix: str, *, asks: bool) -> bool:
-    """Gemini CLI and its descendants: the longest path with a rule decides; `asks` is the default of the setting."""
+    """Apply the rules of Gemini CLI and its descendants: the longest path with a rule decides.
+
+    `asks` is the default of the setting.
+    """
     if _member(_values(os.path.join(home, "settings.json"), JSON), asks, "security", "folderTrust", "enabled") is False:
         return True
     path = machine.environ.get(f"{prefix}_TRUSTED_FOLDERS_PATH") or os.path.join(home, "trustedFolders.json")
@@ -67,7 +73,7 @@ def _by_rules(home: str, machine: Machine, prefix: str, *, asks: bool) -> bool:
 
 
 def _codex(home: str, machine: Machine) -> bool:
-    """Codex trusts the directory itself, or the git working tree that it is in."""
+    """Return whether Codex trusts the directory itself, or the git working tree around it."""
     values = _values(os.path.join(home, "config.toml"), TOML)
     folders = [folder for folder in (machine.cwd, machine.repository, machine.main) if folder]
     return any(_member(values, "", "projects", folder, "trust_level") == "trusted" for folder in folders)
@@ -90,7 +96,7 @@ def _inside(folder: str, roots: Iterable[Any]) -> bool:
 
 
 def _member(values: Any, default: Any, *keys: str) -> Any:
-    """The value at a path of keys."""
+    """Return the value at a path of keys."""
     for key in keys:
         if not isinstance(values, dict) or key not in values:
             return default
@@ -99,7 +105,7 @@ def _member(values: Any, default: Any, *keys: str) -> Any:
 
 
 def _values(path: str, form: str) -> Mapping[str, Any]:
-    """What a file of a client holds; nothing if it is not there, or cannot be read."""
+    """Return the values in a file of a client; an empty mapping if it is missing or unreadable."""
     try:
         values = plain(read(load(path).text, form))
     except ConfigError:

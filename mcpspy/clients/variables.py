@@ -1,4 +1,4 @@
-"""The variables in a configuration, which each client writes in its own way. Pure."""
+"""The variables in a configuration, which each client writes differently. Pure."""
 
 import re
 
@@ -11,7 +11,7 @@ _DOLLAR = re.compile(rf"{_VARIABLE.pattern}|\$(?P<bare>[A-Za-z_]\w*)")
 
 
 def expanded(text: str, client: Client, machine: Machine) -> str:
-    """`text` with the variables that this client replaces; those that only the client knows, or nobody, stay."""
+    """Return `text` with the variables that this client replaces; variables without a known value stay."""
 
     def value(match: re.Match[str]) -> str:
         name, _, default = _variable(match).removeprefix("env:").partition(":-")
@@ -24,12 +24,12 @@ def expanded(text: str, client: Client, machine: Machine) -> str:
 
 
 def unknown(text: str, client: Client, machine: Machine) -> list[str]:
-    """The names of the variables that stay."""
+    """Return the names of the variables that stay."""
     return [_variable(match) for match in _variables(client).finditer(expanded(text, client, machine))]
 
 
 def has_variable(text: str, client: Client) -> bool:
-    """Whether this client replaces something in `text`, or would if it knew the variable."""
+    """Return whether this client replaces something in `text`, or would if the variable were known."""
     begins = "~" in client.expands and text.startswith("~")
     return begins or _variables(client).search(text) is not None
 
@@ -39,6 +39,6 @@ def _variables(client: Client) -> re.Pattern[str]:
 
 
 def _variable(match: re.Match[str]) -> str:
-    """The name in a match; a bare one is always of the environment."""
+    """Return the name in a match; a bare name is always an environment variable."""
     groups = match.groupdict()
     return groups["name"] if groups["name"] is not None else f"env:{groups['bare']}"

@@ -1,7 +1,7 @@
-"""A configuration as it may be shown: what is, or may be, a secret does not stand in it.
+"""A configuration without its secrets, and without what may be one, so that it can be shown.
 
-That is each value under a key that says so, or in an environment or headers, and in any other string what a capture
-would not record either. A text is changed only in such strings, so that a diff of two stays a diff.
+Secrets are the values under a key that names a secret, in an environment or in headers, and in any other string what a
+capture would redact too. Only such strings are changed, so a diff of two texts stays useful.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ _ALL_SECRET = ("env", "environment", "headers", "http_headers", "requestOptions"
 
 
 def withheld(text: str, form: str) -> str:
-    """`text` without its secrets; raises ConfigError if it is not in its format."""
+    """Return `text` without its secrets. Raises ConfigError if it is invalid in its format."""
     return edited(text, set(_edits(read(text, form), Withheld())))
 
 
@@ -36,7 +36,7 @@ def _edits(node: Node, redactor: Redactor) -> Iterator[Edit]:
 
 
 def _strings(node: Node) -> Iterator[Node]:
-    """Every string in a value."""
+    """Yield every string in a value."""
     if isinstance(node.value, dict):
         for member in node.value.values():
             yield from _strings(member.node)

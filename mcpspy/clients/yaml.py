@@ -1,6 +1,6 @@
-"""YAML 1.2: the nodes that ruamel.yaml composes know where they stand; its round trip would reflow the text.
+"""YAML 1.2: the nodes that ruamel.yaml composes have positions; its round trip would reflow the text.
 
-What an alias stands for stands elsewhere, and what has an anchor stands for others too: such text is `fixed`.
+The value of an alias is elsewhere in the text, and a value with an anchor is used elsewhere too: such text is `fixed`.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from mcpspy.clients.tree import DEEPEST, Member, Node, Syntax
 
 
 def read(text: str) -> Node:
-    """The tree of `text`. Raises Syntax."""
+    """Return the tree of `text`. Raises Syntax."""
     mark = len(text) - len(text.removeprefix("\ufeff"))
     yaml = YAML(typ="safe", pure=True)
     try:
@@ -38,7 +38,7 @@ class _Build:
         self._seen: set[int] = set()
 
     def node(self, node: Any, depth: int) -> Node:
-        """The tree of what ruamel.yaml composed."""
+        """Return the tree of a node that ruamel.yaml composed."""
         start, end = node.start_mark.index + self._mark, node.end_mark.index + self._mark
         if depth > DEEPEST:
             raise Syntax(start, "nested too deeply")
@@ -48,16 +48,16 @@ class _Build:
             fixed = fixed or ("" if end > start else "is empty")
             try:
                 value = self._constructor.construct_object(node)
-            except (YAMLError, ValueError, OverflowError) as error:  # outside our entries nobody asks for it
+            except (YAMLError, ValueError, OverflowError) as error:  # outside entries the value is not needed
                 value, fixed = node.value, f"is not a value: {str(error).splitlines()[0]}"
             return Node(start, end, value, fixed=fixed)
         again = id(node) in self._seen
         self._seen.add(id(node))
         built = Node(start, end, None, lines=not node.flow_style, fixed=fixed)
-        if again:  # an alias: once is enough, for aliases of aliases grow without bounds
+        if again:  # an alias: expanded only once, because nested aliases grow without bounds
             built.value = f"alias {node.anchor}"
         elif isinstance(node, SequenceNode):
-            if built.lines and self._text[start] == "!":  # so it does not begin with its first dash
+            if built.lines and self._text[start] == "!":  # then it does not begin with its first dash
                 built.fixed = built.fixed or "has a YAML tag"
             built.value = [self.node(element, depth + 1) for element in node.value]
         elif isinstance(node, MappingNode):

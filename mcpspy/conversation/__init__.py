@@ -1,1 +1,1 @@
-"""What happened, told once: messages, exchanges, sessions."""
+"""What happened in a capture: messages, exchanges, sessions."""

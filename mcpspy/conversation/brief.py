@@ -1,8 +1,8 @@
-"""Values in few characters: JSON without white space, members as `name=value`, text on one line.
+"""Short forms of values: JSON without white space, members as `name=value`, text on one line.
 
-The theory. A row has room for some words and a value may have megabytes, so no more of a value is read than there is
-room for, and nothing nested is followed further than a person would read. What comes out is raw text: whoever shows it
-makes it `printable`.
+The theory. A row has room for a few words, and a value may have megabytes. So no more of a value is read than there is
+room for, and nested values are followed only as far as a person would read. The result is raw text: the code that
+displays it makes it `printable`.
 """
 
 import json
@@ -15,39 +15,39 @@ from typing import Any
 from mcpspy.json_values import Number
 
 LONGEST = 300
-"""Characters of a preview."""
+"""Maximum length of a preview, in characters."""
 _DEEPEST = 6  # levels of a nested value that are shown
-_BESIDE = 80  # characters of a string that has others beside it
-_READ = 4096  # characters of a text in which its first words are looked for
+_BESIDE = 80  # characters of a string that is not the only member
+_READ = 4096  # characters of a text that are searched for its first words
 _DIGITS = 60
-_NESTED = (dict, list)  # as a tuple: a union would be made anew for each value
-_LONG_NAME = 61  # characters of a name, of which no more than 60 are shown
+_NESTED = (dict, list)  # as a tuple: a union would be built again for each value
+_LONG_NAME = 61  # characters of a name, of which at most 60 are shown
 _NAME = re.compile(r"[\w.$/@-]{1,60}")
 _MEMBER = re.compile(r'(?:^|(?<= ))([\w.$/@-]{1,60}=)("(?:[^"\\]|\\.)*"?)?')
 
 
 def clipped(text: str, room: int = LONGEST) -> str:
-    """At most `room` characters of a text; one that goes on ends in `…`."""
+    """Return at most `room` characters of a text; a shortened text ends in `…`."""
     return text if len(text) <= room else f"{text[: max(room - 1, 0)]}…"
 
 
 def folded(text: str, room: int = LONGEST) -> str:
-    """The words that a text begins with, on one line."""
+    """Return the first words of a text, on one line."""
     found = " ".join(text[: 2 * room].split())
-    if len(text) > 2 * room and len(found) <= room:  # that was mostly white space
+    if len(text) > 2 * room and len(found) <= room:  # the part that was read was mostly white space
         found = " ".join(text[:_READ].split())
     return clipped(f"{found} …".lstrip() if len(text) > _READ and len(found) < room else found, room)
 
 
 def words(value: Any, room: int = LONGEST) -> str:
-    """What should be a text as such; members as `name=value`; anything else as JSON."""
+    """Return a string as its words, an object as `name=value`, and anything else as JSON."""
     if isinstance(value, str) and not isinstance(value, Number):
         return folded(value, room)
     return members(value, room=room) if isinstance(value, dict) and value else brief_json(value, room)
 
 
 def members(value: dict[Any, Any], *left_out: str, room: int = LONGEST) -> str:
-    """The members of an object as `city="Oslo" days=3`, in their order, without some."""
+    """Return the members of an object as `city="Oslo" days=3`, in their order, except those in `left_out`."""
     alone = len(value) <= 1 + (sum(name in value for name in left_out) if left_out else 0)
     most = room if alone else min(room, 2 * _BESIDE)
     of_text = most if alone or most < _BESIDE else _BESIDE
@@ -65,13 +65,13 @@ def members(value: dict[Any, Any], *left_out: str, room: int = LONGEST) -> str:
 
 
 def brief_json(value: Any, room: int = LONGEST) -> str:
-    """A value as JSON without white space, clipped."""
+    """Return a value as JSON without white space, shortened to `room`."""
     shown = _quoted(value, room) if type(value) is str else _json(value, room, 0)
     return shown if len(shown) <= room else clipped(shown, room)
 
 
 def parts(text: str) -> Iterator[tuple[str, str]]:
-    """A text as pieces, each with what it looks like: `name` of a member, `string` after such a name, or nothing."""
+    """Yield the pieces of a text with their kind: `name` of a member, `string` after such a name, or empty."""
     at = 0
     for found in _MEMBER.finditer(text):
         yield text[at : found.start()], ""
@@ -83,12 +83,12 @@ def parts(text: str) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=1000)
 def _name(text: str) -> str:
-    """The name of a member as it is shown; the same few come again and again."""
+    """Return the name of a member as it is shown; cached, because the same few names occur again and again."""
     return text if _NAME.fullmatch(text) else _quoted(text, _DIGITS)
 
 
 def _json(value: Any, room: int, depth: int) -> str:
-    """A value as JSON of not much more than `room` characters, however large it is."""
+    """Return a value as JSON of little more than `room` characters, whatever its size."""
     if isinstance(value, str):
         return clipped(value, _DIGITS) if isinstance(value, Number) else _quoted(value, room)
     if type(value) is int:

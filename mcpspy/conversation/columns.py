@@ -1,10 +1,9 @@
-"""What a conversation tells of each line of a capture and of each request, in columns: some bytes each.
+"""What a conversation knows of each line of a capture and of each request, in columns of a few bytes per line.
 
-The theory. A capture may have millions of rows, and each of them may be asked for at any time, so nothing of one is
-kept but small numbers in arrays: places in tables of words, and line numbers. The status of a request changes until its
-response has come, so it is kept once, with the exchange (`Exchanges`); the lines of the request and of the response
-name that (`Columns`). A message of a batch other than the first has no place of its own among the lines: its line is a
-`batch`.
+The theory. A capture may have millions of rows, and any of them may be needed at any time. So only small numbers are
+kept for each row, in arrays: indexes into tables of texts, and line numbers. The status of a request changes until its
+response has come. It is therefore kept once, with the exchange (`Exchanges`), and the lines of the request and of the
+response refer to that (`Columns`). A line with a batch has the kind `batch`, and entries only for its first message.
 """
 
 from array import array
@@ -39,16 +38,16 @@ _NAME = 500  # characters of a method or name that are kept
 _ANY_INPUT = 1  # the response is `input_required`
 _INPUT = {method: 2 << number for number, method in enumerate(ASKED)}
 _IS_PLAIN = bytes(kind not in ("", "batch", "invalid") for kind in KINDS).ljust(256, b"\0")
-_FRAMED = (Message, HttpUnit)  # as a tuple: a union would be made anew for each event
-_SEVERAL = 2  # lines: of one there would be no tuple
-_FLOAT = 1e300  # numbers below are progress, others nonsense
-_LARGEST = 2**32 - 1  # bytes of a frame: what is larger counts as that
+_FRAMED = (Message, HttpUnit)  # as a tuple: a union would be built again for each event
+_SEVERAL = 2  # lines; for one line, `itemgetter` would return no tuple
+_FLOAT = 1e300  # numbers below this are progress, others are nonsense
+_LARGEST = 2**32 - 1  # bytes of a frame; a larger size is stored as this
 
 
 class Exchanges:
-    """What became of each request, by its ordinal: line numbers, its status, and what its response asks for.
+    """The state of each request, by its ordinal: line numbers, status, and the inputs that its response requests.
 
-    The lines are those of the request, of its response, and of the answer that the request goes on from.
+    The line numbers are those of the request, of its response, and of the response that the request continues.
     """
 
     def __init__(self) -> None:
@@ -57,10 +56,10 @@ class Exchanges:
         self.acts: dict[int, GateAct] = {}
         """By ordinal: what a gate did to the request."""
         self.progress: dict[int, tuple[float, float | None]] = {}
-        """By ordinal: how far a request without a response has come, and of how much, where that is known."""
+        """By ordinal: the progress of a request without a response, and the total, if it is known."""
 
     def add(self, message: Message) -> tuple[int, ...]:
-        """Take the next message; returns the line numbers of earlier requests that it has changed."""
+        """Add the next message; return the line numbers of earlier requests that it changes."""
         exchange = message.exchange
         if exchange is None:
             self._note_progress(message)
@@ -91,7 +90,7 @@ class Exchanges:
             self.progress[message.link] = float(done), float(total) if _is_number(total) else None
 
     def set(self, exchanges: Iterable[Exchange]) -> tuple[int, ...]:
-        """Enter the statuses that exchanges have by now; returns the line numbers of the requests."""
+        """Store the current statuses of exchanges; return the line numbers of the requests."""
         changed = []
         for exchange in exchanges:
             self.statuses[exchange.ordinal] = _STATUS[exchange.status]
@@ -99,8 +98,8 @@ class Exchanges:
         return tuple(changed)
 
     def end(self, pending: Iterable[Exchange], *, live: bool) -> list[int]:
-        """Enter the final statuses of exchanges without a response; returns the line numbers of the requests."""
-        if not live:  # those of a session that was forgotten are not among them
+        """Store the final statuses of exchanges without a response; return the line numbers of the requests."""
+        if not live:  # `pending` does not include those of forgotten sessions
             self.statuses = self.statuses.replace(_PENDING, _UNANSWERED)
         changed = []
         for exchange in pending:
@@ -109,24 +108,24 @@ class Exchanges:
         return changed
 
     def __len__(self) -> int:
-        """How many requests there are."""
+        """Return the number of requests."""
         return len(self.requests)
 
     def status(self, ordinal: int) -> str:
-        """The status of an exchange."""
+        """Return the status of an exchange."""
         found = STATUSES[self.statuses[ordinal]]
         if self.acts and found in ("pending", "unanswered") and ordinal in self.acts:
             return self.acts[ordinal].status or found
         return found
 
     def held(self, ordinal: int) -> int:
-        """For how many nanoseconds a gate held the request of an exchange."""
+        """Return for how many nanoseconds a gate held the request of an exchange."""
         act = self.acts.get(ordinal) if self.acts else None
         return act.held or 0 if act else 0
 
 
 class Known(NamedTuple):
-    """What the columns tell of one line. Times are nanoseconds since the capture started."""
+    """What the columns know of one line. Times are nanoseconds since the capture started."""
 
     t: int
     kind: str
@@ -134,7 +133,7 @@ class Known(NamedTuple):
     sender: str
     id: Id | None
     method: str | None
-    """Of an invalid frame: why it is invalid."""
+    """For an invalid frame: why it is invalid."""
     name: str | None
     revision: str | None
     status: str | None
@@ -147,18 +146,18 @@ class Known(NamedTuple):
 
 
 class Columns:
-    """What there is to know of each line, by line number; `add` each event, after room was made for its line."""
+    """What is known of each line, by line number. Call `extend` for a line before you `add` its event."""
 
     def __init__(self) -> None:
         self.exchanges = Exchanges()
         self._kind, self._sender, self._revision = bytearray(), bytearray(), bytearray()
         self._method, self._name, self._session, self._size = array("I"), array("I"), array("I"), array("I")
-        self._exchange = array("I")  # its ordinal, and one
+        self._exchange = array("I")  # its ordinal plus one
         self._t, self._id = array("Q"), array("q")
         self._texts: list[str | None] = [None]  # methods and names, once each
         self._places: dict[str | None, int] = {None: 0, "": 0}
         self._acts: dict[int, GateAct] = {}
-        self._ids: dict[int, str] = {}  # by line number: those that are no small number
+        self._ids: dict[int, str] = {}  # by line number: ids that are not small numbers
         text, number = self._texts.__getitem__, int
         self._gathered: dict[str, tuple[Sequence[int], Callable[[int], Any]]] = {
             "kind": (self._kind, KINDS.__getitem__),
@@ -182,7 +181,7 @@ class Columns:
             column.frombytes(bytes(more * column.itemsize))
 
     def add(self, event: Event) -> tuple[int, ...]:
-        """Take the next event; returns the line numbers of earlier requests that it has changed."""
+        """Add the next event; return the line numbers of earlier requests that it changes."""
         n = event.n
         if isinstance(event, Message) and event.part:
             self._kind[n] = _BATCH
@@ -199,23 +198,23 @@ class Columns:
         return self._add_message(event) if isinstance(event, Message) else ()
 
     def end(self, pending: Iterable[Exchange], *, live: bool) -> list[int]:
-        """Take it that no more comes; returns the line numbers of the requests without a response."""
+        """End the capture; return the line numbers of the requests without a response."""
         return self.exchanges.end(pending, live=live)
 
     def time(self, n: int) -> int | None:
-        """When line `n` was; None where nothing is known of it."""
+        """Return the time of line `n`, or None if nothing is known of it."""
         return self._t[n] if self._kind[n] else None
 
     def kind(self, n: int) -> str:
-        """What line `n` is; empty where nothing is known of it."""
+        """Return the kind of line `n`, or an empty string if nothing is known of it."""
         return KINDS[self._kind[n]]
 
     def subject(self, n: int) -> tuple[str | None, str | None]:
-        """The method and name of line `n`, or of the request that it answers."""
+        """Return the method and name of line `n`, or of the request that it answers."""
         return self._texts[self._method[n]], self._texts[self._name[n]]
 
     def partner(self, n: int) -> int:
-        """The line of the response to a request, or of the request that a response answers, else 0."""
+        """Return the line of the response to a request, or of the request that a response answers, else 0."""
         if not self._exchange[n]:
             return 0
         ordinal = self._exchange[n] - 1
@@ -223,22 +222,22 @@ class Columns:
         return self.exchanges.responses[ordinal] if n == request else request
 
     def continues(self, n: int) -> int:
-        """The line of the answer `input_required` that the request on line `n` goes on from, else 0."""
+        """Return the line of the `input_required` response that the request on line `n` continues, else 0."""
         ordinal = self._exchange[n] - 1
         return self.exchanges.continued[ordinal] if ordinal >= 0 and self.exchanges.requests[ordinal] == n else 0
 
     def act(self, n: int) -> GateAct | None:
-        """What a gate did to the frame on line `n`."""
+        """Return what a gate did to the frame on line `n`."""
         return self._acts.get(n)
 
     def inputs(self, n: int) -> frozenset[str] | None:
-        """The known methods of what the response on line `n` asks for; None where it is not `input_required`."""
+        """Return the known methods that the response on line `n` requests, or None if it is not `input_required`."""
         ordinal = self._exchange[n] - 1
         flags = self.exchanges.inputs[ordinal] if ordinal >= 0 and self.exchanges.responses[ordinal] == n else 0
         return frozenset(method for method, flag in _INPUT.items() if flags & flag) if flags else None
 
     def at(self, n: int) -> Known:
-        """What is known of line `n`."""
+        """Return what is known of line `n`."""
         status = request = response = latency = None
         if self._exchange[n]:
             ordinal, exchanges = self._exchange[n] - 1, self.exchanges
@@ -263,13 +262,15 @@ class Columns:
             self._size[n],
             texts[self._session[n]],
         )
-        return tuple.__new__(Known, values)  # a filter asks for every line: the class itself would take as long again
+        return tuple.__new__(Known, values)  # a filter needs every line, and calling the class would double the time
 
     def gather(self, name: str, lines: Sequence[int]) -> tuple[Sequence[int | None], Callable[[int], Any]] | None:
-        """What several lines have of a member of `Known`: numbers, and what a number stands for; None for other names.
+        """Return a member of `Known` for several lines: numbers, and the function that decodes them.
 
-        The numbers of lines that are not known yet, or are a batch or no message, are None: there the row has to be
-        asked. So has that of an exchange that a gate changed.
+        None for other names.
+
+        The number is None for a line that is not known yet, is a batch or is not a message, and for an exchange that a
+        gate changed. In these cases the caller has to read the row.
         """
         column = self._gathered.get(name)
         if column is None or len(lines) < _SEVERAL:
@@ -285,7 +286,7 @@ class Columns:
         return codes, value
 
     def _of_exchange(self, name: str, ordinal: int) -> int | None:
-        """The number for the status or latency of an exchange, by its ordinal and one; -1 for none."""
+        """Return the number for the status or latency of an exchange, by its ordinal plus one; -1 for none."""
         exchanges = self.exchanges
         if not ordinal or ordinal - 1 in exchanges.acts:
             return None if ordinal else -1
@@ -306,7 +307,7 @@ class Columns:
         return self.exchanges.add(message)
 
     def _place(self, text: str | None) -> int:
-        """The place of a text in the table, known or new."""
+        """Return the index of a text in the table; add a new text."""
         text = text[:_NAME] if text else None
         place = self._places.setdefault(text, len(self._texts))
         if place == len(self._texts):
@@ -320,7 +321,7 @@ class Columns:
             self._ids[n] = number
 
     def _large_id(self, n: int) -> Id | None:
-        """The id on line `n` where it is no small number."""
+        """Return the id on line `n` if it is not a small number."""
         text = self._ids.get(n)
         if text is None:
             return None
@@ -331,12 +332,15 @@ class Columns:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is a number that a float can hold."""
+    """Return whether a value is a number that a float can hold."""
     return type(value) in (int, float) and abs(value) < _FLOAT
 
 
 def kind_of(event: Event) -> str:
-    """request, notification, result, error, invalid, undecoded, stderr, http, event, gap, signal, gates or end."""
+    """Return the kind of an event.
+
+    It is request, notification, result, error, invalid, undecoded, stderr, http, event, gap, signal, gates or end.
+    """
     if isinstance(event, Message):
         return _BODIES[type(event.body)]
     if isinstance(event, HttpUnit):
@@ -345,7 +349,7 @@ def kind_of(event: Event) -> str:
 
 
 def sender_of(event: Event) -> str:
-    """client, server or mcpspy."""
+    """Return client, server or mcpspy."""
     if isinstance(event, _FRAMED):
         return event.sender
     return (event.sender or "server") if isinstance(event, Frame) else "mcpspy"

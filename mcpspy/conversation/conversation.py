@@ -1,8 +1,8 @@
-"""The fold from records to messages that know their exchange, and to what else is worth a row.
+"""The fold from records to messages that know their exchange, and to other events that deserve a row.
 
-What a frame means depends on its channel: a line of stdin or stdout is a message, a line of stderr is text, and over
-HTTP there is more to know (`mcpspy.conversation.http_sessions`). Messages then belong to a session, in which they are
-paired (`mcpspy.conversation.pairing`). Nothing here decides what is right or wrong: the rules judge what comes out.
+The meaning of a frame depends on its channel. A line of stdin or stdout is a message, a line of stderr is text, and
+`mcpspy.conversation.http_sessions` interprets the frames of HTTP. Each message belongs to a session, in which it is
+paired (`mcpspy.conversation.pairing`). Nothing here decides what is right or wrong: the rules judge the output.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,30 +21,30 @@ _AT_ONCE = 50_000_000  # nanoseconds
 
 
 class Conversation:
-    """Folds the records of one capture, in the order of their times; `feed` each."""
+    """Folds the records of one capture, in the order of their times. `feed` each record."""
 
     def __init__(self) -> None:
-        self._channels: dict[int, tuple[Open, Session]] = {}  # those that are not HTTP
-        self._stdio = Session()  # the latest: another one begins with another stdin
-        self._earlier: list[Session] = []  # those before it that have requests without an answer
-        self._stdin = False  # the latest has one
-        self._since_gap: dict[Session, None] = {}  # those with requests since the last gap
+        self._channels: dict[int, tuple[Open, Session]] = {}  # channels that are not HTTP
+        self._stdio = Session()  # the latest; a second stdin begins another one
+        self._earlier: list[Session] = []  # sessions before it that have requests without a response
+        self._stdin = False  # the latest session has a stdin
+        self._since_gap: dict[Session, None] = {}  # sessions with requests since the last gap
         self._http = HttpSessions(self._drop)
         self._acts = GateActs()
         self._requests = 0
         self.newest = 0
-        """The time of the newest record so far; one that is older comes out of its order."""
+        """The time of the newest record so far; a record with an earlier time is out of order."""
         self.released: GateAct | None = None
-        """What became of the frame that the last `release` was about."""
+        """What happened to the frame that the last `release` record was about."""
 
     def feed(self, record: Record) -> Iterable[Event]:
-        """Take the next record; iterate over what it completes, once, before feeding another."""
+        """Take the next record; iterate over its events once, before you feed the next record."""
         if record.t > self.newest:  # noqa: PLR1730 (`max` takes four times as long)
             self.newest = record.t
         return self._frame(record) if type(record) is Frame else self._other(record)
 
     def _other(self, record: Record) -> Iterator[Event]:
-        """What is no frame."""
+        """Yield the events of a record that is not a frame."""
         if isinstance(record, Open):
             if record.role in ("stdin", "stdout", "stderr"):
                 self._begin_stream(record)
@@ -69,14 +69,14 @@ class Conversation:
             yield record
 
     def _head(self, opened: Open) -> Iterator[HttpUnit]:
-        """Open a channel of HTTP; the head of an answer that a gate gave is the gate's."""
+        """Open an HTTP channel; the head of a response that a gate made is attributed to the gate."""
         for unit in self._http.open(opened):
             if opened.sender == "mcpspy" and is_gate(opened.by):
                 unit.act, unit.sender = GateAct(opened.n, opened.t, opened.by or "", "made"), "mcpspy"
             yield unit
 
     def _take_signal(self, signal: Signal) -> None:
-        """Learn that the client has left; one to the group may have ended the server before we noticed it."""
+        """Record that the client left; a signal to the group may have ended the server before mcpspy received it."""
         session = self._stdio
         if session.gone is not None and signal.to == "group" and signal.t - session.gone < _AT_ONCE:
             session.gone = None
@@ -84,7 +84,7 @@ class Conversation:
             session.left = signal.t
 
     def _begin_stream(self, opened: Open) -> None:
-        """Open a channel of a process; a second stdin is that of the next one, unless it is the same channel again."""
+        """Open a channel of a process; a second stdin belongs to the next process, unless it is the same channel."""
         if opened.role == "stdin" and opened.ch not in self._channels:
             if self._stdin:
                 self._earlier += [self._stdio] if any(self._stdio.exchanges()) else []
@@ -93,7 +93,7 @@ class Conversation:
         self._channels[opened.ch] = opened, self._stdio
 
     def _end_stream(self, stream: Open, session: Session, closed: Close) -> None:
-        """Learn who left first: the client, which closes stdin or reads no more, or the server."""
+        """Learn who left first: the client, which closes stdin or stops reading, or the server."""
         if stream.role == "stderr" or session.left is not None or session.gone is not None:
             return
         by_server = ("exit", "abort") if stream.role == "stdin" else ("exit", "eof", "reset")
@@ -103,23 +103,26 @@ class Conversation:
             session.left = closed.t
 
     def exit(self, end: End) -> ServerExit | None:
-        """How the server's process ended; None where there was none."""
+        """Return how the server's process ended, or None if the capture does not record that."""
         session = self._stdio
         told = end.why is not None or end.code is not None or end.signal is not None
         return ServerExit(end, session, session.negotiated or session.stated) if told else None
 
     def pending(self) -> Iterator[Exchange]:
-        """The exchanges without a message in answer, oldest first within a session."""
+        """Yield the exchanges without a message in response, oldest first within a session."""
         for session in [*self._earlier, self._stdio, *self._http.sessions()]:
             yield from session.exchanges()
             yield from session.refused
 
     def _drop(self, session: Session) -> None:
-        """Nothing more is known of a session."""
+        """Forget a session."""
         self._since_gap.pop(session, None)
 
     def _frame(self, frame: Frame) -> Iterable[Message | HttpUnit | Frame]:
-        """What a frame is: messages, of which each is entered when the one before it has been used, or what is none."""
+        """Return the messages of a frame, or the frame itself or an `HttpUnit` if it is not a message.
+
+        The messages of a batch are computed lazily: each is entered after the caller has used the one before it.
+        """
         http: HttpChannel | None = None
         stream = self._channels.get(frame.ch)
         if stream:
@@ -137,7 +140,7 @@ class Conversation:
             act = self._acts.take(frame, made)
             sender = made if act else sender
         if frame.by == RELOAD and frame.sent is not None and side == "server":
-            frame = replace(frame, raw=frame.sent)  # each server counts anew: the ids are those that the client knows
+            frame = replace(frame, raw=frame.sent)  # `sent` has the ids that the client knows
         if http:
             found = self._http.read(frame, http)
             if isinstance(found, HttpUnit):
@@ -149,13 +152,13 @@ class Conversation:
         first = Message(frame.n, 0, frame.t, frame.ch, sender, side, frame, bodies[0], process, http, spoken)
         if act:
             first.act = act
-        if len(bodies) == 1:  # as nearly always: without a generator
+        if len(bodies) == 1:  # the usual case, without a generator
             return (self._enter(first),)
         batch = [replace(first, part=part, body=body) for part, body in enumerate(bodies)]
         return map(self._enter, batch)
 
     def _enter(self, message: Message) -> Message:
-        """Take the next message into its session, where it may answer or cancel an earlier one."""
+        """Enter the next message into its session, where it may answer or cancel an earlier one."""
         http, body = message.http, message.body
         if http:
             message.session = self._http.session(http, body)
@@ -173,6 +176,6 @@ class Conversation:
 
 
 def _join_refusal(message: Message, http: HttpChannel) -> None:
-    """Over HTTP an error with another id, or none, may refuse the request of the POST by its status."""
+    """Join an error with another id, or without one, to the request of its POST, if the status is a failure."""
     if isinstance(message.body, Error) and http.failed and http.request:
         join_refusal(message, http.request.carried)

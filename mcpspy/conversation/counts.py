@@ -1,4 +1,4 @@
-"""What a list says of a session: how much passed, between whom, which tools were called, the last error."""
+"""The summary of a session for lists: number of frames, both peers, tools called, the last error."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,23 +17,23 @@ _TOLD = 100  # characters of a name
 
 @dataclass(slots=True)
 class Counts:
-    """What `ls` says of a capture."""
+    """The summary of a capture that `ls` shows."""
 
     frames: int = 0
     exchanges: int = 0
-    """Requests, answered or not."""
+    """The number of requests, answered or not."""
     errors: int = 0
-    """Requests answered by an error or by a tool's error, and frames that are no message."""
+    """The number of requests answered by an error or a tool error, and of frames that are not messages."""
     client: str = ""
-    """Name and version of the client, as it introduces itself first."""
+    """Name and version of the client, from its first introduction."""
     server: str = field(default="", compare=False)
-    """The same of the server."""
+    """Name and version of the server, from its first introduction."""
     called: dict[str, int] = field(default_factory=dict, compare=False)
-    """How often each tool was called; of very many the first ones."""
+    """The number of calls by tool; if there are very many tools, only of the first ones."""
     last_error: str = field(default="", compare=False)
-    """Where the last of the errors is, and what it tells."""
+    """The line and the text of the last error."""
     spells: list[Spell] = field(default_factory=list, compare=False)
-    """The messages without pings, by the pauses between them."""
+    """The messages without pings, divided by pauses."""
 
     def add(self, event: Event) -> None:
         """Count one more event of a conversation."""
@@ -71,7 +71,7 @@ class Counts:
 
 
 def count(records: Iterable[Record]) -> Counts:
-    """Count what is in a capture."""
+    """Return the summary of a capture."""
     counts, conversation = Counts(), Conversation()
     for record in records:
         for event in conversation.feed(record):

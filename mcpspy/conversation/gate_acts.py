@@ -1,9 +1,9 @@
 """What gates, viewers and `wrap --reload` did to the frames of a capture.
 
-The theory. A frame that a gate changed, dropped or sent says so itself. One that was held says only that: its `release`
-record, which comes later, says what became of it, and until then it waits. So an act belongs to a frame from the first
-record on and is completed in place: whoever has it sees what is known by now. Of a capture in which no gate acted
-nothing is kept here.
+The theory. The record of a frame that a gate changed, dropped or sent contains that fact. The record of a held frame
+contains only that it was held. Its `release` record comes later and contains the outcome; until then the frame waits.
+So an act belongs to a frame from its first record on, and is completed in place: every holder of the act sees what is
+known by now. If no gate acted in a capture, nothing is kept here.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from mcpspy.text import duration_text
 
 _GATE = "gate "
 _WAITING = 8192  # held frames whose release may still come
-_TOLD = ("answered", "cancelled", "closed")  # releases whose word tells more than that the frame was dropped
+_TOLD = ("answered", "cancelled", "closed")  # releases whose word is more precise than `dropped`
 
 
 @dataclass(slots=True, eq=False)
@@ -28,16 +28,19 @@ class GateAct:
     by: str
     """`gate NAME`, `viewer` or `reload`."""
     how: str
-    """`held` while it waits; else what was forwarded, or why: `continued`, `delayed`, `expired` (as it came), `edited`,
-    `repeated`, `dropped`, `answered` (in the receiver's place), `cancelled`, `closed`; `made`: the frame is ours."""
+    """`held` while the frame waits; afterwards what was forwarded, or why.
+
+    The values are `continued`, `delayed`, `expired` (forwarded unchanged), `edited`, `repeated`, `dropped`, `answered`
+    (in place of the receiver), `cancelled`, `closed`, and `made` for a frame of mcpspy.
+    """
     held: int | None = None
-    """For how many nanoseconds it was held; None while it is, and where it was not."""
+    """For how many nanoseconds it was held; None while it is held, and if it was not held."""
     sent: bytes | None = None
     """What was forwarded in its place."""
     dropped: bool = False
     """Nothing was forwarded."""
     released_by: str | None = None
-    """Who decided what became of a held frame, where that is not who held it."""
+    """Who released a held frame, if that is not who held it."""
 
     @property
     def waits(self) -> bool:
@@ -46,17 +49,17 @@ class GateAct:
 
     @property
     def made(self) -> bool:
-        """Whether the frame is one of ours."""
+        """Whether the frame was made by mcpspy."""
         return self.how == "made"
 
     @property
     def changed(self) -> bool:
-        """Whether its receiver got something else, or nothing."""
+        """Whether the receiver got something else, or nothing."""
         return self.dropped or self.how in ("edited", "made")
 
     @property
     def status(self) -> str | None:
-        """The status of a request that has no answer: `held` or `dropped`; None where it was forwarded."""
+        """The status of a request without a response: `held` or `dropped`; None if it was forwarded."""
         return "held" if self.waits else "dropped" if self.dropped else None
 
     @property
@@ -75,7 +78,7 @@ class GateAct:
         if self.how in ("continued", "delayed"):
             return f"{'held' if self.how == 'continued' else 'delayed'} {span} by {_who(self.by)}"
         by = f" by {_who(self.released_by)}" if self.released_by and self.released_by != self.by else ""
-        return f"held {span}, {self.how}{by} ({_who(self.by)})"  # first what has to be read where there is little room
+        return f"held {span}, {self.how}{by} ({_who(self.by)})"  # the outcome comes first, for narrow columns
 
 
 class GateActs:
@@ -85,7 +88,7 @@ class GateActs:
         self._waiting: dict[int, GateAct] = {}  # by the number of the held frame
 
     def take(self, frame: Frame, sender: str) -> GateAct | None:
-        """What was done to a frame that says by whom; `sender` is whose frame it is."""
+        """Return what was done to a frame that has a `by`; `sender` is the sender of the frame."""
         by = frame.by or ""
         if frame.held is None and not is_gate(by):
             return None
@@ -100,7 +103,7 @@ class GateActs:
         return GateAct(frame.n, frame.t, by, how, sent=frame.sent, dropped=frame.dropped)
 
     def release(self, release: Release) -> GateAct | None:
-        """Complete what is known of a frame that was held; None where there is no such frame."""
+        """Complete the act of a frame that was held; return None if there is no such frame."""
         act = self._waiting.pop(release.held, None)
         if act is None:
             return None
@@ -114,7 +117,10 @@ class GateActs:
 
 
 def is_gate(by: str | None) -> bool:
-    """Whether it is a gate, a viewer, or a reload, which the user wants; `endpoint`, `oauth` are the proxy's own."""
+    """Return whether the user asked for this change, by a gate, a viewer or a reload.
+
+    `endpoint` and `oauth` are changes of the proxy itself.
+    """
     return by is not None and (by.startswith(_GATE) or by in (VIEWER, RELOAD))
 
 

@@ -1,11 +1,12 @@
-"""What is known of a session before a message: what was agreed on, announced and begun.
+"""What is known of a session before a message: what was negotiated, announced and begun.
 
-The theory. A rule sees a message together with the history of its session before the message; then the message is added
-to that (`mcpspy.conversation.learning`). What a peer announced counts until it says otherwise. What one rule alone
-remembers is an object of its own class (`SessionHistory.of`). After a gap nothing is called missing.
+The theory. A rule receives a message together with the history of its session before that message. Afterwards the
+message is added to the history (`mcpspy.conversation.learning`). What a peer announces is valid until the peer
+announces something else. What only one rule remembers is an object of a class of its own (`SessionHistory.of`). After a
+gap nothing is reported as missing.
 
-Memory is bounded: what is over is forgotten after `REMEMBERED` others. Of a session that was idle while many others
-were not, no more is kept than what late frames need (`SessionHistory.rest`).
+Memory is bounded: what is over is forgotten after `REMEMBERED` others. For a session that was idle while many others
+were active, only what late frames need is kept (`SessionHistory.rest`).
 """
 
 from collections.abc import Iterator
@@ -21,23 +22,23 @@ from mcpspy.spec.revisions import PROTOCOL_VERSION, ROUNDS, STATELESS, Revision
 from mcpspy.wire.jsonrpc import Id, Request
 
 REMEMBERED = 4096
-_FORGOTTEN = 256  # at once: the oldest entry of a dict is found quickly only after it has been written anew
+_FORGOTTEN = 256  # entries at once: finding the oldest entry of a dict is slow until the dict is rebuilt
 
 CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
-"""The `_meta` key by which a request says what its client can do (2026-07-28)."""
+"""The `_meta` key by which a request declares the capabilities of its client (2026-07-28)."""
 
 ASKED = {"sampling/createMessage": "sampling", "elicitation/create": "elicitation", "roots/list": "roots"}
-"""By method that a server asks something of a client by: the capability that the client has to have declared."""
+"""By method of a request from the server: the capability that the client must have declared."""
 
 
 class SessionMemory:
-    """What one rule, or a few of one module, remember of a session; it begins to when it is first asked."""
+    """What one rule, or a few rules of one module, remember of a session; it is created on first use."""
 
     def __init__(self, history: "SessionHistory") -> None:
         self.history = history
 
     def lose(self) -> None:
-        """Take it that records were lost: what was begun may be complete."""
+        """React to lost records: what was begun may be complete."""
 
 
 _Kept = TypeVar("_Kept", bound=SessionMemory)
@@ -45,31 +46,34 @@ _Kept = TypeVar("_Kept", bound=SessionMemory)
 
 @dataclass(slots=True)
 class Operations:
-    """What operational findings of one capture need: opinions about a run, which somebody has asked for."""
+    """What the operational findings of one capture need.
+
+    These are judgements on a run, and the user has to request them.
+    """
 
     slow: int = 10_000_000_000
-    """Nanoseconds from which on a call of a tool is slow."""
+    """Nanoseconds from which a call of a tool counts as slow."""
     used: bool = False
     """A tool was called, in any session."""
 
 
 @dataclass(slots=True)
 class Progress:
-    """A request that may be reported on."""
+    """A request whose progress may be reported."""
 
     request: int
     """Its line number."""
     last: float | None = None
     """The value of the latest report."""
     t: int | None = None
-    """When that came."""
+    """The time of the latest report."""
     ended: int | None = None
-    """When it was answered."""
+    """The time of the response."""
     cancelled: bool = False
     task: bool = False
-    """It was answered by a task, which goes on."""
+    """The response is a task, which goes on."""
     before: "Progress | None" = None
-    """The request that had the same token and was not answered when this one was recorded."""
+    """The earlier request with the same token that had no response when this one was recorded."""
 
 
 @dataclass(slots=True)
@@ -80,7 +84,7 @@ class Tool:
     listed: int
     """The line number of the listing."""
     schemas: dict[str, Foreign] = field(default_factory=dict)
-    """Those that were needed: by the name of the member."""
+    """The schemas that were needed, by the name of the member."""
 
 
 @dataclass(slots=True)
@@ -93,12 +97,12 @@ class ToolListing:
     begun: int = 0
     """The line number of the latest first page."""
     t: int = 0
-    """When the latest page came."""
+    """The time of the latest page."""
     changed: int | None = None
-    """The line number of the notification that it has, until all pages were seen again."""
+    """The line number of the notification that the list changed, until all pages were seen again."""
 
     def now(self, name: Any, t: int) -> Tool | None:
-        """The tool as its callers knew it at `t`, None where that is uncertain."""
+        """Return the tool as its callers knew it at `t`, or None if that is uncertain."""
         if not isinstance(name, str) or self.changed is not None or self.t > t:
             return None
         return self.tools.get(name)
@@ -106,74 +110,73 @@ class ToolListing:
 
 @dataclass(slots=True, eq=False)
 class SessionHistory:
-    """One session, before the message that is looked at."""
+    """One session, before the message that is examined."""
 
     lossy: bool = False
     """Records are missing."""
     gaps: int = 0
-    """Those that are known of."""
+    """The number of gaps that are known."""
     initialize: int | None = None
     """The line number of the first `initialize` request."""
     agreed: int | None = None
-    """When `initialize` was answered."""
+    """The time of the response to `initialize`."""
     initialized: bool = False
     discovered: bool = False
-    """By the answer to `server/discover` the server speaks a revision without a handshake."""
+    """The result of `server/discover` lists a revision without a handshake."""
     client: dict[str, Any] | None = None
     """The capabilities that the client declared for the session."""
     server: dict[str, Any] | None = None
     malformed: dict[tuple[str, Id], int] = field(default_factory=dict)
-    """By sender and id: the line number of what has an id and is no message. An answer under that id may be to it."""
+    """By sender and id: the line number of an invalid message that has an id. A response with that id may answer it."""
     explained: dict[int, None] = field(default_factory=dict)
-    """The line numbers of requests of which a finding tells already why they have no answer."""
+    """The line numbers of requests without a response that another finding already explains."""
     extensions: set[str] = field(default_factory=set)
-    """Of the per-request era: the extensions that the client declared in any request."""
+    """In the per-request era: the extensions that the client declared in any request."""
     said: set[str] = field(default_factory=set)
-    """What is to be said once a session, and was."""
+    """Keys of findings that are reported once per session and were reported."""
     listing: ToolListing = field(default_factory=ToolListing)
     called: dict[tuple[int, int], Tool] = field(default_factory=dict)
-    """By the line number and part of a call that is not answered: the tool as it was listed then, if it has an
-    `outputSchema`."""
+    """By the line number and part of an unanswered call: the tool as listed then, if it has an `outputSchema`."""
     budget: Budget = field(default_factory=Budget)
-    """What judging by schemas may still cost, of all sessions of the capture."""
+    """The remaining cost of validation by schemas, for all sessions of the capture."""
     clients: frozenset[str] = frozenset()
-    """Those whose limits count (`mcpspy.spec.client_limits`)."""
+    """The clients whose limits are checked (`mcpspy.spec.client_limits`)."""
     answered: int = 0
-    """When the latest answer came."""
+    """The time of the latest response."""
     progress: dict[tuple[str, Id], Progress] = field(default_factory=dict)
-    """By the side that asked, and token."""
+    """By the side that sent the request, and the token."""
     progress_forgotten: bool = False
-    """There were so many that some are not known any more."""
+    """There were so many that some are no longer known."""
     tasks: dict["Id | str", "CreatedTask"] = field(default_factory=dict)
-    """By the id of the request, and by the id of the task: calls of tools that were answered by a task."""
+    """Calls of tools that were answered by a task, by the id of the request and by the id of the task."""
     listens: dict[Id, "Listen"] = field(default_factory=dict)
     acknowledged: dict[Id, None] = field(default_factory=dict)
-    """Acknowledgements of subscriptions that are not recorded yet."""
+    """Acknowledgements of subscriptions whose request is not recorded yet."""
     given: "Given | None" = None
     """Over HTTP: how the session got its id."""
     over: "Over | None" = None
     """Over HTTP: how the session ended."""
     operations: Operations | None = None
-    """None where nobody has asked for operational findings."""
+    """None if operational findings were not requested."""
     memories: dict[type[SessionMemory], SessionMemory] = field(default_factory=dict)
     """By class: what single rules remember."""
 
     def of(self, kind: type[_Kept]) -> _Kept:
-        """The object of a class of memory that belongs to the session."""
+        """Return the session's object of a class of memory."""
         found = self.memories.get(kind)
         if not isinstance(found, kind):
             found = self.memories[kind] = kind(self)
         return found
 
     def once(self, what: str) -> bool:
-        """Whether this is said for the first time in the session; peers can make up only so much that is."""
+        """Return whether this is reported for the first time in the session; the number of keys is limited."""
         if what in self.said or len(self.said) >= REMEMBERED:
             return False
         self.said.add(what)
         return True
 
     def lose(self, gaps: int) -> None:
-        """Take it that records were lost before the next message: nothing that was begun is complete."""
+        """Record that records were lost before the next message: nothing that was begun counts as complete."""
         if gaps != self.gaps:
             self.gaps, self.lossy = gaps, True
             self.listing.complete = False
@@ -181,11 +184,11 @@ class SessionHistory:
                 memory.lose()
 
     def is_unsure(self, revision: Revision | None) -> bool:
-        """Whether something may be missing that requests depend on; those of 2026-07-28 need no session."""
+        """Return whether something that requests depend on may be missing; requests of 2026-07-28 need no session."""
         return self.gaps > 0 if revision in STATELESS else self.lossy
 
     def rest(self) -> None:
-        """Forget what only the next messages of a busy session are judged by; how it began, went on and ended stays."""
+        """Forget what only an active session needs; keep how it began, went on and ended."""
         self.listing = ToolListing()
         tables: tuple[dict[Any, Any], ...] = (
             self.called,
@@ -202,49 +205,52 @@ class SessionHistory:
 
 @dataclass(slots=True)
 class Given:
-    """The answer to `initialize` that gave a session its id."""
+    """The response to `initialize` that gave a session its id."""
 
     n: int
     t: int
     peer: str | None
-    """The address that the client asked from."""
+    """The address of the client that sent the request."""
 
 
 @dataclass(slots=True)
 class Over:
-    """The answer by which a session ended."""
+    """The response by which a session ended."""
 
     n: int
     t: int
     by_client: bool
-    """To a DELETE; else 404 to something else."""
+    """True for the response to a DELETE; False for a 404 to another request."""
 
 
 @dataclass(slots=True)
 class CreatedTask:
-    """A task as it was created: of 2025-11-25, or of the extension of that name."""
+    """A task as it was created: a task of 2025-11-25, or of the extension of that name."""
 
     n: int
-    """The line number of the answer."""
+    """The line number of the response."""
     t: int
     task: str
 
 
 @dataclass(slots=True)
 class Listen:
-    """A subscription (2026-07-28); one with the id of another that has not ended stands for both."""
+    """A subscription (2026-07-28).
+
+    One entry stands for two subscriptions with the same id if the first has not ended.
+    """
 
     request: int
-    """Its line number."""
+    """The line number of its request."""
     asked: frozenset[str]
-    """The members of its filter that ask for something."""
+    """The members of its filter that are set."""
     acknowledged: bool = False
     ended: bool = False
-    """It was answered."""
+    """Its request was answered."""
 
 
 def keep(table: dict[Any, Any], key: Any, value: Any) -> None:
-    """Enter something new at the end of a table that forgets its oldest."""
+    """Add an entry at the end of a table that forgets its oldest entries."""
     table.pop(key, None)
     table[key] = value
     if len(table) > REMEMBERED:
@@ -253,12 +259,12 @@ def keep(table: dict[Any, Any], key: Any, value: Any) -> None:
 
 
 def other(side: str) -> str:
-    """The other side."""
+    """Return the other side."""
     return "server" if side == "client" else "client"
 
 
 def capabilities(side: str, message: Message, history: SessionHistory) -> dict[str, Any] | None:
-    """What a side declared that it can do, as far as it concerns a message; None where that is not known."""
+    """Return the capabilities of a side that apply to a message, or None if they are not known."""
     if side == "server":
         return history.server
     request = message.exchange.request if message.exchange else message
@@ -269,9 +275,9 @@ def capabilities(side: str, message: Message, history: SessionHistory) -> dict[s
 
 
 def dialect(message: Message, history: SessionHistory) -> Dialect:
-    """The revision of a message, with the extensions that either side declared as far as they concern it.
+    """Return the revision of a message, with the extensions of either side that apply to it.
 
-    What a server notifies of unasked belongs to no request; it may use what any request has declared.
+    A notification that a server sends on its own belongs to no request. It may use what any request has declared.
     """
     client, server = declared(capabilities("client", message, history)), declared(history.server)
     unasked = history.extensions if message.sender == "server" and message.exchange is None else ()
@@ -279,31 +285,32 @@ def dialect(message: Message, history: SessionHistory) -> Dialect:
 
 
 def is_about(message: Message, request: int) -> bool:
-    """Whether a notification that names what the request on line `request` has named can only be about that one.
+    """Return whether a notification that refers to the request on line `request` can only refer to that one.
 
-    Clients that nothing tells apart over HTTP may use the same names; then the stream that it comes on decides.
+    Clients over HTTP that cannot be distinguished may use the same ids and tokens. Then the stream of the notification
+    decides.
     """
     return message.http is None or not message.session.partial or is_in_answer(message, request)
 
 
 def is_in_answer(message: Message, request: int) -> bool:
-    """Whether a message comes in the answer to the HTTP request that carried the request on line `request`."""
+    """Return whether a message is in the response to the HTTP request that carried the request on line `request`."""
     asked = message.http.request if message.http else None
     return asked is not None and any(carried.n == request for carried in asked.carried)
 
 
 def subscription(message: Message) -> Any:
-    """The subscription that a notification belongs to, None where it names none."""
+    """Return the subscription that a notification belongs to, or None if it names none."""
     return member(message.body.value, "params", "_meta", "io.modelcontextprotocol/subscriptionId")
 
 
 def stated_revision(message: Message) -> Any:
-    """The revision that a request states itself, whatever it is."""
+    """Return the revision that a request states itself, whatever its value."""
     return member(message.body.value, "params", "_meta", PROTOCOL_VERSION)
 
 
 def missing_meta(message: Message) -> list[str]:
-    """The members that the `_meta` of a request of 2026-07-28 must have and has not; of anything else none."""
+    """Return the required members that the `_meta` of a request of 2026-07-28 lacks; nothing for other messages."""
     if message.revision not in STATELESS or not isinstance(message.body, Request):
         return []
     if message.sender == "server" or message.body.method == "server/discover":
@@ -313,14 +320,14 @@ def missing_meta(message: Message) -> list[str]:
 
 
 def becomes_round(message: Message) -> bool:
-    """Whether a server sends a request for what it asks by `input_required` in 2026-07-28."""
+    """Return whether a server sends as a request what 2026-07-28 requests by `input_required`."""
     if message.revision not in ROUNDS or not isinstance(message.body, Request):
         return False
     return message.sender == "server" and message.body.method in ASKED
 
 
 def annotated(schema: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The properties with `x-mcp-header`, those inside of properties too, with their paths in the schema."""
+    """Yield the properties with `x-mcp-header`, also nested ones, with their paths in the schema."""
     for path, inner in walk(schema):
         of_argument = path and len(path) % 2 == 0 and all(step == "properties" for step in path[::2])
         if of_argument and isinstance(inner, dict) and "x-mcp-header" in inner:

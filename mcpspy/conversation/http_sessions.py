@@ -1,21 +1,23 @@
-"""MCP over HTTP: which bodies, events and frames are messages, and to which session they belong.
+"""MCP over HTTP: which bodies, events and frames are messages, and which session they belong to.
 
-Streamable HTTP (2025-03-26 and later), the HTTP+SSE of 2024-11-05, WebSocket. Each request and each response is a
-channel of its own; a response channel `answers` its request's, both directions of a WebSocket answer the upgrade.
+This covers Streamable HTTP (2025-03-26 and later), the HTTP+SSE of 2024-11-05, and WebSocket. Each request and each
+response is a channel of its own. A response channel `answers` its request. Both directions of a WebSocket answer the
+upgrade request.
 
-Sessions. A session id (`Mcp-Session-Id`, or the `session_id` of legacy SSE) names one. An `initialize` begins one, and
-the head of its response tells its id. What has no id belongs to the client that its peer's host and its own words tell
-it to be. In 2026-07-28 there are no sessions: a "session" there is no more than one client, of which nothing is called
-missing.
+Sessions. A session id (`Mcp-Session-Id`, or the `session_id` of legacy SSE) names a session. An `initialize` request
+begins one, and the head of its response contains the id. Messages without an id are assigned to a client, which is
+recognised by the host of its peer and by its `User-Agent` or `clientInfo`. In 2026-07-28 there are no sessions. There,
+a "session" only stands for one client, and nothing in it is reported as missing.
 
-Sessions end by a DELETE, or are left; those used last are remembered (`mcpspy.conversation.recent`), so that what late
-frames belong to is known. No record takes longer for the sessions that were before it.
+A session ends with a DELETE, or its client stops using it. The sessions that were used last are remembered
+(`mcpspy.conversation.recent`), so that late frames find theirs. The time for a record does not depend on the number of
+earlier sessions.
 
-Resumption. A client whose stream broke asks for the rest of it by GET and the id of the last event that it received
-(`Last-Event-ID`); what it is sent again was recorded when it was sent first, and is no second message.
+Resumption. A client whose stream broke requests the rest by a GET with the id of the last event that it received
+(`Last-Event-ID`). An event that is sent again was recorded when it was sent first, and is not a second message.
 
-OAuth, health checks and pages also pass here: a body is taken for a message only if it looks like one, or was asked for
-as one. What is no message is an `HttpUnit`.
+OAuth, health checks and web pages pass through the same channels. A body is a message only if it looks like one, or if
+the heads show that one is expected. Everything else is an `HttpUnit`.
 """
 
 from collections import OrderedDict
@@ -37,53 +39,53 @@ from mcpspy.wire.outline import outline
 from mcpspy.wire.sse import Event, parse_event
 
 _CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
-_DELETED = (200, 204)  # the statuses that end a session in answer to a DELETE
-_NAMED = 100  # characters of the id of an event
-_UPGRADED = 101  # the status of a response after which a WebSocket begins
-_NAMES = 16  # by which a session is found
+_DELETED = (200, 204)  # the statuses by which a DELETE ends a session
+_NAMED = 100  # characters shown of the id of an event
+_UPGRADED = 101  # the status of a response that begins a WebSocket
+_NAMES = 16  # names by which one session is found
 UNANSWERED = 4096
-"""Requests without a response that are remembered, once they have come whole."""
-_ID, _CLIENT = "id", "client"  # what a name is
+"""The number of complete requests without a response that are remembered."""
+_ID, _CLIENT = "id", "client"  # the kinds of names
 _ENDPOINTS = 64  # paths of legacy SSE that are remembered
-_REPEATED = 100  # events of a stream with an id that was used before
+_REPEATED = 100  # events of a stream that reuse an id
 
 
 @dataclass(slots=True)
 class _Known:
-    """How a session is found."""
+    """How to find a session."""
 
     number: int
-    """How many sessions began before it."""
+    """The number of sessions that began before it."""
     names: dict[tuple[str, str], None] = field(default_factory=dict)
-    """Keys of the table of names."""
+    """Its keys in the table of names."""
     events: dict[str, Delivery] = field(default_factory=dict)
-    """The last SSE events that have an id."""
+    """Its last SSE events that have an id."""
 
 
 class HttpSessions:
-    """The HTTP channels of one capture. `drop` is called with a session of which nothing is remembered any more."""
+    """The HTTP channels of one capture. `drop` is called with each session that is forgotten completely."""
 
     def __init__(self, drop: Callable[[Session], None]) -> None:
         self._channels: dict[int, HttpChannel] = {}
-        self._unanswered: OrderedDict[int, None] = OrderedDict()  # channels of whole requests
+        self._unanswered: OrderedDict[int, None] = OrderedDict()  # channels of complete requests
         self._known: Recent[Session, _Known] = Recent(_rest, self._drop)
         self._forget = drop
-        self._begun = 0  # sessions
+        self._begun = 0  # number of sessions
         self._names: dict[tuple[str, str], Session] = {}
-        """By `_ID` and the session id, or by `_CLIENT` and what tells clients without one apart."""
-        self._endpoints: dict[str, None] = {}  # the paths that legacy SSE posts to
+        """The key is `_ID` and the session id, or `_CLIENT` and the text that distinguishes clients without an id."""
+        self._endpoints: dict[str, None] = {}  # the paths of legacy SSE for POST
 
     def sessions(self) -> list[Session]:
-        """Every session that is remembered, the oldest first."""
+        """Return all remembered sessions, the oldest first."""
         found = zip(self._known, self._known.values(), strict=True)
         return [session for session, _ in sorted(found, key=lambda pair: pair[1].number)]
 
     def channel(self, ch: int) -> HttpChannel | None:
-        """What is known of a channel; None for one that is not HTTP."""
+        """Return the state of a channel, or None if it is not HTTP."""
         return self._channels.get(ch)
 
     def open(self, opened: Open) -> Iterator[HttpUnit]:
-        """Take a new channel; yield its head, where that says all there is."""
+        """Open a channel; yield its head if the head is all that it contains."""
         request = self._channels.get(opened.answers) if opened.answers is not None else None
         channel = self._answer(opened, request) if request else self._request(opened)
         self._channels[opened.ch] = channel
@@ -94,9 +96,9 @@ class HttpSessions:
             yield _unit(opened, channel, channel.sender, "http", text)
 
     def close(self, closed: Close) -> Iterator[HttpUnit]:
-        """Take the end of a channel; yield why what came over it could not be decoded, where that is so.
+        """Close a channel; yield the reason if its content could not be decoded.
 
-        A client that leaves a response has cancelled what it was for (2026-07-28); a status of failure refuses it.
+        In 2026-07-28, a client that leaves a response cancels the request. A status of failure refuses the request.
         """
         channel = self._channels.get(closed.ch)
         if channel is None:
@@ -120,7 +122,7 @@ class HttpSessions:
             self._unanswered.pop(request.opened.ch, None)
 
     def read(self, frame: Frame, channel: HttpChannel) -> Frame | HttpUnit:
-        """What a frame is: the bytes of messages as a frame, or no message."""
+        """Return the frame of a message, or an `HttpUnit` if the frame is not a message."""
         framing = channel.opened.framing
         channel.first = channel.first or frame.n
         self._use(channel.session)
@@ -135,20 +137,21 @@ class HttpSessions:
         return _of_frame(frame, channel, "http", text)
 
     def session(self, channel: HttpChannel, body: Body | Undecoded) -> Session:
-        """The session that a message on a channel belongs to."""
+        """Return the session that a message on a channel belongs to."""
         if channel.answers is not None or not isinstance(body, Request) or channel.named:
             return channel.session
         if body.method == "initialize":
             key = _client(channel.opened)
             before = self._names.get((_CLIENT, key))
             channel.session = self._name((_CLIENT, key), Session())
-            # where the server gives no ids, later messages of the client before cannot be told from this one's
+            # if the server sends no ids, later messages of the earlier client cannot be distinguished from those of
+            # this one
             channel.session.partial = before is not None and before.begun and before.name is None
         else:
             meta = body.params.get("_meta") if isinstance(body.params, dict) else None
             if isinstance(meta, dict) and PROTOCOL_VERSION in meta:
                 info = meta.get(_CLIENT_INFO)
-                # the user agent is that of an HTTP library, and a client may have two
+                # the user agent names the HTTP library, and one client may use two of them
                 client = _client(channel.opened) if info is None else _host(channel.opened)
                 channel.session = self._client(f"{client} {text_of(info)}"[:1000])
         return channel.session
@@ -173,30 +176,33 @@ class HttpSessions:
         return channel
 
     def _endpoint(self, target: str, head: Head) -> str | None:
-        """The path of legacy SSE that a request goes to; a client of Streamable HTTP would take events in answer."""
+        """Return the path of legacy SSE that a request goes to.
+
+        None for a client of Streamable HTTP, which accepts `text/event-stream`.
+        """
         path = target.partition("?")[0]
         streamable = "text/event-stream" in (header(head, "accept") or "")
         return None if streamable else next((known for known in self._endpoints if path.endswith(known)), None)
 
     def _answer(self, opened: Open, request: HttpChannel) -> HttpChannel:
-        """A response, or a direction of a WebSocket."""
+        """Return the channel of a response, or of one direction of a WebSocket."""
         head = opened.head or {}
         summary = request.summary | ({"status": head["status"]} if "status" in head else {})
         name = header(head, "mcp-session-id")
         session = request.session
         if name and (_ID, name) not in self._names:
             session.name = name
-            session.partial = not session.begun  # its later requests will bear its name
+            session.partial = not session.begun  # its later requests will carry its name
             self._name((_ID, name), session)
         if opened.role == "ws" and self._names.get((_CLIENT, _client(request.opened))) is session:
-            session = request.session = Session()  # a connection is a session
+            session = request.session = Session()  # each WebSocket connection is a session
         sender = "client" if opened.sender == "client" else "server"
         channel = HttpChannel(opened, session, summary, sender, request.revision, request)
         channel.named, channel.legacy, channel.resumes = request.named, request.legacy, request.resumes
         return channel
 
     def _event(self, frame: Frame, channel: HttpChannel) -> Frame | HttpUnit:
-        """The message of an SSE event, if it has one; a client discards an event that is cut."""
+        """Return the message of an SSE event, if it has one; clients discard an event that is truncated."""
         event = parse_event(frame.raw)
         sent_before = self._delivered(frame, event, channel)
         if sent_before:
@@ -212,20 +218,20 @@ class HttpSessions:
         return _of_frame(frame, channel, "event", f"{text} (cut)" if frame.cut else text)
 
     def _take_endpoint(self, url: str, channel: HttpChannel) -> None:
-        """A client of legacy SSE learns where to post: by an id in the query, or a path, its session is known there."""
+        """Learn where a client of legacy SSE posts to; its session is known there by an id in the query, or a path."""
         channel.legacy = True
         path = urlsplit(url).path.rpartition("./")[2]
         name = query(url, *LEGACY_SESSION)
         if name is None and path.strip("/") and len(self._endpoints) < _ENDPOINTS:
             self._endpoints[path] = None
-            self._names.pop((_ID, path), None)  # that of a client before
+            self._names.pop((_ID, path), None)  # it belongs to an earlier client
             name = path
         if name and (_ID, name) not in self._names:
             channel.session = self._name((_ID, name), Session(name))
             channel.revision = Revision.R2024_11_05
 
     def _delivered(self, frame: Frame, event: Event, channel: HttpChannel) -> Delivery | None:
-        """Remember an event that has an id; returns the one that it repeats, if it does so for a stream resumed."""
+        """Remember an event that has an id; return the event that it repeats, if its stream was resumed."""
         channel.resumable = channel.resumable or bool(event.id)
         if not event.id or frame.cut or channel.legacy or channel.session.name is None:
             return None
@@ -242,7 +248,7 @@ class HttpSessions:
         return known if known and known.data == data and is_resumed(channel) else None
 
     def _is_message(self, frame: Frame, channel: HttpChannel) -> bool:
-        """Whether a body is one or more messages, or was meant to be."""
+        """Return whether a body is one or more messages, or is meant to be."""
         if frame.omitted:
             return not isinstance(outline(frame.raw, frame.omitted.tail), Undecoded)
         try:
@@ -279,11 +285,11 @@ class HttpSessions:
         return known
 
     def _use(self, session: Session) -> _Known:
-        """Take it that a session goes on; one that was dropped may have a stream that is open."""
+        """Mark a session as in use; a dropped session may still have an open stream."""
         return self._known.use(session) or self._add(session)
 
     def _name(self, name: tuple[str, str], session: Session) -> Session:
-        """Let a session be found by one more name; a server may make up any number."""
+        """Add a name by which a session is found; a server may invent any number, so old names are dropped."""
         names = self._use(session).names
         names[name] = None
         self._names[name] = session
@@ -303,19 +309,19 @@ class HttpSessions:
         self._forget(session)
 
     def _wait(self, ch: int) -> None:
-        """Remember a request whose response may come; of very many the oldest is forgotten."""
+        """Remember a request that waits for its response; if there are too many, forget the oldest."""
         self._unanswered[ch] = None
         if len(self._unanswered) > UNANSWERED:
             self._channels.pop(self._unanswered.popitem(last=False)[0], None)
 
 
 def is_resumed(channel: HttpChannel) -> bool:
-    """Whether a response is a stream that its client has asked to go on after an event (2025-03-26)."""
+    """Return whether a response is a stream that its client resumed after an event (2025-03-26)."""
     return channel.request is not None and header(channel.request.opened.head, "last-event-id") is not None
 
 
 def _resumption(channel: HttpChannel) -> str:
-    """After which event a request wants a stream to go on: the frame that brought it, or its id."""
+    """Return after which event a request resumes a stream: the number of its frame, or its id."""
     if channel.resumes:
         return f" resumes after #{channel.resumes.n}"
     last_event = header(channel.opened.head, "last-event-id")
@@ -323,12 +329,12 @@ def _resumption(channel: HttpChannel) -> str:
 
 
 def _end_waiting(channel: HttpChannel, request: HttpChannel, closed: Close) -> None:
-    """Learn who left first, of the exchanges that the end of a channel leaves without a response."""
+    """Learn who left first, for the exchanges that have no response when a channel ends."""
     opened, session = channel.opened, channel.session
     if opened.role == "ws" or (channel.legacy and request.summary["method"] == "GET"):
         asked = (it for it in session.exchanges() if it.request.sender == "client")
         waiting = [it for it in asked if it.left is None and it.lost is None]
-        lost = closed.how == "reset"  # either side may have begun to end it in order
+        lost = closed.how == "reset"  # either side may have begun to close it in order
     else:
         waiting = unanswered(request.carried, session)
         lost = closed.how == "reset" or channel.unreached or (closed.how == "eof" and channel.mute)
@@ -341,7 +347,10 @@ def _end_waiting(channel: HttpChannel, request: HttpChannel, closed: Close) -> N
 
 
 def _leave(exchange: Exchange, t: int, *, answered: bool) -> None:
-    """The client left the response to a request; where the server had begun with one, that cancels it (2026-07-28)."""
+    """Record that the client closed the response to a request; in 2026-07-28 that cancels the request.
+
+    There, `left` stays None if the response had begun (`answered`).
+    """
     cancels = exchange.revision in STATELESS
     if not exchange.cancelled and not (cancels and answered):
         exchange.left = t
@@ -349,7 +358,7 @@ def _leave(exchange: Exchange, t: int, *, answered: bool) -> None:
 
 
 def _rest(session: Session, known: _Known) -> None:
-    """Forget what is over, of a session that was idle for long."""
+    """Forget what is over in a session that was idle for a long time."""
     session.rest()
     known.events.clear()
 
@@ -363,7 +372,7 @@ def _unit(record: Open | Frame | Close, channel: HttpChannel, sender: str, kind:
 
 
 def _client(opened: Open) -> str:
-    """What tells clients without a session apart: the host that they come from, and what they call themselves."""
+    """Return what distinguishes clients without a session: the host of the peer, and the `User-Agent`."""
     return f"{_host(opened)} {header(opened.head, 'user-agent') or ''}"
 
 
@@ -372,5 +381,5 @@ def _host(opened: Open) -> str:
 
 
 def _without_lines(omitted: Omitted | None) -> Omitted | None:
-    """The end of the data of a large SSE event, without what stands before it on its line, and the newline."""
+    """Return the end of the data of a large SSE event, without the `data:` before it and the newline."""
     return omitted and replace(omitted, tail=omitted.tail.rstrip().rpartition(b"\ndata:")[2])

@@ -1,7 +1,7 @@
-"""How a session's history grows: each message is added to it, once it has been looked at.
+"""How a session's history grows: each message is added to it after the rules have examined it.
 
-This is the only place that changes what is known of requests, listings, progress and subscriptions, and over
-HTTP of how the session got its id and ended. Nothing is judged here.
+This is the only place that changes what is known of requests, listings, progress and subscriptions and, over HTTP, how
+the session got its id and how it ended. Nothing is judged here.
 """
 
 from collections.abc import Callable
@@ -31,13 +31,13 @@ from mcpspy.spec.revisions import HANDSHAKE, STATELESS, TASKS, Revision
 from mcpspy.wire.http_head import header, status
 from mcpspy.wire.jsonrpc import Id, Invalid, Notification, Request, Result
 
-_FORGOTTEN = 256  # reports of progress, at once
+_FORGOTTEN = 256  # progress entries, at once
 _LARGE = ("tools/call", "resources/read", "prompts/get", "sampling/createMessage")
-"""Requests that change nothing that is known of a session, whatever is in them or in what answers them."""
+"""Requests that never change what is known of a session; neither do their responses."""
 
 
 def learn(event: Judged, history: SessionHistory) -> None:
-    """Add a message, or what came over HTTP without one, to what is known."""
+    """Add a message, or an HTTP event without a message, to the history."""
     if event.http and not isinstance(event, ServerExit):
         _learn_http(event, event.http, history)
     if type(event) is not Message:
@@ -66,7 +66,7 @@ def learn(event: Judged, history: SessionHistory) -> None:
 
 
 def _learn_http(event: Message | HttpUnit, place: HttpChannel, history: SessionHistory) -> None:
-    """Add what an answer tells of its session: that it has an id, that it has ended, that it goes on."""
+    """Add what a response shows of its session: that it has an id, that it has ended, that it goes on."""
     agreed = isinstance(event, Message) and isinstance(event.body, Result) and event.exchange
     if agreed and agreed.method == "initialize" and place.request and header(place.opened.head, "mcp-session-id"):
         history.given = Given(event.n, event.t, place.request.opened.peer)
@@ -78,7 +78,7 @@ def _learn_http(event: Message | HttpUnit, place: HttpChannel, history: SessionH
     elif code == 404 and member(_value(event), "error", "code") != -32601:
         history.over = history.over or Over(event.n, event.t, by_client=False)
     elif 200 <= code < 300 and history.over and not history.over.by_client:
-        history.over = None  # it was something else that was not found
+        history.over = None  # the 404 was about something else
 
 
 def _value(event: Message | HttpUnit) -> object:
@@ -86,11 +86,11 @@ def _value(event: Message | HttpUnit) -> object:
 
 
 def _learn_undecoded(message: Message, history: SessionHistory) -> None:
-    """Forget what a message that is too large to be decoded may have changed."""
+    """Forget what a message that is too large to decode may have changed."""
     exchange, calls = message.exchange, isinstance(message.body, Request)
     if exchange and not calls:
         _learn_answer(message, exchange, history)
-    history.progress_forgotten = history.progress_forgotten or calls  # it may have a token
+    history.progress_forgotten = history.progress_forgotten or calls  # the request may have a token
     if not exchange or exchange.revision not in HANDSHAKE or exchange.method not in _LARGE:
         history.lossy = message.session.partial = True
 
@@ -144,7 +144,7 @@ def _learn_listen(message: Message, body: Request, history: SessionHistory) -> N
     keep(history.listens, body.id, Listen(message.n, asked, acknowledged))
 
 
-def _end_listen(message: Message, result: Any, history: SessionHistory) -> None:  # noqa: ARG001 (as the table has it)
+def _end_listen(message: Message, result: Any, history: SessionHistory) -> None:  # noqa: ARG001 (table signature)
     request = message.exchange.request if message.exchange else message
     listen = history.listens.get(request.body.id) if isinstance(request.body, Request) else None
     if listen and listen.request == request.n:
@@ -157,18 +157,18 @@ def _learn_initialize(message: Message, result: Any, history: SessionHistory) ->
     history.server = found if isinstance(found, dict) else {}
 
 
-def _learn_discover(message: Message, result: Any, history: SessionHistory) -> None:  # noqa: ARG001 (as the table has it)
+def _learn_discover(message: Message, result: Any, history: SessionHistory) -> None:  # noqa: ARG001 (table signature)
     versions = member(result, "supportedVersions")
     history.discovered = isinstance(versions, list) and any(Revision.of(name) in STATELESS for name in versions)
     found = member(result, "capabilities")
     history.server = found if isinstance(found, dict) else {}
 
 
-def _learn_initialized(message: Message, history: SessionHistory) -> None:  # noqa: ARG001 (as the table has it)
+def _learn_initialized(message: Message, history: SessionHistory) -> None:  # noqa: ARG001 (table signature)
     history.initialized = True
 
 
-def _learn_tools(message: Message, result: Any, history: SessionHistory) -> None:  # noqa: ARG001 (as the table has it)
+def _learn_tools(message: Message, result: Any, history: SessionHistory) -> None:  # noqa: ARG001 (table signature)
     listing, found = history.listing, page(message)
     assert found
     for tool in found.entries or ():
@@ -192,7 +192,7 @@ def _forget_tools(message: Message, history: SessionHistory) -> None:
 
 
 def _forget_progress(history: SessionHistory) -> None:
-    """Make room for more, at the cost of those that have ended, where there are any."""
+    """Make room for more entries; entries that have ended are removed first."""
     history.progress_forgotten = True
     for old in sorted(history.progress, key=lambda key: history.progress[key].ended is None)[:_FORGOTTEN]:
         del history.progress[old]
@@ -238,7 +238,7 @@ def _learn_acknowledgement(message: Message, history: SessionHistory) -> None:
 
 def _learn_task(message: Message, body: Result, method: str, history: SessionHistory) -> None:
     if history.tasks and message.side == "server":
-        history.tasks.pop(body.id, None)  # of an earlier request with this id
+        history.tasks.pop(body.id, None)  # the task of an earlier request with this id
     if method != "tools/call":
         return
     if message.revision in TASKS:

@@ -1,11 +1,12 @@
 """Which request a message belongs to that is not its response: by progress token, subscription, request id or task.
 
-The theory. A request may ask for progress by a token of its sender's choice; the latest request with a token has it. A
-notification of a subscription names the `subscriptions/listen` request by its id (2026-07-28). A cancellation names a
-request of its own sender. A request that is answered by a task has its result in answer to `tasks/result` (2025-11-25).
+The theory. A request may ask for progress by a token that its sender chooses; the latest request with a token owns it.
+A notification of a subscription names the `subscriptions/listen` request by its id (2026-07-28). A cancellation names a
+request of its own sender. If a request is answered by a task, its result is in the response to `tasks/result`
+(2025-11-25).
 
-What is linked is the ordinal of the exchange: notifications may come long after the response, and an exchange that is
-over is not kept for them. Each table forgets its oldest entries.
+The link is the ordinal of the exchange. Notifications may come long after the response, and a finished exchange is not
+kept for them. Each table forgets its oldest entries.
 """
 
 from typing import Any
@@ -18,7 +19,7 @@ from mcpspy.wire.jsonrpc import Id, Notification, Request, exact_id
 
 
 def enter(message: Message, body: Request, ordinal: int) -> None:
-    """Enter the names by which later notifications may refer to a request."""
+    """Store the names by which later notifications may refer to a request."""
     session = message.session
     token = member(body.params, "_meta", "progressToken")
     if token is not None:
@@ -32,7 +33,10 @@ def enter(message: Message, body: Request, ordinal: int) -> None:
 
 
 def follow(message: Message, body: Notification) -> None:
-    """Enter into a notification the exchange that it names; one that it cancels becomes cancelled."""
+    """Link a notification to the exchange that it names.
+
+    Mark an exchange as cancelled if the notification cancels it.
+    """
     session = message.session
     message.revision = session.negotiated or session.stated or message.revision
     subscription = member(body.params, "_meta", SUBSCRIPTION_ID)
@@ -54,7 +58,7 @@ def follow(message: Message, body: Notification) -> None:
 
 
 def follow_task(sender: str, exchange: Exchange, result: Any) -> None:
-    """A request for a task is answered by the task, and the result itself comes in answer to `tasks/result`."""
+    """Follow a request that was answered by a task: its result comes in response to `tasks/result`."""
     tasks = exchange.request.session.tasks
     if exchange.method == "tasks/result":
         wanted = member(exchange.request.body.value.get("params"), "taskId")

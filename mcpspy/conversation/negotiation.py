@@ -1,7 +1,8 @@
 """What was negotiated for an exchange: which extension a message uses, and which side did not declare it.
 
-The theory. In 2026-07-28 a client declares extensions in each request and a server in its answer to `server/discover`;
-before, both do so in `initialize` and its answer. What is not known of a side counts for nothing.
+The theory. In 2026-07-28 a client declares extensions in each request, and a server in its result of `server/discover`.
+In earlier revisions both do so in `initialize` and its result. If the declarations of a side are not known, nothing is
+concluded from that.
 """
 
 from collections.abc import Iterable
@@ -15,29 +16,29 @@ from mcpspy.spec.extensions.extension import Extension, declared
 from mcpspy.spec.revisions import STATELESS
 from mcpspy.wire.jsonrpc import Notification, Request, Result
 
-_MOST = 100  # extensions of a capture that are told apart
+_MOST = 100  # extensions of a capture that are distinguished
 
 
 class Declarations:
-    """Which extensions were declared so far, and by whom; `add` what each message declares."""
+    """The extensions that were declared so far, and by which side. `add` the declarations of each message."""
 
     def __init__(self) -> None:
         self.sides: dict[str, dict[str, int]] = {}
-        """By extension: the line on which each side declared it first."""
+        """By extension: the first line on which each side declared it."""
 
     def add(self, n: int, side: str, names: Iterable[str]) -> None:
-        """Take the names that a message of a side declares."""
+        """Add the names that a message of a side declares."""
         for name in names:
             if name in self.sides or len(self.sides) < _MOST:
                 self.sides.setdefault(name, {}).setdefault(side, n)
 
     def told(self) -> list[str]:
-        """Each with those who declared it: `io.modelcontextprotocol/tasks (client, server)`."""
+        """Return each extension with the sides that declared it: `io.modelcontextprotocol/tasks (client, server)`."""
         return [f"{name} ({', '.join(sorted(sides))})" for name, sides in sorted(self.sides.items())]
 
 
 def declares(message: Message) -> tuple[str, ...]:
-    """The names of the extensions and experiments that a message declares for its sender, sorted."""
+    """Return the names of the extensions and experiments that a message declares for its sender, sorted."""
     body, found = message.body, None
     if isinstance(body, Request):
         if body.method == "initialize":
@@ -50,9 +51,9 @@ def declares(message: Message) -> tuple[str, ...]:
 
 
 def used_extension(message: Message) -> Extension | None:
-    """The known extension that a message is made of: by its method, its `resultType`, or what it subscribes to.
+    """Return the known extension that a message uses: by its method, its `resultType`, or what it subscribes to.
 
-    None where the revision has no such thing, whoever declared the extension.
+    None if the extension does not exist in the revision, whether or not a peer declared it.
     """
     body = message.body
     if message.revision is None:
@@ -72,11 +73,11 @@ def used_extension(message: Message) -> Extension | None:
 
 
 def undeclared_by(extension: Extension, message: Message, history: SessionHistory) -> list[str]:
-    """The sides that have to declare an extension that a message uses, and are known not to have done so."""
+    """Return the sides that have to declare the extension of a message and are known not to have done so."""
     return [side for side in extension.needs if _lacks(side, extension.id, message, history)]
 
 
 def _lacks(side: str, name: str, message: Message, history: SessionHistory) -> bool:
     known = capabilities(side, message, history)
-    in_session = known is history.client or known is history.server  # and not in the request itself
+    in_session = known is history.client or known is history.server  # not in the request itself
     return known is not None and not (in_session and history.lossy) and name not in declared(known)

@@ -1,9 +1,9 @@
-"""What messages tell of the two sides and of what a server offers: statements and pages of listings.
+"""What messages state about the two sides and about what a server offers: statements and pages of listings.
 
 The theory. Up to 2025-11-25 both sides introduce themselves in `initialize` and its result. Since 2026-07-28 a server
 does so in the result of `server/discover`, and the `_meta` of any request or result may name its sender. A listing
-comes in pages: a request without a cursor begins a new one, and the last page names no next cursor. Peers send
-anything: what has another shape than the specification gives it is told as it came, or not at all.
+comes in pages: a request without a cursor begins a new one, and the last page has no next cursor. Peers send anything:
+a value whose shape differs from the specification is passed on unchanged, or left out.
 """
 
 from dataclasses import dataclass, field
@@ -22,25 +22,25 @@ LISTED = {
     "resources/templates/list": "resourceTemplates",
     "prompts/list": "prompts",
 }
-"""By method that lists: the member of its results that holds the entries."""
+"""By method of a listing: the member of its results that contains the entries."""
 _META = "io.modelcontextprotocol/"
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What a message tells of one side, each as it came; None for what it does not tell."""
+    """What a message states about one side, unchanged; None for what it does not state."""
 
     n: int
     side: Literal["client", "server"]
-    """The side that it is about: a request tells of the client, a result of the server."""
+    """The side that it is about: a request states facts about the client, a result about the server."""
     identity: Any
     """`clientInfo` or `serverInfo`."""
     capabilities: Any
     revision: Any
-    """The revision that it asks for, or agrees to."""
+    """The revision that it requests, or agrees to."""
     instructions: Any = None
     complete: bool = True
-    """It is an introduction, which replaces what was known; else what a `_meta` tells by the way."""
+    """It is an introduction, which replaces what was known. If False, it is only the `_meta` of a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,14 @@ class Page:
     kind: str
     """tools, resources, resourceTemplates or prompts."""
     entries: list[Any] | None
-    """None where the result has no array of them."""
+    """None if the result has no array of them."""
     first: bool
     last: bool
 
 
 @dataclass(slots=True)
 class PagedListing:
-    """The newest listing of one kind, all of its pages so far."""
+    """The newest listing of one kind, with all of its pages so far."""
 
     first: int
     """The line of its first page."""
@@ -65,13 +65,13 @@ class PagedListing:
     """The line of its last page."""
     count: int = 0
     size: int = 0
-    """Bytes of the definitions, as compact JSON."""
+    """The size of the definitions, in bytes of compact JSON."""
     names: list[str] = field(default_factory=list, compare=False)
-    """The first of their names, or of their URIs where they have none."""
+    """The first of their names, or their URIs if they have no names."""
 
 
 def statement(message: Message) -> Statement | None:
-    """What a message tells of one side; None where it tells nothing."""
+    """Return what a message states about one side, or None if it states nothing."""
     body, method = message.body, message.method
     if method == "initialize" and isinstance(body, Request):
         return _introduction(message.n, "client", body.params)
@@ -93,7 +93,7 @@ def statement(message: Message) -> Statement | None:
 
 
 def page(message: Message) -> Page | None:
-    """The page of a listing that a result brings; None for any other message."""
+    """Return the page of a listing that a result contains; None for any other message."""
     exchange = message.exchange
     kind = LISTED.get(exchange.method) if exchange else None
     if exchange is None or kind is None or not isinstance(message.body, Result):
@@ -106,6 +106,6 @@ def page(message: Message) -> Page | None:
 
 
 def _introduction(n: int, side: Literal["client", "server"], told: Any) -> Statement:
-    """What the params or the result of `initialize` tell."""
+    """Return what the params or the result of `initialize` state."""
     identity, capabilities = member(told, f"{side}Info"), member(told, "capabilities")
     return Statement(n, side, identity, capabilities, member(told, "protocolVersion"), member(told, "instructions"))

@@ -1,12 +1,13 @@
-"""Which response belongs to which request, and under which revision a message stands.
+"""Which response belongs to which request, and which revision applies to a message.
 
-The theory. Pairing goes by direction and typed id: both peers count from 1. Messages come in the order of their times
-(`mcpspy.capture.order`), so each request precedes its response; of several requests in flight with one id, a response
-answers the first that was sent before it. Over HTTP a response comes in answer to the HTTP request that carried its
-request, and then that decides.
+The theory. Pairing uses the direction and the typed id, because both peers count from 1. Messages come in the order of
+their times (`mcpspy.capture.order`), so each request precedes its response. If several requests in flight have the same
+id, a response answers the first one that was sent before it. Over HTTP, a response belongs to the HTTP request that
+carried its request, and that decides.
 
-The revision belongs to the exchange, not the connection: the request's own `_meta`, else what its session negotiated,
-else, where earlier requests stated one without a handshake, that one, else what the transport tells, else unknown.
+The revision belongs to the exchange, not to the connection. It is the first of these that is known: the request's own
+`_meta`; what its session negotiated; what earlier requests without a handshake stated; what the transport indicates.
+Otherwise the revision is unknown.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,14 +24,15 @@ from mcpspy.wire.subject import subject
 
 _PROBE = "server/discover"
 
-_NO_ID = Id("null", "null")  # of an error whose request could not be read
+_NO_ID = Id("null", "null")  # the id of an error whose request could not be parsed
 
 
 def pair(message: Message, ordinal: int, carrier: int | None) -> None:
-    """Enter the next message into its session: its revision, its exchange, and what it cancels.
+    """Enter the next message into its session: set its revision, its exchange, and what it cancels.
 
-    `ordinal` is how many requests came before it, `carrier` the channel of the HTTP request that it came in answer to.
-    Its revision is that which the transport tells, as long as no message tells one.
+    `ordinal` is the number of requests before it. `carrier` is the channel of the HTTP request that it is a response
+    to. At first the revision of the message is the one that the transport indicates; a revision that a message states
+    replaces it.
     """
     body = message.body
     if type(body) is Request:
@@ -47,7 +49,7 @@ def pair(message: Message, ordinal: int, carrier: int | None) -> None:
 
 
 def unanswered(carried: Iterable[Message], session: Session) -> list[Exchange]:
-    """The exchanges of a session without a response that were begun by some messages."""
+    """Return the exchanges of a session without a response that these messages began."""
     found = [it.exchange for it in carried if it.session is session and isinstance(it.body, Request)]
     return [it for it in found if it and it.response is None and not it.refused]
 
@@ -61,7 +63,7 @@ def refuse(exchanges: Iterable[Exchange], session: Session) -> None:
 
 
 def join_refusal(message: Message, carried: Iterable[Message]) -> None:
-    """Join an error with another id, or none, to the one request among some messages that it can refuse."""
+    """Join an error with another id, or without one, to the request that it refuses, if only one can be meant."""
     exchanges = unanswered(carried, message.session)
     if len(exchanges) == 1:
         _join(message, exchanges[0].key, exchanges[0])
@@ -83,10 +85,10 @@ def _begin(message: Message, body: Request, ordinal: int) -> None:
 
 
 def _stated(session: Session, body: Request, meta: Any) -> Revision | None:
-    """The revision that a request states in its `_meta`, or that its session has agreed on."""
+    """Return the revision that a request states in its `_meta`, or that its session has negotiated."""
     stated = Revision.of(member(meta, PROTOCOL_VERSION)) if meta else None
     if stated:
-        if body.method != _PROBE:  # a server that may be of the other era has not agreed to it yet
+        if body.method != _PROBE:  # a server of the other era has not agreed to it yet
             session.stated = stated
         return stated
     if body.method == "initialize":
@@ -95,14 +97,14 @@ def _stated(session: Session, body: Request, meta: Any) -> Revision | None:
 
 
 def _without_handshake(session: Session) -> Revision | None:
-    """The revision of a session in which requests stand by themselves, as earlier ones stated it."""
+    """Return the revision that earlier requests stated, if the session needs no handshake."""
     return session.stated if session.stated in STATELESS and not session.begun else None
 
 
 def _first_sent(pending: Sequence[Exchange], t: int, carrier: int | None) -> Exchange | None:
-    """Of the exchanges with one id, the first whose request was sent before `t`.
+    """Return the first of the exchanges with one id whose request was sent before `t`.
 
-    One that `carrier` carried is preferred; then one that was not cancelled, for its sender waits.
+    An exchange that `carrier` carried is preferred, then one that was not cancelled, because its sender still waits.
     """
     if len(pending) == 1:
         return pending[0] if pending[0].request.t <= t else None
@@ -112,7 +114,7 @@ def _first_sent(pending: Sequence[Exchange], t: int, carrier: int | None) -> Exc
 
 
 def _settle(exchange: Exchange, key: tuple[str, Id]) -> None:
-    """Nobody waits for a response any more."""
+    """Remove an exchange from those that wait for a response."""
     session = exchange.request.session
     pending = session.pending[key]
     pending.remove(exchange)
@@ -152,14 +154,14 @@ def _join(message: Message, key: tuple[str, Id], exchange: Exchange) -> None:
 
 
 def _supported(result: Any) -> Revision | None:
-    """The newest revision without a handshake among those that a server was discovered to speak."""
+    """Return the newest revision without a handshake that a server lists in `supportedVersions`."""
     names = member(result, "supportedVersions")
     found = [Revision.of(name) for name in names] if isinstance(names, list) else []
     return next((revision for revision in reversed(STATELESS) if revision in found), None)
 
 
 def _doubt(session: Session, sender: str) -> None:
-    """Any request that waits for a response of this side may have had it by a frame that was not decoded."""
+    """Mark the requests that wait for this side: a frame that was not decoded may be the response to any of them."""
     session.partial = True
     for exchange in session.exchanges():
         if exchange.request.side != sender:

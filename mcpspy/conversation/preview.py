@@ -1,9 +1,9 @@
-"""What a row shows of a message beside its method and name: what is requested, what came back, what is told.
+"""The short text that a row shows of a message, beside its method and name.
 
-The theory. A preview is for a person who looks over many rows, so it has the few words that tell this message from
-others of its method. Results are known by their members and not by the method: the answer to `tasks/result` looks like
-that to `tools/call`, and the request of an answer may be missing. Peers send anything: what has another shape than the
-specification gives it is shown as the JSON that it is (R-14).
+The theory. A preview is for a person who scans many rows, so it contains the few words that distinguish this message
+from others of its method. A result is recognised by its members and not by its method: the result of `tasks/result`
+looks like that of `tools/call`, and the request of a response may be missing. Peers send anything: a value whose shape
+differs from the specification is shown as JSON (R-14).
 """
 
 import json
@@ -17,7 +17,7 @@ from mcpspy.json_values import member
 from mcpspy.text import plural, size_text
 
 INTRODUCE = ("initialize", "server/discover")
-"""Requests by which the peers introduce themselves."""
+"""The requests by which the peers introduce themselves."""
 _META = "io.modelcontextprotocol/"
 _PEERS = (
     ("params", "clientInfo"),
@@ -25,10 +25,10 @@ _PEERS = (
     ("result", "serverInfo"),
     ("result", "_meta", f"{_META}serverInfo"),
 )
-_OUTER = 4  # blocks that are inside others
-_NAMES = 40  # names of a list
-_FIELDS = 4  # of a form
-_LOOKED = 1000  # blocks among which the first text is looked for
+_OUTER = 4  # nested content blocks
+_NAMES = 40  # names shown of a list
+_FIELDS = 4  # fields shown of a form
+_LOOKED = 1000  # blocks that are searched for the first text
 _BODY = re.compile(rb'"(?:params|result|error)"\s*:\s*')
 _TEXT = re.compile(
     rb'\s*\{\s*"(?:content|contents|messages)"\s*:\s*\[\s*\{[^\[\]]{0,300}?"text"\s*:\s*'
@@ -36,31 +36,31 @@ _TEXT = re.compile(
 )
 _INNER = re.compile(rb'\{\s*(?:"name"\s*:\s*"[^"\\]{0,200}"\s*,\s*)?"(?:arguments|structuredContent)"\s*:\s*')
 _HEAD = 1 << 10  # bytes of a large frame before its params or result
-_OF_A_CALL = frozenset(("name", "arguments", "inputResponses", "requestState", "task"))  # what is told otherwise
+_OF_A_CALL = frozenset(("name", "arguments", "inputResponses", "requestState", "task"))  # shown separately
 _MOSTLY_OF_A_CALL = frozenset(("name", "arguments"))
-_UNSEEN = ("_meta", "resultType")  # members that tell nothing beside the others
+_UNSEEN = ("_meta", "resultType")  # members that add nothing to the others
 
 
 def preview(kind: str, method: str | None, value: Any) -> str:
-    """The words for a decoded message of a kind and a method (of a response: its request's), not made printable."""
+    """Return the preview of a decoded message, not yet printable; for a response, `method` is that of its request."""
     look = _KINDS.get(kind)
     return clipped(look(method or "", value)) if look and isinstance(value, dict) else ""
 
 
 def preview_of_large(raw: bytes) -> str:
-    """The words for a message that is not decoded, out of its first bytes: its first text, or how its JSON begins."""
+    """Return the preview of an undecoded message: the first text in its first bytes, or the start of its JSON."""
     found = _BODY.search(raw, 0, _HEAD)
     start = found.end() if found else 0
     if text := _TEXT.match(raw, start):
-        with suppress(ValueError):  # an escape that JSON has not
+        with suppress(ValueError):  # an escape that is not valid JSON
             return folded(json.loads(f'"{text[1].decode(errors="replace")}"', strict=False))
-    if inner := _INNER.match(raw, start):  # what the name of the row or the place says already
+    if inner := _INNER.match(raw, start):  # the name is already shown in the row
         start = inner.end()
     return folded(raw[start : start + 2 * LONGEST].decode(errors="replace"))
 
 
 def introduction(value: Any) -> str:
-    """Name and version of the peer that a message introduces, empty where it introduces none."""
+    """Return the name and version of the peer that a message introduces, or an empty string."""
     for path in _PEERS:
         if found := member(value, *path):
             parts = (member(found, "name"), member(found, "version"))
@@ -69,7 +69,7 @@ def introduction(value: Any) -> str:
 
 
 def _request(method: str, value: dict[str, Any]) -> str:
-    """A request or a notification."""
+    """Return the preview of a request or a notification."""
     params = value.get("params")
     look = _REQUESTS.get(method)
     if look and isinstance(params, dict):
@@ -80,14 +80,14 @@ def _request(method: str, value: dict[str, Any]) -> str:
 
 
 def _others(params: Any, *shown: str) -> str:
-    """Params that no method gives a meaning, without those that are shown already."""
+    """Return params that have no meaning for their method, without those that are already shown."""
     if isinstance(params, dict):
         return members(params, "_meta", *shown)
     return "" if params is None else brief_json(params)
 
 
 def _introduced(value: dict[str, Any], version: str) -> str:
-    """Who it is, and the revisions that it speaks."""
+    """Return who the peer is and which revisions it supports."""
     inner = value.get("params", value.get("result"))
     revisions = member(inner, version)
     spoken = ", ".join(words(it, 40) for it in (revisions[:_NAMES] if isinstance(revisions, list) else [revisions]))
@@ -95,7 +95,7 @@ def _introduced(value: dict[str, Any], version: str) -> str:
 
 
 def _call(params: dict[str, Any]) -> str:
-    """The arguments of a tool or prompt, and what else the request has of weight."""
+    """Return the arguments of a tool or prompt, and the other important members of the request."""
     arguments = params.get("arguments")
     shown = members(arguments) if isinstance(arguments, dict) else "" if arguments is None else brief_json(arguments)
     if params.keys() <= _MOSTLY_OF_A_CALL:
@@ -111,7 +111,7 @@ def _answer(answer: Any) -> str:
 
 
 def _completion(params: dict[str, Any]) -> str:
-    """`style="fri"`, the argument that is being typed."""
+    """Return the argument that is being typed: `style="fri"`."""
     argument, others = params.get("argument"), _others(params, "ref", "argument")
     if not isinstance(argument, dict) or not isinstance(argument.get("name"), str):
         return _others(params, "ref")
@@ -120,12 +120,12 @@ def _completion(params: dict[str, Any]) -> str:
 
 
 def _sampling(params: dict[str, Any]) -> str:
-    """`user: What is it? (+1 message)`."""
+    """Return the first message and the number of others: `user: What is it? (+1 message)`."""
     return _messages(params.get("messages")) or _others(params)
 
 
 def _elicitation(params: dict[str, Any]) -> str:
-    """The question; of one that is answered in a browser also where."""
+    """Return the question, with its URL if it is answered in a browser."""
     if "message" not in params:
         return _others(params)
     asked, url = words(params["message"]), params.get("url")
@@ -134,7 +134,7 @@ def _elicitation(params: dict[str, Any]) -> str:
 
 
 def _form(schema: Any) -> str:
-    """The first fields of a form: `(name, email, …)`."""
+    """Return the first fields of a form: `(name, email, …)`."""
     if not isinstance(schema, dict) or not schema:
         return ""
     more = ", …" if len(schema) > _FIELDS else ""
@@ -142,7 +142,7 @@ def _form(schema: Any) -> str:
 
 
 def _log(params: dict[str, Any]) -> str:
-    """`info [logger]: text` (server/utilities/logging)."""
+    """Return `info [logger]: text` (server/utilities/logging)."""
     level, logger = params.get("level"), params.get("logger")
     parts = ("" if level is None else words(level, 20), "" if logger is None else f"[{words(logger, 60)}]")
     start = " ".join(filter(None, parts))
@@ -151,7 +151,7 @@ def _log(params: dict[str, Any]) -> str:
 
 
 def _progress(params: dict[str, Any]) -> str:
-    """`2/3 message` (basic/utilities/progress)."""
+    """Return `2/3 message` (basic/utilities/progress)."""
     done, total, message = (params.get(name) for name in ("progress", "total", "message"))
     if done is None:
         return ""
@@ -160,12 +160,12 @@ def _progress(params: dict[str, Any]) -> str:
 
 
 def _count(value: Any) -> str:
-    """2.0 as 2: Python peers count in floats."""
+    """Return 2.0 as 2, because Python peers count in floats."""
     return brief_json(int(value) if isinstance(value, float) and value.is_integer() else value, 40)
 
 
 def _cancelled(params: dict[str, Any]) -> str:
-    """`id 17 reason`, the id being that of the request."""
+    """Return `id 17 reason`, with the id of the request."""
     if "requestId" not in params:
         return _others(params)
     reason = params.get("reason")
@@ -178,7 +178,7 @@ def _subscription(params: dict[str, Any]) -> str:
 
 
 def _task(task: Any) -> str:
-    """`task working: message (786512e2)`."""
+    """Return `task working: message (786512e2)`."""
     if not isinstance(task, dict):
         return brief_json(task)
     number, status, message = (task.get(name) for name in ("taskId", "status", "statusMessage"))
@@ -192,7 +192,7 @@ def _level(params: dict[str, Any]) -> str:
 
 
 def _error(_: str, value: dict[str, Any]) -> str:
-    """`-32602 Unknown tool: foo`, then the data."""
+    """Return `-32602 Unknown tool: foo`, then the data."""
     error = value.get("error")
     if not isinstance(error, dict):
         return brief_json(error)
@@ -202,7 +202,7 @@ def _error(_: str, value: dict[str, Any]) -> str:
 
 
 def _result(_: str, value: dict[str, Any]) -> str:
-    """What came back, by the first of its members that tells."""
+    """Return the preview of a result, from the first of its members that gives one."""
     result = value.get("result")
     if not isinstance(result, dict):
         return words(result)
@@ -213,7 +213,7 @@ def _result(_: str, value: dict[str, Any]) -> str:
 
 
 def _called(result: dict[str, Any]) -> str:
-    """The first text of a result, or its structured content where the text only repeats that as JSON."""
+    """Return the first text of a result, or its structured content if the text only repeats that as JSON."""
     content, structured = result.get("content"), result.get("structuredContent")
     text = _blocks(content, "block")
     if isinstance(structured, dict) and structured and (not text or text.startswith(("{", "["))):
@@ -222,18 +222,18 @@ def _called(result: dict[str, Any]) -> str:
 
 
 def _sampled(result: dict[str, Any]) -> str:
-    """`model: text`."""
+    """Return `model: text`."""
     return f"{words(result['model'], 60)}: {_blocks(result.get('content'), 'block')}"
 
 
 def _elicited(result: dict[str, Any]) -> str:
-    """`accept name="Ada"`."""
+    """Return `accept name="Ada"`."""
     content = result.get("content")
     return f"{words(result['action'], 40)} {words(content) if content is not None else ''}".rstrip()
 
 
 def _asked(result: dict[str, Any]) -> str:
-    """`asks elicitation/create: Your name?` (2026-07-28, a result that is `input_required`)."""
+    """Return `asks elicitation/create: Your name?` (2026-07-28, a result that is `input_required`)."""
     wanted = result["inputRequests"]
     return f"asks {_list(wanted, _question)}" if isinstance(wanted, dict) and wanted else ""
 
@@ -248,16 +248,16 @@ def _question(request: Any) -> str:
 
 
 def _list(value: dict[str, Any], look: Callable[[Any], str]) -> str:
-    """The first member of an object, and how many more there are."""
+    """Return the first member of an object, and the number of others."""
     return _counted(look(next(iter(value.values()))) if value else "nothing", len(value), "more")
 
 
 def _counted(first: str, number: int, noun: str) -> str:
-    """What comes first, and how much more there is: `text (+2 blocks)`."""
+    """Return the first entry and the number of others: `text (+2 blocks)`."""
     if number < 2:
         return first
     more = f" (+{number - 1:,} more)" if noun == "more" else f" (+{plural(number - 1, noun)})"
-    return f"{clipped(first, LONGEST - len(more))}{more}".lstrip()  # the first one may be an empty text
+    return f"{clipped(first, LONGEST - len(more))}{more}".lstrip()  # the first entry may be an empty text
 
 
 def _messages(found: Any) -> str:
@@ -270,7 +270,7 @@ def _messages(found: Any) -> str:
 
 
 def _blocks(found: Any, noun: str) -> str:
-    """The first text among blocks, or the first of them, and how many more there are."""
+    """Return the first text among blocks, or else the first block, and the number of others."""
     if not isinstance(found, list):
         return "" if found is None else _block(found)
     if len(found) == 1:
@@ -280,7 +280,7 @@ def _blocks(found: Any, noun: str) -> str:
 
 
 def _block(block: Any, depth: int = 0) -> str:
-    """A text as it is, a picture as `image/png 12.0 kB`, a link as its URI."""
+    """Return a text unchanged, a picture as `image/png 12.0 kB`, a link as its URI."""
     if not isinstance(block, dict) or depth == _OUTER:
         return words(block)
     if isinstance(block.get("text"), str):
@@ -299,7 +299,7 @@ def _block(block: Any, depth: int = 0) -> str:
 
 
 def _listed(name: str, noun: str, *keys: str) -> Callable[[dict[str, Any]], str]:
-    """Takes `12 tools: search, fetch, …` from a list; with a cursor more follow."""
+    """Return a function that returns `12 tools: search, fetch, …` for a list; a cursor means that more follow."""
 
     def look(result: dict[str, Any]) -> str:
         found = result[name]
@@ -321,7 +321,7 @@ def _listed(name: str, noun: str, *keys: str) -> Callable[[dict[str, Any]], str]
 
 
 def _completed(result: dict[str, Any]) -> str:
-    """`2 values of 10: formal, friendly`."""
+    """Return `2 values of 10: formal, friendly`."""
     completion = result["completion"]
     values, total = member(completion, "values"), member(completion, "total")
     if not isinstance(values, list):
@@ -353,7 +353,7 @@ _REQUESTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "notifications/subscriptions/acknowledged": _subscription,
     "notifications/tasks/status": _task,
 }
-"""By method: what finds the words in params."""
+"""By method: the function that returns the preview of the params."""
 _ASKED = {name: _REQUESTS[name] for name in ("sampling/createMessage", "elicitation/create")}
 _RESULTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "serverInfo": lambda result: _introduced({"result": result}, "protocolVersion"),
@@ -376,4 +376,4 @@ _RESULTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "task": lambda result: _task(result["task"]),
     "taskId": _task,
 }
-"""By a member of the result, in the order in which they are looked for: what finds the words."""
+"""By member of the result, in the order of the search: the function that returns the preview."""

@@ -1,8 +1,8 @@
-"""A table that keeps what was used last: some entries in full, more of them at rest, and none beyond that.
+"""A table of the entries that were used last: some in full, more at rest, the others dropped.
 
-A capture may hold any number of HTTP sessions. What is known of one is used as long as its frames come; of those that
-were idle while many others were used, only what late frames need is kept. Every step takes the same time, however many
-entries there are.
+A capture may contain any number of HTTP sessions. What is known of a session is used while its frames come. For
+sessions that were idle while many others were active, only what late frames need is kept. Every step takes the same
+time, however many entries there are.
 """
 
 from collections import OrderedDict
@@ -10,25 +10,25 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 FULL = 256
-"""Entries that are kept in full."""
+"""The number of entries that are kept in full."""
 MOST = 4096
-"""Entries that are kept at all."""
+"""The number of entries that are kept in total."""
 
 FORGOTTEN = 1024
-"""Entries of a table that are forgotten at once: finding the oldest one takes long in a dict that lost many."""
+"""Entries of a table that are forgotten at once: finding the oldest one is slow in a dict that lost many."""
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 def forget(table: dict[Any, Any]) -> None:
-    """Make room in a table: its oldest entries are the first to go."""
+    """Make room in a table: remove its oldest entries."""
     for old in list(table)[:FORGOTTEN]:
         del table[old]
 
 
 class Recent(Generic[K, V]):
-    """Entries by when they were used. `rest` is called with one that shrinks, `drop` with one that goes."""
+    """Entries by their last use. `rest` is called with an entry that is reduced, `drop` with one that is removed."""
 
     def __init__(self, rest: Callable[[K, V], None], drop: Callable[[K, V], None]) -> None:
         self._rest, self._drop = rest, drop
@@ -36,25 +36,25 @@ class Recent(Generic[K, V]):
         self._idle: OrderedDict[K, V] = OrderedDict()
 
     def __len__(self) -> int:
-        """How many entries there are."""
+        """Return the number of entries."""
         return len(self._active) + len(self._idle)
 
     def __iter__(self) -> Iterator[K]:
-        """The keys; those at rest come first, and then each in the order of its latest use."""
+        """Yield the keys: first those at rest, then the active ones, each group in the order of the latest use."""
         yield from self._idle
         yield from self._active
 
     def values(self) -> Iterator[V]:
-        """The values, in the same order."""
+        """Yield the values, in the same order."""
         yield from self._idle.values()
         yield from self._active.values()
 
     def get(self, key: K) -> V | None:
-        """The value of a key, which is not used by that; None where it is not here."""
+        """Return the value of a key without using it, or None if the key is unknown."""
         return self._active.get(key) or self._idle.get(key)
 
     def use(self, key: K) -> V | None:
-        """The value of a key, which is now the latest that was used; None where it is not here."""
+        """Return the value of a key and mark it as the latest that was used; None if the key is unknown."""
         found = self._active.get(key)
         if found is not None:
             self._active.move_to_end(key)
@@ -65,7 +65,7 @@ class Recent(Generic[K, V]):
         return found
 
     def add(self, key: K, value: V) -> None:
-        """Enter something new, or what was at rest."""
+        """Add a new entry, or one that was at rest."""
         self._active[key] = value
         if len(self._active) > FULL:
             old, shrinks = self._active.popitem(last=False)
@@ -75,6 +75,6 @@ class Recent(Generic[K, V]):
                 self._drop(*self._idle.popitem(last=False))
 
     def finish(self, key: K) -> None:
-        """Take it that an entry will not be used much longer: it is the next to rest."""
+        """Record that an entry will not be used much longer: it is the next to rest."""
         if key in self._active:
             self._active.move_to_end(key, last=False)

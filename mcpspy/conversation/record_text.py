@@ -1,4 +1,4 @@
-"""What a row shows of a record that is no frame: how the server ended, which gates are in force, a signal, a gap."""
+"""The text of a row for a record that is not a frame: the server's end, gates in force, a signal, a gap."""
 
 import signal as signals
 
@@ -6,7 +6,7 @@ from mcpspy.capture.records import End, Gap, Gates, Signal
 
 
 def record_text(record: Gap | Signal | Gates | End) -> str:
-    """What a row shows of a record that is no frame."""
+    """Return the text of a row for a record that is not a frame."""
     if isinstance(record, Gap):
         return f"{record.lost} lost: {record.why}"
     if isinstance(record, Signal):

@@ -1,12 +1,12 @@
-"""Which request goes on from which answer: rounds of a request (2026-07-28, basic/patterns/mrtr).
+"""Which request continues which response: the rounds of a request (2026-07-28, basic/patterns/mrtr).
 
 The theory. A server that needs input answers a request by a result `input_required`, and the client sends the request
-once more with the input. Each round is an exchange of its own. A request and its retry have method and params in
-common, but for `inputResponses`, `requestState` and `_meta`; of several answers to requests that are alike the state
-tells which one a retry goes on from. A request that has neither of the two starts over: it goes on from the latest
-answer that nothing went on from yet.
+again with the input. Each round is an exchange of its own. A request and its retry have the same method and params,
+except for `inputResponses`, `requestState` and `_meta`. If several such responses match, the state identifies the one
+that a retry continues. A request without `inputResponses` and `requestState` starts over: it continues the latest
+response that no request has continued yet.
 
-The answers stay with their session, which forgets the oldest of them.
+The responses are kept in their session, which forgets the oldest of them.
 """
 
 from collections import deque
@@ -18,13 +18,13 @@ from mcpspy.json_values import member, text_of
 
 INPUT_REQUIRED = "input_required"
 _OF_A_ROUND = ("_meta", "inputResponses", "requestState")
-_SAME = 32  # answers that are remembered of one method and name
+_SAME = 32  # responses that are remembered per method and name
 NAMES = 1024
-"""Methods and names that are remembered."""
+"""The number of methods and names that are remembered."""
 
 
 def begin_round(message: Message, exchange: Exchange, result: Any) -> None:
-    """Enter what a result `input_required` asks for into its exchange, and the round into its session."""
+    """Store the methods that a result `input_required` requests in its exchange, and the round in its session."""
     if message.frame.omitted:
         return
     found = member(result, "inputRequests")
@@ -41,7 +41,7 @@ def begin_round(message: Message, exchange: Exchange, result: Any) -> None:
 
 
 def follow_round(message: Message, exchange: Exchange) -> None:
-    """Enter into the exchange of a request the answer that it goes on from, if there is one."""
+    """Store in the exchange of a request the response that it continues, if there is one."""
     alike = message.session.rounds.get((exchange.method, exchange.name))
     if not alike or message.frame.omitted:
         return
@@ -59,7 +59,10 @@ def follow_round(message: Message, exchange: Exchange) -> None:
 
 
 def rounds_before(message: Message) -> list[Round]:
-    """The answers that a retry may go on from: those that its client had when it sent it, the oldest first."""
+    """Return the responses that a retry may continue, the oldest first.
+
+    These are the responses that the client had when it sent the retry.
+    """
     alike = message.session.rounds.get((message.method or "", message.name))
     if not alike:
         return []
@@ -68,7 +71,7 @@ def rounds_before(message: Message) -> list[Round]:
 
 
 def continued(message: Message) -> list[Round]:
-    """Of these, the answers that gave the state which the retry echoes."""
+    """Return those of `rounds_before` whose state the retry echoes."""
     return _of_state(rounds_before(message), message)
 
 
@@ -78,12 +81,12 @@ def _of_state(rounds: list[Round], message: Message) -> list[Round]:
 
 
 def mark(value: Any) -> int | None:
-    """What stands for a `requestState`, which may be large; None for none."""
+    """Return a hash of a `requestState`, which may be large; None for None."""
     return None if value is None else hash(text_of(value))
 
 
 def round_key(request: Message) -> int:
-    """What stands for the params that a request and its retry have in common: all but the answers and `_meta`."""
+    """Return a hash of the params that a request and its retry share: all except the answers, the state and `_meta`."""
     params = member(request.body.value, "params")
     kept = params if isinstance(params, dict) else {}
     return hash(text_of([(name, value) for name, value in kept.items() if name not in _OF_A_ROUND]))

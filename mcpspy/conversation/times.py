@@ -1,18 +1,18 @@
-"""Who was waited for at each moment of a capture: the server, a person, a gate, or nobody.
+"""Who was waited for at each moment of a capture: the server, a person, a gate, or the client.
 
-The theory. Each moment from the first message to the last counts once, for the first of these that applies. Requests
-that run side by side therefore do not add up.
+The theory. Each moment from the first message to the last counts once, for the first entry of this list that applies.
+So the times of parallel requests do not add up.
 
 1. `held`: a gate or a viewer holds a frame.
-2. `asked`: a person is asked. The server waits for the answer to `elicitation/create` or `sampling/createMessage`, or
-   for the client to come back with such an answer (`input_required`, 2026-07-28). Whether a person or a model answers
-   a sampling request the capture does not tell: both count.
-3. `client`: the server waits for another answer of the client's, such as that to `roots/list`.
-4. `server`: a request of the client's has no answer yet. A subscription is not waited for.
+2. `asked`: a person is asked. The server waits for the response to `elicitation/create` or `sampling/createMessage`, or
+   for the client to retry with such an answer (`input_required`, 2026-07-28). The capture does not show whether a
+   person or a model answers a sampling request: both count.
+3. `client`: the server waits for another response of the client, such as that to `roots/list`.
+4. `server`: a request of the client has no response yet. Subscriptions do not count.
 5. `client`: nothing is outstanding.
 
-A request ends with its answer, with its cancellation, with an HTTP status in place of an answer, or where records are
-missing. One that gets none of these no longer counts after a thousand messages: its sender has given up silently.
+A request ends with its response, with its cancellation, with an HTTP status in place of a response, or where records
+are missing. A request without any of these no longer counts after a thousand messages: its sender has given up.
 """
 
 from collections import OrderedDict
@@ -27,47 +27,47 @@ from mcpspy.text import duration_text
 from mcpspy.wire.jsonrpc import Request
 
 PERSONAL = ("elicitation/create", "sampling/createMessage")
-"""The requests of a server that are put to a person."""
+"""The requests of a server that a person answers."""
 WAITED = ("server", "asked", "held", "client")
-"""Whose time it may be."""
+"""The possible answers to the question who was waited for."""
 STALE = 1000
-"""Messages after which a request without an answer no longer counts."""
+"""Messages after which a request without a response no longer counts."""
 MOST = 64
-"""Requests, answers that ask, and held frames that are followed at once."""
-_FIRST = {"asked": 0, "client": 1, "server": 2}  # of those that are waited for side by side
-_CALLS = 100_000  # calls of which it is kept for how long they waited for a person
+"""The maximum number of requests, of `input_required` responses, and of held frames that are followed at once."""
+_FIRST = {"asked": 0, "client": 1, "server": 2}  # priority among parallel waits
+_CALLS = 100_000  # calls for which the time of asking a person is kept
 
 
 class _Wait(NamedTuple):
-    """A request without an answer, or an answer that asks for input."""
+    """A request without a response, or a response that requests input."""
 
     whom: str
     message: int
-    """How many messages there were before it."""
+    """The number of messages before it."""
     t: int
     exchange: Exchange | None = None
-    """That of a request."""
+    """The exchange of a request."""
     call: int | None = None
-    """Of a request of the server's: the ordinal of the client's request that it belongs to, where that is known."""
+    """For a request of the server: the ordinal of the client's request that it belongs to, if that is known."""
 
 
 class Times:
-    """The fold; `add` each event. Times are nanoseconds."""
+    """The fold: `add` each event. Times are nanoseconds."""
 
     def __init__(self) -> None:
         self.spent = dict.fromkeys(WAITED, 0)
-        """How long each was waited for; `client` also has the time in which nothing was outstanding."""
+        """How long each was waited for; `client` includes the time in which nothing was outstanding."""
         self.asked: dict[int, int] = {}
-        """By ordinal of a request: for how long a person was asked while it ran, or before it went on."""
+        """By ordinal of a request: for how long a person was asked while it ran, or before it continued."""
         self._now: int | None = None
         self._messages = 0
         self._open: OrderedDict[int, _Wait] = OrderedDict()  # requests, by ordinal
-        self._rounds: OrderedDict[int, _Wait] = OrderedDict()  # answers that ask for input, by line number
+        self._rounds: OrderedDict[int, _Wait] = OrderedDict()  # responses that request input, by line number
         self._held = list[GateAct]()
         self._gated = False  # a gate has acted
 
     def add(self, event: Event) -> None:
-        """Take the next event."""
+        """Add the next event."""
         if isinstance(event, Message):
             self._advance(event.t)
             self._messages += 1
@@ -114,9 +114,9 @@ class Times:
         _bound(self._open)
 
     def _call(self, message: Message) -> int | None:
-        """The request of the client's that a request of the server's belongs to: that on whose stream it came.
+        """Return the client's request that a request of the server belongs to: the one on whose stream it came.
 
-        Without such a stream it is the only one that has no answer yet; where there are several, nobody can tell.
+        Without such a stream it is the only request without a response. If there are several, the result is None.
         """
         carried = message.http.request.carried if message.http and message.http.request else []
         known = [it.exchange.ordinal for it in carried if it.exchange]
@@ -124,7 +124,7 @@ class Times:
         return known[0] if known else running[0] if len(running) == 1 else None
 
     def _advance(self, t: int) -> None:
-        """Time has gone on to `t`, by way of the moments at which frames were let go."""
+        """Advance the time to `t`, with a step at each moment at which a frame was released."""
         self._now = t if self._now is None else self._now
         if self._held:
             for end in sorted(act.t + act.held for act in self._held if act.held is not None):
@@ -136,7 +136,7 @@ class Times:
     def _spend(self, t: int) -> None:
         """Count the time until `t`, in which nothing changes."""
         span = t - (self._now or 0)
-        if span <= 0:  # clocks of several connections may differ by a little
+        if span <= 0:  # the clocks of connections may differ slightly
             return
         whom = self._whom()
         self.spent[whom] += span
@@ -159,7 +159,7 @@ class Times:
             self.asked[ordinal] = self.asked.get(ordinal, 0) + span
 
     def _forget(self, *, silently: bool) -> None:
-        """Leave out what nobody waits for any more, and what may have ended `silently`: without a message."""
+        """Remove waits that are too old, and with `silently` those that may have ended without a message."""
         for waits in (self._open, self._rounds):
             if waits and self._messages - next(iter(waits.values())).message > STALE:
                 waits.popitem(last=False)
@@ -169,7 +169,7 @@ class Times:
 
 
 def waited_text(spent: Mapping[str, int]) -> str:
-    """Who was waited for: `server 1.20 s (60%), client 800.0 ms (40%)`; nothing where nobody was."""
+    """Return who was waited for: `server 1.20 s (60%), client 800.0 ms (40%)`; empty if there was no time."""
     whole = sum(spent.values())
     return ", ".join(f"{it} {duration_text(spent[it])} ({_share(spent[it], whole)})" for it in WAITED if spent[it])
 
@@ -179,7 +179,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def _is_over(exchange: Exchange | None) -> bool:
-    """Whether a request gets no answer any more, as far as other things than messages tell."""
+    """Return whether a request gets no response any more, by signs other than messages."""
     if exchange is None:
         return True
     dropped = exchange.request.act is not None and exchange.request.act.dropped

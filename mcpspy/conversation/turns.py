@@ -1,8 +1,8 @@
-"""Turns: the parts of a run, which its pauses divide.
+"""Turns: the parts of a run between its pauses.
 
-The theory. A person asks a client for something, it talks with its servers, and then it waits for the person. So a
-pause of five minutes in all captures of a run divides two turns. Pings neither end nor begin one, and an answer belongs
-to the turn of its request however late it comes.
+The theory. A person asks a client for something, the client exchanges messages with its servers, and then it waits for
+the person. So a pause of five minutes in all captures of a run separates two turns. Pings neither end nor begin a turn.
+A response belongs to the turn of its request, however late it comes.
 """
 
 from collections.abc import Iterable
@@ -13,16 +13,16 @@ from mcpspy.conversation.model import Message
 from mcpspy.wire.jsonrpc import Error, Request, Result
 
 PAUSE = 300_000_000_000
-"""Nanoseconds without a message that divide two turns."""
-_MOST = 1000  # spells of one capture that are told apart
+"""Nanoseconds without a message that separate two turns."""
+_MOST = 1000  # spells of one capture that are distinguished
 
 
 @dataclass(slots=True)
 class Spell:
-    """Messages of one capture without a pause between them. Times are nanoseconds since that started."""
+    """Messages of one capture without a pause between them. Times are nanoseconds since the capture started."""
 
     n: int
-    """The line of the first one."""
+    """The line of the first message."""
     start: int
     end: int
     frames: int = 0
@@ -30,18 +30,18 @@ class Spell:
 
 
 class RunTurn(NamedTuple):
-    """Messages of a run without a pause between them. Times are nanoseconds, counted from where the caller does."""
+    """Messages of a run without a pause between them. Times are nanoseconds from the origin that the caller uses."""
 
     start: int
     end: int
     frames: int
     exchanges: int
     first: tuple[int, int]
-    """Its first message: the number of its capture among those of the run, and its line there."""
+    """Its first message: the index of its capture in the run, and its line there."""
 
 
 def add_message(spells: list[Spell], message: Message) -> None:
-    """Add a message of a capture to the spells of that."""
+    """Add a message of a capture to the capture's spells."""
     if message.method == "ping":
         return
     n, t = message.n, message.t
@@ -55,7 +55,7 @@ def add_message(spells: list[Spell], message: Message) -> None:
 
 
 def turns(captures: Iterable[tuple[int, Iterable[Spell]]]) -> list[RunTurn]:
-    """The turns of a run: of each of its captures its start, in nanoseconds, and its spells."""
+    """Return the turns of a run; each capture is given by its start, in nanoseconds, and its spells."""
     spells = [(start + it.start, start + it.end, which, it) for which, (start, of) in enumerate(captures) for it in of]
     found: list[RunTurn] = []
     for start, end, which, spell in sorted(spells, key=lambda it: it[:3]):

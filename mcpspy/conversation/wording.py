@@ -1,11 +1,11 @@
 """The words of a definition: what a model reads of a tool, prompt or resource, and what people approve it by.
 
-The theory. A client gives descriptions, those of arguments too, to a model, and shows titles and annotations to the
-user who approves a call. A server that changes them can make both do something else while its schemas stay the same.
-So words are compared apart from all other members. A property that comes or goes takes its words with it: that is a
-change of the schema, and no change of words.
+The theory. A client passes descriptions, including those of arguments, to a model, and shows titles and annotations to
+the user who approves a call. A server that changes them can make both do something else while its schemas stay the
+same. So words are compared separately from all other members. If a property is added or removed together with its
+words, that is a change of the schema and not a change of words.
 
-Definitions come from a peer: nothing is looked at below `DEEPEST` levels, and nothing here recurses.
+Definitions come from a peer: nothing is examined below `DEEPEST` levels, and nothing here recurses.
 """
 
 import json
@@ -15,20 +15,20 @@ from typing import Any, NamedTuple
 from mcpspy.json_values import Path, excerpt
 
 DEEPEST = 100
-"""Levels of a definition in which words are looked for."""
+"""The number of levels of a definition in which words are searched."""
 WORDS = ("description", "title", "annotations")
 """Members of a tool, prompt or resource that are words as a whole; so is the name of a resource, which has a URI."""
 _SHOWN = 120  # characters of a text
-_BEFORE = 30  # of these before the place where two texts part
+_BEFORE = 30  # characters shown before the place where two texts differ
 _TEXTS = ("description", "title", "$comment")
 _SAMPLES = ("default", "examples")
 _APART = ("_meta", "icons")
 _NAMES = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-"""Members whose own members are named by the author: `properties` may hold one called `default`."""
+"""Members whose own members are named by the author: `properties` may contain one called `default`."""
 
 
 class Reworded(NamedTuple):
-    """A place where the words of two definitions differ; None where one of them has none there."""
+    """A place where the words of two definitions differ; None for a definition without words there."""
 
     path: Path
     old: Any
@@ -36,7 +36,7 @@ class Reworded(NamedTuple):
 
 
 def reworded(old: Any, new: Any) -> Iterator[Reworded]:
-    """Where the words of two definitions of one tool, prompt or resource differ."""
+    """Yield where the words of two definitions of one tool, prompt or resource differ."""
     open_: list[tuple[Path, Any, Any]] = [((), old, new)]
     while open_:
         path, one, other = open_.pop()
@@ -53,7 +53,7 @@ def reworded(old: Any, new: Any) -> Iterator[Reworded]:
 
 
 def _is_word(path: Path, name: str, old: Any, new: Any) -> bool:
-    """Whether a member holds words; under a map of names only texts can."""
+    """Return whether a member contains words; in a map of names only texts can."""
     if not path and (name in WORDS or name == "name"):
         return True
     if _maps_names(path):
@@ -62,7 +62,7 @@ def _is_word(path: Path, name: str, old: Any, new: Any) -> bool:
 
 
 def _maps_names(path: Path) -> bool:
-    """Whether a path leads to a map of names; what a property called `properties` holds is a schema again."""
+    """Return whether a path points to a map of names; the value of a property called `properties` is a schema again."""
     count = 0
     while count < len(path) and path[-1 - count] in _NAMES:
         count += 1
@@ -70,7 +70,7 @@ def _maps_names(path: Path) -> bool:
 
 
 def _paired(old: list[Any], new: list[Any]) -> Iterator[tuple[Any, Any]]:
-    """The items of two arrays side by side: those with a name by it, such as the arguments of a prompt."""
+    """Yield the elements of two arrays in pairs: by name if they have one, such as the arguments of a prompt."""
     named = {item["name"]: item for item in old if isinstance(item, dict) and isinstance(item.get("name"), str)}
     for place, item in enumerate(new):
         name = item.get("name") if isinstance(item, dict) else None
@@ -81,7 +81,7 @@ def _paired(old: list[Any], new: list[Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are equal; False where they are nested too deeply to tell."""
+    """Return whether two values are equal; False if they are nested too deeply to tell."""
     try:
         return bool(one == other)
     except RecursionError:
@@ -89,7 +89,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def apart(old: Any, new: Any) -> tuple[str, str]:
-    """Two values that differ as short JSON, from a little before they part; nobody has made them printable."""
+    """Return two values that differ as short JSON, from shortly before the difference; not made printable."""
     one, other = (_text(value) for value in (old, new))
     common = next((n for n, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), 0)
     start = common - _BEFORE if common > 2 * _BEFORE and max(len(one), len(other)) > _SHOWN else 0

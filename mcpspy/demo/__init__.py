@@ -1,1 +1,1 @@
-"""A server and a client to look at: what `mcpspy demo` runs. Standard library only, and nothing of the package."""
+"""The server and the client of `mcpspy demo`. They use the standard library only, and nothing of the package."""

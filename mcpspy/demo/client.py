@@ -1,8 +1,8 @@
 """A scripted MCP client of the weather server: `python -m mcpspy.demo.client [--pace SECONDS] [options of wrap]`.
 
-The theory. It starts the server behind `mcpspy wrap` as any client would, with pipes on stdin and stdout, asks one
-thing after the other, and answers what the server asks meanwhile. A line that is no message it passes over; a real
-client may not be so patient. However it ends, the server has ended before it.
+The theory. It starts the server under `mcpspy wrap` like any client, with pipes on stdin and stdout. It sends one
+request after the other, and answers the server's requests meanwhile. It skips invalid lines; a real client may not be
+so tolerant. In all cases the server has exited before the client exits.
 """
 
 import argparse
@@ -20,7 +20,7 @@ _MESSAGE = {"role": "assistant", "content": {"type": "text", "text": _ADVICE}, "
 
 
 class WeatherClient:
-    """The client's end of a session: it writes to `stdin`, reads `stdout`, waits `pace` seconds before a request."""
+    """The client's end of a session: writes to `stdin`, reads `stdout`, waits `pace` seconds before a request."""
 
     def __init__(self, stdin: IO[bytes], stdout: IO[bytes], pace: float) -> None:
         self._stdin = stdin
@@ -29,7 +29,7 @@ class WeatherClient:
         self._requests = 0
 
     def request(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Ask, and return the response; raises EOFError if the server ends without one."""
+        """Send a request, and return the response. Raises EOFError if the server exits without one."""
         time.sleep(self._pace)
         self._requests += 1
         self._send({"id": self._requests, "method": method} | ({"params": params} if params else {}))
@@ -57,7 +57,7 @@ class WeatherClient:
 
 
 def _answer(method: str) -> dict[str, Any]:
-    """What the client answers to a request of the server."""
+    """Return the client's response to a request of the server."""
     if method == "sampling/createMessage":
         return {"result": _MESSAGE | {"stopReason": "endTurn"}}
     if method == "ping":
@@ -66,7 +66,7 @@ def _answer(method: str) -> dict[str, Any]:
 
 
 def script(client: WeatherClient, watch: float) -> None:
-    """Everything that the demo shows, in this order; `watch` is how many seconds the slow call takes."""
+    """Send everything that the demo shows, in this order; the slow call takes `watch` seconds."""
     client.request(
         "initialize",
         {
@@ -85,22 +85,22 @@ def script(client: WeatherClient, watch: float) -> None:
             "arguments": {"city": "Bergen", "seconds": watch},
             "_meta": {"progressToken": "wind"},
         },
-        {"name": "get_forecast", "arguments": {"city": "Atlantis"}},  # fails: there is no such city
-        {"name": "get_forecast", "arguments": {"city": "Oslo", "days": "two"}},  # not what the input schema says
-        {"name": "what_to_wear", "arguments": {"city": "Oslo"}},  # makes the server ask us
+        {"name": "get_forecast", "arguments": {"city": "Atlantis"}},  # fails: an unknown city
+        {"name": "get_forecast", "arguments": {"city": "Oslo", "days": "two"}},  # violates the input schema
+        {"name": "what_to_wear", "arguments": {"city": "Oslo"}},  # makes the server send a request
     ]
     for call in calls:
         client.request("tools/call", call)
 
 
 def main() -> int:
-    """Play the script; returns the server's exit status."""
+    """Play the script; return the server's exit status."""
     parser = argparse.ArgumentParser(prog="python -m mcpspy.demo.client")
     parser.add_argument("--pace", type=float, default=0, metavar="SECONDS", help="wait so long before each request")
     options, for_wrap = parser.parse_known_args()
     wrap = [sys.executable, "-m", "mcpspy", "wrap", "--name", "weather", *for_wrap]
     command = [*wrap, "--", sys.executable, "-m", "mcpspy.demo.server"]
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what follows `finally` is done
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` runs
     try:
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
             assert server.stdin
@@ -110,7 +110,7 @@ def main() -> int:
                 server.stdin.close()
                 return server.wait()
             finally:
-                server.terminate()  # nothing happens if it has ended
+                server.terminate()  # does nothing if it has exited
                 server.wait()
     except (EOFError, OSError) as error:
         print(f"the session broke off: {error}", file=sys.stderr)

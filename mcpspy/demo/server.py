@@ -1,14 +1,14 @@
 """A small MCP weather server on stdio: `python -m mcpspy.demo.server`.
 
-The theory. It speaks revision 2025-11-25 and never looks outside: the weather is made up and always the same.
-`WeatherServer` takes a line and yields the lines to write, so it knows neither streams nor processes. Nothing in it
-waits for an answer of the client: what a request of its own was for is remembered until the answer comes.
+The theory. It speaks revision 2025-11-25 and uses no outside data: the weather is invented and always the same.
+`WeatherServer` takes a line and yields the lines to write, so it knows neither streams nor processes. It never blocks
+for a response of the client: it stores the purpose of its own request until the response comes.
 
-It has two faults on purpose, for these are what people look for with `mcpspy`:
+It has two deliberate faults, which are what people look for with `mcpspy`:
 
-- `get_forecast` prints a debug line to stdout, where only messages may stand (2025-11-25, basic/transports);
-- wrong arguments are refused by a JSON-RPC error, and a model learns nothing from that: since 2025-11-25 they should
-  be a result with `isError` (server/tools, "Error Handling").
+- `get_forecast` prints a debug line to stdout, where only messages are allowed (2025-11-25, basic/transports);
+- wrong arguments are refused by a JSON-RPC error, from which a model learns nothing: since 2025-11-25 the response
+  should be a result with `isError` (server/tools, "Error Handling").
 """
 
 import json
@@ -36,8 +36,8 @@ _DAYS: dict[str, list[dict[str, Any]]] = {
         {"day": "Wednesday", "high": 24, "low": 15, "sky": "rain"},
     ],
 }
-_WIND = {"Oslo": (3, 6), "Bergen": (12, 21), "Nairobi": (4, 7)}  # metres a second: mean and gusts
-_LOOKS = 4  # how often `watch_wind` looks
+_WIND = {"Oslo": (3, 6), "Bergen": (12, 21), "Nairobi": (4, 7)}  # metres per second: mean and gusts
+_LOOKS = 4  # the number of measurements of `watch_wind`
 
 _CITY = {"type": "string", "description": f"One of {', '.join(_DAYS)}"}
 _TOOLS: dict[str, dict[str, Any]] = {
@@ -132,18 +132,18 @@ class Refused(Exception):
 
 
 class WeatherServer:
-    """One session with one client. `sleep` takes seconds; `log` gets what belongs on stderr."""
+    """One session with one client. `sleep` takes seconds; `log` receives the lines for stderr."""
 
     def __init__(self, sleep: Callable[[float], None], log: Callable[[str], None]) -> None:
         self._sleep = sleep
         self._log = log
         self._level = "info"
         self._client_samples = False
-        self._asked: dict[int, Any] = {}  # by the id of our request, that of the call which made us ask
+        self._asked: dict[int, Any] = {}  # by the id of the server's request: the id of the call that caused it
         self._requests = 0
 
     def answer(self, line: bytes) -> Iterator[bytes]:
-        """The lines to write in answer to one line, each as soon as it is due."""
+        """Yield the lines to write in response to one line, each as soon as it is due."""
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
@@ -240,7 +240,7 @@ class WeatherServer:
         yield _line({"id": self._requests, "method": "sampling/createMessage", "params": params})
 
     def _advised(self, response: dict[str, Any]) -> Iterator[bytes]:
-        """Finish the call that the client's answer belongs to; an answer to nothing needs none."""
+        """Finish the call that the client's response belongs to; ignore a response to no request."""
         asked = response["id"]
         if isinstance(asked, bool) or not isinstance(asked, int) or asked not in self._asked:
             return
@@ -252,7 +252,7 @@ class WeatherServer:
 
 
 def wrong(arguments: Any, schema: dict[str, Any]) -> str | None:
-    """What is wrong with the arguments of a call under the tool's input schema, as far as the tools here go."""
+    """Return what is wrong with the arguments of a call by the input schema, as far as these tools need it."""
     if not isinstance(arguments, dict):
         return "they must be an object"
     for name in schema["required"]:
@@ -270,7 +270,7 @@ def wrong(arguments: Any, schema: dict[str, Any]) -> str | None:
 
 
 def _text(number: Any, text: str, *, is_error: bool = False, **more: Any) -> bytes:
-    """A tool's result."""
+    """Return the result of a tool."""
     result = {"content": [{"type": "text", "text": text}]} | more | ({"isError": True} if is_error else {})
     return _line({"id": number, "result": result})
 
@@ -288,7 +288,7 @@ def main() -> int:
 
     server = WeatherServer(time.sleep, log)
     log(f"ready, with {len(_DAYS)} cities")
-    with open(1, "wb", buffering=0, closefd=False) as stdout:  # unbuffered: nothing is left over when a peer has gone
+    with open(1, "wb", buffering=0, closefd=False) as stdout:  # unbuffered: nothing remains if the peer exits
         try:
             for line in sys.stdin.buffer:
                 stdout.writelines(answer + b"\n" for answer in server.answer(line))

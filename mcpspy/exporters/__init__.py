@@ -1,6 +1,6 @@
-"""Recorded messages and sessions in the formats of other programs: one module for each format, and the table of them.
+"""Recorded messages and sessions in the formats of other programs: one module for each format, and their table.
 
-A format writes the bytes of a file, a portion at a time, and reads the capture from its file as often as it needs to.
+A format yields the bytes of a file, a portion at a time, and reads the capture from its file as often as it needs to.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,18 +12,18 @@ from mcpspy.exporters.source import ExportSource
 
 
 class ExportFormat(NamedTuple):
-    """A format: what writes it, and what it can hold."""
+    """A format: the function that writes it, and what it can contain."""
 
     suffix: str
     write: Callable[[Sequence[ExportSource]], Iterator[bytes]]
     joins: bool = False
-    """One file can hold several captures."""
+    """One file can contain several captures."""
     stdio: bool = True
-    """It can hold a session that was not HTTP."""
+    """It can contain a stdio session."""
     passes: int = 2
     """How often a capture is read."""
     filtered_passes: int = 2
-    """How often with a filter."""
+    """How often it is read with a filter."""
 
 
 FORMATS = {
@@ -33,18 +33,18 @@ FORMATS = {
     "csv": ExportFormat(".csv", table.write, joins=True),
     "otlp": ExportFormat(".otlp.json", otlp.write, joins=True, passes=1, filtered_passes=3),
 }
-"""By the name that `--format` takes."""
+"""By the name for `--format`."""
 
 
 def holds(name: str, source: ExportSource) -> bool:
-    """Whether a format can hold a capture."""
+    """Return whether a format can contain a capture."""
     return FORMATS[name].stdio or source.capture.header.transport != "stdio"
 
 
 def export(name: str, sources: Sequence[ExportSource]) -> Iterator[bytes]:
-    """The bytes of some captures in a format. Raises UsageError where the format cannot hold them.
+    """Yield the bytes of some captures in a format. Raises UsageError if the format cannot contain them.
 
-    What it yields may raise CaptureError, where a capture cannot be read.
+    The iterator may raise CaptureError if a capture cannot be read.
     """
     if len(sources) > 1 and not FORMATS[name].joins:
         others = ", ".join(other for other, it in FORMATS.items() if it.joins)

@@ -1,12 +1,13 @@
 """The HTTP exchanges of a session as an HTTP Archive (HAR 1.2), which browsers and other proxies open.
 
-The theory. An archive has an exchange as a whole, and exchanges overlap: a stream may be open as long as the session.
-Entries come in the order of their starts. So what is under way is kept, long bodies in temporary files
-(`mcpspy.exporters.har_entry`), finished entries wait in another one, and the archive is put together at the end. What
-stays in memory are some bytes for each exchange. With a filter the exchanges that hold a wanted row are exported.
+The theory. An archive contains each exchange as a whole, and exchanges overlap: a stream may be open as long as the
+session. Entries are in the order of their starts. So open exchanges are kept, with long bodies in temporary files
+(`mcpspy.exporters.har_entry`). Finished entries wait in another temporary file, and the archive is assembled at the
+end. Only a few bytes per exchange stay in memory. With a filter, only exchanges that contain a matching row are
+exported.
 
-Each MCP session is a page, and the client is the browser. Line numbers, channels, what a gate did and what was
-redacted have no place in an archive; comments tell of them.
+Each MCP session is a page, and the client is the browser. An archive has no members for line numbers, channels, acts of
+gates and redactions; comments mention them.
 """
 
 from array import array
@@ -28,14 +29,14 @@ from mcpspy.text import printable
 from mcpspy.timeline import wall_time
 from mcpspy.wire.jsonrpc import Request
 
-_LARGEST = 64 << 20  # bytes of a frame that is joined, as for `replay`
+_LARGEST = 64 << 20  # maximum size of a joined frame in bytes, as for `replay`
 _PORTION = 1 << 20  # bytes that are copied at once
-_PAGES = 1000  # sessions that have a page of their own; all others share one
+_PAGES = 1000  # sessions that have a page of their own; the others share one
 _NAME = 200  # characters
 
 
 def write(source: ExportSource) -> Iterator[bytes]:
-    """The archive of one capture."""
+    """Yield the archive of one capture."""
     wanted = _channels(source) if source.wants else None
     with TemporaryFile() as file:
         with closing(_Archive(source, file, wanted)) as archive:
@@ -54,7 +55,7 @@ def write(source: ExportSource) -> Iterator[bytes]:
 
 
 def _channels(source: ExportSource) -> bytearray:
-    """A byte for each channel: whether one of its rows is wanted."""
+    """Return a byte for each channel: 1 if one of its rows matches the filter."""
     found = bytearray()
     for row in source.rows():
         if row.channel is not None and 0 <= row.channel < 1 << 32 and source.wanted(row):
@@ -64,7 +65,7 @@ def _channels(source: ExportSource) -> bytearray:
 
 
 class _Archive:
-    """The entries as their exchanges end."""
+    """Writes entries when their exchanges end."""
 
     def __init__(self, source: ExportSource, file: IO[bytes], wanted: bytearray | None) -> None:
         self._source = source
@@ -72,7 +73,7 @@ class _Archive:
         self._file = file
         self._wanted = wanted
         self._conversation = Conversation()
-        self._open: dict[int, ArchivedExchange] = {}  # by channel, each for all of its channels
+        self._open: dict[int, ArchivedExchange] = {}  # by channel; an exchange has several channels
         self._channels: dict[int, Open] = {}
         self._starts, self._offsets, self._lengths = array("q"), array("q"), array("q")
         self._pages: dict[Session | None, tuple[str, int]] = {}
@@ -80,7 +81,7 @@ class _Archive:
         self._lost = 0
 
     def add(self, record: Record) -> None:
-        """Take the next record."""
+        """Process the next record."""
         for event in self._conversation.feed(record):
             if isinstance(event, Message):
                 self._learn(event)
@@ -100,7 +101,7 @@ class _Archive:
             self._client = introduction(message.body.value) if isinstance(message.body, Request) else ""
 
     def _begin(self, opened: Open) -> None:
-        """A channel begins: an exchange, or the answer to one. In a damaged capture a number may be taken twice."""
+        """Begin a channel: an exchange, or its response. In a damaged capture a number may be used twice."""
         before = self._open.get(opened.ch)
         if before:
             before.note("another exchange took the number of its channel")
@@ -152,7 +153,7 @@ class _Archive:
         exchange.close()
 
     def _page(self, exchange: ArchivedExchange) -> str:
-        """The page of the session that an exchange belongs to."""
+        """Return the page of the session that an exchange belongs to."""
         session = exchange.session
         if session not in self._pages and len(self._pages) >= _PAGES:
             session = None
@@ -161,23 +162,23 @@ class _Archive:
         return name
 
     def end(self) -> None:
-        """Nothing more comes: what is under way is written as far as it is known."""
+        """End the archive: open exchanges are written as far as they are known."""
         for exchange in dict.fromkeys(self._open.values()):
             exchange.note("the capture ends before this exchange does")
             self._finish(exchange)
 
     def close(self) -> None:
-        """Give back what is under way, if the export ends early."""
+        """Close the files of open exchanges, if the export ends early."""
         for exchange in self._open.values():
             exchange.close()
 
     def places(self) -> Iterator[tuple[int, int]]:
-        """Where each entry stands in the file, in the order of their starts: offset and length."""
+        """Yield the offset and length of each entry in the file, in the order of their starts."""
         for place in sorted(range(len(self._starts)), key=self._starts.__getitem__):
             yield self._offsets[place], self._lengths[place]
 
     def head(self) -> dict[str, Any]:
-        """What stands before the entries."""
+        """Return the members of the log before the entries."""
         header = self._header
         title = printable(header.name, _NAME)
         pages = [

@@ -1,7 +1,7 @@
-"""Bodies of HTTP exchanges on their way into an archive: text of JSON, or base64.
+"""Bodies of HTTP exchanges for an archive: text as a JSON string, or base64.
 
-A body may be larger than memory, and whether it is text is known only at its end. So a long one waits in a temporary
-file and is written a portion at a time.
+A body may be larger than memory, and whether it is text is known only at its end. So a long body is stored in a
+temporary file and written a portion at a time.
 """
 
 import base64
@@ -10,23 +10,23 @@ import json
 from collections.abc import Iterator
 from tempfile import SpooledTemporaryFile
 
-_IN_MEMORY = 1 << 16  # bytes of a body
+_IN_MEMORY = 1 << 16  # bytes of a body that are kept in memory
 _PORTION = 3 << 14  # bytes; base64 has four characters for three
 
 
 class ArchivedBody:
-    """The bytes of one body as they come; `close` it in the end."""
+    """The bytes of one body, added as they come; `close` it at the end."""
 
     def __init__(self) -> None:
-        self._file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (it lives as long as its exchange)
+        self._file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (open as long as its exchange)
         self.size = 0
         self.is_text = True
-        """It is UTF-8 so far."""
+        """The bytes so far are valid UTF-8."""
         self.omitted = 0
-        """Bytes that are not here, because their frames are too large to be joined."""
+        """The number of bytes that are left out, because their frames are too large to join."""
 
     def add(self, raw: bytes) -> None:
-        """Take the next bytes; they do not end inside a character."""
+        """Add the next bytes, which must not end inside a character."""
         self._file.write(raw)
         self.size += len(raw)
         if self.is_text:
@@ -36,7 +36,7 @@ class ArchivedBody:
                 self.is_text = False
 
     def json(self) -> Iterator[bytes]:
-        """The body as a JSON string, a portion at a time: its text, or its bytes in base64."""
+        """Yield the body as a JSON string, a portion at a time: its text, or its bytes in base64."""
         self._file.seek(0)
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         yield b'"'
@@ -45,11 +45,11 @@ class ArchivedBody:
         yield b'"'
 
     def raw(self) -> Iterator[bytes]:
-        """The bytes as they came, a portion at a time."""
+        """Yield the original bytes, a portion at a time."""
         self._file.seek(0)
         while portion := self._file.read(_PORTION):
             yield portion
 
     def close(self) -> None:
-        """Give the memory or the file back."""
+        """Release the memory or the file."""
         self._file.close()

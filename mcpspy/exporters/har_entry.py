@@ -1,7 +1,7 @@
 """One HTTP exchange as an entry of an HTTP Archive (HAR 1.2, http://www.softwareishard.com/blog/har-12-spec).
 
-It knows heads, bodies and times, and the members that Chrome adds for WebSockets; which channels belong together is
-known to `mcpspy.exporters.har`. Bodies stand as the sender sent them, without their content coding.
+It knows heads, bodies and times, and the members that Chrome adds for WebSockets. `mcpspy.exporters.har` knows which
+channels belong together. Bodies are those of the sender, without their content coding.
 """
 
 import base64
@@ -32,7 +32,7 @@ Fields = dict[str, Any]
 
 @dataclass(slots=True, eq=False)
 class ArchivedExchange:
-    """The channels of one exchange, and what came over them; times are nanoseconds since the capture started."""
+    """The channels of one exchange and their content; times are nanoseconds since the capture started."""
 
     request: Open
     channels: list[int]
@@ -44,29 +44,29 @@ class ArchivedExchange:
     end: Close | None = None
     """The end of the response."""
     ended: int = 0
-    """The latest time of it all."""
+    """The latest time of the exchange."""
     messages: ArchivedBody = field(default_factory=ArchivedBody)
-    """Of a WebSocket, each as JSON, with commas between them."""
+    """The messages of a WebSocket as JSON, separated by commas."""
     events: ArchivedBody = field(default_factory=ArchivedBody)
-    """The same of a stream that no request waits for, as Chrome writes those of an EventSource."""
+    """The events of a stream that answers no POST, as Chrome writes those of an EventSource."""
     sockets: int = 0
-    """Directions of the WebSocket that are open."""
+    """The number of open directions of the WebSocket."""
     session: Session | None = None
     notes: list[str] = field(default_factory=list)
-    """What a reader has to know."""
+    """Remarks for the reader."""
 
     @property
     def switched(self) -> bool:
-        """It became a WebSocket."""
+        """Whether it became a WebSocket."""
         return bool(self.response and status(self.response.head) == SWITCHED)
 
     def note(self, words: str) -> None:
-        """Add what a reader has to know, once."""
+        """Add a remark for the reader, once."""
         if words not in self.notes and len(self.notes) < 20:
             self.notes.append(words)
 
     def add(self, frame: Frame, channel: Open, header: Header) -> None:
-        """Take a frame of one of the channels."""
+        """Add a frame of one of the channels."""
         self.ended = max(self.ended, frame.t)
         if frame.by and (frame.dropped or frame.sent is not None):
             self.note(f"#{frame.n} was changed, dropped or replaced by {frame.by}; this file has the original")
@@ -87,7 +87,7 @@ class ArchivedExchange:
                 self._add_event(frame, header)
 
     def _add_event(self, frame: Frame, header: Header) -> None:
-        """An event with its time, which the text of a stream does not have."""
+        """Add an event with its time, which the text of a stream does not contain."""
         event = parse_event(frame.raw)
         if event.data is None:
             return
@@ -95,7 +95,7 @@ class ArchivedExchange:
         _add_json(self.events, fields | {"data": event.data.decode("utf-8", "replace")})
 
     def _add_message(self, frame: Frame, channel: Open, header: Header) -> None:
-        """A message as Chrome writes it: text as it is, all else in base64."""
+        """Add a message as Chrome writes it: text unchanged, all else in base64."""
         opcode = _OPCODES.get(frame.op or "", 1)
         sender = frame.sender or channel.sender
         seconds = _epoch(header, frame.t)
@@ -111,7 +111,7 @@ class ArchivedExchange:
         _add_json(self.messages, fields)
 
     def json(self, header: Header, page: str) -> Iterator[bytes]:
-        """The entry, a portion at a time. The long members come last."""
+        """Yield the entry, a portion at a time. The long members come last."""
         timings, total = self._timings()
         entry: Fields = {
             "pageref": page,
@@ -141,7 +141,7 @@ class ArchivedExchange:
         yield b"}"
 
     def close(self) -> None:
-        """Give the memory and the files of the bodies back."""
+        """Release the memory and the files of the bodies."""
         for body in (self.posted, self.content, self.messages, self.events):
             body.close()
 
@@ -152,7 +152,7 @@ class ArchivedExchange:
         return "eventsource" if streamed and (self.request.head or {}).get("method") == "GET" else "fetch"
 
     def _comments(self) -> Iterator[str]:
-        """What the heads and the ends tell."""
+        """Yield remarks from the heads and from the ends of the channels."""
         heads = json.dumps([self.request.head, self.response and self.response.head], ensure_ascii=False)
         if _REDACTED in heads or _WITHHELD in heads:
             yield "mcpspy replaced secrets in the heads"
@@ -167,7 +167,7 @@ class ArchivedExchange:
             yield f"the content coding could not be undone: {self.end.reason}"
 
     def _timings(self) -> tuple[Fields, float]:
-        """Milliseconds of each phase, and of all of them. A response may begin while the request is still sent."""
+        """Return the milliseconds of each phase, and the total. A response may begin before the request is complete."""
         began = self.request.t
         answered = self.response.t if self.response else self.ended
         asked = min(began if self.asked is None else self.asked, answered)
@@ -226,7 +226,7 @@ class ArchivedExchange:
         yield b"}"
 
     def _broken(self, code: int) -> str:
-        """Why the response is not complete; empty where it is."""
+        """Return why the response is not complete; an empty string if it is."""
         if self.end is None:
             return "" if code else "no response"
         words = {"abort": "the client left", "reset": "the server broke off", "shutdown": "mcpspy was stopped"}
@@ -234,7 +234,7 @@ class ArchivedExchange:
 
 
 def _with_text(fields: Fields, body: ArchivedBody) -> Iterator[bytes]:
-    """An object with the body as its last member."""
+    """Yield an object with the body as its last member."""
     if not body.size:
         yield _dumps(fields)
         return
@@ -248,11 +248,11 @@ def _add_json(body: ArchivedBody, fields: Fields) -> None:
 
 
 def _dumps(fields: Fields) -> bytes:
-    return json.dumps(fields, separators=(",", ":")).encode()  # a head may hold a surrogate, which orjson refuses
+    return json.dumps(fields, separators=(",", ":")).encode()  # a head may contain a surrogate, which orjson refuses
 
 
 def _epoch(header: Header, t: int) -> float:
-    """Seconds since the epoch, to the microsecond."""
+    """Return the seconds since the epoch, to the microsecond."""
     return round(datetime.fromisoformat(header.started).timestamp() + t / 1e9, 6)
 
 
@@ -281,7 +281,7 @@ def _query(url: str) -> list[tuple[str, str]]:
 
 
 def _url(header: Header, opened: Open) -> str:
-    """Where a request went: the upstream's origin, and the target that was forwarded."""
+    """Return the URL of a request: the upstream's origin, and the target that was forwarded."""
     head, sent = opened.head or {}, opened.sent or {}
     target = str(sent.get("target", head.get("target", "/")))
     upstream = urlsplit(header.url or "")

@@ -1,9 +1,9 @@
 """A session as a sequence diagram of Mermaid, which GitHub draws in issues and Markdown files.
 
-The theory. A diagram is for a few dozen messages, and GitHub draws none of more than 50,000 characters; so both are
-bounded, and what does not fit is counted. Mermaid has no quotes: `;`, `#`, a line break and the word `end` are syntax
-wherever they stand. So all but letters, digits and a few signs are written as entities (`#59;`), which Mermaid turns
-back into characters that are text and nothing else.
+The theory. A diagram is for a few dozen messages, and GitHub draws no diagram of more than 50,000 characters. So both
+are limited, and rows that do not fit are counted. Mermaid has no quotes: `;`, `#`, a line break and the word `end` are
+syntax everywhere. So all characters except letters, digits and a few signs are written as entities (`#59;`), which
+Mermaid shows as plain text.
 """
 
 import re
@@ -18,20 +18,20 @@ from mcpspy.text import duration_text, plural, printable
 from mcpspy.timeline import Row
 
 MOST = 200
-"""Arrows and notes of a diagram, at most."""
-_ROOM = 45_000  # characters of a diagram, less than the 50,000 from which on Mermaid refuses to draw
+"""Maximum number of arrows and notes in a diagram."""
+_ROOM = 45_000  # characters of a diagram; Mermaid refuses to draw 50,000 or more
 _LABEL = 100  # characters of a label
 _ARROWS = {"request": "->>", "result": "-->>", "error": "-->>", "notification": "-)"}
 _OTHER = {"client": "server", "server": "client"}
 _BESIDE = ("stderr", "http", "event")
-"""Kinds of rows that are left out unless a filter wants them."""
+"""Kinds of rows that are left out unless a filter matches them."""
 _SYNTAX = re.compile(r"[^\w ./()'!?=,*-]", re.ASCII)
 _END = re.compile(r"\bend\b", re.IGNORECASE)
 _LOST = "-x"  # an arrow that ends in a cross
 
 
 def write(source: ExportSource) -> Iterator[bytes]:
-    """The diagram of one capture."""
+    """Yield the diagram of one capture."""
     diagram = _Diagram()
     for row in source.rows():
         diagram.introduce(row)
@@ -43,7 +43,7 @@ def write(source: ExportSource) -> Iterator[bytes]:
 
 @dataclass(slots=True)
 class _Diagram:
-    """The lines of a diagram as they come."""
+    """Collects the lines of a diagram."""
 
     _drawn: list[str] = field(default_factory=list)
     _size: int = 0
@@ -52,7 +52,7 @@ class _Diagram:
     _ours: bool = False
 
     def introduce(self, row: Row) -> None:
-        """Take the name of a client or a server where a row tells it."""
+        """Store the name of a client or a server from a row that introduces it."""
         if row.method in INTRODUCE and (name := introduction(row.value)):
             self._names.setdefault(row.sender, name)
 
@@ -67,7 +67,7 @@ class _Diagram:
         self._ours = self._ours or line.lstrip().startswith("mcpspy")
 
     def lines(self, title: str) -> Iterator[str]:
-        """The whole diagram."""
+        """Yield the whole diagram."""
         yield "sequenceDiagram"
         yield f"    title {text(title or 'session')}"
         for side in ("client", "mcpspy", "server") if self._ours else ("client", "server"):
@@ -80,7 +80,7 @@ class _Diagram:
 
 
 def text(words: str, limit: int = _LABEL) -> str:
-    """Words as Mermaid shows them, on one line of at most `limit` characters, with nothing unseen among them."""
+    """Return words as Mermaid text, on one line of at most `limit` characters, without invisible characters."""
     safe = _SYNTAX.sub(_entity, printable(words, limit))
     return _END.sub(lambda match: f"#{ord(match[0][0])};{match[0][1:]}", safe)
 
@@ -90,7 +90,7 @@ def _entity(match: re.Match[str]) -> str:
 
 
 def _line(row: Row) -> str:
-    """One row: an arrow, or a note."""
+    """Return the line of one row: an arrow, or a note."""
     label = text(_label(row))
     if row.kind == "stderr":
         return f"Note right of server: {label}"
@@ -101,7 +101,7 @@ def _line(row: Row) -> str:
 
 
 def _receiver(row: Row) -> str:
-    """Who gets what a row shows."""
+    """Return who receives the message of a row."""
     if row.sender in _OTHER:
         return _OTHER[row.sender]
     assert row.exchange
@@ -110,7 +110,7 @@ def _receiver(row: Row) -> str:
 
 
 def _label(row: Row) -> str:
-    """The number of a row, what it is, and how it went."""
+    """Return the number of a row, its message, and its outcome."""
     words = [f"#{row.n}"]
     if row.kind in _ARROWS:
         words += _message(row)
@@ -141,5 +141,5 @@ def _message(row: Row) -> Iterator[str]:
 
 
 def _short(value: object) -> str:
-    """A value that should be text or a number; anything else is not shown."""
+    """Return a value that should be text or a number; an empty string for anything else."""
     return value[:_LABEL] if isinstance(value, str) else str(value) if isinstance(value, int | float) else ""

@@ -1,9 +1,9 @@
 """Captures as OTLP in JSON: the spans that `mcpspy otel` sends, as a file that collectors read (`otlpjsonfile`).
 
-The file has one `TracesData` object a line, as the file exporter of OpenTelemetry writes them
+Each line of the file is one `TracesData` object, as the file exporter of OpenTelemetry writes it
 (https://opentelemetry.io/docs/specs/otel/protocol/file-exporter/). In JSON, ids are hexadecimal and 64-bit integers are
-strings (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding). A file holds one kind of data, so logs are
-left out; arguments and results are too.
+strings (https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding). A file contains one kind of data, so logs
+are left out. Arguments and results are left out too.
 """
 
 import math
@@ -22,11 +22,11 @@ from mcpspy.telemetry.span import ExchangeSpan, SpanEvent, TraceContext, Value, 
 _CLIENT, _ERROR = 3, 2  # SpanKind and StatusCode
 _SAMPLED = 1
 _AT_ONCE = 256
-"""Spans on a line."""
+"""The number of spans on a line."""
 
 
 def write(sources: Sequence[ExportSource]) -> Iterator[bytes]:
-    """The lines of a file for some captures."""
+    """Yield the lines of a file for some captures."""
     for source in sources:
         yield from _lines(source)
 
@@ -102,6 +102,6 @@ def _value(value: Value) -> dict[str, Any]:
         return {"boolValue": value}
     if isinstance(value, int):
         return {"intValue": str(value)}
-    if isinstance(value, float):  # JSON has no infinity; the mapping of protocol buffers has a word for it
+    if isinstance(value, float):  # JSON has no infinity; the JSON mapping of protocol buffers uses a string
         return {"doubleValue": value if math.isfinite(value) else "Infinity" if value > 0 else "-Infinity"}
     return {"stringValue": value}

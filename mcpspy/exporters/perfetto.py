@@ -1,13 +1,13 @@
 """A session as a trace: the JSON of the Trace Event Format, which Perfetto and the tracing page of browsers open.
 
-The theory. A trace has processes, threads and slices, and slices of one thread may lie in one another but not overlap.
-Exchanges do overlap, so each side is a process, and its threads are lanes: an exchange takes the first lane that is
-free when it begins. It is drawn at the side that sent the request, from the request to its response, so a server that
-asks for something during a call is drawn below the call. An arrow leads from the call to what the server asks
-meanwhile, and from a result that wants input to the request that goes on from it. What has no length is an instant.
+The theory. A trace has processes, threads and slices. Slices of one thread may be nested but not overlap. Exchanges do
+overlap, so each side is a process and its threads are lanes: an exchange uses the first lane that is free when it
+begins. It is drawn on the side that sent the request, from the request to its response. So a request of the server
+during a call is drawn below the call. An arrow points from a call to the requests that the server sends during it, and
+from a result that requests input to the request that continues it. Events without a duration are instants.
 
 Times are microseconds with three decimals, from the start of the earliest capture. A request without a response lasts
-until the capture ends; one that was cancelled has no length.
+until the capture ends; a cancelled request has no duration.
 """
 
 import heapq
@@ -25,12 +25,12 @@ from mcpspy.exporters.source import ExportSource, words_of
 from mcpspy.text import printable
 from mcpspy.timeline import Row, act_fields
 
-_APART = 1_000  # nanoseconds between two slices of a lane, and the least length of one: readers round
-_POINTS = 1_000  # of the counter of bytes, for the whole of a capture
+_APART = 1_000  # nanoseconds between two slices of a lane, and minimum duration of one, because readers round
+_POINTS = 1_000  # points of the counter of bytes, for the whole capture
 _SIDES = {"client": 1, "server": 2, "mcpspy": 3}
 _TRACKS = {"notification": 99_991, "stderr": 99_992, "http": 99_993, "other": 99_994, "findings": 99_995}
-"""Threads of a process that hold instants; its lanes come before them."""
-_THREADS = 100_000  # numbers of threads that a process has, for they are unique in a trace
+"""Threads of a process for instants; its lanes come before them."""
+_THREADS = 100_000  # thread numbers per process; they are unique in a trace
 _NAME = 200  # characters
 _UNANSWERED = ("pending", "unanswered", "held", "dropped", "cancelled", "not-decoded")
 
@@ -38,7 +38,7 @@ TraceEvent = dict[str, Any]
 
 
 def write(sources: Sequence[ExportSource]) -> Iterator[bytes]:
-    """The trace of some captures, with a process for each side of each."""
+    """Yield the trace of some captures, with a process for each side of each capture."""
     starts = [datetime.fromisoformat(source.capture.header.started) for source in sources]
     first, flows, separator = min(starts), count(1), b"\n"
     yield b'{"traceEvents":['
@@ -52,7 +52,7 @@ def write(sources: Sequence[ExportSource]) -> Iterator[bytes]:
 
 
 class _Slice(NamedTuple):
-    """Where an exchange is drawn; times are nanoseconds."""
+    """The slice of an exchange; times are nanoseconds."""
 
     pid: int
     tid: int
@@ -61,15 +61,15 @@ class _Slice(NamedTuple):
 
 
 class _Lanes:
-    """The threads of one process that hold exchanges."""
+    """The threads of one process that contain exchanges."""
 
     def __init__(self) -> None:
-        self._busy: list[tuple[int, int]] = []  # until when, and the number of the lane
+        self._busy: list[tuple[int, int]] = []  # end time, and number of the lane
         self._free: list[int] = []
         self.number = 0
 
     def take(self, start: int, end: int) -> int:
-        """The first lane that is free for that time. Starts come in their order."""
+        """Return the first lane that is free for that time. Call it in the order of the starts."""
         while self._busy and self._busy[0][0] + _APART <= start:
             heapq.heappush(self._free, heapq.heappop(self._busy)[1])
         if not self._free:
@@ -93,16 +93,16 @@ class _Tracing:
     _named: set[int] = field(default_factory=set)
     _names: dict[str, str] = field(default_factory=dict)
     _open: dict[int, _Slice] = field(default_factory=dict)
-    """By the line of the request: exchanges whose response has not come."""
+    """By the line of the request: exchanges without a response so far."""
     _calls: dict[Session, set[int]] = field(default_factory=dict)
-    """The lines of the client's requests whose responses are to come."""
+    """The lines of the client's requests whose responses have not come yet."""
     _rounds: dict[int, _Slice] = field(default_factory=dict)
-    """By the line of a result that wants input: its exchange."""
+    """By the line of a result that requests input: its exchange."""
     _bytes: dict[str, int] = field(default_factory=lambda: {"client": 0, "server": 0})
     _counted: int = -1
 
     def events(self) -> Iterator[TraceEvent]:
-        """All events, in about the order of their times."""
+        """Yield all events, approximately in the order of their times."""
         for row in self.source.rows():
             if row.method in INTRODUCE and (name := introduction(row.value)):
                 self._names.setdefault(row.sender, name)
@@ -121,7 +121,7 @@ class _Tracing:
                 yield from self._process(side)
 
     def _request(self, row: Row, exchange: Exchange, *, drawn: bool) -> Iterator[TraceEvent]:
-        """The slice of an exchange, and the arrow that leads to it."""
+        """Yield the slice of an exchange, and the arrow that points to it."""
         held = (row.act.held or 0) if row.act else 0
         endless = row.latency is None and row.status != "cancelled"
         end = self.source.last if endless else row.t + (row.latency or 0) + held
@@ -145,7 +145,10 @@ class _Tracing:
             self._calls.setdefault(exchange.request.session, set()).add(row.n)
 
     def _parent(self, row: Row, exchange: Exchange) -> _Slice | None:
-        """The call that a server's request is part of, where that is certain: by its stream, or as the only call."""
+        """Return the call that a server's request belongs to.
+
+        None unless its stream or a single call makes it certain.
+        """
         if row.sender != "server":
             return None
         http = exchange.request.http
@@ -158,7 +161,7 @@ class _Tracing:
         return self._open.get(next(iter(calls))) if len(calls) == 1 else None
 
     def _answer(self, row: Row, exchange: Exchange) -> None:
-        """The exchange is over; it may go on in another round."""
+        """End an exchange; it may continue in another round."""
         n = exchange.request.n
         place = self._open.pop(n, None)
         calls = self._calls.get(exchange.request.session, set())
@@ -169,7 +172,7 @@ class _Tracing:
             self._rounds[row.n] = place
 
     def _instant(self, row: Row) -> Iterator[TraceEvent]:
-        """What has no length: a notification, a line of stderr, an HTTP head, a gap."""
+        """Yield an event without a duration: a notification, a line of stderr, an HTTP head, a gap."""
         track = row.kind if row.kind in _TRACKS else "http" if row.kind == "event" else "other"
         tid = self._tid(row.sender, _TRACKS[track])
         yield from self._thread(row.sender, tid, {"notification": "notifications"}.get(track, track))
@@ -187,7 +190,7 @@ class _Tracing:
             yield self._event("i", finding.blame, tid, at, finding.rule, "finding", args) | {"s": "t"}
 
     def _count(self, row: Row) -> Iterator[TraceEvent]:
-        """Bytes so far, at most a thousand times in a capture."""
+        """Yield the bytes so far, at most a thousand times in a capture."""
         if row.part == 0 and row.sender in self._bytes:
             self._bytes[row.sender] += row.size
         point = row.t * _POINTS // max(self.source.last, 1)
@@ -197,7 +200,7 @@ class _Tracing:
                 yield self._event("C", side, 0, row.t + self.offset, "bytes", "bytes", {"sent": size})
 
     def _flow(self, name: str, before: _Slice, at: int, after: _Slice) -> Iterator[TraceEvent]:
-        """An arrow from a time within one slice to the beginning of another."""
+        """Yield an arrow from a time within one slice to the beginning of another."""
         number = next(self.flows)
         for phase, place, t in (("s", before, at), ("f", after, after.start)):
             event = {"ph": phase, "pid": place.pid, "tid": place.tid, "ts": t / 1000, "name": name, "cat": "flow"}
@@ -216,7 +219,7 @@ class _Tracing:
         return self._pid(side) * _THREADS + number
 
     def _thread(self, side: str, tid: int, name: str) -> Iterator[TraceEvent]:
-        """The name of a thread, the first time that something is in it."""
+        """Yield the name of a thread when it is used first."""
         if tid not in self._named:
             self._named |= {tid, self._pid(side)}
             metadata = {"ph": "M", "pid": self._pid(side), "tid": tid, "ts": 0}
@@ -233,7 +236,7 @@ class _Tracing:
 
 
 def _title(row: Row) -> str:
-    """What a slice or an instant is called."""
+    """Return the name of a slice or an instant."""
     about = words_of(row) or row.text or ""
     words = [row.method or (row.kind if row.kind != "stderr" else ""), about]
     state = f"({row.status})" if row.status in _UNANSWERED else ""
@@ -241,7 +244,7 @@ def _title(row: Row) -> str:
 
 
 def _arguments(row: Row) -> dict[str, Any]:
-    """What a viewer shows of a slice or an instant beside its name; `n` finds the row in the capture."""
+    """Return what a viewer shows of a slice or an instant in addition to its name; `n` identifies the row."""
     found = {
         "n": row.n,
         "part": row.part or None,

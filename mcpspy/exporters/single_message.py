@@ -1,10 +1,10 @@
 r"""A recorded message as text for other programs: JSON, a `curl` command, a program with the Python SDK, a file.
 
-The rules. What is written here ends in a shell or an interpreter, and names, arguments and headers of it were written
-by strangers. So each captured text is one quoted word or one literal; no control, format or other unseen character is
-ever written (a terminal would act on it while somebody pastes): in JSON it becomes `\uXXXX`, which says the same, and a
-header that has one is left out. Secrets were replaced when the capture was written and stay so: what has to be filled
-in is named in a comment, at the top.
+The rules. The output is pasted into a shell or an interpreter, and its names, arguments and headers come from
+strangers. So each captured text is one quoted word or one literal. No control, format or other invisible character is
+ever written, because a terminal would act on it during a paste. In JSON it becomes `\uXXXX`, which is equivalent, and a
+header that contains one is left out. Secrets were replaced when the capture was written and stay replaced; a comment at
+the top names the values that the user has to fill in.
 """
 
 import json
@@ -22,16 +22,16 @@ from mcpspy.errors import UsageError
 from mcpspy.text import printable
 from mcpspy.timeline import Row
 
-_LARGEST = 100_000  # bytes of a body in a command line: Linux takes 128 KiB a word
+_LARGEST = 100_000  # bytes of a body in a command line: Linux accepts 128 KiB per word
 _REDACTED = "«redacted:"
 _OF_THE_WAY = frozenset(
     "connection content-length host keep-alive proxy-connection te trailer transfer-encoding upgrade expect"
     " accept-encoding".split()
-)  # headers that the next client has its own of
+)  # headers that the next client sets itself
 _OF_THE_SDK = frozenset(
     "accept content-type mcp-session-id mcp-protocol-version mcp-method mcp-name user-agent last-event-id origin"
     " accept-language sec-fetch-mode cache-control pragma".split()
-)  # headers that the SDK has its own of
+)  # headers that the SDK sets itself
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")  # RFC 9110, 5.6.2
 
 _PROGRAM = """\
@@ -52,7 +52,7 @@ asyncio.run(main())
 
 
 def as_json(row: Row) -> str:
-    """A frame as it was written, JSON on one line. Raises UsageError where it is not whole."""
+    """Return a frame as recorded, JSON on one line. Raises UsageError if it is incomplete."""
     if len(row.raw) < row.size:
         raise UsageError(f"#{row.n} is too large to be copied: save it")
     if not row.raw:
@@ -61,7 +61,10 @@ def as_json(row: Row) -> str:
 
 
 def curl(header: Header, row: Row, opened: Open | None) -> str:
-    """The HTTP request that carried a message, as a command for a POSIX shell. Raises UsageError if there was none."""
+    """Return the HTTP request that carried a message, as a command for a POSIX shell.
+
+    Raises UsageError if there was no such request.
+    """
     head = opened.head if opened else None
     if opened is None or opened.role != "request" or not isinstance(head, dict):
         raise UsageError(f"#{row.n} came over {header.transport}, not in an HTTP request of the client")
@@ -80,7 +83,10 @@ def curl(header: Header, row: Row, opened: Open | None) -> str:
 
 
 def python(header: Header, row: Row, opened: Open | None) -> str:
-    """A program that makes the same request with the Python SDK 2.x. Raises UsageError where that has no call."""
+    """Return a program that makes the same request with the Python SDK 2.x.
+
+    Raises UsageError if that has no such call.
+    """
     if row.kind != "request" or row.sender != "client":
         raise UsageError(f"#{row.n} is not a request of a client")
     call = _call(row)
@@ -88,15 +94,16 @@ def python(header: Header, row: Row, opened: Open | None) -> str:
     program = _PROGRAM.format(notes=f"# For the Python SDK 2.x.\n{notes}", imports=imports, server=server, call=call)
     try:
         compile(program, "program", "exec")
-    except (SyntaxError, ValueError, MemoryError, RecursionError):  # too deep, or a number of too many digits
+    except (SyntaxError, ValueError, MemoryError, RecursionError):  # nested too deeply, or a number of too many digits
         raise UsageError(f"the arguments of #{row.n} cannot be written in Python") from None
     return program
 
 
 def save(pieces: Iterable[bytes], name: str) -> None:
-    """Write the pieces of a frame, byte for byte, to a new file in the current directory, readable by the user alone.
+    """Write the pieces of a frame to a new file in the current directory, which only the user can read.
 
-    Raises UsageError if the name is none, or taken, or the file cannot be written whole; then there is none.
+    The bytes are unchanged. Raises UsageError if the name is invalid or taken, or if the file cannot be written
+    completely; then there is no file.
     """
     if not name.strip() or os.path.basename(name) != name or name in (".", ".."):
         raise UsageError(f"no name of a file in this directory, give it without a path: {name!r}")
@@ -109,14 +116,14 @@ def save(pieces: Iterable[bytes], name: str) -> None:
     try:
         with os.fdopen(file, "wb") as opened:
             opened.writelines(pieces)
-    except OSError as error:  # the disk is full, or a quota is
+    except OSError as error:  # the disk is full, or a quota is reached
         with suppress(OSError):
             os.unlink(name)
         raise UsageError(f"cannot be written, {error.strerror}: {name!r}") from error
 
 
 def _as_text(row: Row) -> str:
-    """A frame as one can paste it: nothing unseen is in it."""
+    """Return a frame as text to paste, without invisible characters."""
     text = row.raw.decode(errors="replace")
     if row.value is None or row.refused is not None:
         return "\n".join(printable(line, len(line) * 10 + 1) for line in text.split("\n"))
@@ -124,12 +131,12 @@ def _as_text(row: Row) -> str:
 
 
 def pasteable(text: str) -> str:
-    """JSON that says the same, and holds nothing unseen."""
+    """Return equivalent JSON without invisible characters."""
     return text if text.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in text)
 
 
 def _escape(character: str) -> str:
-    """What stands for a character in JSON: outside strings there is only white space to escape."""
+    """Return the JSON escape of a character; outside strings there is only white space to escape."""
     return " " if character in "\n\r\t" else json.dumps(character)[1:-1]
 
 
@@ -143,7 +150,7 @@ def _body(row: Row) -> str:
 
 
 def _url(header: Header, opened: Open) -> str:
-    """Where a request went: the upstream's origin, and the target that was forwarded."""
+    """Return the URL of a request: the upstream's origin, and the target that was forwarded."""
     head, sent = opened.head or {}, opened.sent or {}
     upstream = urlsplit(str(header.url))
     target = str(sent.get("target", head.get("target", "/")))
@@ -158,7 +165,7 @@ def _url(header: Header, opened: Open) -> str:
 
 
 def _headers(opened: Open, without: frozenset[str]) -> list[tuple[str, str]]:
-    """The headers that were forwarded, less those that another client has its own of, or that are no plain text."""
+    """Return the forwarded headers, without those that another client sets itself and those that are not plain text."""
     changed = {str(name).lower(): value for name, value in _fields(opened.sent)}
     found = []
     for name, came in _fields(opened.head):
@@ -175,13 +182,13 @@ def _fields(head: dict[str, Any] | None) -> list[list[Any]]:
 
 
 def _notes(place: str, headers: list[tuple[str, str]], where: str = "the URL") -> str:
-    """A comment that names what was redacted; none if nothing was."""
+    """Return a comment that names what was redacted; an empty string if nothing was."""
     missing = [name for name, value in headers if _REDACTED in value] + ([where] if _REDACTED in place else [])
     return f"# Fill in what was redacted in the capture: {', '.join(missing)}\n" if missing else ""
 
 
 def _stdio(header: Header) -> tuple[str, str, str]:
-    """Imports, the server, and a comment, for a command."""
+    """Return the imports, the server, and a comment, for a command."""
     command, *arguments = header.argv or ("",)
     cwd = f", cwd={header.cwd!r}" if header.cwd else ""
     server = f"StdioServerParameters(command={command!r}, args={arguments!r}{cwd})"
@@ -189,10 +196,10 @@ def _stdio(header: Header) -> tuple[str, str, str]:
 
 
 def _web(header: Header, opened: Open | None) -> tuple[str, str, str]:
-    """The same for a URL; of the headers only those that the SDK does not send by itself."""
+    """Return the same for a URL, with only the headers that the SDK does not send by itself."""
     url = _url(header, opened) if opened else str(header.url)
     headers = _headers(opened, _OF_THE_WAY | _OF_THE_SDK) if opened else []
-    legacy = "session_id=" in url  # HTTP with SSE, where a client is told at its URL where to post
+    legacy = "session_id=" in url  # HTTP with SSE: a client of that URL learns where to POST
     if legacy:
         url = str(header.url)
     notes = _notes(url, headers)
@@ -207,7 +214,7 @@ def _web(header: Header, opened: Open | None) -> tuple[str, str, str]:
 
 
 def _call(row: Row) -> str:
-    """The expression that makes the request, `client` being the SDK's."""
+    """Return the expression that makes the request; `client` is the client of the SDK."""
     make = _CALLS.get(row.method or "")
     if make is None:
         raise UsageError(f"the SDK has no call for {printable(row.method or row.kind, 60)}")
@@ -222,7 +229,7 @@ def _call(row: Row) -> str:
 
 
 def _named(call: str, name: str, *more: str) -> Callable[[dict[str, Any]], str]:
-    """A call whose first argument has to be there, and be a string."""
+    """Return a call whose first argument is required and must be a string."""
 
     def make(params: dict[str, Any]) -> str:
         if not isinstance(params[name], str):
@@ -234,7 +241,7 @@ def _named(call: str, name: str, *more: str) -> Callable[[dict[str, Any]], str]:
 
 
 def _paged(call: str) -> Callable[[dict[str, Any]], str]:
-    """A call that may go on at a cursor."""
+    """Return a call that may continue at a cursor."""
 
     def make(params: dict[str, Any]) -> str:
         cursor = f"cursor={_literal(params['cursor'])}" if "cursor" in params else ""
@@ -261,7 +268,7 @@ _CALLS: dict[str, Callable[[dict[str, Any]], str]] = {
 
 
 def _literal(value: Any) -> str:
-    """A JSON value as Python writes it."""
+    """Return a JSON value as a Python literal."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key!r}: {_literal(member)}" for key, member in value.items()) + "}"
     if isinstance(value, list):
@@ -272,6 +279,6 @@ def _literal(value: Any) -> str:
 
 
 def _free(name: str) -> str:
-    """A name like it that is not taken."""
+    """Return a similar name that is not taken."""
     stem, suffix = os.path.splitext(name)
     return next(other for n in count(2) if not os.path.lexists(other := f"{stem}-{n}{suffix}"))

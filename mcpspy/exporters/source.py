@@ -1,7 +1,7 @@
-"""A capture as what an export is made of: its records, its rows, and which of the rows are wanted.
+"""A capture as the source of an export: its records, its rows, and which of the rows match.
 
-Nothing of any format is known here. A format reads the capture as often as it needs to, and each time from the file, so
-that memory does not grow with it.
+Nothing here knows a format. A format reads the capture as often as it needs to, each time from the file, so memory does
+not grow with the capture.
 """
 
 import os
@@ -24,11 +24,11 @@ class ExportSource:
 
     capture: Capture
     wants: Callable[[Row], bool] | None = None
-    """Which rows are exported; None for all."""
+    """Whether a row is exported; None for all rows."""
     read: Callable[[int], None] | None = None
     """Called with the number of bytes of each chunk that is read. It may raise, which ends the export."""
     last: int = 0
-    """The latest time of a record, in nanoseconds; complete once the capture was read."""
+    """The latest time of a record, in nanoseconds; final after the capture was read."""
 
     @property
     def name(self) -> str:
@@ -36,22 +36,25 @@ class ExportSource:
         return os.path.basename(self.capture.path).removesuffix(SUFFIX)
 
     def records(self, largest: int = LARGEST) -> Iterator[Record]:
-        """Every record, by time; frames of more than `largest` bytes are not whole."""
+        """Yield every record, by time; frames of more than `largest` bytes are incomplete."""
         for record in self.capture.records(largest, self.read):
             self.last = max(self.last, record.t)
             yield record
 
     def rows(self) -> Iterator[Row]:
-        """Every row, final, wanted or not. The file is read twice; before the first row comes, `last` is complete."""
+        """Yield every row in its final state, exported or not.
+
+        The file is read twice. `last` is final before the first row comes.
+        """
         return final_rows(self.records, live=self.capture.live)
 
     def wanted(self, row: Row) -> bool:
-        """Whether a row is exported."""
+        """Return whether a row is exported."""
         return self.wants is None or self.wants(row)
 
 
 def words_of(row: Row) -> str:
-    """What stands in a diagram beside a method: names, log messages, progress; no arguments and no results."""
+    """Return the text beside a method in a diagram: names, log messages, progress; no arguments and no results."""
     if row.name:
         return row.name
     return row.preview if row.method in _TOLD else introduction(row.value) if row.method in INTRODUCE else ""

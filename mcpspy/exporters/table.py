@@ -1,10 +1,10 @@
 """Rows as a table of comma-separated values (RFC 4180) for spreadsheets and databases.
 
-One line for each row of `show --json`, with the same values. Two things are not as they are there. A spreadsheet runs a
-cell that begins with `=`, `+`, `-` or `@` as a formula, so each cell that may be taken for one gets an apostrophe in
-front; so do those that begin with an apostrophe, and to undo it one apostrophe is taken off each cell that has one in
-front. Control characters other than tabs and line breaks, which act on terminals and end the text in many readers,
-become their pictures: a NUL is U+2400.
+The table has one line for each row of `show --json`, with the same values, except for two changes. A spreadsheet runs a
+cell that begins with `=`, `+`, `-` or `@` as a formula. So each cell that may be a formula, or that begins with an
+apostrophe, gets an apostrophe in front. To undo this, remove one apostrophe from each cell that begins with one.
+Control characters other than tabs and line breaks act on terminals and end the text in many readers. They are replaced
+by their pictures: a NUL is U+2400.
 """
 
 import csv
@@ -36,7 +36,7 @@ Cell = str | int | None
 
 
 def write(sources: Sequence[ExportSource]) -> Iterator[bytes]:
-    """The table of some captures, one after the other, with one line of headings."""
+    """Yield the table of some captures, one after the other, with one line of headings."""
     text = io.StringIO(newline="")
     table = csv.writer(text, lineterminator="\r\n")
     table.writerow(COLUMNS)
@@ -51,7 +51,7 @@ def write(sources: Sequence[ExportSource]) -> Iterator[bytes]:
 
 
 def plain(cell: Cell) -> Cell:
-    """A cell that no spreadsheet takes for a formula, and that acts on no terminal."""
+    """Return a cell that is not a formula in any spreadsheet, and has no effect on a terminal."""
     if not isinstance(cell, str):
         return cell
     if not cell.isprintable():
@@ -81,5 +81,5 @@ def _cells(source: ExportSource, row: Row) -> Iterator[Cell]:
 
 
 def _seconds(nanoseconds: int | None) -> Cell:
-    """Seconds without an exponent."""
+    """Return seconds without an exponent."""
     return None if nanoseconds is None else f"{nanoseconds / 1e9:.9f}".rstrip("0").rstrip(".")

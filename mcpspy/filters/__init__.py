@@ -1,6 +1,6 @@
 """The filter language over rows: `method:tools/call status:error latency:>200ms -name:search* "needle"`.
 
-`docs/filters.md` describes it. It knows rows and no capture, screen or clock.
+`docs/filters.md` describes it. It knows rows, but no captures, screens or clocks.
 """
 
 from mcpspy.filters.blocks import BlockFilter, Gathered

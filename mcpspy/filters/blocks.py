@@ -1,9 +1,9 @@
-"""A filter asked of many rows at once, by the values that stand in columns and by the bytes of their lines.
+"""A filter applied to many rows at once, by the values in columns and by the bytes of their lines.
 
-The theory. Many rows have few values between them. So each value of a column is asked about once, and rows of which all
-terms say the same get one verdict. A text is ruled out for most rows by the bytes of all of them; where that leaves the
-verdict open, the text of the row is looked at. All answers come from the terms themselves and from the tree; nothing
-here knows what they mean.
+The theory. Many rows have few different values. So each value of a column is tested once, and rows with the same
+results for all terms share one verdict. For a text, a search of the bytes of all rows excludes most rows. If that
+leaves the verdict open, the text of the row is tested. All results come from the terms and from the tree; nothing here
+knows what they mean.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,21 +14,21 @@ from mcpspy.filters.texts import contains
 from mcpspy.filters.tree import Filter, Node, Term
 from mcpspy.timeline import Row
 
-_MEMBERS = {"from": "sender", "time": "t"}  # where the member of a row has another name than the key
-_MOST = 1 << 16  # answers of a term that are remembered
+_MEMBERS = {"from": "sender", "time": "t"}  # the member of a row, if its name differs from the key
+_MOST = 1 << 16  # results of a term that are remembered
 
 
 class Gathered(NamedTuple):
-    """The values that some rows have of a key."""
+    """The values that some rows have for a key."""
 
     codes: Sequence[int | None]
-    """A number for the value of each row; None where only the row itself can tell."""
+    """A number for the value of each row; None if only the row itself has the value."""
     value: Callable[[int], Any]
-    """What a number stands for."""
+    """A function that returns the value of a number."""
 
 
 class BlockFilter:
-    """What a filter says of many rows at once; `decide` each block of them."""
+    """A filter for many rows at once; `decide` each block of them."""
 
     def __init__(self, wanted: Filter) -> None:
         self._terms = list(dict.fromkeys(wanted.tree.terms()))
@@ -38,15 +38,15 @@ class BlockFilter:
 
     @property
     def reads_lines(self) -> bool:
-        """Whether lines could tell more than columns."""
+        """Whether lines could decide more than columns."""
         return bool(self._texts)
 
     def decide(
         self, rows: Sequence[int], column: Callable[[str], Gathered | None], lines: LineBlock | None = None
     ) -> list[bool | None]:
-        """For each of the rows on those lines whether it is wanted; None where columns and lines do not tell.
+        """Return for each of the rows on those lines whether it matches; None if columns and lines do not decide it.
 
-        `column` has the values that the rows have of a member of `Row`, if it knows them.
+        `column` returns the values that the rows have for a member of `Row`, if they are known.
         """
         asked = [self._ask(place, rows, column, lines) for place in range(len(self._terms))]
         found = self._join(asked, len(rows))
@@ -62,13 +62,13 @@ class BlockFilter:
         return self._join(asked, len(rows))
 
     def _join(self, asked: Sequence[Sequence[bool | None]], size: int) -> list[bool | None]:
-        """What the filter says of so many rows of which its terms say that."""
+        """Return the verdicts of the filter for rows, from the results of its terms."""
         return list(map(self._verdicts.__getitem__, zip(*asked, strict=True) if asked else [()] * size))
 
     def _ask(
         self, place: int, rows: Sequence[int], column: Callable[[str], Gathered | None], lines: LineBlock | None
     ) -> Sequence[bool | None]:
-        """What a term says of the rows."""
+        """Return the results of a term for the rows."""
         term = self._terms[place]
         if term.key == "text":
             return lines.rule_out(term.traces, rows) if lines else (None,) * len(rows)
@@ -77,20 +77,20 @@ class BlockFilter:
 
 
 def _contain(term: Term) -> Callable[[str], bool]:
-    """Whether a frame fits a term that asks for texts."""
+    """Return a test whether a frame matches a term for texts."""
     tests = [contains(value.text) for value in term.values]
     return tests[0] if len(tests) == 1 else lambda text: any(test(text) for test in tests)
 
 
 class _Answers(dict[int | None, bool | None]):
-    """By the number of a value: what a term says of it."""
+    """By the number of a value: the result of a term."""
 
     def __init__(self, term: Term) -> None:
         self._term = term
         self._value: Callable[[int], Any] = int
 
     def of(self, column: Gathered) -> list[bool | None]:
-        """What it says of the rows of a column."""
+        """Return the results for the rows of a column."""
         if len(self) > _MOST:
             self.clear()
         self._value = column.value
@@ -107,7 +107,7 @@ class _Answers(dict[int | None, bool | None]):
 
 
 class _Verdicts(dict[tuple[bool | None, ...], bool | None]):
-    """By what the terms of a filter say: what the filter says."""
+    """By the results of the terms: the verdict of the filter."""
 
     def __init__(self, tree: Node, terms: Sequence[Term]) -> None:
         self._tree = tree

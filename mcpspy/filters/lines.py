@@ -1,9 +1,9 @@
-"""Lines of a capture that follow one another, searched as one for what texts leave in them.
+"""Consecutive lines of a capture, searched as one for the traces of texts.
 
-The theory. To look at the bytes of many lines at once costs far less than to look at each line. So the bytes are
-searched from one place where a trace stands to the next, and only the lines of those places are left open, with those
-that may hide a trace (`Filter.decide` has the same rule for a line by itself). No other line can have the text, which
-is as good to know where a text must be absent. A line that is left open is decided by the text of its frame.
+The theory. Searching the bytes of many lines at once costs far less than searching each line. So the search jumps from
+one occurrence of a trace to the next. Only the lines of these occurrences stay undecided, with those that may hide a
+trace (`Filter.decide` has the same rule for a single line). No other line can contain the text, which also helps where
+a text must be absent. An undecided line is decided by the text of its frame.
 """
 
 import re
@@ -16,27 +16,28 @@ import orjson
 
 from mcpspy.filters.tree import ESCAPE, WHOLE, Trace
 
-_HIDDEN = re.compile(re.escape(ESCAPE))  # twice as fast as `find` for two bytes of which the second is a letter
-_CASELESS = re.compile(rb"[^a-z]{4,}")  # of a trace: there is no need to put the lines in lower case for it
+_HIDDEN = re.compile(re.escape(ESCAPE))  # twice as fast as `find` for two bytes whose second one is a letter
+_CASELESS = re.compile(rb"[^a-z]{4,}")  # parts of a trace for which the lines need not be in lower case
 _CLOSED = b"}\n"
 
 
 class LineBlock:
-    """Lines of a capture, from number `first` on."""
+    """Lines of a capture, starting with number `first`."""
 
     def __init__(
         self, first: int, content: bytes, starts: Sequence[int], apart: Collection[int] = (), *, exact: bool = False
     ) -> None:
-        """`starts` tells where each line begins, and where the last one ends, counted from wherever the first begins.
+        """`starts` are the offsets of the lines and of the end of the last one, relative to any origin.
 
-        The rows on the lines `apart` have more than their line. `exact`: the other rows have no text but their frame.
+        The rows on the lines `apart` have more than their line. With `exact`, the other rows have no text except their
+        frame.
         """
         self.stop = first + len(starts) - 1
         """The number of the line after the last."""
         self._first, self._content, self._exact = first, content, exact
         self._starts = [start - starts[0] for start in starts]
         heads = map(WHOLE.match, repeat(content), self._starts[:-1])
-        self._frames = [head.end() - 1 if head else 0 for head in heads]  # where frames begin, on lines that tell them
+        self._frames = [head.end() - 1 if head else 0 for head in heads]  # where frames begin, on lines that have one
         for n in apart:
             self._frames[n - first] = 0
         self._hiding = bytearray(len(self._frames))  # by line, from the first on
@@ -47,7 +48,7 @@ class LineBlock:
             hidden = _HIDDEN.search(content, self._starts[line + 1])
 
     def rule_out(self, traces: Iterable[Trace], rows: Iterable[int]) -> list[bool | None]:
-        """For each of the rows on those lines False if none of the traces can be there, else None."""
+        """Return for each of the rows False if none of the traces can be on its line, else None."""
         open_ = self._hiding.copy()
         for trace in traces:
             self._mark_all(trace, open_)
@@ -56,7 +57,7 @@ class LineBlock:
         return [found[n - first] if first <= n < stop else None for n in rows]
 
     def texts(self, rows: Iterable[int]) -> list[str | None]:
-        """The frames on those lines, where they are all that their rows have; None for 0 or where that is not sure."""
+        """Return the frames on those lines, if rows have nothing else; None for line 0 or if that is uncertain."""
         found: list[str | None] = []
         content, frames, starts = self._content, self._frames if self._exact else (), self._starts
         for n in rows:
@@ -72,7 +73,7 @@ class LineBlock:
         return found
 
     def _mark_all(self, trace: Trace, marks: bytearray) -> None:
-        """Mark the lines that have all of a trace."""
+        """Mark the lines that contain all parts of a trace."""
         if not trace:
             marks[:] = b"\1" * len(marks)
             return

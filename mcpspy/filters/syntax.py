@@ -1,4 +1,4 @@
-"""The syntax of the filter language: text in, a filter out, or an error that says where and what is meant.
+"""The syntax of the filter language: parses a text to a filter, or raises an error with the column and a hint.
 
 either = all ("or" all)*
 all    = one (["and"] one)*
@@ -15,20 +15,20 @@ from mcpspy.errors import FilterError
 from mcpspy.filters.terms import KEYS, Meaning
 from mcpspy.filters.tree import And, Filter, Node, Not, Or, Term, Value
 
-_NOT = re.compile(r"-(?=[^\s0-9)])|not(?=[\s()\"]|$)", re.IGNORECASE)  # a number with a minus is the code of an error
+_NOT = re.compile(r"-(?=[^\s0-9)])|not(?=[\s()\"]|$)", re.IGNORECASE)  # a number with a minus is an error code
 _AND, _OR = (re.compile(rf"{word}(?=[\s()\"]|$)", re.IGNORECASE) for word in ("and", "or"))
 _KEY = re.compile(r"[A-Za-z]+(?=:)")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _WORD, _WORD_OF_KEY = re.compile(r'[^\s()"]+'), re.compile(r'[^\s()",]+')
 _OPEN, _CLOSE, _SPACES = re.compile(r"\("), re.compile(r"\)"), re.compile(r"\s*")
 _UNQUOTED = re.compile(r'\\(["\\])')
-_DEPTH = 50  # brackets and negations within each other
+_DEPTH = 50  # nested brackets and negations
 
 
 def parse(text: str, started: str) -> Filter:
-    """The filter that `text` stands for, for captures that began at `started` (ISO 8601, as a header says it).
+    """Return the filter of `text`, for captures that began at `started` (ISO 8601, as in a header).
 
-    Raises FilterError, which tells the column.
+    Raises FilterError, which has the column.
     """
     moment = datetime.fromisoformat(started)
     parser = _Parser(text, moment if moment.tzinfo else moment.replace(tzinfo=UTC))
@@ -36,7 +36,7 @@ def parse(text: str, started: str) -> Filter:
 
 
 class _Parser:
-    """Reads from left to right; each method takes what it is named for."""
+    """Parses from left to right; each method parses what it is named after."""
 
     def __init__(self, text: str, started: datetime) -> None:
         self._text = text
@@ -45,7 +45,7 @@ class _Parser:
         self._depth = 0
 
     def whole(self) -> Node:
-        """All of the text; nothing asks for nothing."""
+        """Parse the whole text; an empty text matches every row."""
         self._skip_spaces()
         if self._at == len(self._text):
             return And(())
@@ -119,14 +119,14 @@ class _Parser:
             raise FilterError(f"{text!r} at column {start + 1} is not a valid {key}; {wrong}", start + 1) from None
 
     def _take(self, expected: re.Pattern[str]) -> str:
-        """What comes next after any spaces, if that is as expected, else nothing."""
+        """Return the next token after any spaces if it is the expected one, else an empty string."""
         self._skip_spaces()
         match = expected.match(self._text, self._at)
         self._at = match.end() if match else self._at
         return match[0] if match else ""
 
     def _at_end(self) -> bool:
-        """Whether what is joined by and ends here."""
+        """Return whether a sequence joined by `and` ends here."""
         self._skip_spaces()
         rest = self._text[self._at : self._at + 1]
         return rest in ("", ")") or _OR.match(self._text, self._at) is not None

@@ -1,7 +1,7 @@
-"""The keys of the filter language: what their values mean for a row, and what rows that fit leave in their lines.
+"""The keys of the filter language: what their values mean for a row, and the traces of matching rows in their lines.
 
-Each key reads one value at a time, and says in a ValueError what would do instead of one that means nothing.
-A response has its method and name from its request, so any line that may hold a response may fit those.
+Each key parses one value at a time. If a value is invalid, it raises a ValueError that states what is valid. A response
+has the method and name of its request, so any line that may contain a response may match those.
 """
 
 import re
@@ -25,7 +25,7 @@ _TIMES = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _SIZES = {"": 1, "b": 1, "kb": 1_000, "mb": 1_000_000, "kib": 1 << 10, "mib": 1 << 20}
 
 Meaning = tuple[Test, tuple[Trace, ...]]
-_ANY: tuple[Trace, ...] = ((),)  # the lines tell nothing
+_ANY: tuple[Trace, ...] = ((),)  # the lines decide nothing
 _OF_RESPONSES: tuple[Trace, ...] = ((b"result",), (b"error",))  # what they have from their request is not on their line
 _MEMBERS: dict[str, Trace] = {
     "request": (b"method",),
@@ -43,7 +43,10 @@ def _text(value: Value, _: datetime) -> Meaning:
 
 
 def _texts(get: Callable[[Row], str | None], elsewhere: tuple[Trace, ...]) -> "Reading":
-    """A key whose value is a whole text; `elsewhere` are the traces of rows that have theirs from another line."""
+    """Return the reading of a key whose value is a whole text.
+
+    `elsewhere` are the traces of rows whose value comes from another line.
+    """
 
     def read(value: Value, _: datetime) -> Meaning:
         fits = glob(value)
@@ -60,7 +63,7 @@ def _texts(get: Callable[[Row], str | None], elsewhere: tuple[Trace, ...]) -> "R
 
 
 def _names(get: Callable[[Row], str | None], names: tuple[str, ...], traces: dict[str, Trace]) -> "Reading":
-    """A key whose value is one of a few names."""
+    """Return the reading of a key whose value is one of a few names."""
 
     def read(value: Value, _: datetime) -> Meaning:
         chosen = _choose(value, names)
@@ -97,7 +100,7 @@ def _severity(value: Value, _: datetime) -> Meaning:
 
 
 def _comparison(value: Value) -> tuple[str, str]:
-    """The sign of a comparison, if there is one, and what stands behind it."""
+    """Return the sign of a comparison, if there is one, and the text after it."""
     sign = _SIGN.match(value.text)
     return (sign[0], value.text[sign.end() :]) if sign else ("", value.text)
 
@@ -108,7 +111,7 @@ def _id(value: Value, _: datetime) -> Meaning:
 
 
 def id_of(value: Value) -> Id | None:
-    """The one id that a value of the key `id` stands for; None where it is a glob for strings."""
+    """Return the one id that a value of the key `id` stands for; None for a glob for strings."""
     if value.quoted:
         return Id("string", value.text)
     if value.text == "null":
@@ -125,7 +128,7 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 def _amounts(get: Callable[[Row], int | None], read_amount: Callable[[str, datetime], tuple[int, int]]) -> "Reading":
-    """A key whose value is a number: one, as far as it is written, or a comparison, or a range with both its ends."""
+    """Return the reading of a key whose value is a number: as precise as it is written, a comparison, or a range."""
 
     def read(value: Value, started: datetime) -> Meaning:
         least, most = _bounds(value, lambda text: read_amount(text, started))
@@ -140,7 +143,7 @@ def _amounts(get: Callable[[Row], int | None], read_amount: Callable[[str, datet
 
 
 def _bounds(value: Value, read_amount: Callable[[str], tuple[int, int]]) -> tuple[int | None, int | None]:
-    """The least and the most that a value allows; None where there is no such bound."""
+    """Return the minimum and maximum that a value allows; None for a bound that does not exist."""
     low, dots, high = value.text.partition("..")
     if dots:
         return read_amount(low)[0], read_amount(high)[0]
@@ -154,7 +157,7 @@ def _bounds(value: Value, read_amount: Callable[[str], tuple[int, int]]) -> tupl
 
 
 def sizes(value: Value) -> tuple[int | None, int | None]:
-    """The least and the most bytes that a value of the key `size` allows; None where there is no such bound."""
+    """Return the minimum and maximum in bytes that a value of the key `size` allows; None for no bound."""
     return _bounds(value, _size)
 
 
@@ -163,7 +166,7 @@ def _size(text: str) -> tuple[int, int]:
 
 
 def _quantity(text: str, units: dict[str, int]) -> tuple[int, int]:
-    """A number with a unit, and the size of one more in its last digit."""
+    """Return a number with a unit, and the size of one unit in its last digit."""
     match = _QUANTITY.fullmatch(text.lower())
     if not match or match[3] not in units:
         names = ", ".join(filter(None, units))
@@ -177,11 +180,14 @@ def _quantity(text: str, units: dict[str, int]) -> tuple[int, int]:
 
 
 _QUANTITY = re.compile(r"([0-9]+)(?:\.([0-9]+))?([a-z]*)")
-_DIGITS, _PLACES = 18, 9  # of a number, and behind its point: int() takes seconds for what is much longer
+_DIGITS, _PLACES = 18, 9  # of a number, and after its point: int() takes seconds for much longer ones
 
 
 def _moment(text: str, started: datetime) -> tuple[int, int]:
-    """Nanoseconds from the start of a capture to a moment: seconds, or a date or time of day or both, in UTC."""
+    """Return the nanoseconds from the start of a capture to a moment, and the precision.
+
+    The moment is a number of seconds, or a date or time of day or both, in UTC.
+    """
     if _QUANTITY.fullmatch(text):
         return _quantity(text, _TIMES | {"": _TIMES["s"]})
     match = _CLOCK.fullmatch(text.upper())
@@ -191,7 +197,7 @@ def _moment(text: str, started: datetime) -> tuple[int, int]:
     clock = (match["clock"] or "0:00").zfill(5) + (match["seconds"] or "")
     try:
         moment = datetime.fromisoformat(f"{date}T{clock}{match['zone'] or '+00:00'}")
-    except ValueError:  # a date that no calendar has
+    except ValueError:  # a date that does not exist
         raise ValueError(_NO_MOMENT) from None
     digits = len(match["seconds"] or "")
     step = 10 ** (9 - max(digits - 4, 0)) if digits else 60 * 10**9 if match["clock"] else 86400 * 10**9

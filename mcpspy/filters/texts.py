@@ -1,10 +1,10 @@
 """Texts as a filter compares them, and the traces that they leave in the lines of a capture.
 
-The theory. A text in a frame is in most cases JSON: letters may stand there as escapes. The line of the capture holds
-the frame as a JSON string, which escapes the quotes and backslashes once more. So a text is looked for in the frame as
-it came and with its escapes undone, and of its trace only those letters are kept which have one form in all of that:
-no quotes, backslashes, slashes (some peers escape them) or controls, and where case is ignored nothing that has two
-cases beyond ASCII. A line that holds an escape by number hides anything; who compares traces must look for that.
+The theory. A frame is usually JSON, which may contain letters as escapes. The line of the capture contains the frame as
+a JSON string, which escapes the quotes and backslashes again. So a text is searched in the frame as received and with
+its escapes decoded. Its trace contains only letters that have one form in all of these: no quotes, backslashes, slashes
+(some peers escape them) or control characters, and, if case is ignored, no letters beyond ASCII that have two cases. A
+line with a Unicode escape may hide anything; code that compares traces must check for that.
 """
 
 import fnmatch
@@ -17,7 +17,7 @@ from mcpspy.timeline import Row
 
 
 def folded(text: str) -> str:
-    """`text` in lower case, but for the two letters (K for kelvin, İ) that would become ASCII by that."""
+    """Return `text` in lower case, except the two letters (kelvin sign, İ) that would become ASCII."""
     return text.lower() if text.isascii() else _FOLDED.sub(lambda match: match[0].lower(), text)
 
 
@@ -27,7 +27,7 @@ _LONG = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 
 
 def unescaped(text: str) -> str:
-    """`text` with the escapes of JSON strings replaced by what they stand for (RFC 8259, 7)."""
+    """Return `text` with the escapes of JSON strings decoded (RFC 8259, 7)."""
     return "\\".join(map(_without_escapes, text.split("\\\\")))
 
 
@@ -40,22 +40,22 @@ def _without_escapes(text: str) -> str:
 
 
 def row_text(row: Row) -> str:
-    """What free text is looked for in: the frame as it came, or what there is instead of one."""
+    """Return the text that free text is searched in: the frame as received, or the text of a row without one."""
     return (row.raw + row.tail).decode(errors="replace") if row.raw else row.text or ""
 
 
 def smart(text: str) -> Callable[[str], str]:
-    """How texts are brought to the case of `text`: left alone, if it has capitals (as ripgrep does)."""
+    """Return the function that folds texts: lower case, or no change if `text` has capitals (as in ripgrep)."""
     return str if any(letter.isupper() for letter in text) else folded
 
 
 def contains(text: str) -> Callable[[str], bool]:
-    """Whether a frame holds a text: as it came, or with its escapes undone."""
+    """Return a test whether a frame contains a text, as received or with its escapes decoded."""
     case = smart(text)
     wanted = case(text)
 
     def test(found: str) -> bool:
-        if wanted in found:  # as it was typed: there is no need to fold
+        if wanted in found:  # as typed: no folding needed
             return True
         return wanted in case(found) or ("\\" in found and wanted in case(unescaped(found)))
 
@@ -63,7 +63,7 @@ def contains(text: str) -> Callable[[str], bool]:
 
 
 def trace(text: str) -> Trace:
-    """The bytes that a line has if `text` is in its frame: what is neither escaped nor has two cases."""
+    """Return the bytes of a line with `text` in its frame: those that are neither escaped nor have two cases."""
     sensitive = smart(text) is str
     kept = (letter if letter.isascii() or sensitive or letter.upper() == letter.lower() else "\n" for letter in text)
     return tuple(run.encode().lower() for run in _ESCAPED.split("".join(kept)) if run)
@@ -73,7 +73,7 @@ _ESCAPED = re.compile('["\\\\/\x00-\x1f\ud800-\udfff]+')
 
 
 def glob(value: Value) -> Callable[[str], bool]:
-    """Whether a whole text is as the value says; unless that is quoted, `*` is any text in it and `?` any letter."""
+    """Return a test whether a whole text matches the value; unless quoted, `*` is any text in it and `?` any letter."""
     case = smart(value.text)
     wanted = case(value.text)
     if value.quoted or not WILD.search(wanted):
@@ -83,4 +83,4 @@ def glob(value: Value) -> Callable[[str], bool]:
 
 
 WILD = re.compile(r"[*?]+")
-"""What stands for other letters in a glob."""
+"""The wildcards in a glob."""

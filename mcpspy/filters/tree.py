@@ -1,9 +1,9 @@
-"""A filter: a tree of terms joined by and, or and not, asked of rows or of as little as is known of them.
+"""A filter: a tree of terms joined by and, or and not, applied to rows or to partial knowledge of them.
 
-The theory. A row has all that a term can ask for, but decoding rows is what costs. So a tree is asked with answers of
-three values: yes, no, and not known yet. Who knows a few columns of a row, or only the line of the capture that it
-stands on, often gets a verdict from that. A line can only say no: what a term looks for leaves a trace in the bytes,
-unless they hide it. Nothing here knows what the keys mean.
+The theory. A row has everything that a term needs, but decoding rows is expensive. So the tree is evaluated with
+answers of three values: yes, no, and not known yet. A caller that knows a few columns of a row, or only its line in the
+capture, often gets a verdict from that. A line can only answer no: the text of a term leaves a trace in the bytes,
+unless an escape hides it. Nothing here knows what the keys mean.
 """
 
 import re
@@ -15,12 +15,12 @@ from mcpspy.timeline import Row
 
 Test = Callable[[Row], bool]
 Trace = tuple[bytes, ...]
-"""Bytes in lower case that all stand in the line of a row that a value fits; a value may leave one of several."""
+"""Bytes in lower case that are all in the line of a matching row; a value may have several alternatives."""
 Answer = Callable[["Term"], bool | None]
 
 
 class Value(NamedTuple):
-    """What a term asks for, as it was written; in quotes it is meant literally."""
+    """A value of a term as it was written; in quotes it is literal."""
 
     text: str
     quoted: bool = False
@@ -31,31 +31,31 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One question: whether a row has one of these values. Terms that are written the same are equal."""
+    """One condition: whether a row has one of these values. Terms that are written the same are equal."""
 
     key: str
     values: tuple[Value, ...]
     test: Test = field(compare=False, repr=False)
     traces: tuple[Trace, ...] = field(compare=False, repr=False)
     column: int = field(default=1, compare=False, repr=False)
-    """Where it begins in the filter, from 1."""
+    """The column of its start in the filter, from 1."""
 
     def ask(self, answer: Answer) -> bool | None:
-        """What is answered of it."""
+        """Return the answer for this term."""
         return answer(self)
 
     def terms(self) -> Iterator["Term"]:
-        """It alone."""
+        """Yield only this term."""
         yield self
 
     def words(self) -> Iterator[str]:
-        """What it looks for in texts."""
+        """Yield the texts that it searches for."""
         if self.key == "text":
             yield from (value.text for value in self.values)
 
     def possible(self, line: bytes) -> bool:
-        """Whether a line in lower case has what the term cannot do without."""
-        for trace in self.traces:  # plain loops: this is asked of each line of a file
+        """Return whether a line in lower case contains a trace of the term."""
+        for trace in self.traces:  # plain loops, because this runs for each line of a file
             for run in trace:
                 if run not in line:
                     break
@@ -70,21 +70,21 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The opposite."""
+    """The negation of a node."""
 
     part: "Node"
 
     def ask(self, answer: Answer) -> bool | None:
-        """Yes, no, or None where the answers do not tell."""
+        """Return True, False, or None if the answers do not decide it."""
         found = self.part.ask(answer)
         return None if found is None else not found
 
     def terms(self) -> Iterator[Term]:
-        """All terms below."""
+        """Return all terms below."""
         return self.part.terms()
 
     def words(self) -> Iterator[str]:
-        """None: what is not there cannot be pointed at."""
+        """Return nothing, because an absent text cannot be highlighted."""
         return iter(())
 
     def __str__(self) -> str:
@@ -96,22 +96,22 @@ class _Several:
     parts: tuple["Node", ...]
 
     def terms(self) -> Iterator[Term]:
-        """All terms below."""
+        """Yield all terms below."""
         for part in self.parts:
             yield from part.terms()
 
     def words(self) -> Iterator[str]:
-        """Those of all parts."""
+        """Yield the texts of all parts."""
         for part in self.parts:
             yield from part.words()
 
 
 @dataclass(frozen=True, slots=True)
 class And(_Several):
-    """All of them; of none, yes."""
+    """All of the parts match; True if there are none."""
 
     def ask(self, answer: Answer) -> bool | None:
-        """Yes, no, or None where the answers do not tell."""
+        """Return True, False, or None if the answers do not decide it."""
         verdict: bool | None = True
         for part in self.parts:
             found = part.ask(answer)
@@ -127,10 +127,10 @@ class And(_Several):
 
 @dataclass(frozen=True, slots=True)
 class Or(_Several):
-    """Any of them."""
+    """Any of the parts matches."""
 
     def ask(self, answer: Answer) -> bool | None:
-        """Yes, no, or None where the answers do not tell."""
+        """Return True, False, or None if the answers do not decide it."""
         verdict: bool | None = False
         for part in self.parts:
             found = part.ask(answer)
@@ -153,18 +153,18 @@ def _bracketed(node: Node, *kinds: type) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which rows are wanted; `parse` makes it."""
+    """Which rows match; `parse` creates it."""
 
     tree: Node
 
     def __call__(self, row: Row) -> bool:
-        """Whether a row is wanted of which all is known."""
+        """Return whether a complete row matches."""
         return self.tree.ask(lambda term: term.test(row)) is True
 
     def decide(self, row: Row, known: Collection[str], line: bytes | None = None) -> bool | None:
-        """Whether a row is wanted of which only the values of some keys are known; None: that does not tell.
+        """Return whether a row matches if only the values of some keys are known; None if they do not decide it.
 
-        `line` is that of its record in the capture, where the record is the whole of it (no frame in pieces).
+        `line` is the line of its record in the capture, if that record is the whole frame (no frame in pieces).
         """
         searched = line.lower() if line and WHOLE.match(line) else None
 
@@ -178,16 +178,16 @@ class Filter:
         return self.tree.ask(answer)
 
     def prefilter(self, line: bytes) -> bool:
-        """Whether the row or rows on a line of a capture may be wanted: quick, and never false for one that is."""
+        """Return whether the rows on a line of a capture may match: fast, and never False for one that matches."""
         return self.decide(_UNKNOWN, (), line) is not False
 
     @property
     def keys(self) -> frozenset[str]:
-        """The keys that it asks for."""
+        """The keys that it uses."""
         return frozenset(term.key for term in self.tree.terms())
 
     def words(self) -> tuple[str, ...]:
-        """The texts that it looks for, to be shown where they stand."""
+        """Return the texts that it searches for, to highlight them."""
         return tuple(self.tree.words())
 
     def __str__(self) -> str:
@@ -195,6 +195,6 @@ class Filter:
 
 
 WHOLE = re.compile(rb'\{"kind":"frame","ch":(?!0\d)\d+,"t":(?!0\d)\d+,"raw":"(?!")')
-"""How our writer begins a frame that is text and not empty: only there the bytes of the row are sure to stand."""
-ESCAPE = b"\\u"  # any letter may hide behind it
+"""How mcpspy begins a frame that is a non-empty text: only there the bytes of the row are certain."""
+ESCAPE = b"\\u"  # it may hide any letter
 _UNKNOWN = Row(0, 0, "", "")

@@ -1,1 +1,1 @@
-"""What other programs recorded, as captures: one module for each form of file."""
+"""Converts recordings of other programs to captures: one module for each file format."""

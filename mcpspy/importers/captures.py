@@ -1,9 +1,9 @@
-"""The captures that a foreign file is made into: one for each server that it tells of.
+"""The captures that are made of a foreign file: one for each server in it.
 
-The theory. A foreign file knows the time of day, several servers at once, and less than a relay would have seen. So
-each server gets a capture of its own, whose clock starts with the first that is known of it; and what the file does not
-hold is said: in the header's `imported` where that is true of all of it, and by a gap where a message is missing. All
-else is as in a live capture, written by the same code: channels, frames, secrets.
+The theory. A foreign file contains times of day, may contain several servers, and less than a relay would have
+recorded. So each server gets a capture of its own, whose clock starts with its first event. What the file lacks is
+recorded: in the header's `imported` if it is missing everywhere, and by a gap where one message is missing. Everything
+else is as in a live capture, and the same code writes it: channels, frames, secrets.
 """
 
 import os
@@ -18,51 +18,51 @@ from mcpspy.recording.recording import Clock, Recording
 from mcpspy.recording.stream import Channel
 
 MOST = 200
-"""Captures that are written at once: a file may name any number of servers, a process has so many descriptors."""
+"""Captures that may be open at once: a file may name any number of servers, but descriptors are limited."""
 _SENDERS = {"stdin": "client", "stdout": "server", "stderr": "server"}
 _FIRST, _LAST = (int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (2000, 2100))
 
 
 @dataclass(slots=True)
 class Account:
-    """How much of a file was read."""
+    """How much of a file was imported."""
 
     unit: str
-    """What it consists of: flows, entries, lines."""
+    """The units of the file: flows, entries, lines."""
     read: int = 0
     lost: int = 0
-    """Units that are damaged, and were left out."""
+    """Units that are damaged and were left out."""
     fault: str = ""
     """Why the file could not be read to its end."""
     paths: list[str] = field(default_factory=list)
-    """The captures, in the order in which they were begun."""
+    """The captures, in the order of their creation."""
     advance: Callable[[int], None] = lambda _: None
-    """Called with numbers of bytes of the file that are done, for a progress bar."""
+    """Called with the number of bytes of the file that were processed, for a progress bar."""
 
 
 class ImportedServer:
-    """The capture of one server in the making; `wall` is nanoseconds since the epoch, here and below."""
+    """The capture of one server while it is written; `wall` is nanoseconds since the epoch, here and below."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
-        self._t = 0  # the latest time that was recorded
+        self._t = 0  # the latest recorded time
         self._channels: dict[str, Channel] = {}
 
     def at(self, wall: int) -> int:
-        """The time in the capture of what happened at `wall`."""
+        """Return the time in the capture of an event at `wall`."""
         t = max(0, wall - self.recording.clock.wall)
         self._t = max(self._t, t)
         return t
 
     def line(self, role: str, wall: int, line: bytes) -> None:
-        """Record one line of a stdio server's channel; a line that stands behind another did not come before it."""
+        """Record one line of a stdio server's channel; its time is never before that of the line before it."""
         t = max(self._t, self.at(wall))
         if role not in self._channels:
             self._channels[role] = Channel(self.recording, t, _SENDERS[role], role)
         self._channels[role].feed(line + b"\n", t)
 
     def gap(self, wall: int, lost: int, why: str) -> None:
-        """Record that the file does not hold so many frames."""
+        """Record that the file lacks `lost` frames."""
         self.recording.gap(max(self._t, self.at(wall)), lost, why)
 
     def end(self) -> None:
@@ -73,10 +73,10 @@ class ImportedServer:
 
 
 class Captures:
-    """The captures of one file; each is made when the first of its server is recorded.
+    """The captures of one file; each is created when the first record of its server is written.
 
-    `imported` is what their headers say of the file; `name` is for a server that the file does not name. They are
-    written into `folder`, or where `environ` says.
+    Their headers contain `imported` about the file. `name` is for a server that the file does not name. They are
+    written to `folder`, or to the directory that `environ` sets.
     """
 
     def __init__(
@@ -96,10 +96,9 @@ class Captures:
         self._failures: list[str] = []
 
     def get(self, key: str, wall: int, name: str, fields: Mapping[str, Any]) -> ImportedServer:
-        """The capture of the server `key`, begun at `wall` unless it is open already.
+        """Return the capture of the server `key`; create it with the start `wall` if it is not open yet.
 
-        `fields` are arguments of `Recording.begin`: transport, argv, url. Raises CaptureError where it cannot be
-        written.
+        `fields` are arguments of `Recording.begin`: transport, argv, url. Raises CaptureError if it cannot be written.
         """
         if self._failures:
             raise CaptureError(self._failures[0])
@@ -111,19 +110,19 @@ class Captures:
         return recording
 
     def new_path(self, wall: int, name: str) -> str:
-        """The path of a file for a capture that is finished and began at `wall`; nothing is there yet."""
+        """Return a new path for a finished capture that began at `wall`."""
         folder = directory(self._folder, self._environ)
         make_directory(folder)
         return os.path.join(folder, file_name(wall, name))
 
     def finish(self, key: str) -> None:
-        """End the capture of a server, if it is open; what is said later belongs to a new one."""
+        """End the capture of a server, if it is open; later messages belong to a new one."""
         recording = self._open.pop(key, None)
         if recording:
             recording.end()
 
     def end(self) -> None:
-        """End all of them. Raises CaptureError where one could not be written."""
+        """End all captures. Raises CaptureError if one could not be written."""
         for key in list(self._open):
             self.finish(key)
         if self._failures:
@@ -142,13 +141,16 @@ class Captures:
 
 
 def epoch(seconds: float) -> int:
-    """Seconds since the epoch as nanoseconds, exact to the microsecond. Raises ValueError for no time of our days."""
+    """Return seconds since the epoch as nanoseconds, exact to the microsecond.
+
+    Raises ValueError for a time before 2000 or after 2099.
+    """
     if not _FIRST <= seconds < _LAST:
         raise ValueError(f"{seconds} is not a time")
     return round(seconds * 1e6) * 1000
 
 
 def iso(text: str) -> int:
-    """A time of ISO 8601 as nanoseconds since the epoch; without a zone it is UTC. Raises ValueError."""
+    """Return an ISO 8601 time as nanoseconds since the epoch; without a zone it is UTC. Raises ValueError."""
     time = datetime.fromisoformat(text)
     return epoch((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp())

@@ -3,9 +3,10 @@
     2025-06-27T07:58:07.774Z [info] [weather] Message from client: {"method":"initialize",…}
     2025-07-28T21:22:03.986Z [weather] [info] Message from server: {"jsonrpc":"2.0",…} { metadata: undefined }
 
-No form of it is published: this is what users paste into issues, older and newer. A line with a time is the client's;
-one without is the server's stderr, unless it goes on with an object that such a line began. The client logs what it
-parsed, so messages are not byte for byte, and of a line that it could not parse it says only that.
+The format is not published. These forms, old and new, are from logs that users paste into issues. A line with a time
+comes from the client. A line without a time is stderr of the server, unless it continues an object that such a line
+began. The client logs messages after parsing, so they are not byte for byte. For a line that it could not parse, it
+logs only that fact.
 """
 
 import json
@@ -27,9 +28,9 @@ _FIELDS = {"transport": "stdio", "argv": []}
 
 
 def record(file: BinaryIO, captures: Captures) -> None:
-    """Record what a log has of each server, each start of one in a capture of its own.
+    """Record the messages of each server in a log; each start of a server begins a new capture.
 
-    Raises CaptureError where captures cannot be written.
+    Raises CaptureError if captures cannot be written.
     """
     account = captures.account
     server, wall, inside = captures.name, 0, False
@@ -56,7 +57,7 @@ def record(file: BinaryIO, captures: Captures) -> None:
 
 
 def _log(rest: str, captures: Captures, server: str, wall: int) -> None:
-    """Record what a line of the client's tells."""
+    """Record a line of the client."""
     said = _MESSAGE.match(rest)
     if rest.startswith("Initializing server"):
         captures.finish(server)

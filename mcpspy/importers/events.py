@@ -1,9 +1,9 @@
-"""When the events of a stream came, where a file knows the stream as a whole: when it began and ended.
+"""The times of the events of a stream, if a file only has the start and the end of the stream.
 
-An event came after what it answers, and before what answers it. So each is placed as early as that allows: not before
-the stream, the event above it, or, being a response, the request with its id. Whatever an event led to then comes later
-still, and requests pair as they did. Of the stream that a request opened the last event, as a rule its result, is
-what ended it. All of these times are approximate, and the capture says so.
+An event came after the message that it answers, and before any message that answers it. So each event gets the earliest
+possible time: not before the stream, the event above it, or, for a response, the request with its id. Then messages
+that the event caused are later, and requests are paired as they were. In a stream that a request opened, the last event
+is usually the response, so it gets the end of the stream. All these times are approximate, and the capture says so.
 """
 
 from bisect import bisect_left, insort
@@ -14,17 +14,17 @@ from mcpspy.wire.jsonrpc import Error, Id, Request, Result, parse
 from mcpspy.wire.lines import PIECE
 from mcpspy.wire.sse import Events, parse_event
 
-_AFTER = 1  # nanosecond by which a response is placed after its request
+_AFTER = 1  # nanosecond between a request and its response
 
 
 class RequestTimes:
-    """When requests were sent, by server and id; several clients may use one id."""
+    """When requests were sent, by server and id; several clients may use the same id."""
 
     def __init__(self) -> None:
         self._walls: dict[tuple[str, Id], list[int]] = {}
 
     def note(self, origin: str, wall: int, body: bytes) -> None:
-        """Take what a body asks."""
+        """Store the time of the requests in a body."""
         for message in parse(body):
             if isinstance(message, Request):
                 walls = self._walls.setdefault((origin, message.id), [])
@@ -32,7 +32,7 @@ class RequestTimes:
                     insort(walls, wall)
 
     def first(self, origin: str, event: bytes, since: int) -> int:
-        """When first since then was asked what this event answers; `since` if nothing was."""
+        """Return when the request that this event answers was first sent after `since`; `since` if there was none."""
         data = parse_event(event).data
         if not data:
             return since
@@ -44,7 +44,7 @@ class RequestTimes:
 
 
 def decoded(raw: bytes, encoding: str, most: int) -> bytes | None:
-    """A body without its codings; None where they cannot be undone, or hide more than `most` bytes."""
+    """Return a body without its content codings; None if decoding fails or gives more than `most` bytes."""
     decoder = Decoder(encoding)
     if decoder.plain:
         return raw
@@ -59,7 +59,7 @@ def decoded(raw: bytes, encoding: str, most: int) -> bytes | None:
 
 
 def blocks(raw: bytes) -> Iterator[bytes]:
-    """The events of a stream, each with what ends it, one at a time: three bytes may be one."""
+    """Yield the events of a stream with their terminators, one at a time, because three bytes may be one event."""
     pieces: list[bytes] = []
     for piece, more, cut in _framed(raw):
         pieces.append(piece)
@@ -78,7 +78,7 @@ def _framed(raw: bytes) -> Iterator[tuple[bytes, bool, bool]]:
 def placed(
     events: Iterable[bytes], origin: str, since: int, until: int, asked: RequestTimes, *, to_a_request: bool
 ) -> Iterator[tuple[int, bytes]]:
-    """Each event of a stream and its time; `to_a_request` says that a request opened the stream, and no GET."""
+    """Yield each event of a stream with its time; `to_a_request` is True unless a GET opened the stream."""
     wall = since
     coming = iter(events)
     event = next(coming, None)

@@ -1,7 +1,8 @@
-"""One HTTP exchange that another program recorded as a whole, and the records that it becomes.
+"""One HTTP exchange that another program recorded as a whole, converted to records.
 
-It is recorded as `relay.mitm.addon` records one: if it is MCP, which a header that the protocol owns or a message of
-JSON-RPC tells; its channels, its heads, its event stream cut into events (`importers.events` says when these came).
+It is recorded as in `relay.mitm.addon`. It has to be MCP, which shows in a header of the protocol or in a JSON-RPC
+message. Its channels and heads are recorded, and its event stream is split into events (`importers.events` computes
+their times).
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,9 +20,9 @@ from mcpspy.secrets.redactor import unquoted
 from mcpspy.wire.content_coding import Decoder
 from mcpspy.wire.http_head import PORTS, SIGN_OF_MCP, authority_of, may_hold_messages, speaks_mcp
 
-_LOOKED_AT = 8  # parts of 64 KiB at most of a coded body, which tell whether it is MCP
+_LOOKED_AT = 8  # maximum number of 64 KiB parts of a coded body that are searched for MCP
 _SWITCHED = 101
-_EMPTY = (202, 204, 205, 304)  # statuses whose responses have no body, or none in MCP
+_EMPTY = (202, 204, 205, 304)  # statuses whose responses have no body, or no body in MCP
 _CLOSE = 8  # RFC 6455, 11.8
 
 Headers = Sequence[tuple[str, str]]
@@ -29,7 +30,7 @@ Headers = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class RecordedMessage:
-    """A message of a WebSocket; its time is nanoseconds since the epoch, as are all below."""
+    """A message of a WebSocket. All times here are nanoseconds since the epoch."""
 
     wall: int
     from_client: bool
@@ -39,10 +40,10 @@ class RecordedMessage:
 
 @dataclass(frozen=True, slots=True)
 class RecordedExchange:
-    """A request, what answered it, and the messages of the WebSocket that it opened."""
+    """A request, its response, and the messages of the WebSocket that it opened."""
 
     origin: str
-    """The server: scheme, host, and port unless that is the default."""
+    """The server: scheme, host, and port unless it is the default."""
     asked: int
     answered: int
     ended: int
@@ -50,16 +51,16 @@ class RecordedExchange:
     """Method, target and version."""
     headers: Headers
     body: bytes | None
-    """None: the file does not hold it; so below."""
+    """None if the file does not contain it; so for the members below."""
     status: int | None
-    """None: nothing answered that the file knows of."""
+    """None if the file has no response."""
     reason: str
     response_headers: Headers
     answer: tuple[tuple[int, bytes], ...] | None
-    """The response's body, in parts with their times."""
+    """The response body, in parts with their times."""
     peer: str | None = None
     coded: bool = False
-    """Whether bodies are still in the content codings that their heads name."""
+    """Whether bodies are still in the content codings of their heads."""
     broken: str = ""
     """Why it broke off."""
     messages: tuple[RecordedMessage, ...] = ()
@@ -68,7 +69,7 @@ class RecordedExchange:
 
 
 def place(scheme: str, host: str, port: int | None) -> str:
-    """The origin of a server, as the captures of `mitm` call it. Raises ValueError for what is none."""
+    """Return the origin of a server, as in the captures of `mitm`. Raises ValueError if it is invalid."""
     scheme = {"ws": "http", "wss": "https"}.get(scheme.lower(), scheme.lower())
     if scheme not in PORTS or not host:
         raise ValueError(f"{scheme!r} is not a scheme of HTTP")
@@ -80,7 +81,7 @@ def place(scheme: str, host: str, port: int | None) -> str:
 
 
 def split(url: str) -> tuple[str, str]:
-    """The origin and the target of a URL; a password in it is left out. Raises ValueError for what is none."""
+    """Return the origin and the target of a URL, without a password. Raises ValueError if it is invalid."""
     parts = urlsplit(url)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return place(parts.scheme, parts.hostname or "", parts.port), target
@@ -94,9 +95,9 @@ class Web:
         self._asked = RequestTimes()
 
     def start(self, exchange: RecordedExchange | None) -> Steps | None:
-        """The steps of an exchange; None where it is not MCP. Before they are taken, all others are to be started.
+        """Return the steps of an exchange, or None if it is not MCP. Start all exchanges before you take steps.
 
-        Raises ValueError for one whose heads cannot be written.
+        Raises ValueError if its heads cannot be written.
         """
         if exchange is None or not _is_mcp(exchange):
             return None
@@ -110,7 +111,7 @@ def _is_mcp(exchange: RecordedExchange) -> bool:
         return True
     bodies = [(exchange.headers, exchange.body or b"")]
     kind = _every(exchange.response_headers, "content-type")
-    if not kind or may_hold_messages(kind):  # some forms have no heads
+    if not kind or may_hold_messages(kind):  # some formats have no heads
         bodies += [(exchange.response_headers, part) for _, part in exchange.answer or ()]
     bodies += [((), message.payload) for message in exchange.messages]
     return any(SIGN_OF_MCP.search(_beginning(headers, raw) if exchange.coded else raw) for headers, raw in bodies)
@@ -166,7 +167,7 @@ def _answer(
 
 
 def _parts(exchange: RecordedExchange, request_times: RequestTimes) -> tuple[bool, Iterable[tuple[int, bytes]]]:
-    """The response's body in parts with their times, and whether it is still coded."""
+    """Return whether the response body is still coded, and its parts with their times."""
     answer = exchange.answer or ()
     if len(answer) == 1 and _is_stream(exchange.response_headers):
         encoding = _every(exchange.response_headers, "content-encoding") if exchange.coded else ""
@@ -178,7 +179,7 @@ def _parts(exchange: RecordedExchange, request_times: RequestTimes) -> tuple[boo
 
 
 def _socket(exchange: RecordedExchange, server: ImportedServer, http: HttpExchange) -> Steps:
-    """The messages of a WebSocket, which are complete already."""
+    """Record the messages of a WebSocket, which are complete already."""
     t = server.at(exchange.answered)
     http.open_socket(t)
     for message in exchange.messages:

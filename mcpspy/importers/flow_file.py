@@ -1,8 +1,8 @@
-"""Flow files of mitmproxy: what `mitmdump -w` and *Save* write, read without mitmproxy.
+"""Flow files of mitmproxy, written by `mitmdump -w` and *Save*, read without mitmproxy.
 
-A flow is a dictionary (mitmproxy, `Flow.get_state`), whose `version` counts changes of the form and not releases. From
-12 (mitmproxy 7) to 21 (11 and later) all that is read here is the same; others are refused by name. Of a flow that was
-streamed there is no body.
+A flow is a dictionary (mitmproxy, `Flow.get_state`). Its `version` counts changes of the format, not releases. From 12
+(mitmproxy 7) to 21 (11 and later) everything that is read here is the same; other versions are refused by name. A flow
+that was streamed has no body.
 """
 
 from typing import Any, BinaryIO
@@ -17,7 +17,7 @@ OLDEST, NEWEST = 12, 21
 
 
 def record(file: BinaryIO, captures: Captures) -> None:
-    """Record the HTTP flows of a file. Raises CaptureError where captures cannot be written."""
+    """Record the HTTP flows of a file. Raises CaptureError if captures cannot be written."""
     versions: set[str] = set()
 
     def parse(raw: bytes) -> RecordedExchange | None:
@@ -83,7 +83,7 @@ def _message(message: list[Any], asked: int) -> RecordedMessage:
 
 
 def _host(request: dict[str, Any], headers: Headers) -> str:
-    """The name by which the client knows the server, which behind a transparent proxy only its Host tells."""
+    """Return the name by which the client knows the server; behind a transparent proxy only `Host` has it."""
     named = _text(request.get("authority") or b"") or next((it for name, it in headers if name.lower() == "host"), "")
     name = named.partition("]")[0].lstrip("[") if named.startswith("[") else named.rpartition("@")[2].partition(":")[0]
     return name or _text(request["host"])

@@ -1,4 +1,4 @@
-"""The forms of file that can be imported, told from what is in the file and never from its name."""
+"""The file formats that can be imported, recognised by the content of a file and never by its name."""
 
 import os
 import re
@@ -15,21 +15,21 @@ from mcpspy.importers.captures import Account, Captures
 from mcpspy.importers.order import Torn
 from mcpspy.importers.text import LONGEST, MARK, elements, lines, members
 
-_HEAD = 1 << 16  # bytes by which a file is known
-_FIRST = 16  # lines or elements, where those tell: one may be damaged
+_HEAD = 1 << 16  # bytes by which a file is recognised
+_FIRST = 16  # lines or elements that are examined, because one may be damaged
 _FLOW = re.compile(rb"\d{1,12}:\d{1,3}:[a-z_]+[;,]")
 _ARCHIVE = re.compile(rb'\s*\{\s*(?:"[^"]*"\s*:\s*"[^"]*"\s*,\s*)*"log"\s*:\s*\{')
 
 
 class Form(NamedTuple):
-    """One form: what it is called and consists of, what its captures say of it, and who reads it."""
+    """One format: its name and unit, what its captures state about it, and the function that reads it."""
 
     name: str
     unit: str
     approximate: tuple[str, ...]
-    """What in the captures is not as it was on the wire: `times of events`, `times of stderr`, `bytes`."""
+    """What differs in the captures from the wire: `times of events`, `times of stderr`, `bytes`."""
     missing: tuple[str, ...]
-    """What the form cannot hold: `heads`, `stderr`, `argv`."""
+    """What the format cannot contain: `heads`, `stderr`, `argv`."""
     record: Callable[[BinaryIO, Captures], None]
 
 
@@ -55,12 +55,11 @@ def bring(
     folder: str | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Account:
-    """Make captures in `folder`, or the default place, of what the file at `path` recorded; tells how much was read.
+    """Import the file at `path` to captures in `folder`, or in the default directory; return how much was read.
 
-    `advance` is called with numbers of bytes of the file that are done.
+    `advance` is called with the number of bytes of the file that were processed.
 
-    Raises CaptureError for a file that cannot be read, or is in no form that is known, or where captures cannot be
-    written.
+    Raises CaptureError if the file cannot be read, has an unknown format, or if captures cannot be written.
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -94,7 +93,10 @@ def _bring(
 
 
 def recognise(file: BinaryIO) -> Form | None:
-    """The form of a file, None if it is none of these. Raises CaptureError for a capture, which needs no import."""
+    """Return the format of a file, or None if it is unknown.
+
+    Raises CaptureError for a capture, which needs no import.
+    """
     head = file.read(_HEAD).removeprefix(MARK)
     if head.startswith(b'{"mcpspy":'):
         raise CaptureError("is a capture already: 'mcpspy show' reads it")
@@ -114,7 +116,7 @@ def recognise(file: BinaryIO) -> Form | None:
 
 
 def _inspector(file: BinaryIO) -> Form | None:
-    """Which array of the Inspector's this is, by its first elements."""
+    """Return which array of the Inspector this is, by its first elements."""
     try:
         for offset, size in islice(elements(file, ()), _FIRST):
             file.seek(offset)

@@ -1,8 +1,8 @@
 """HTTP Archives (HAR 1.2, http://www.softwareishard.com/blog/har-12-spec), as browsers and proxies export them.
 
-Bodies are text, already decoded whatever the head says, or base64. Browsers leave out much: the body of a stream,
-cookies, all of a response that was pending (status 0). Chrome adds what WebSockets and event sources received, with
-times (`_webSocketMessages`, `_eventSourceMessages`); mitmproxy writes the first of these as well.
+Bodies are text, already decoded whatever the head states, or base64. Browsers leave out much: the body of a stream,
+cookies, and all of a response that was pending (status 0). Chrome adds the messages of WebSockets and event sources,
+with times (`_webSocketMessages`, `_eventSourceMessages`); mitmproxy writes the first of these as well.
 """
 
 import base64
@@ -17,16 +17,16 @@ from mcpspy.importers.order import play
 from mcpspy.importers.text import elements
 from mcpspy.wire.sse import parse_event
 
-_BEFORE = ("blocked", "dns", "connect", "send", "wait")  # of an entry's timings: until the response begins
+_BEFORE = ("blocked", "dns", "connect", "send", "wait")  # timings of an entry before the response begins
 
 
 def record(file: BinaryIO, captures: Captures) -> None:
-    """Record the entries of an archive. Raises CaptureError where captures cannot be written."""
+    """Record the entries of an archive. Raises CaptureError if captures cannot be written."""
     play(file, elements(file, ("log", "entries")), parse, Web(captures).start, captures.account)
 
 
 def parse(raw: bytes) -> RecordedExchange:
-    """One entry. Raises ValueError, KeyError, TypeError, AttributeError or RecursionError for what is none."""
+    """Parse one entry. Raises ValueError, KeyError, TypeError, AttributeError or RecursionError if it is invalid."""
     entry = json.loads(raw)
     request, response = entry["request"], entry.get("response") or {}
     asked = iso(entry["startedDateTime"])
@@ -55,7 +55,7 @@ def parse(raw: bytes) -> RecordedExchange:
 
 
 def _positive(value: Any) -> float:
-    """A number of the archive; what does not apply is -1 there, or missing."""
+    """Return a number of the archive; -1, or a missing number, means that it does not apply."""
     return max(float(value or 0), 0.0)
 
 
@@ -65,7 +65,7 @@ def _after(wall: int, milliseconds: float) -> int:
 
 def _headers(message: dict[str, Any]) -> Headers:
     fields = [(str(field["name"]), str(field["value"])) for field in message.get("headers") or ()]
-    return [field for field in fields if not field[0].startswith(":")]  # of HTTP/2, RFC 9113, 8.3
+    return [field for field in fields if not field[0].startswith(":")]  # pseudo-headers of HTTP/2, RFC 9113, 8.3
 
 
 def _request_body(request: dict[str, Any]) -> bytes | None:
@@ -90,7 +90,7 @@ def _answer(entry: dict[str, Any], content: dict[str, Any], ended: int) -> tuple
 
 
 def _timed(raw: bytes, events: list[dict[str, Any]]) -> tuple[tuple[int, bytes], ...]:
-    """The events of a stream with the times that were noted of those that have data; nothing where they do not fit."""
+    """Return the events of a stream with their noted times; nothing if the times do not fit the events with data."""
     found = list(blocks(raw)) if events else []
     with_data = [parse_event(block).data is not None for block in found]
     if not events or sum(with_data) != len(events):
@@ -101,7 +101,10 @@ def _timed(raw: bytes, events: list[dict[str, Any]]) -> tuple[tuple[int, bytes],
 
 
 def _as_sent(text: str, size: Any) -> bytes:
-    """UTF-8, which is what MCP is, also where the program took it for ISO 8859-1, as the size in bytes can tell."""
+    """Return the bytes of a body as UTF-8, also if the program decoded it as ISO 8859-1.
+
+    MCP is UTF-8. The size in bytes shows which of the two was used.
+    """
     raw = _encode(text)
     if len(raw) == size:
         return raw
@@ -114,7 +117,7 @@ def _as_sent(text: str, size: Any) -> bytes:
 
 
 def _event(event: dict[str, Any]) -> bytes:
-    """The lines of an event, of which the archive has the fields."""
+    """Return the lines of an event, for which the archive has the fields."""
     names = (("event", event.get("eventName")), ("id", event.get("eventId")))
     fields = [f"{name}: {value}" for name, value in names if value and (name, value) != ("event", "message")]
     fields += [f"data: {line}" for line in str(event["data"]).split("\n")]
@@ -129,5 +132,5 @@ def _message(message: dict[str, Any], asked: int) -> RecordedMessage:
 
 
 def _encode(text: str) -> bytes:
-    """UTF-8; a surrogate that stands alone was not readable already."""
+    """Return UTF-8; an unpaired surrogate was not readable in the original either."""
     return text.encode("utf-8", "replace")

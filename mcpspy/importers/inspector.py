@@ -1,8 +1,8 @@
-"""What the MCP Inspector exports: its history, an array of messages, and its network log, an array of HTTP requests.
+"""Exports of the MCP Inspector: its history, an array of messages, and its network log, an array of HTTP requests.
 
 The shapes are `MessageEntry` and `FetchRequestEntry` of its `core/mcp/types.ts` (Inspector 2). Messages were parsed and
-are written anew, so they are the same JSON, not the same bytes; a response stands with its request, and came as much
-later as `duration` says. Streams have no body in the network log.
+serialized again, so they are the same JSON but not the same bytes. A response is stored with its request, and came
+`duration` later. Streams have no body in the network log.
 """
 
 import json
@@ -18,7 +18,7 @@ _OTHER = {"client": "server", "server": "client"}
 
 
 def record_history(file: BinaryIO, captures: Captures) -> None:
-    """Record the messages of a history. Raises CaptureError where captures cannot be written."""
+    """Record the messages of a history. Raises CaptureError if captures cannot be written."""
 
     def begin(entry: dict[str, Any]) -> Steps:
         return _steps(entry, captures)
@@ -27,7 +27,7 @@ def record_history(file: BinaryIO, captures: Captures) -> None:
 
 
 def record_network(file: BinaryIO, captures: Captures) -> None:
-    """Record the requests of a network log. Raises CaptureError where captures cannot be written."""
+    """Record the requests of a network log. Raises CaptureError if captures cannot be written."""
     play(file, elements(file, ()), _exchange, Web(captures).start, captures.account)
 
 

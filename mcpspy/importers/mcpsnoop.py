@@ -1,9 +1,9 @@
-"""The session logs of mcpsnoop: `~/.local/state/mcpsnoop/sessions/*.jsonl`, and what its `--trace-file` writes.
+"""The session logs of mcpsnoop: `~/.local/state/mcpsnoop/sessions/*.jsonl`, and the output of its `--trace-file`.
 
-One object a line, the `Envelope` of its `internal/proxy/frame.go`: who sent (`c2s`, `s2c`, `stderr`), when, and the
-message as `raw`, or as `text` where it is not JSON; first the command that was wrapped (`meta`). Its encoder compacts a
-message and escapes `<`, `>` and `&` in it. Of HTTP it keeps a few values and no heads, so that such a session is
-recorded as if it had been lines.
+Each line is one object, the `Envelope` of its `internal/proxy/frame.go`. It contains the sender (`c2s`, `s2c`,
+`stderr`), the time, and the message as `raw`, or as `text` if it is not JSON. The first line contains the wrapped
+command (`meta`). Its encoder compacts a message and escapes `<`, `>` and `&` in it. For HTTP it keeps a few values and
+no heads, so such a session is recorded as lines.
 """
 
 import json
@@ -18,7 +18,7 @@ _NAMES = ("session_id", "server_label", "direction")
 
 
 def record(file: BinaryIO, captures: Captures) -> None:
-    """Record each session of a log in a capture of its own. Raises CaptureError where captures cannot be written."""
+    """Record each session of a log in a capture of its own. Raises CaptureError if captures cannot be written."""
     commands: dict[str, dict[str, Any]] = {}
     counted: dict[str, int] = {}
     for line in lines(file):

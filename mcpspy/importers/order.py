@@ -1,9 +1,9 @@
-"""Many exchanges, each known as a whole, taken apart and put in the order in which things happened.
+"""Many exchanges, each known as a whole, split into steps and recorded in the order of time.
 
-A file lists exchanges by their beginning or by their end, and they overlap: an event stream is open while requests come
-and go. What each has to record is a generator that yields the time of its next step; the steps of all are taken by
-time. Two passes keep memory small: the first notes where each exchange lies and when it began, the second reads it
-again when its time has come, and holds it until its last step.
+A file lists exchanges by their beginning or by their end, and they overlap: an event stream is open while other
+requests run. Each exchange is a generator that yields the time of its next step; the steps of all exchanges are taken
+by time. Two passes keep memory small. The first pass notes the position and the start of each exchange. The second pass
+reads an exchange again at its start time, and keeps it until its last step.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,22 +14,22 @@ from mcpspy.errors import CaptureError
 from mcpspy.importers.captures import Account
 
 Steps = Iterator[int]
-"""What is left to do of an exchange: each item is the time of the next step, which is taken when one more is asked."""
+"""The remaining steps of an exchange: each value is the time of the next step, taken by the next call."""
 Span = tuple[int, int]
-"""Where something lies in a file: offset and size in bytes."""
+"""A position in a file: offset and size in bytes."""
 
 LARGEST = 1 << 28
-"""Bytes of one exchange; a larger one is left out."""
+"""Maximum size of one exchange in bytes; a larger one is left out."""
 HELD = 1 << 28
-"""Bytes of exchanges that are under way at once; beyond, one is finished ahead of its time."""
+"""Bytes of exchanges in progress at once; beyond that, one is finished early."""
 OBJECTS = 1 << 13
-"""Bytes that an exchange takes besides, which is most of a small one."""
+"""Overhead of an exchange in bytes, which is most of the memory of a small one."""
 DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
-"""What is raised for values of another shape than those that are read."""
+"""What is raised for values whose shape differs from the expected one."""
 
 
 class Torn(Exception):
-    """The file breaks off, or cannot be followed from here; its text says where."""
+    """The file ends early, or cannot be parsed from here on; the text says where."""
 
 
 def play(
@@ -41,8 +41,8 @@ def play(
 ) -> None:
     """Record the exchanges of a file in the order of their steps.
 
-    `parse` reads one, and whatever it or the first step raises for what is none means that it is damaged; `start`
-    gives its steps, None for one that is of no interest. Raises CaptureError where the file changes meanwhile.
+    `parse` parses one exchange. An exception from it or from the first step means that the exchange is damaged. `start`
+    returns its steps, or None if it is ignored. Raises CaptureError if the file changes meanwhile.
     """
 
     def begin(offset: int, size: int) -> tuple[int, Steps] | None:
@@ -54,7 +54,7 @@ def play(
     try:
         for offset, size in spans:
             account.read += 1
-            account.advance(size // 2)  # to find it is half of the work, to record it the other
+            account.advance(size // 2)  # finding it is half of the work, recording it the other half
             try:
                 begun = begin(offset, size) if size <= LARGEST else None
                 account.lost += size > LARGEST
@@ -68,7 +68,7 @@ def play(
     except Torn as torn:
         account.fault = str(torn)
 
-    waiting: list[tuple[int, int, int, Steps]] = []  # by time; of one time, an exchange is not interrupted
+    waiting: list[tuple[int, int, int, Steps]] = []  # by time; at the same time, an exchange is not interrupted
     held = 0
     for wall, offset, size in sorted(found):
         while waiting and (waiting[0][0] < wall or held > HELD):
@@ -87,7 +87,7 @@ def play(
 
 
 def _step(waiting: list[tuple[int, int, int, Steps]], *, to_the_end: bool) -> int:
-    """Take the first step that waits, or all that are left of its exchange; returns the bytes that are free by it."""
+    """Take the first step that waits, or all remaining ones of its exchange; return the number of bytes released."""
     _, offset, weight, steps = heappop(waiting)
     for wall in steps:
         if not to_the_end:

@@ -1,7 +1,8 @@
-"""Reads the capture that a page of `mcpspy share` carries: gzip in base64, in an element of its own.
+"""Extracts the capture from a page of `mcpspy share`: gzip in base64, in an element of its own.
 
-Somebody sent the page, so nothing in it is trusted: it is read in pieces, no script of it runs, and what it unpacks to
-is bounded. The capture inside comes out byte for byte, so it is not recorded anew and nothing is redacted again.
+The page comes from someone else, so nothing in it is trusted. It is read in pieces, none of its scripts runs, and the
+size of the unpacked data is limited. The capture is extracted byte for byte, so it is not recorded again and nothing is
+redacted again.
 """
 
 import binascii
@@ -17,17 +18,17 @@ from mcpspy.recording.copy import write_copy
 from mcpspy.text import size_text
 
 OPENING = b'<script type="application/gzip;base64" id="capture">'
-"""What stands before the capture in a page."""
+"""The text before the capture in a page."""
 
 MOST = 256 << 20
-"""Bytes of a capture that are unpacked; `mcpspy share` writes no page with as many."""
+"""Maximum size of the unpacked capture in bytes; `mcpspy share` writes no page of that size."""
 
-_CHUNK = 1 << 18  # bytes at once; a multiple of four, for base64 is decoded in groups of four
-_HEADER = 1 << 20  # bytes of the longest header
+_CHUNK = 1 << 18  # bytes at once; a multiple of four, because base64 is decoded in groups of four
+_HEADER = 1 << 20  # maximum size of a header in bytes
 
 
 def record(file: BinaryIO, captures: Captures) -> None:
-    """Write the capture inside the page to a file of its own; where it is damaged, the account says so."""
+    """Write the capture of the page to a file of its own; if it is damaged, set the fault of the account."""
     account = captures.account
     account.read = 1
     try:
@@ -43,17 +44,17 @@ def record(file: BinaryIO, captures: Captures) -> None:
 
 
 def recognised(file: BinaryIO) -> bool:
-    """Whether a file that begins as HTML does is a page of ours."""
+    """Return whether a file that begins like HTML is a page of `mcpspy share`."""
     file.seek(0)
     return _find(file)
 
 
 class _DamagedPageError(Exception):
-    """The page does not hold all of a capture."""
+    """The page does not contain a complete capture."""
 
 
 def _find(file: BinaryIO) -> bool:
-    """Go to the first byte of the capture; false where there is none."""
+    """Go to the first byte of the capture; return False if there is none."""
     place, before = file.tell(), b""
     while chunk := file.read(_CHUNK):
         at = (before + chunk).find(OPENING)
@@ -66,7 +67,7 @@ def _find(file: BinaryIO) -> bool:
 
 
 def _head(pieces: Iterator[bytes]) -> bytes:
-    """The first bytes of the capture, with all of its header."""
+    """Return the first bytes of the capture, with all of its header."""
     head = b""
     for piece in pieces:
         head += piece
@@ -83,7 +84,7 @@ def _joined(head: bytes, pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _unpacked(file: BinaryIO, captures: Captures) -> Iterator[bytes]:
-    """The bytes of the capture in small pieces, however much they unpack to."""
+    """Yield the bytes of the capture in small pieces, whatever their total size."""
     if not _find(file):
         raise _DamagedPageError("it carries no capture")
     unpacker, size = zlib.decompressobj(wbits=31), 0
@@ -109,7 +110,7 @@ def _unpacked(file: BinaryIO, captures: Captures) -> Iterator[bytes]:
 
 
 def _decoded(file: BinaryIO) -> Iterator[bytes]:
-    """What base64 stands for, up to the end of its element."""
+    """Yield the decoded base64, up to the end of its element."""
     rest, ended = b"", False
     while not ended and (chunk := file.read(_CHUNK)):
         text, closing, _ = chunk.partition(b"<")

@@ -1,7 +1,7 @@
-"""Large files of JSON and of lines, read in portions: where the elements of an array lie, and lines of bounded length.
+"""Large files of JSON and of lines, read in portions: positions of the elements of an array, lines of limited length.
 
-What is found are places, not values, so that a file of gigabytes takes no memory, and one that breaks off gives all
-that stood before.
+The results are positions, not values, so a file of gigabytes needs little memory, and a truncated file yields
+everything before its end.
 """
 
 import json
@@ -12,19 +12,19 @@ from typing import Any, BinaryIO
 from mcpspy.importers.order import Span, Torn
 
 MARK = b"\xef\xbb\xbf"
-"""A byte order mark, with which a text file may begin."""
+"""A byte order mark, which may begin a text file."""
 LONGEST = 1 << 26
-"""Bytes of a line; a longer one is passed over."""
+"""Maximum length of a line in bytes; a longer one is skipped."""
 CHUNK = 1 << 20
 """Bytes read at once."""
 _STRUCTURE = re.compile(rb'["{}\[\]]')
-_INSIDE = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)  # a string up to its end, or to where the chunk ends
+_INSIDE = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)  # a string up to its end, or to the end of the chunk
 _KEY = 64  # bytes of a string that may be one of the keys
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def lines(file: BinaryIO) -> Iterator[bytes | None]:
-    """The lines of a file, from its start, without their terminators; None for one that is too long."""
+    """Yield the lines of a file, from its start, without their terminators; None for a line that is too long."""
     file.seek(0)
     file.seek(len(MARK) if file.read(len(MARK)) == MARK else 0)
     while line := file.readline(LONGEST + 1):
@@ -37,7 +37,7 @@ def lines(file: BinaryIO) -> Iterator[bytes | None]:
 
 
 def members(text: str) -> dict[str, str]:
-    """The members of a JSON object, each value as it is written. Raises ValueError or RecursionError."""
+    """Return the members of a JSON object, each value as source text. Raises ValueError or RecursionError."""
     decode = json.JSONDecoder().raw_decode
     found: dict[str, str] = {}
     place = _skip(text, 0)
@@ -62,7 +62,7 @@ def members(text: str) -> dict[str, str]:
 
 
 def sound(value: Any) -> Any:
-    """A JSON value whose text can be written. Raises ValueError where a surrogate in it stands alone."""
+    """Return a JSON value if it can be written. Raises ValueError for an unpaired surrogate."""
     json.dumps(value, ensure_ascii=False).encode()
     return value
 
@@ -73,15 +73,15 @@ def _skip(text: str, place: int) -> int:
 
 
 def elements(file: BinaryIO, path: Sequence[str]) -> Iterator[Span]:
-    """Where the objects of an array lie that `path`, the keys from the outermost object on, leads to.
+    """Yield the positions of the objects in the array at `path`, the keys from the outermost object on.
 
-    The file is read from its start, and may be moved in between. Raises Torn where it ends before the array does.
+    The file is read from its start; its position may change between steps. Raises Torn if it ends before the array.
     """
     keys = [b""] * (len(path) + 1)  # the last string at each depth
     wanted = [b"", *(key.encode() for key in path)]
     depth, start = 0, None
-    inside = False  # a string
-    within = False  # the array
+    inside = False  # inside a string
+    within = False  # inside the array
     base, rest = 0, b""
     while True:
         file.seek(base + len(rest))
@@ -96,7 +96,7 @@ def elements(file: BinaryIO, path: Sequence[str]) -> Iterator[Span]:
                 end = _end_of(buffer, place)
                 if not within and depth < len(keys):
                     keys[depth] = (keys[depth] + buffer[place:end])[:_KEY]
-                if buffer[end : end + 1] == b"\\":  # what it escapes is in the next chunk
+                if buffer[end : end + 1] == b"\\":  # the escaped character is in the next chunk
                     rest = buffer[end:]
                     break
                 inside = end == len(buffer)

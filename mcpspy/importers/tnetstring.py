@@ -1,7 +1,7 @@
-"""Typed netstrings, the encoding of mitmproxy's flow files: a length in decimal, a colon, so many bytes, a type.
+"""Typed netstrings, the encoding of mitmproxy's flow files: a decimal length, a colon, the bytes, a type.
 
-https://tnetstrings.info, with mitmproxy's own type `;` for text beside `,` for bytes. What is read was written by
-somebody else: lengths are checked against what is there, and nesting is bounded.
+The format is https://tnetstrings.info, with mitmproxy's own type `;` for text in addition to `,` for bytes. The input
+is untrusted: lengths are checked against the available bytes, and nesting is limited.
 """
 
 from collections.abc import Iterator
@@ -9,14 +9,14 @@ from typing import Any, BinaryIO
 
 from mcpspy.importers.order import Span, Torn
 
-_DIGITS = 12  # of a length
+_DIGITS = 12  # digits of a length
 _DEPTH = 32
 
 
 def spans(file: BinaryIO) -> Iterator[Span]:
-    """Where the elements of a file lie, one behind the other, with their lengths and types; the file may be moved.
+    """Yield the positions of the consecutive elements of a file; the position of the file may change between steps.
 
-    Raises Torn where one does not end in the file, or none begins.
+    Raises Torn if an element is incomplete, or if no element begins at a position.
     """
     file.seek(0, 2)
     end = file.tell()
@@ -35,7 +35,7 @@ def spans(file: BinaryIO) -> Iterator[Span]:
 
 
 def loads(raw: bytes) -> Any:
-    """The value of one element. Raises ValueError."""
+    """Return the value of one element. Raises ValueError."""
     value, end = _value(raw, 0, len(raw), _DEPTH)
     if end != len(raw):
         raise ValueError("more than one element")
@@ -43,7 +43,7 @@ def loads(raw: bytes) -> Any:
 
 
 def _value(raw: bytes, place: int, end: int, depth: int) -> tuple[Any, int]:
-    """The element at `place`, which ends before `end`, and where it ends."""
+    """Return the element at `place`, which ends before `end`, and its end."""
     colon = raw.find(b":", place, place + _DIGITS + 1)
     digits = raw[place:colon]
     if colon < 0 or not digits.isdigit() or not depth:

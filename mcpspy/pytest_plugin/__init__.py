@@ -1,1 +1,1 @@
-"""The pytest plugin: captures as servers and clients in tests, and sessions held to expectations."""
+"""The pytest plugin: captures as servers and clients in tests, and sessions checked against expectations."""

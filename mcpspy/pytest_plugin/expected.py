@@ -1,4 +1,4 @@
-"""What a test expects of the sessions that it has recorded: keys and sentences are those of a file of expectations."""
+"""The expectations of a test for its recorded sessions; keys and sentences are those of a file of expectations."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -17,7 +17,10 @@ _WHERE = "expect()"
 
 
 def failures(expected: dict[str, Any], captures: Iterable[str]) -> list[str]:
-    """The unmet expectations in some captures, each a sentence with its frames. Raises UsageError, CaptureError."""
+    """Return the unmet expectations in some captures, each as a sentence with its frames.
+
+    Raises UsageError or CaptureError.
+    """
     held = _expectations(expected)
     found: list[str] = []
     servers = []
@@ -37,7 +40,7 @@ def failures(expected: dict[str, Any], captures: Iterable[str]) -> list[str]:
 
 
 def _expectations(expected: dict[str, Any]) -> Expectations:
-    """The meaning of the arguments of `expect`."""
+    """Return the expectations that the arguments of `expect` state."""
     given = dict(expected)
     if "tool" in given:
         return expectations({"tool": [{"name": given.pop("tool"), **given}]}, _WHERE)

@@ -1,6 +1,6 @@
 """A pytest plugin: a capture as the server of the code under test, or as the client of the server under test.
 
-And a faulty server: the real one behind gates that delay, change or drop what passes.
+It also provides a faulty server: the real one behind gates that delay, change or drop messages.
 
     def test_my_client(mcp_mock):
         command = mcp_mock("weather.jsonl", [sys.executable, "server.py"])
@@ -18,23 +18,23 @@ And a faulty server: the real one behind gates that delay, change or drop what p
         with pytest.raises(TimeoutError):
             my_client(server).forecast("Oslo")
 
-And a session that is held to expectations (docs/expect.md):
+And it checks a session against expectations (docs/expect.md):
 
     def test_my_agent_asks_once(mcp_session):
         my_agent(mcp_session([sys.executable, "server.py"])).answer("Is it cold in Oslo?")
         mcp_session.expect(tool="get_forecast", times=1, arguments={"city": "Oslo"})
         mcp_session.expect(no_errors=True, max_duration="30s")
 
-Paths are relative to the test's file. `--mcpspy-record` tells whether captures are made:
+Paths are relative to the test's file. `--mcpspy-record` sets when captures are recorded:
 
-    none   never (the default where CI is set)
-    once   of what has no capture yet (the default elsewhere)
-    new    the real server is used, and what has been asked anew makes its session the capture
-    all    the real server is used, and its session is the capture; a replay is accepted
+    none   never (the default if CI is set)
+    once   if there is no capture yet (the default elsewhere)
+    new    use the real server; if it got new requests, its session becomes the capture
+    all    use the real server, and its session becomes the capture; a replay is accepted
 
-It imports pytest and starts `mcpspy`; no SDK is needed. Requests that a mock could not answer are found, for stdio, in
-the session that `mcpspy wrap` records around the mock, and for HTTP in the stderr of the mock, which the plugin ends
-itself.
+The plugin imports pytest and starts `mcpspy`; it needs no SDK. Requests that a mock could not answer are found, for
+stdio, in the session that `mcpspy wrap` records around the mock, and for HTTP in the stderr of the mock, which the
+plugin ends itself.
 """
 
 import json
@@ -55,11 +55,11 @@ from mcpspy.replay.script.load import accept, script_of
 
 MODES = ("none", "once", "new", "all")
 _MCPSPY = (sys.executable, "-m", "mcpspy")
-_PATIENCE = 5.0  # seconds for a session to end that the test has left
+_PATIENCE = 5.0  # seconds for a session to end after its test
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option."""
+    """Add the option `--mcpspy-record`."""
     group = parser.getgroup("mcpspy", "captures of MCP sessions")
     group.addoption("--mcpspy-record", choices=MODES, help="whether to record captures; see the plugin's documentation")
 
@@ -71,7 +71,7 @@ def _mode(config: pytest.Config) -> str:
 
 @pytest.fixture
 def mcp_mock(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., list[str]]]:
-    """A function from a capture, and the command of the server that it is made of, to the command of a stdio server.
+    """Return a function that makes the command of a stdio server from a capture and the recorded server's command.
 
     The test fails at its end if the server got a request that is not in the capture.
     """
@@ -96,7 +96,7 @@ def mcp_mock(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callabl
 
 @pytest.fixture
 def mcp_mock_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """A function from a capture, and the URL of the server that it is made of, to the URL of a server over HTTP.
+    """Return a function that makes the URL of an HTTP server from a capture and the recorded server's URL.
 
     The test fails at its end if the server got a request that is not in the capture.
     """
@@ -122,7 +122,7 @@ def mcp_mock_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cal
 
 
 def _chosen(request: pytest.FixtureRequest, capture: str | Path, *, named: bool) -> tuple[Path, bool]:
-    """The path of a capture, and whether the real server is used, which the test has `named`, or not."""
+    """Return the path of a capture, and whether the real server is used; `named` is True if the test names one."""
     mode = _mode(request.config)
     path = request.path.parent / capture
     live = mode in ("new", "all") or (mode == "once" and not path.exists())
@@ -134,7 +134,7 @@ def _chosen(request: pytest.FixtureRequest, capture: str | Path, *, named: bool)
 
 
 def _ended(process: "subprocess.Popen[str]") -> str:
-    """End a server; returns its stderr."""
+    """End a server; return its stderr."""
     process.terminate()
     try:
         return process.communicate(timeout=_PATIENCE)[1]
@@ -151,7 +151,7 @@ def _await_end(session: Path) -> None:
 
 
 def _keep(request: pytest.FixtureRequest, path: Path, session: Path) -> None:
-    """Make a session the capture: always in mode `all`, else if it has requests that the capture lacks."""
+    """Replace the capture by a session: always in mode `all`, else if it has requests that the capture lacks."""
     if _mode(request.config) == "all" or not path.exists() or _has_more(path, session):
         path.parent.mkdir(parents=True, exist_ok=True)
         accept(str(session), str(path))
@@ -187,7 +187,7 @@ class FaultyServer(list[str]):
 
 @pytest.fixture
 def mcp_faults(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., FaultyServer]:
-    """A function from the command of a stdio server, and gates, to the command of the same server with faults.
+    """Return a function that makes the command of a faulty server from a stdio server's command and gates.
 
     `gates` is a gate file (docs/gate.md): its text, or a Path. A mistake in it fails the test.
     """
@@ -214,22 +214,22 @@ def mcp_faults(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., 
 
 
 class RecordedSession:
-    """The sessions of one test: each is recorded, and all are held to what is expected."""
+    """The sessions of one test: each is recorded, and all are checked against the expectations."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._awaited: set[Path] = set()
         self.captures: list[Path] = []
-        """The captures, in the order in which they were begun."""
+        """The captures, in the order of their start."""
 
     def __call__(self, command: Sequence[str], name: str = "") -> list[str]:
-        """From the command of a stdio server, make the command that records it under a name."""
+        """Return the command that records a stdio server's session under a name, from the server's command."""
         capture = self._folder / f"mcpspy-session-{len(self.captures)}.jsonl"
         self.captures.append(capture)
         return [*_MCPSPY, "wrap", "-o", str(capture), *(["--name", name] if name else []), "--", *command]
 
     def expect(self, **expected: Any) -> None:
-        """Raise AssertionError where a session is not as expected; call it when your client has ended the session.
+        """Raise AssertionError if a session violates an expectation; call it after your client has ended the session.
 
         With `tool` the keys are those of a `[[tool]]`, else those of `[session]`, and `order`.
         """
@@ -248,15 +248,15 @@ class RecordedSession:
 
 @pytest.fixture
 def mcp_session(tmp_path: Path) -> RecordedSession:
-    """Records the sessions of a stdio server, and holds them to expectations."""
+    """Record the sessions of a stdio server, and check them against expectations."""
     return RecordedSession(tmp_path)
 
 
 @pytest.fixture
 def mcp_replay(request: pytest.FixtureRequest) -> Callable[..., dict[str, Any]]:
-    """A function that replays a capture to a server's command or URL, with options of `mcpspy replay`.
+    """Return a function that replays a capture to a server's command or URL, with options of `mcpspy replay`.
 
-    It returns the report (`docs/replay.md`), and fails the test if something differs.
+    The function returns the report (`docs/replay.md`), and fails the test if something differs.
     """
     update = ["--update"] if _mode(request.config) == "all" else []
 
@@ -276,7 +276,7 @@ def mcp_replay(request: pytest.FixtureRequest) -> Callable[..., dict[str, Any]]:
 
 
 def _told(path: str, report: dict[str, Any]) -> Iterator[str]:
-    """A report as text."""
+    """Yield a report as text."""
     yield f"the server is not as in {path}:"
     for it in report["exchanges"]:
         if it["outcome"] not in ("same", "skipped"):

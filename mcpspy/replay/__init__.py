@@ -1,1 +1,1 @@
-"""A capture put to work: as the server of a client, as the client of a server, and compared with another."""
+"""Using a capture: as a mock server, as a client, and in comparison with another capture."""

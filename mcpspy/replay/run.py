@@ -1,4 +1,4 @@
-"""One replay from beginning to end: who is left out, what is sent, what came of it, and what seems to be volatile."""
+"""One replay from beginning to end: what is skipped, what is sent, the outcome, and what seems to be volatile."""
 
 import os
 import tempfile
@@ -24,7 +24,7 @@ _NOT_READ_ONLY = "the tool has no readOnlyHint"
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What came of a replay."""
+    """The outcome of a replay."""
 
     recorded: Script
     observed: Script
@@ -32,11 +32,11 @@ class Replayed:
     """The capture of the new session."""
     pairs: Pairs
     reasons: Mapping[Turn, str]
-    """Why answers are missing, or requests were not sent."""
+    """Why responses are missing, or requests were not sent."""
     skipped: Collection[Turn]
 
     def compared(self, rules: Rules) -> list[Compared]:
-        """What differs, under some rules."""
+        """Return the comparison under some rules."""
         return compare(
             self.recorded, self.observed, self.pairs, rules, reasons=self.reasons, skipped=frozenset(self.skipped)
         )
@@ -50,14 +50,14 @@ def replay(
     read_only: bool,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Replayed:
-    """Replay a capture; with `read_only` less the calls that may write.
+    """Replay a capture; with `read_only`, without calls that may write.
 
-    `connect` gives a link that records at a path: `path`, and for each further process of the capture a path of its
-    own, whose session is then added to that at `path`.
+    `connect` returns a link that records at a path. The path is `path`, and a temporary one for each further process of
+    the capture, whose session is then added to the capture at `path`.
 
     `advance` is called with the number of messages that are done, from another thread.
 
-    Call it from the main thread, while that is the only one. Raises what `connect` raises.
+    Call it from the main thread, while that is the only thread. Raises what `connect` raises.
     """
     skip = writing(script) if read_only else set()
     driven = _drive(script, connect, path, skip, advance)
@@ -73,7 +73,7 @@ def _drive(
     skip: Collection[Turn],
     advance: Callable[[int], None],
 ) -> Driven:
-    """Play each process of a script over a link of its own; all of it ends up in one capture."""
+    """Play each process of a script over a link of its own; all sessions end up in one capture."""
     first, *others = script.processes
     driven = drive(first, lambda: connect(path), skip=skip, advance=advance)
     if not others:
@@ -93,9 +93,9 @@ def _drive(
 
 
 def _pairs(script: Script, observed: Script, driven: Driven) -> list[tuple[Turn | None, Turn | None]]:
-    """Each turn and what came of it: what was sent has its own id again, and those of one id their order.
+    """Pair each turn with its counterpart in the new capture: by method and id, and in order if those are equal.
 
-    A request that had to be sent twice (over HTTP, to find out which transport a server has) counts the second time.
+    If a request had to be sent twice (over HTTP, to find out which transport a server has), the second one counts.
     """
     waiting: dict[Any, list[Turn]] = {}
     for turn in reversed(observed.turns):
@@ -113,7 +113,7 @@ def _sent_as(turn: Turn) -> tuple[str | None, Id | None]:
 
 
 def writing(script: Script) -> set[Turn]:
-    """The calls of tools that are not annotated with `readOnlyHint`, and what asks for the tasks that they began."""
+    """Return the calls of tools without `readOnlyHint`, and the requests for the tasks that they began."""
     hints: dict[str, bool] = {}
     for turn in script.turns:
         result = turn.response.body.value.get("result") if turn.response and turn.method == "tools/list" else None
@@ -131,7 +131,7 @@ def writing(script: Script) -> set[Turn]:
 
 
 def learned(runs: list[Replayed], rules: Rules) -> list[Ignored]:
-    """What differs between runs of one server: what is new each time, and so no change of the server."""
+    """Return what differs between runs of one server: it is new each time, so it is not a change of the server."""
     first = runs[0]
     found: dict[Ignored, None] = {}
     for other in runs[1:]:

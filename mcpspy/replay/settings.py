@@ -1,11 +1,11 @@
-"""How to replay one capture: what stands beside it in `NAME.replay.toml`, and what the command line adds.
+"""How to replay one capture: the settings in `NAME.replay.toml` beside it, and the options of the command line.
 
     ignore = ["/result/content/*/text", "tools/call get_time", "tools/call add /result/structuredContent/took"]
     shape = true
     strict = true
     read_only = true
 
-The command line can add to what the file says and take nothing away.
+The command line can add to the settings of the file, but not remove any.
 """
 
 import os
@@ -30,19 +30,19 @@ _ARRAY = re.compile(r"^ignore\s*=\s*\[", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class ReplaySettings:
-    """What a replay goes by."""
+    """The settings of a replay."""
 
     rules: Rules = field(default_factory=Rules)
     read_only: bool = False
 
 
 def place(capture: str) -> str:
-    """The file that belongs to a capture."""
+    """Return the path of the settings file that belongs to a capture."""
     return f"{os.path.splitext(capture)[0]}.replay.toml"
 
 
 def read(path: str) -> ReplaySettings:
-    """The settings in a file; the defaults where there is none. Raises ConfigError."""
+    """Return the settings in a file, or the defaults if there is no file. Raises ConfigError."""
     try:
         with open(path, "rb") as file:
             found: dict[str, Any] = tomllib.load(file)
@@ -71,7 +71,7 @@ def with_options(
     strict: bool = False,
     read_only: bool = False,
 ) -> ReplaySettings:
-    """The settings and what the command line adds. Raises UsageError."""
+    """Return the settings with the options of the command line added. Raises UsageError."""
     rules = settings.rules
     ignored = (*rules.ignore, *map(Ignored.parse, ignore))
     merged = Rules(ignored, shape=rules.shape or shape, strict=rules.strict or strict)
@@ -79,7 +79,7 @@ def with_options(
 
 
 def with_ignored(text: str, patterns: Iterable[str]) -> str:
-    """The text of a settings file with more to ignore, and everything else as it was."""
+    """Return the text of a settings file with more to ignore, and everything else unchanged."""
     lines = "".join(f"\n    {_quoted(pattern)}," for pattern in patterns)
     found = _ARRAY.search(text)
     if found:
@@ -88,7 +88,7 @@ def with_ignored(text: str, patterns: Iterable[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A TOML string: literal where that can be."""
+    """Return a TOML string, as a literal if possible."""
     if "'" not in text and text.isprintable():
         return f"'{text}'"
     escaped = "".join(

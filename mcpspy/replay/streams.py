@@ -1,4 +1,4 @@
-"""Whole lines out of a descriptor, however long they are, for the two that talk to a peer: the mock and the driver."""
+"""Whole lines from a descriptor, whatever their length, for the mock and the driver."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator
 from mcpspy.wire.lines import Lines
 
 ROOM = 1 << 24
-"""Bytes that any server may say besides `_TIMES` as much as in the capture."""
+"""The bytes that any server may send in addition to `_TIMES` as much as in the capture."""
 _TIMES = 10
 
 
 def room(recorded: int) -> int:
-    """How many bytes a server may say that said so many in the capture: without an end a replay would have none."""
+    """Return how many bytes a server may send, given the number in the capture; the limit makes every replay end."""
     return ROOM + _TIMES * recorded
 
 
 def chunks(fd: int) -> Iterator[bytes]:
-    """What comes out of a descriptor until its end; one that breaks has ended."""
+    """Yield the bytes of a descriptor until its end; an error counts as the end."""
     try:
         while chunk := os.read(fd, 65536):
             yield chunk
@@ -25,7 +25,7 @@ def chunks(fd: int) -> Iterator[bytes]:
 
 
 def lines(stream: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a stream without their newlines; the rest of it that has none is the last."""
+    """Yield the lines of a stream without their newlines; the last one may lack a newline."""
     decoder = Lines()
     parts: list[bytes] = []
     for chunk in stream:
@@ -40,7 +40,7 @@ def lines(stream: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def send(fd: int, line: bytes) -> bool:
-    """Write one line; False if the peer takes no more."""
+    """Write one line; return False if the peer no longer reads."""
     rest = memoryview(line + b"\n")
     try:
         while rest:

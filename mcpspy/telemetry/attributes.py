@@ -1,6 +1,6 @@
 """The attributes of a span, by the OpenTelemetry conventions for MCP.
 
-Names without a convention begin with `mcpspy.`. Arguments and results are not among them, unless they are asked for.
+Names without a convention begin with `mcpspy.`. Arguments and results are not included, except on request.
 """
 
 from itertools import islice
@@ -18,7 +18,7 @@ _CALL = "tools/call"
 _PROMPT = "prompts/get"
 _OF_RESOURCES = ("resources/read", "resources/subscribe", "resources/unsubscribe")
 _FAILURES = {"tool-error": "tool_error", "cancelled": "cancelled", "unanswered": "unanswered", "dropped": "dropped"}
-"""`error.type` by the status of an exchange, where no code tells it."""
+"""`error.type` by the status of an exchange, if there is no code."""
 PEERS = frozenset(
     (
         "error.type",
@@ -33,19 +33,19 @@ PEERS = frozenset(
         "rpc.response.status_code",
     )
 )
-"""Attributes whose values a peer chooses, so they may have any length and quote secrets."""
+"""Attributes whose values a peer chooses, so they may have any length and contain secrets."""
 _VARIABLES, _NAME = 64, 128  # arguments of a prompt that are sent, characters of their names
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
 def span_name(exchange: Exchange) -> str:
-    """The method, with the tool or prompt where there is one; a URI would have too many values."""
+    """Return the method, with the tool or prompt if there is one; a URI would have too many values."""
     target = exchange.name if exchange.method in (_CALL, _PROMPT) else None
     return f"{exchange.method} {target}" if target else exchange.method
 
 
 def span_attributes(exchange: Exchange, status: str, server: dict[str, Value]) -> dict[str, Value]:
-    """The attributes of an exchange with its final status; `server` are those of the server (`server_attributes`)."""
+    """Return the attributes of an exchange with its final status; `server` is the result of `server_attributes`."""
     request = exchange.request
     found: dict[str, Value] = {"mcp.method.name": exchange.method}
     if request.id is not None and request.id.kind != "null":
@@ -65,7 +65,7 @@ def span_attributes(exchange: Exchange, status: str, server: dict[str, Value]) -
 
 
 def server_attributes(header: Header) -> dict[str, Value]:
-    """Where the server is: behind the proxy, as the conventions want it."""
+    """Return the address of the server behind the proxy, as the conventions require."""
     if header.url is None:
         return {}
     try:
@@ -80,7 +80,7 @@ def server_attributes(header: Header) -> dict[str, Value]:
 
 
 def content_attributes(exchange: Exchange) -> dict[str, Any]:
-    """The arguments and the result of a tool call, and the arguments of a prompt, as JSON values."""
+    """Return the arguments and the result of a tool call, and the arguments of a prompt, as JSON values."""
     found: dict[str, Any] = {}
     params = member(exchange.request.body.value, "params")
     arguments = member(params, "arguments")
@@ -99,7 +99,7 @@ def content_attributes(exchange: Exchange) -> dict[str, Any]:
 
 
 def _subject(exchange: Exchange) -> dict[str, Value]:
-    """What the exchange is about."""
+    """Return the attributes for the tool, prompt or resource."""
     name = exchange.name
     if exchange.method == _CALL:
         found: dict[str, Value] = {"gen_ai.operation.name": "execute_tool"}
@@ -112,7 +112,7 @@ def _subject(exchange: Exchange) -> dict[str, Value]:
 
 
 def network_attributes(channel: HttpChannel | None) -> dict[str, Value]:
-    """What a message came over; `channel` is None for stdio."""
+    """Return the attributes for the transport of a message; `channel` is None for stdio."""
     if channel is None:
         return {"network.transport": "pipe"}
     found: dict[str, Value] = {"network.transport": "tcp"}
@@ -125,7 +125,7 @@ def network_attributes(channel: HttpChannel | None) -> dict[str, Value]:
 
 
 def _failure(exchange: Exchange, status: str) -> dict[str, Value]:
-    """How the exchange failed, if it did."""
+    """Return the attributes for the failure of an exchange, if it failed."""
     body = exchange.response.body if exchange.response else None
     if isinstance(body, Error):
         code = member(body.value, "error", "code")

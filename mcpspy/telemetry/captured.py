@@ -1,6 +1,6 @@
-"""One capture as telemetry: its records in, spans, log entries and measures out, as far as it has come.
+"""One capture as telemetry: takes its records, returns spans, log entries and measures as soon as they are complete.
 
-What comes out depends on the records alone, so a second run from the beginning gives the same spans.
+The output depends only on the records, so a second run from the beginning returns the same spans.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -22,10 +22,10 @@ Telemetry = ExchangeSpan | LogEntry | Measure
 
 
 class CapturedTelemetry:
-    """Folds the records of one capture; `feed` some, then more, then `end`.
+    """Folds the records of one capture: `feed` portions of them, then `end`.
 
-    `redact` replaces secrets in a text. `contents` gives the attributes of an exchange that are its content; without
-    it no content comes out at all.
+    `redact` replaces secrets in a text. `contents` returns the attributes of an exchange that are its content; without
+    it, no content is in the output.
     """
 
     def __init__(
@@ -40,10 +40,10 @@ class CapturedTelemetry:
         self._logs, self._measures = Logs(redact, content=contents is not None), Measures()
         self._t = 0
         self.client = ""
-        """Name and version of the client, as it introduces itself first."""
+        """Name and version of the client, from its first introduction."""
 
     def feed(self, records: Iterable[Record]) -> Iterator[Telemetry]:
-        """Take the next records."""
+        """Process the next records."""
         for record in records:
             self._t = max(self._t, record.t)
             for event in self._judge.feed(record):
@@ -57,11 +57,11 @@ class CapturedTelemetry:
                 yield from self._measures.feed(event)
 
     def waiting(self, since: int) -> Iterator[tuple[int, int]]:
-        """Lines and parts of the requests whose span has not come out yet, back to the first before line `since`."""
+        """Yield lines and parts of the requests without a finished span, back to the first one before line `since`."""
         return self._spans.waiting(since)
 
     def end(self) -> Iterator[Telemetry]:
-        """The capture has ended."""
+        """End the capture."""
         for finding in self._judge.end():
             yield from self._logs.feed(finding, self._t)
             yield from self._measures.feed(finding)

@@ -1,12 +1,12 @@
-"""What a collector has taken of a capture, so that nothing is sent twice after a restart (T-04).
+"""What a collector has accepted of a capture, so that nothing is sent twice after a restart (T-04).
 
-Whoever starts again reads a capture from its beginning, and gets the same spans with the same ids. Which of them were
-taken is known by the line number of the request. Spans come out when they end, so below a bound all were taken but
-those of requests that are still open, and above it they are known one by one. So a request that stays open for days
-costs one entry. Log entries have no ids and come out in one order: how many were taken is enough. A capture that has
-ended and is unchanged since need not be read again.
+After a restart the capture is read from its beginning, which gives the same spans with the same ids. The line number of
+the request identifies a span that was accepted. Spans are finished when their exchanges end. So below a line number all
+spans were accepted except those of requests that are still open, and above it they are stored one by one. A request
+that stays open for days therefore costs one entry. Log entries have no ids and always come in the same order, so their
+number is enough. A capture that has ended and has not changed since need not be read again.
 
-One small file for each capture and endpoint, written anew after each batch, in a directory of the user's.
+There is one small file for each capture and endpoint, replaced after each batch, in a directory of the user.
 """
 
 import os
@@ -29,29 +29,29 @@ except ImportError:  # Windows
 
 
 Place = tuple[int, int]
-"""The line number of a request, and its place in a batch, else 0."""
+"""The line number of a request, and its position in a batch, else 0."""
 
 
 @dataclass(slots=True)
 class Checkpoint:
-    """What was taken of one capture."""
+    """What was accepted of one capture."""
 
     below: int = 0
-    """The spans of requests on lines before this one were taken, but for those that are `open`."""
+    """The spans of requests on lines before this one were accepted, except for those that are `open`."""
     open: set[Place] = field(default_factory=set)
     taken: set[Place] = field(default_factory=set)
-    """The requests from that line on whose spans were taken."""
+    """The requests from that line on whose spans were accepted."""
     logs: int = 0
-    """How many log entries were taken."""
+    """The number of log entries that were accepted."""
     size: int | None = None
-    """The bytes of the capture, once all of it was taken."""
+    """The size of the capture in bytes, once all of it was accepted."""
 
     def has(self, place: Place) -> bool:
-        """Whether the span of the request at `place` was taken."""
+        """Return whether the span of the request at `place` was accepted."""
         return place not in self.open if place[0] < self.below else place in self.taken
 
     def take(self, spans: Iterable[Place], waiting: Iterable[Place], below: int) -> None:
-        """These spans were taken; all requests on lines before `below` were read, and those `waiting` are open."""
+        """Record accepted spans; all requests on lines before `below` were read, and those in `waiting` are open."""
         self.taken.update(spans)
         if below > self.below:
             self.open.update(place for place in waiting if self.below <= place[0] < below)
@@ -61,25 +61,25 @@ class Checkpoint:
 
 
 def folder(endpoint: str) -> str:
-    """The directory of the checkpoints for an endpoint."""
+    """Return the directory of the checkpoints for an endpoint."""
     return os.path.join(home(), "otel", blake2b(endpoint.encode(), digest_size=4).hexdigest())
 
 
 def file_of(place: str, capture: str) -> str:
-    """The file in the directory `place` for the capture with an id, which may be any text."""
+    """Return the file in the directory `place` for the capture with an id, which may be any text."""
     name = blake2b(capture.encode("utf-8", "replace"), digest_size=16).hexdigest()
     return os.path.join(place, f"{name}.json")
 
 
 class Claims:
-    """Which captures of a directory of checkpoints this process sends; no other process sends them meanwhile.
+    """The captures of a directory of checkpoints that this process sends; no other process sends them meanwhile.
 
-    One file holds the locks of all captures, a byte for each, so that thousands of captures need one descriptor. Its
+    One file has the locks of all captures, one byte for each, so that thousands of captures need one descriptor. The
     locks end with the process. Without locks (Windows) every capture is free.
     """
 
     def __init__(self, place: str) -> None:
-        """Raises UsageError where the directory cannot be written."""
+        """Raise UsageError if the directory cannot be written."""
         path = os.path.join(place, "lock")
         try:
             make_directory(place)
@@ -88,7 +88,7 @@ class Claims:
             raise UsageError(f"cannot write the checkpoints in {place}: {error.strerror}") from error
 
     def take(self, path: str) -> bool:
-        """Take the capture with the checkpoint at `path`; False if another process has it."""
+        """Lock the capture with the checkpoint at `path`; return False if another process has it."""
         if sys.platform == "win32":
             return True
         try:
@@ -100,13 +100,13 @@ class Claims:
         return True
 
     def release(self, path: str) -> None:
-        """Other processes may send the capture."""
+        """Unlock a capture, so that other processes may send it."""
         if sys.platform != "win32":
             with suppress(OSError):
                 fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _byte(path))
 
     def close(self) -> None:
-        """Release all."""
+        """Release all locks."""
         os.close(self._file)
 
 
@@ -115,7 +115,7 @@ def _byte(path: str) -> int:
 
 
 def load(path: str) -> Checkpoint:
-    """The checkpoint in a file; if the file is missing or damaged, the one of a capture not exported yet."""
+    """Return the checkpoint in a file; if it is missing or damaged, that of a capture which was not exported yet."""
     try:
         with open(path, "rb") as file:
             fields: Any = orjson.loads(file.read())
@@ -129,7 +129,7 @@ def load(path: str) -> Checkpoint:
 
 
 def save(path: str, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint; a reader sees the old one or the new one. Raises UsageError where that is impossible."""
+    """Write a checkpoint; a reader sees the old one or the new one. Raises UsageError if that is impossible."""
     fields = {
         "below": checkpoint.below,
         "open": sorted(checkpoint.open),

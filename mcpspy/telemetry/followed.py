@@ -1,7 +1,7 @@
-"""A capture on the disk as telemetry that a collector has not taken yet.
+"""A capture on the disk as telemetry that a collector has not accepted yet.
 
-Nothing is kept in memory but what was read last: as long as the collector takes nothing, nothing more is read, so an
-absent collector costs no memory (T-05).
+Only what was read last is in memory. While the collector accepts nothing, nothing more is read, so an absent collector
+costs no memory (T-05).
 """
 
 import os
@@ -19,13 +19,13 @@ from mcpspy.telemetry.measures import Measure
 from mcpspy.telemetry.resource import resource_attributes, start_of
 from mcpspy.telemetry.span import ExchangeSpan, Value
 
-_CHUNK = 1 << 16  # bytes; of each capture so many wait in memory while others have their turn
+_CHUNK = 1 << 16  # bytes of each capture that are in memory while others have their turn
 OUT_OF_ORDER = 4096
-"""Lines by which a record may come too late: as many spans are remembered one by one."""
+"""Lines by which a record may be late: so many spans are remembered one by one."""
 
 
 class Batch(NamedTuple):
-    """Telemetry that is to be sent together."""
+    """Telemetry that is sent together."""
 
     spans: list[ExchangeSpan]
     logs: list[LogEntry]
@@ -33,14 +33,15 @@ class Batch(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many there are in all."""
+        """The total number of entries."""
         return len(self.spans) + len(self.logs) + len(self.measures)
 
 
 class FollowedTelemetry:
-    """What is to be sent of one capture: `begin`, `take` a batch, send it, then `acknowledge` it; until it has `ended`.
+    """The telemetry of one capture that is not sent yet.
 
-    `folder` is the directory of the checkpoints. Raises CaptureError where the capture cannot be read.
+    Call `begin`, then `take` a batch, send it and `acknowledge` it, until the capture has `ended`. `folder` is the
+    directory of the checkpoints. Raises CaptureError if the capture cannot be read.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class FollowedTelemetry:
         self._highest = self._logs = 0
 
     def begin(self) -> bool:
-        """Open the capture and its checkpoint; False if all of it was taken before, and it has not grown since."""
+        """Open the capture and its checkpoint; return False if all of it was accepted and it has not grown since."""
         self._checkpoint = load(self.place)
         if self._checkpoint.size is not None and self._checkpoint.size == _size(self.path):
             return False
@@ -72,11 +73,11 @@ class FollowedTelemetry:
         return True
 
     def resource(self) -> dict[str, Value]:
-        """The attributes of the peer that the telemetry is about."""
+        """Return the attributes of the resource that the telemetry is about."""
         return resource_attributes(self.header, self._telemetry.client)
 
     def take(self, most: int) -> Batch:
-        """At most so many items that were not taken before; none if the capture has nothing more by now."""
+        """Return at most `most` entries that were not taken before; an empty batch if there is nothing new."""
         batch = Batch([], [], [])
         for item in islice(self._new(), most):
             if isinstance(item, ExchangeSpan):
@@ -88,7 +89,7 @@ class FollowedTelemetry:
         return batch
 
     def acknowledge(self, batch: Batch) -> None:
-        """The collector has taken a batch. Raises UsageError where that cannot be noted."""
+        """Record that the collector has accepted a batch. Raises UsageError if that cannot be stored."""
         places = [(span.n, span.part) for span in batch.spans]
         waiting = self._telemetry.waiting(self._checkpoint.below - OUT_OF_ORDER)
         self._checkpoint.take(places, waiting, self._highest - OUT_OF_ORDER)
@@ -98,12 +99,12 @@ class FollowedTelemetry:
         save(self.place, self._checkpoint)
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         if self._records:
             self._records.close()
 
     def _new(self) -> Iterator[Telemetry]:
-        """What the capture has by now and the collector has not."""
+        """Yield what is in the capture by now and was not accepted yet."""
         records = self._records
         while records and not self.ended:
             item = next(self._stream, None)
@@ -134,7 +135,7 @@ class FollowedTelemetry:
 
 
 def _size(path: str) -> int | None:
-    """The bytes of all files of a capture; None if it was deleted."""
+    """Return the size of all files of a capture in bytes; None if it was deleted."""
     try:
         return sum(map(os.path.getsize, Capture(path).paths))
     except (OSError, CaptureError):

@@ -1,8 +1,8 @@
 """The fold from events to log records: stderr of the server, log messages of the protocol, and findings.
 
-A record belongs to a span where it is about one: a finding about a request or a response, a message that came over a
-stream that answers a request. Severities are those of the OpenTelemetry logs data model; the levels of MCP are those of
-syslog (RFC 5424, 6.2.1).
+A record belongs to a span if it is about one: a finding about a request or a response, or a message in a stream that
+answers a request. Severities are those of the OpenTelemetry logs data model. The levels of MCP are those of syslog
+(RFC 5424, 6.2.1).
 """
 
 import json
@@ -26,24 +26,24 @@ _LEVELS = {
     "alert": 19,
     "emergency": 21,
 }
-"""Severity numbers by level; the severities of findings are among them."""
+"""Severity numbers by level; the severities of findings are included."""
 _BODY = 8192  # characters of a text
-_NAME = 1024  # characters of the name of a logger, or of a place in a message
+_NAME = 1024  # characters of the name of a logger, or of a pointer into a message
 _SPANS = 1024  # messages whose span is remembered for findings that come later
 
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """Something to be logged. `t` is nanoseconds since the capture started."""
+    """A log entry. `t` is nanoseconds since the capture started."""
 
     t: int
     body: str
     event: str
-    """What kind of log it is: `mcpspy.stderr`, `mcp.log`, `mcpspy.finding`."""
+    """The kind of log: `mcpspy.stderr`, `mcp.log` or `mcpspy.finding`."""
     severity: int = 0
-    """By the logs data model, 1 to 24; 0 where nothing tells."""
+    """By the logs data model, 1 to 24; 0 if unknown."""
     level: str | None = None
-    """The same in the words of its source."""
+    """The same in the words of the source."""
     context: TraceContext | None = None
     attributes: dict[str, Value] = field(default_factory=dict)
 
@@ -51,8 +51,9 @@ class LogEntry:
 class Logs:
     """Folds the events of one capture, with its findings, into log entries; `feed` each.
 
-    `redact` replaces secrets in a text: stderr, log messages and the sentences of findings may quote anything. The
-    sentence of a finding may quote arguments and results: without `content` what its rule says in general stands there.
+    `redact` replaces secrets in a text: stderr, log messages and the messages of findings may quote anything. The
+    message of a finding may quote arguments and results: without `content` the general explanation of its rule replaces
+    it.
     """
 
     def __init__(self, redact: Callable[[str], str], *, content: bool) -> None:
@@ -62,7 +63,10 @@ class Logs:
         self._contexts: dict[int, TraceContext] = {}
 
     def know(self, message: Message, exchange: Exchange, context: TraceContext | None) -> None:
-        """A message belongs to an exchange; `context` is that of its span, None once the span has come out."""
+        """Learn that a message belongs to an exchange.
+
+        `context` is that of its span, None after the span is finished.
+        """
         found = context or self._contexts.get(exchange.request.n)
         if found is None:
             return
@@ -72,7 +76,10 @@ class Logs:
             del self._contexts[oldest], self._times[oldest]
 
     def feed(self, event: Event | Finding, t: int) -> Iterator[LogEntry]:
-        """Take the next event; `t` is the newest time so far, for findings about what is forgotten."""
+        """Yield the log entry of the next event.
+
+        `t` is the newest time so far, for findings about forgotten messages.
+        """
         if isinstance(event, Frame):
             body = self._bounded(event.raw[: 8 * _BODY].decode(errors="replace"))
             yield LogEntry(event.t, body, "mcpspy.stderr", attributes={"mcpspy.frame": event.n})

@@ -1,8 +1,8 @@
-"""What the metrics are made of: durations of operations and sessions, counts of findings and of bytes.
+"""The values of the metrics: durations of operations and sessions, counts of findings and of bytes.
 
-The four histograms are those of the conventions for MCP, in seconds; the counters have names of our own. Attributes
-have few values: no id of a request or a session is among them. A relay sees both ends at once, so a duration counts
-for the client and for the server alike.
+The four histograms are those of the conventions for MCP, in seconds. The counters have names of mcpspy. Attributes have
+few values: they contain no ids of requests or sessions. A relay sees both ends at once, so a duration counts for the
+client and for the server alike.
 """
 
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ from mcpspy.telemetry.attributes import network_attributes
 from mcpspy.telemetry.span import ExchangeSpan, Value
 
 BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
-"""Upper bounds in seconds, as the conventions have them."""
+"""Upper bounds in seconds, from the conventions."""
 OPERATIONS = ("mcp.client.operation.duration", "mcp.server.operation.duration")
 SESSIONS = ("mcp.client.session.duration", "mcp.server.session.duration")
 FINDINGS, BYTES = "mcpspy.findings", "mcpspy.bytes"
 AT_ONCE = 4096
-"""Sessions whose duration is measured at once."""
+"""The number of sessions whose duration is measured at once."""
 _OF_OPERATIONS = frozenset(
     (
         "mcp.method.name",
@@ -41,7 +41,7 @@ _OF_OPERATIONS = frozenset(
 )
 """The attributes of a span that a histogram has too."""
 _OF_SERVERS = ("server.address", "server.port")
-"""Those of them that a server does not tell about itself."""
+"""Those of them that a server does not report about itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Measure:
 
 
 def of_span(span: ExchangeSpan) -> Iterator[Measure]:
-    """The duration of an exchange, as both sides count it."""
+    """Yield the duration of an exchange, for both sides."""
     kept = {name: value for name, value in span.attributes.items() if name in _OF_OPERATIONS}
     client, server = OPERATIONS
     seconds = (span.end - span.start) / 1e9
@@ -66,10 +66,10 @@ class Measures:
     """Folds the events of one capture into measures: `feed` each, then `end`."""
 
     def __init__(self) -> None:
-        self._sessions: dict[Session, _Duration] = {}  # the one that began first comes first
+        self._sessions: dict[Session, _Duration] = {}  # in the order of their beginning
 
     def feed(self, event: Event | Finding) -> Iterator[Measure]:
-        """Take the next event."""
+        """Yield the measures of the next event."""
         if isinstance(event, Finding):
             attributes: dict[str, Value] = {
                 "mcpspy.rule": event.rule,
@@ -86,12 +86,12 @@ class Measures:
                 yield from self._last(event)
 
     def end(self) -> Iterator[Measure]:
-        """The capture has ended, and its sessions with it."""
+        """End the capture, and its sessions with it."""
         for duration in self._sessions.values():
             yield from duration.measures()
 
     def _last(self, message: Message) -> Iterator[Measure]:
-        """The newest message of a session."""
+        """Store the time of a session's newest message; yield the duration of a session that is dropped."""
         known = self._sessions.get(message.session)
         if known is None:
             known = self._sessions[message.session] = _Duration(message.t, network_attributes(message.http))
@@ -103,7 +103,7 @@ class Measures:
 
 @dataclass(slots=True)
 class _Duration:
-    """How long a session has lasted, from its first message to its last."""
+    """The duration of a session, from its first message to its last."""
 
     first: int
     network: dict[str, Value]
@@ -111,7 +111,7 @@ class _Duration:
     revision: Revision | None = None
 
     def measures(self) -> Iterator[Measure]:
-        """The same for both sides."""
+        """Yield the duration for both sides."""
         revision: dict[str, Value] = {"mcp.protocol.version": self.revision.value} if self.revision else {}
         attributes = revision | self.network
         for metric in SESSIONS:

@@ -1,4 +1,4 @@
-"""Whom telemetry is about: the attributes of a capture, and when it began."""
+"""The resource of telemetry: the attributes of a capture, and its start time."""
 
 from datetime import datetime
 
@@ -8,9 +8,9 @@ from mcpspy.telemetry.span import Value
 
 
 def resource_attributes(header: Header, client: str) -> dict[str, Value]:
-    """The attributes of the resource that the telemetry of a capture belongs to.
+    """Return the attributes of the resource that the telemetry of a capture belongs to.
 
-    `client` is the name and version of the client; empty where it is not known yet.
+    `client` is the name and version of the client; empty if it is not known yet.
     """
     found: dict[str, Value] = {
         "service.version": __version__,
@@ -22,5 +22,5 @@ def resource_attributes(header: Header, client: str) -> dict[str, Value]:
 
 
 def start_of(header: Header) -> int:
-    """When a capture began, in nanoseconds since the epoch."""
+    """Return the start of a capture, in nanoseconds since the epoch."""
     return round(datetime.fromisoformat(header.started).timestamp() * 1e6) * 1000

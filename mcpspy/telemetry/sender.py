@@ -1,7 +1,8 @@
 """Sending telemetry by OTLP over HTTP, with the exporters of the OpenTelemetry SDK (extra `otel`).
 
-The exporters read the standard `OTEL_*` variables themselves. Spans are made with ids of ours, which the SDK would
-choose at random. A batch is acknowledged as a whole or not at all; the caller keeps what was not acknowledged.
+The exporters read the standard `OTEL_*` variables themselves. Spans are made with mcpspy's own ids, because the SDK
+would choose random ones. A batch is acknowledged completely or not at all; the caller keeps batches that were not
+acknowledged.
 """
 
 import logging
@@ -46,21 +47,21 @@ _Given = TypeVar("_Given")
 _Sent = TypeVar("_Sent")
 _SCOPE = InstrumentationScope("mcpspy", __version__)
 _NO_PLACE = (404, 405, 501)
-"""Statuses of a collector that has no such endpoint."""
+"""Statuses of a collector that lacks the endpoint."""
 _RESOURCES = 1024
-"""Resources that are kept: the SDK takes longer to make one than to send a small batch."""
+"""Resources that are cached: the SDK takes longer to make one than to send a small batch."""
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 
 
 class Sender:
-    """Sends to one endpoint: the base URL of a collector, or None for what the environment says.
+    """Sends to one endpoint: the base URL of a collector, or None for the endpoint of the environment.
 
-    `metrics` says whether measures are sent too, from time to time; `close` sends the last of them. `report` gets a
-    sentence if the collector has no place for logs, since some take spans alone, or rejects a part.
+    With `metrics`, measures are sent too, at intervals; `close` sends the last of them. `report` receives a sentence if
+    the collector accepts no logs, because some accept only spans, or if it rejects a part.
     """
 
     def __init__(self, endpoint: str | None, report: Callable[[str], None], *, metrics: bool) -> None:
-        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # what fails is reported once, by the caller
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # the caller reports failures once
         base = endpoint.rstrip("/") if endpoint else None
         self._report = report
         self._resource = lru_cache(_RESOURCES)(lambda attributes: sdk_resource(dict(attributes)))
@@ -76,9 +77,9 @@ class Sender:
         self._metrics = _Metrics(base, CollectorSession(report)) if wanted else None
 
     def send(self, batch: Batch, resource: dict[str, Value], started: int) -> str | None:
-        """Send the spans and logs of a batch; returns why the collector did not take all of them, None if it did.
+        """Send the spans and logs of a batch; return why the collector did not accept all of them, else None.
 
-        What was taken is not sent again with the same batch.
+        What was accepted is not sent again with the same batch.
         """
         about = self._resource(tuple(resource.items()))
         failure = self._spans.send(batch.spans, lambda span: sdk_span(span, about, started))
@@ -93,13 +94,13 @@ class Sender:
         return None
 
     def measure(self, batch: Batch, resource: dict[str, Value]) -> None:
-        """Add the measures of a batch to what is sent next, with the server that they are about."""
+        """Add the measures of a batch to the next export, with the server that they are about."""
         if self._metrics:
             for measure in batch.measures:
                 self._metrics.add(measure, {"mcpspy.server": resource["mcpspy.server"]})
 
     def close(self) -> None:
-        """Send what is left, and close the connections."""
+        """Send the remaining measures, and close the connections."""
         if self._metrics:
             self._metrics.close()
         self._spans.close()
@@ -110,8 +111,8 @@ class Sender:
 class _Exports(Generic[_Sent]):
     """One exporter, and how much of the newest list it has sent.
 
-    A collector may refuse a request for its size: then the list goes in smaller portions, and what is too large even
-    alone is left out.
+    A collector may refuse a request because of its size. Then the list is sent in smaller portions, and a single entry
+    that is too large is left out.
     """
 
     def __init__(self, exporter: Any, session: CollectorSession, report: Callable[[str], None]) -> None:
@@ -123,11 +124,11 @@ class _Exports(Generic[_Sent]):
 
     @property
     def status(self) -> int | None:
-        """The status of the last answer."""
+        """The status of the last response."""
         return self._session.status
 
     def send(self, given: list[_Given], made: Callable[[_Given], _Sent]) -> str | None:
-        """Send what is `made` of each of a list; returns why it was not taken, None if it was."""
+        """Send the result of `made` for each entry of a list; return why it was not accepted, else None."""
         if given is not self._given:
             self._given, self._taken = given, 0
         portion = len(given)
@@ -151,7 +152,7 @@ class _Exports(Generic[_Sent]):
 
 
 class _Metrics:
-    """The instruments, and what sends them from time to time (`OTEL_METRIC_EXPORT_INTERVAL`)."""
+    """The instruments, and the reader that exports them at intervals (`OTEL_METRIC_EXPORT_INTERVAL`)."""
 
     def __init__(self, base: str | None, session: CollectorSession) -> None:
         exporter = OTLPMetricExporter(endpoint=base and f"{base}/v1/metrics", session=session)
@@ -165,7 +166,7 @@ class _Metrics:
         self._counters = {name: meter.create_counter(name, unit=unit) for name, unit in units.items()}
 
     def add(self, measure: Measure, server: dict[str, Value]) -> None:
-        """Enter one value."""
+        """Record one value."""
         attributes = valid_values(measure.attributes | server)
         histogram = self._histograms.get(measure.metric)
         if histogram:
@@ -174,12 +175,12 @@ class _Metrics:
             self._counters[measure.metric].add(measure.value, attributes)
 
     def close(self) -> None:
-        """Send the last values."""
+        """Export the last values."""
         self._provider.shutdown()
 
 
 def sdk_span(span: ExchangeSpan, resource: Resource, started: int) -> ReadableSpan:
-    """A span as the SDK has it; `started` is the start of the capture in nanoseconds since the epoch."""
+    """Return a span of the SDK; `started` is the start of the capture in nanoseconds since the epoch."""
     link = [Link(_context(span.link))] if span.link else []
     return ReadableSpan(
         valid_text(span.name),
@@ -198,7 +199,7 @@ def sdk_span(span: ExchangeSpan, resource: Resource, started: int) -> ReadableSp
 
 
 def sdk_log(entry: LogEntry, resource: Resource, started: int) -> ReadableLogRecord:
-    """A log entry as the SDK has it."""
+    """Return a log record of the SDK."""
     span = NonRecordingSpan(_context(entry.context)) if entry.context else None
     record = LogRecord(
         timestamp=nanoseconds(started, entry.t),
@@ -214,7 +215,7 @@ def sdk_log(entry: LogEntry, resource: Resource, started: int) -> ReadableLogRec
 
 
 def sdk_resource(attributes: dict[str, Value]) -> Resource:
-    """A resource with the attributes of a capture, and those of `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME`."""
+    """Return a resource with the attributes of a capture, `OTEL_RESOURCE_ATTRIBUTES` and `OTEL_SERVICE_NAME`."""
     given: dict[str, Any] = {"service.name": "mcpspy", "host.name": gethostname()}
     named = OTELResourceDetector().detect()
     return Resource.create(given | dict(valid_values(attributes)) | dict(named.attributes))
@@ -226,5 +227,5 @@ def _context(context: TraceContext, *, remote: bool = True) -> SpanContext:
 
 
 def _wanted(variable: str) -> bool:
-    """Whether a signal is to be sent: `none` turns it off."""
+    """Return whether a signal is sent; the value `none` turns it off."""
     return os.environ.get(variable, "").strip().lower() != "none"

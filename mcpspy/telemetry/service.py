@@ -1,7 +1,7 @@
-"""From captures to a collector: what is new is taken of each, sent in batches, and acknowledged.
+"""From captures to a collector: new telemetry of each capture is sent in batches, and acknowledged.
 
-The loop reads no more while a batch is not taken, and tries again after pauses that grow. The captures themselves are
-the queue: nothing is lost while the collector is away, unless captures are deleted meanwhile.
+The loop stops reading until a batch is accepted, and retries after growing pauses. The captures themselves are the
+queue: nothing is lost while the collector is away, unless captures are deleted meanwhile.
 """
 
 from collections import deque
@@ -14,31 +14,31 @@ from mcpspy.telemetry.followed import Batch, FollowedTelemetry
 from mcpspy.telemetry.span import Value
 
 AT_ONCE = 512
-"""Spans, log entries and measures of one capture in a batch."""
-_POLL = 0.25  # seconds until the next look at captures that gave all that they had
+"""Maximum number of spans, log entries and measures of one capture in a batch."""
+_POLL = 0.25  # seconds until the next check of captures that had nothing more
 _BUSY = 16
-"""Captures that are caught up with at the same time; live ones stay open besides."""
+"""The number of captures that are caught up with at the same time; live ones stay open in addition."""
 _AGAIN = 120
-"""Looks after which the captures are tried again that another process sends."""
+"""The number of checks after which the captures that another process sends are tried again."""
 _PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
-"""Seconds before a batch that was not taken is sent again; the last goes on."""
+"""Seconds before a batch that was not accepted is sent again; the last value repeats."""
 
 
 class Receiver(Protocol):
-    """What takes telemetry."""
+    """What receives telemetry."""
 
     def send(self, batch: Batch, resource: dict[str, Value], started: int) -> str | None:
-        """Send the spans and logs of a batch; returns why they were not taken, None if they were."""
+        """Send the spans and logs of a batch; return why they were not accepted, else None."""
 
     def measure(self, batch: Batch, resource: dict[str, Value]) -> None:
-        """Count what was measured in a batch that was taken."""
+        """Count the measures of a batch that was accepted."""
 
 
 class TelemetryService:
-    """Sends the telemetry of captures. `wait` pauses for some seconds, and tells whether it is time to end.
+    """Sends the telemetry of captures. `wait` pauses for some seconds, and returns whether to end.
 
-    `report` gets a sentence when the collector cannot be reached, when it can be again, and for a capture that cannot
-    be sent; the others go on.
+    `report` receives a sentence when the collector becomes unreachable, when it becomes reachable again, and for a
+    capture that cannot be sent; the other captures continue.
     """
 
     def __init__(
@@ -51,21 +51,21 @@ class TelemetryService:
         self._active: list[FollowedTelemetry] = []
         self._blocked: list[str] = []  # captures that another process sends
         self.spans = self.logs = 0
-        """How many were taken."""
+        """The number of accepted entries."""
         self.live = 0
-        """How many captures had not ended when it did."""
+        """The number of captures that had not ended at the end of the run."""
         self.failure: str | None = None
-        """Why the collector took nothing more."""
+        """Why the collector accepted nothing more."""
 
     def run(
         self, look: Callable[[], Iterable[str]], open_capture: Callable[[str], FollowedTelemetry], *, follow: bool
     ) -> bool:
-        """Send what captures have; with `follow` until it is time to end. `look` gives the paths that are new.
+        """Send the telemetry of captures; with `follow`, until `wait` ends the run. `look` returns new paths.
 
-        Returns whether all was sent.
+        Return whether everything was sent.
         """
         waiting: deque[str] = deque()
-        busy = looks = 0  # captures that may have more at once
+        busy = looks = 0  # captures that may have more already
         try:
             while True:
                 waiting.extend(look())
@@ -90,7 +90,7 @@ class TelemetryService:
                 self._close(capture)
 
     def _open(self, path: str, open_capture: Callable[[str], FollowedTelemetry]) -> bool:
-        """Begin with a capture; returns whether there is something to send."""
+        """Open a capture; return whether there is something to send."""
         try:
             capture = open_capture(path)
             if not self._claims.take(capture.place):
@@ -110,7 +110,7 @@ class TelemetryService:
         return False
 
     def _advance(self, capture: FollowedTelemetry, *, patient: bool) -> int | None:
-        """Send a batch of a capture; returns how many items were in it, None where it was not taken."""
+        """Send a batch of a capture; return the number of its entries, or None if it was not accepted."""
         try:
             batch = capture.take(AT_ONCE)
         except CaptureError as error:
@@ -131,7 +131,7 @@ class TelemetryService:
         self._active.remove(capture)
 
     def _deliver(self, capture: FollowedTelemetry, batch: Batch, *, patient: bool) -> bool:
-        """Send a batch; a `patient` one until it is taken, or it is time to end. Returns whether it was taken."""
+        """Send a batch, a `patient` one until it is accepted or `wait` ends the run; return whether it was accepted."""
         resource = capture.resource()
         attempts = 0
         while failure := self._receiver.send(batch, resource, capture.started):

@@ -1,7 +1,7 @@
-"""HTTP requests to a collector, and why one was not taken.
+"""HTTP requests to a collector, and the reason why one was not accepted.
 
-The exporters of the SDK count a redirection, or a page that any web server answers with, as success, and keep the cause
-of a failure to themselves. So the answers are looked at here, before the exporters see them.
+The exporters of the SDK count a redirection, or a page of any web server, as success, and do not report the cause of a
+failure. So the responses are checked here, before the exporters receive them.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,29 +16,29 @@ from requests.exceptions import InvalidSchema, InvalidURL, MissingSchema, Reques
 from mcpspy.text import printable
 
 TOO_LARGE = 413
-_BEFORE_RETRY = 2  # a connection that was kept open may have been closed meanwhile
-_LONGEST = 200  # characters of what a collector or a library says
+_BEFORE_RETRY = 2  # attempts; the server may have closed a connection that was kept open
+_LONGEST = 200  # characters of a text from a collector or a library
 _PROTOBUF = "application/x-protobuf"
 
 
 class NotTaken(RequestException):
-    """Whoever answered took nothing; the exporters do not try again after this."""
+    """The other side accepted nothing; the exporters do not retry after this."""
 
 
 class CollectorSession(Session):
-    """Sends requests. `report` gets a sentence where a collector takes a part only, once for each of its reasons."""
+    """Sends requests. `report` receives a sentence if a collector accepts only a part, once for each reason."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
         super().__init__()
         self._report = report
         self._reported: set[str] = set()
         self.status: int | None = None
-        """That of the last answer; None if none came."""
+        """The status of the last response; None if none came."""
         self.failure = ""
-        """Why the last request was not taken; empty if it was."""
+        """Why the last request was not accepted; empty if it was."""
 
     def request(self, *args: Any, **options: Any) -> Response:
-        """Send a request. Raises NotTaken where that failed for good, or nobody was there."""
+        """Send a request. Raises NotTaken if it failed for good, or if the collector was unreachable."""
         self.status, self.failure = None, ""
         try:
             response = self._attempt(*args, **options)
@@ -63,7 +63,7 @@ class CollectorSession(Session):
         return super().request(*args, **options)
 
     def _note_rejections(self, response: Response) -> None:
-        """The responses about spans, logs and metrics have the same two fields with the same numbers."""
+        """Report rejected entries; the responses for spans, logs and metrics have the same two fields."""
         if not response.headers.get("content-type", "").startswith(_PROTOBUF):
             return
         try:
@@ -77,7 +77,7 @@ class CollectorSession(Session):
 
 
 def _refusal(response: Response) -> str:
-    """Why an answer is not that of a collector that has taken something; empty if it is."""
+    """Return why a response is not an acceptance by a collector; empty if it is."""
     status = response.status_code
     if status >= 400:
         reason = printable(response.reason or "", 60)
@@ -90,7 +90,7 @@ def _refusal(response: Response) -> str:
 
 
 def _reason(error: RequestException) -> str:
-    """Why no answer came."""
+    """Return why no response came."""
     if isinstance(error, MissingSchema | InvalidSchema | InvalidURL):
         return "the endpoint is not a valid URL that begins with http:// or https://"
     if isinstance(error, Timeout):
@@ -104,7 +104,7 @@ def _reason(error: RequestException) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """An exception and those it was made from: libraries give them as arguments, reasons and contexts."""
+    """Yield an exception and its causes: libraries store them as arguments, reasons and contexts."""
     known: list[BaseException] = []
     found: list[object] = [error]
     while found and len(known) < _LONGEST:

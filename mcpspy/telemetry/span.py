@@ -1,6 +1,6 @@
 """Spans, and the trace context that peers put into messages; plain data.
 
-The conventions: https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp (status Development), the trace context:
+The conventions: https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp (status Development). The trace context:
 https://www.w3.org/TR/trace-context/. Ids are hashes of the capture's id and of line numbers, so an exchange has the
 same span whenever and wherever the capture is read (T-03).
 """
@@ -30,12 +30,12 @@ class TraceContext:
     span: bytes
     """8 bytes."""
     state: str = ""
-    """The `tracestate`, as it was given."""
+    """The `tracestate`, unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpanEvent:
-    """Something that happened during a span."""
+    """An event during a span."""
 
     name: str
     t: int
@@ -50,7 +50,7 @@ class ExchangeSpan:
     n: int
     """The line number of the request."""
     part: int
-    """Its place in a batch, else 0."""
+    """The position in a batch, else 0."""
     context: TraceContext
     name: str
     start: int
@@ -61,16 +61,16 @@ class ExchangeSpan:
     """The trace context of the HTTP request."""
     events: list[SpanEvent] = field(default_factory=list)
     error: str | None = None
-    """The description of a failure, which may be empty; None where the exchange did not fail."""
+    """The description of a failure, which may be empty; None if the exchange did not fail."""
 
 
 def valid_text(text: str) -> str:
-    """A text that every encoder takes: peers may send halves of surrogate pairs."""
+    """Return a text that every encoder accepts: peers may send unpaired surrogates."""
     return text.encode("utf-8", "replace").decode()
 
 
 def valid_values(values: dict[str, Value]) -> dict[str, Value]:
-    """Attributes that every encoder takes: texts as by `valid_text`, and integers of at most 64 bits."""
+    """Return attributes that every encoder accepts: texts by `valid_text`, and integers of at most 64 bits."""
     return {name: _valid(value) for name, value in values.items()}
 
 
@@ -86,22 +86,22 @@ def _valid(value: Value) -> Value:
 
 
 def nanoseconds(started: int, t: int) -> int:
-    """Nanoseconds since the epoch, from those of the start of a capture and those since then, as 63 bits hold them."""
+    """Return nanoseconds since the epoch, limited to 63 bits, from the start of a capture and a time in it."""
     return min(max(started + t, 0), (1 << 63) - 1)
 
 
 def bounded(text: str, redact: Callable[[str], str], limit: int) -> str:
-    """At most `limit` characters of a text without its secrets.
+    """Return at most `limit` characters of a text without its secrets.
 
-    Secrets are replaced in more than is kept, so that none is cut in two and not recognized.
+    Secrets are replaced in a longer part than is kept, so that none is cut in two and missed.
     """
     return redact(text[: 8 * limit])[:limit]
 
 
 def parse_traceparent(value: Any, state: Any = None) -> TraceContext | None:
-    """The context in a `traceparent` and a `tracestate` (W3C Trace Context, 3.2 and 3.3); None where it is not valid.
+    """Return the context in a `traceparent` and a `tracestate` (W3C Trace Context, 3.2 and 3.3); None if invalid.
 
-    A version after 00 may have more fields than are known today.
+    A version after 00 may have additional fields.
     """
     found = _TRACEPARENT.fullmatch(value) if isinstance(value, str) else None
     if found is None:
@@ -111,12 +111,12 @@ def parse_traceparent(value: Any, state: Any = None) -> TraceContext | None:
 
 
 def span_id(capture: str, n: int, part: int) -> bytes:
-    """The id of the span of the request on line `n`."""
+    """Return the id of the span of the request on line `n`."""
     return _hash(f"span {capture} {n} {part}", 8)
 
 
 def trace_id(capture: str, n: int, part: int) -> bytes:
-    """The id of the trace that the request on line `n` begins."""
+    """Return the id of the trace that the request on line `n` begins."""
     return _hash(f"trace {capture} {n} {part}", 16)
 
 

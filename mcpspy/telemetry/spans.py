@@ -1,10 +1,9 @@
-"""The fold from messages to spans: each exchange is one span, which comes out when its outcome is final.
+"""The fold from messages to spans: each exchange is one span, which is finished when its outcome is final.
 
-What belongs together becomes one trace. The parent of an exchange is, in this order: the context in
-`_meta.traceparent`; the exchange whose answer `input_required` it goes on from (2026-07-28); of a request of the
-server, the exchange of the client during which it came, where only one is possible. Otherwise it begins a trace.
-Progress is an event of the span that it belongs to. The context of an HTTP request is a link, since it is that of the
-transport.
+Related exchanges become one trace. The parent of an exchange is the first of these: the context in `_meta.traceparent`;
+the exchange whose `input_required` response it continues (2026-07-28); for a request of the server, the exchange of the
+client during which it came, if only one is possible. Otherwise it begins a trace. Progress is an event of its span. The
+context of an HTTP request is a link, because it belongs to the transport.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -27,9 +26,9 @@ from mcpspy.wire.http_head import header as field_of
 from mcpspy.wire.jsonrpc import Error, Request
 
 _EVENTS = 128
-"""Events of one span; the conventions of most consumers allow no more."""
+"""Maximum number of events of one span; the limits of most consumers are not higher."""
 _LONGEST = 1024  # characters of a name, a URI or a message
-_ANSWERS = 4096  # answers `input_required` that a later request may go on from
+_ANSWERS = 4096  # `input_required` responses that a later request may continue
 _PROGRESS = "notifications/progress"
 _OF_PROGRESS = {
     "progress": "mcpspy.progress",
@@ -43,7 +42,7 @@ class Spans:
     """Folds the events of one capture's conversation into spans; `feed` each event, then `end`.
 
     `content` adds attributes to a span from its exchange, for callers that want arguments and results. `redact`
-    replaces secrets in what a peer chooses: names, URIs, codes and messages, which are also cut.
+    replaces secrets in values that a peer chooses: names, URIs, codes and messages, which are also truncated.
     """
 
     def __init__(
@@ -57,11 +56,11 @@ class Spans:
         self._server = server_attributes(header)
         self._content = content
         self._open: dict[int, ExchangeSpan] = {}  # by the ordinal of the exchange
-        self._answers: dict[int, TraceContext] = {}  # by the line of an answer that asks for input
+        self._answers: dict[int, TraceContext] = {}  # by the line of a response that requests input
         self._t = 0
 
     def feed(self, event: Event) -> Iterator[ExchangeSpan]:
-        """Take the next event; yields the span that it completes."""
+        """Process the next event; yield the spans that it completes."""
         self._t = max(self._t, event.t)
         if isinstance(event, HttpUnit):
             yield from self._refused(event)
@@ -81,14 +80,14 @@ class Spans:
             yield from self._close(exchange, exchange.status, event.t)
 
     def context(self, exchange: Exchange) -> TraceContext | None:
-        """The context of the span of an exchange that has not come out yet."""
+        """Return the context of the span of an exchange that is not finished yet."""
         span = self._open.get(exchange.ordinal)
         return span.context if span else None
 
     def waiting(self, since: int) -> Iterator[tuple[int, int]]:
-        """Lines and parts of the requests read last whose span has not come out yet, back to the first before `since`.
+        """Yield lines and parts of the latest requests without a finished span, back to the first one before `since`.
 
-        So the cost is that of what is new, however many requests are never answered.
+        So the cost depends on what is new, however many requests are never answered.
         """
         for span in reversed(self._open.values()):
             if span.n < since:
@@ -96,17 +95,17 @@ class Spans:
             yield span.n, span.part
 
     def end(self, pending: Iterable[Exchange]) -> Iterator[ExchangeSpan]:
-        """The capture has ended: yields the spans of the exchanges that have no response."""
+        """End the capture: yield the spans of the exchanges without a response."""
         for exchange in pending:
             yield from self._close(exchange, exchange.final_status(live=False), exchange.left or self._t)
-        for ordinal in list(self._open):  # of sessions that were forgotten
+        for ordinal in list(self._open):  # those of forgotten sessions
             span = self._open.pop(ordinal)
             span.end, span.error = self._t, ""
             span.attributes["error.type"] = "unanswered"
             yield span
 
     def _refused(self, unit: HttpUnit) -> Iterator[ExchangeSpan]:
-        """Over HTTP a status of failure came instead of a response."""
+        """Yield the spans of requests that were refused by an HTTP status without a response."""
         for carried in unit.http.request.carried if unit.http.request else ():
             if carried.exchange and carried.exchange.refused:
                 yield from self._close(carried.exchange, carried.exchange.status, unit.t)
@@ -132,7 +131,7 @@ class Spans:
         return self._during(request) if request.side == "server" else None
 
     def _during(self, request: Message) -> TraceContext | None:
-        """The exchange of the client during which the server asks; over HTTP it is the one whose stream it came on."""
+        """Return the exchange of the client during which the server sends a request; over HTTP, that of its stream."""
         if request.http and request.http.request and not request.http.legacy:
             waiting = [carried.exchange for carried in request.http.request.carried if carried.exchange]
         else:
@@ -156,7 +155,7 @@ class Spans:
             del self._answers[next(iter(self._answers))]
 
     def _close(self, exchange: Exchange, status: str, t: int) -> Iterator[ExchangeSpan]:
-        """The span of an exchange whose outcome is final; none if it came out before."""
+        """Yield the span of an exchange whose outcome is final; nothing if it was finished before."""
         span = self._open.pop(exchange.ordinal, None)
         if span is None:
             return

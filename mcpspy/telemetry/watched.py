@@ -1,7 +1,7 @@
-"""The captures that are to be sent: files and directories that were named, and what appears there later.
+"""The captures to send: the named files and directories, and files that appear there later.
 
-A look costs the names of a directory and no more, as long as nothing appears: thousands of finished captures cost next
-to nothing. A file that cannot be read as a capture is looked at anew once it changes.
+While no file appears, a check only costs the listing of a directory: thousands of finished captures cost almost
+nothing. A file that is not readable as a capture is checked again when it changes.
 """
 
 import os
@@ -13,15 +13,15 @@ from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError
 
 EVERY = 20
-"""Looks after which the files are looked at one by one, in case one was overwritten."""
+"""The number of checks after which the files are examined one by one, in case one was overwritten."""
 _Entry = tuple[str, int]
-"""A path and its inode: a capture that replaces another one is a new one."""
+"""A path and its inode: a file that replaces a capture counts as a new capture."""
 
 
 class WatchedCaptures:
-    """Finds captures: `look` again and again. `refuse` gets a sentence for each file that cannot be read as one.
+    """Finds captures: call `look` repeatedly. `refuse` receives a sentence for each file that is not readable as one.
 
-    With `follow` a file that has just appeared may be without its header, so the sentence comes with the second look.
+    With `follow`, a file that has just appeared may lack its header, so the sentence comes with the second check.
     """
 
     def __init__(self, named: Sequence[str], refuse: Callable[[str], None], *, follow: bool) -> None:
@@ -41,7 +41,7 @@ class WatchedCaptures:
         return not self._found and not self._refused
 
     def look(self) -> list[str]:
-        """The captures that were not found before."""
+        """Return the captures that were not found before."""
         self._looks += 1
         if self._looks % EVERY == 0:
             self._forget_overwritten()
@@ -63,7 +63,7 @@ class WatchedCaptures:
         return [path for path in found if path in paths]
 
     def _forget_overwritten(self) -> None:
-        """`wrap -o FILE` writes a new capture into the file of a finished one."""
+        """Forget captures whose file has a new capture: `wrap -o FILE` overwrites a finished one."""
         for path, (before, capture) in list(self._known.items()):
             state = _state(path)
             if state == before:
@@ -84,7 +84,7 @@ class WatchedCaptures:
         return found
 
     def _readable(self, path: str) -> bool:
-        """Whether a named file is a capture that was not found before."""
+        """Return whether a named file is a capture that was not found before."""
         state = _state(path)
         if (path, state[0]) in self._found or self._refused.get(path) == (state, True):
             return False
@@ -96,12 +96,12 @@ class WatchedCaptures:
         return True
 
     def _changed(self, folder: str) -> bool:
-        """Whether a file that was refused is another one by now, or is still the same but was not reported."""
+        """Return whether a refused file has changed, or is unchanged but was not reported."""
         known = [(path, it) for path, it in self._refused.items() if os.path.dirname(path) == folder]
         return any(not reported or _state(path) != state for path, (state, reported) in known)
 
     def _note(self, path: str, why: str) -> None:
-        """A file cannot be read: reported once for each state of it."""
+        """Report a file that cannot be read, once for each state of it."""
         state = _state(path)
         before, reported = self._refused.get(path, (None, False))
         reported = reported and before == state
@@ -112,7 +112,7 @@ class WatchedCaptures:
 
 
 def _entries(folder: str) -> Iterator[_Entry]:
-    """Raises CaptureError where a directory cannot be listed."""
+    """Yield the entries of a directory. Raises CaptureError if it cannot be listed."""
     try:
         with os.scandir(folder) as entries:
             yield from ((entry.path, entry.inode()) for entry in entries if entry.name.endswith(SUFFIX))

@@ -1,1 +1,1 @@
-"""A capture as a client."""
+"""Replay a capture as a client."""

@@ -6,7 +6,7 @@ received, and concurrent requests stay concurrent. Each wait has a time-out. The
 the capture whenever they are received. Messages are sent as recorded, byte for byte, except for the values that the
 server has issued (`mcpspy.replay.script.issued_values`) and the ids of its requests.
 
-A server that dies, hangs or sends malformed messages is an outcome: the driver notes why answers are missing, and
+A server that dies, hangs or sends malformed messages is an outcome: the driver notes why responses are missing, and
 continues if that makes sense. The messages are compared later, from the new capture.
 """
 
@@ -32,25 +32,25 @@ if TYPE_CHECKING:
     from mcpspy.replay.client.http import WebLink
 
 LEAST = 10.0
-"""Seconds that an answer may take,"""
+"""Minimum time-out for a response, in seconds."""
 TIMES = 10
-"""or so many times as long as it took in the capture, if that is more."""
+"""The time-out is this multiple of the recorded latency, if that is more than the minimum."""
 START = 60.0
-"""Seconds that the first answer may take at least: `npx` and `uvx` may have to install the server first."""
+"""Minimum time-out for the first response, in seconds: `npx` and `uvx` may have to install the server first."""
 GRACE = 2.0
-"""Seconds for what nobody asked for: perhaps it came by chance."""
+"""Time-out in seconds for messages that answer no request, because they may have come by chance."""
 
 
 @dataclass(slots=True)
 class Driven:
-    """What became of a replay."""
+    """The outcome of a replay."""
 
     path: str = ""
     """The capture of the new session."""
     sent: list[Turn] = field(default_factory=list)
-    """The turns that were begun, in that order: the turns of the new capture are the same."""
+    """The turns that were sent, in that order; the turns of the new capture are in the same order."""
     reasons: dict[Turn, str] = field(default_factory=dict)
-    """Why answers are missing."""
+    """Why responses are missing."""
 
 
 def drive(
@@ -60,12 +60,12 @@ def drive(
     skip: Collection[Turn],
     advance: Callable[[int], None] = lambda _: None,
 ) -> Driven:
-    """Play the client of `script`, less the turns in `skip`, over the link that `connect` gives.
+    """Play the client of `script`, without the turns in `skip`, over the link that `connect` returns.
 
     `advance` is called with the number of messages that are done, from another thread.
 
-    Call it from the main thread, while that is the only one. Raises what `connect` raises, and KeyboardInterrupt after
-    a signal that asked us to end, when the server has ended.
+    Call it from the main thread, while that is the only thread. Raises what `connect` raises. Raises KeyboardInterrupt
+    after the server has ended if a signal interrupted the replay.
     """
     with signals_restored():
         link = connect()
@@ -81,11 +81,11 @@ def drive(
 
 
 class _Stop(Exception):
-    """It is of no use to go on; why."""
+    """It makes no sense to continue; the text is the reason."""
 
 
 class Player:
-    """Goes through the messages of a script, over a link."""
+    """Plays the messages of a script over a link."""
 
     def __init__(self, script: Script, link: "Link | WebLink", skip: Collection[Turn]) -> None:
         self.driven = Driven()
@@ -95,15 +95,15 @@ class Player:
         self._turns = {id(turn.cause): turn for turn in script.turns}
         self._lines: dict[int, tuple[Turn | None, ScriptLine]] = {id(it.message): (None, it) for it in script.opening}
         self._lines |= {id(line.message): (turn, line) for turn in script.turns for line in turn.said}
-        self._questions = list(script.asked)  # those that the server has not asked again yet
+        self._questions = list(script.asked)  # requests that the server has not sent again yet
         self._values = Values()
         self._pending: dict[Id, Turn] = {}
-        self._limits: dict[Turn, float] = {}  # seconds for the answer
-        self._due: dict[Turn, float] = {}  # when they are over
-        self._expected: Counter[str] = Counter()  # what else had come in the capture so far, by its kind
+        self._limits: dict[Turn, float] = {}  # time-outs of responses, in seconds
+        self._due: dict[Turn, float] = {}  # when they expire
+        self._expected: Counter[str] = Counter()  # other messages that had come in the capture so far, by kind
         self._came: Counter[str] = Counter()
         self._given_up: set[str] = set()  # kinds that did not come once
-        self._silent = False  # nothing has been answered since an answer failed to come
+        self._silent = False  # no response has come since the last time-out
         self._ended: str | None = None
 
     def run(self, advance: Callable[[int], None] = lambda _: None) -> None:
@@ -135,7 +135,7 @@ class Player:
                 self._await(turn, line)
 
     def _say(self, turn: Turn) -> None:
-        """Say what a turn begins with."""
+        """Send the message that a turn begins with."""
         self._hear_all()
         if self._ended:
             raise _Stop(f"the server {self._ended}")
@@ -150,7 +150,7 @@ class Player:
         self._link.send(rewritten(turn.cause, changes))
 
     def _await(self, turn: Turn | None, line: ScriptLine) -> None:
-        """Wait for what the server said then, or until it can no longer be expected."""
+        """Wait for a recorded message of the server until it comes or can no longer be expected."""
         body = line.message.body
         pending = turn is not None and turn in self._pending.values()
         if isinstance(body, Request | Notification):
@@ -165,9 +165,9 @@ class Player:
                 self._fail(turn)
 
     def _await_kind(self, kind: str, turn: Turn | None) -> None:
-        """Wait for a notification or request; if it came during a `turn`, as long as that takes and a little more.
+        """Wait for a notification or request; if it came during a `turn`, wait for the response and a little longer.
 
-        It may come on another stream than the answer, and so after it.
+        The message may come on another stream than the response, and so after it.
         """
         wanted = self._expected[kind]
         if turn:
@@ -176,7 +176,7 @@ class Player:
             self._given_up.add(kind)
 
     def _fail(self, turn: Turn) -> None:
-        """An answer has not come; twice in silence is enough."""
+        """Record that a response has not come; two time-outs in succession end the replay."""
         if self._ended:
             raise _Stop(f"the server {self._ended}")
         self.driven.reasons[turn] = f"no answer within {self._limits[turn]:.3g} s"
@@ -185,24 +185,24 @@ class Player:
         self._silent = True
 
     def _until(self, condition: Callable[[], bool], due: float) -> bool:
-        """Listen until a condition holds; False if it does not when time is up or the server has ended."""
+        """Read messages until a condition is true; return False if the time is up or the server has ended."""
         while not condition():
             left = due - time.monotonic()
             if self._ended:
                 return False
-            if left <= 0:  # on a busy machine an answer may have come in time, and nobody has looked
+            if left <= 0:  # on a busy machine a response may have come in time and not been read yet
                 self._hear_all()
                 return condition()
             self._hear(left)
         return True
 
     def _hear_all(self) -> None:
-        """Take what has come, and not what comes meanwhile: a server may never stop talking."""
+        """Read the lines that have come so far; a server may never stop sending, so later lines are not read."""
         for _ in range(self._link.heard.qsize()):
             self._hear(0)
 
     def _hear(self, seconds: float) -> bool:
-        """Take the next line of the server; False if none comes in time."""
+        """Read the next line of the server; return False if none comes in time."""
         try:
             heard = self._link.heard.get(timeout=seconds) if seconds else self._link.heard.get_nowait()
         except queue.Empty:
@@ -225,7 +225,7 @@ class Player:
         return True
 
     def _answered(self, body: Result | Error) -> None:
-        """Take an answer of the server; one whose id is of another type will not come again."""
+        """Process a response of the server; a response whose id has another type ends the wait as well."""
         turn = self._pending.pop(body.id, None) if body.id else None
         if turn:
             self._silent = False
@@ -237,7 +237,10 @@ class Player:
             self.driven.reasons[self._pending.pop(number)] = f"it was answered under the id {body.id}, not {number}"
 
     def _answer(self, request: Request) -> None:
-        """Answer the server as the client did; what it did not, not at all."""
+        """Answer a request of the server as the client did; if the client did not answer it, send nothing.
+
+        A request that is not in the capture gets an error, or an empty result for `ping`.
+        """
         asked = self._recorded(request)
         if asked is None:
             outcome = '"result":{}' if request.method == "ping" else _REFUSAL
@@ -251,7 +254,7 @@ class Player:
             self._link.send(rewritten(answer, changes | {("id",): request.id}))
 
     def _recorded(self, request: Request) -> Message | None:
-        """The recorded request that is most like it: of those not asked again yet, else the last of this method."""
+        """Return the most similar recorded request: one that was not sent again yet, else the last of this method."""
         alike = [it for it in self._questions if it.body.value["method"] == request.method]
         same = key(request.method, request.params)
         exact = [it for it in alike if key(request.method, it.body.value.get("params")) == same]
@@ -267,7 +270,7 @@ _REFUSAL = '"error":{"code":-32601,"message":"the client of the capture was neve
 
 
 def _kind(body: Request | Notification) -> str:
-    """What tells the server's messages apart that may be waited for: the method, and the request that it names."""
+    """Return what distinguishes the messages to wait for: the method, and the request that the message names."""
     named = member(body.params, "progressToken") if body.method == PROGRESS else None
     if named is None:
         named = member(body.params, "_meta", SUBSCRIPTION_ID)

@@ -1,11 +1,11 @@
-"""A server over HTTP that we talk to as its client, with `mcpspy proxy` between the two, which records.
+"""A server over HTTP whose client is the replay, with `mcpspy proxy` between the two to record.
 
-To the driver this is a link like any other: lines go out, lines come in. Each line is a POST; what answers it, a body
-or an event stream, is read by a thread of its own, and so is the stream that a session has besides. Requests begin in
-the order of their lines; a notification or an answer is complete before the next line is sent. The session id and the
-revision from `initialize` are in the heads of later requests; a request that states its revision itself has that, its
-method and its name there (2026-07-28). A server that takes no POST is tried as HTTP+SSE (2024-11-05). The wire itself
-is the proxy's to record, so the new capture is one like all others.
+For the driver this is a link like any other: it sends lines and receives lines. Each line is sent as a POST. A thread
+of its own reads the response, a body or an event stream; another one reads the session's own stream. Requests begin in
+the order of their lines. A notification or a response is complete before the next line is sent. Later requests have the
+session id and the revision from `initialize` in their head. A request that states its revision itself has that, its
+method and its name in the head (2026-07-28). A server that accepts no POST is tried as HTTP+SSE (2024-11-05). The proxy
+records the traffic itself, so the new capture is like all others.
 """
 
 import http.client
@@ -38,31 +38,31 @@ if sys.platform == "win32":
 else:
     from mcpspy.process.child import environment, spawn
 
-_BROKEN = (OSError, http.client.HTTPException, ValueError, AttributeError)  # the latter of what has been closed
+_BROKEN = (OSError, http.client.HTTPException, ValueError, AttributeError)  # AttributeError: already closed
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
-_ENDPOINT = b""  # stands for the event that names the endpoint
+_ENDPOINT = b""  # marks the event that names the endpoint
 _REACH = 10.0  # seconds to connect
-_NAMED = ("tools/call", "prompts/get", "resources/read")  # the requests that have a name in their head (2026-07-28)
-_TAKES_NO_POST = (400, 404, 405)  # then a server may be one of HTTP+SSE (2025-03-26, basic/transports)
+_NAMED = ("tools/call", "prompts/get", "resources/read")  # the requests with `Mcp-Name` in their head (2026-07-28)
+_TAKES_NO_POST = (400, 404, 405)  # then it may be a server of HTTP+SSE (2025-03-26, basic/transports)
 
 
 class WebLink:
-    """A server's URL, a proxy before it, and the capture that this one writes."""
+    """The URL of a server, the proxy in front of it, and the capture that the proxy writes."""
 
     def __init__(self, url: str, headers: Sequence[str], name: str, path: str, recorded: int) -> None:
         """Start the proxy. `headers` are `Name: value`. Raises UsageError or CaptureError.
 
-        Call it from the main thread, while that is the only one; `recorded` is how many bytes the server of the capture
-        said.
+        Call it from the main thread, while that is the only thread. `recorded` is the number of bytes that the server
+        of the capture sent.
         """
         self._headers = dict(parsed_header(header) for header in headers)
         reach(url)
         self.path = path
         self.interrupted = False
-        """Whether a signal asked us to end."""
+        """Whether a signal interrupted the replay."""
         self._room = room(recorded)  # bytes
         self.heard: queue.SimpleQueue[bytes | Ended | Failed] = queue.SimpleQueue()
-        """What the server says, what failed, and then that it is over."""
+        """The messages of the server, what failed, and finally that it has ended."""
         argv = [sys.executable, "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0", "--name", name, "-o", path, url]
         self._proxy = spawn(argv, environment(), apart=True)
         self._proxy.confirm()
@@ -72,25 +72,25 @@ class WebLink:
             said = [line.decode(errors="replace") for line in lines(chunks(self._proxy.stderr))]
             self._proxy.wait()
             raise CaptureError((said or ["the proxy did not start"])[-1].removeprefix("mcpspy: "))
-        if not os.path.exists(path):  # a proxy goes on without one
+        if not os.path.exists(path):  # a proxy continues without a capture
             end_group(self._proxy, KILL)
             self._proxy.wait()
             raise CaptureError(f"cannot write a capture to {path}")
-        self._session: dict[str, str] = {}  # the heads that a session has agreed on
-        self._endpoint: str | None = None  # of HTTP+SSE
-        self._told = threading.Event()  # the endpoint is known
-        self._open: dict[Id, http.client.HTTPConnection] = {}  # requests under way
+        self._session: dict[str, str] = {}  # the headers of the session
+        self._endpoint: str | None = None  # the endpoint of HTTP+SSE
+        self._told = threading.Event()  # set when the endpoint is known
+        self._open: dict[Id, http.client.HTTPConnection] = {}  # pending requests
         self._to_send: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._gone = threading.Event()
         self._threads: list[threading.Thread] = []
         self._begin(self._write)
 
     def send(self, line: bytes) -> None:
-        """Have a line sent."""
+        """Queue a line for sending."""
         self._to_send.put(line)
 
     def close(self) -> None:
-        """Say no more, then end the proxy, and with it every stream."""
+        """Stop sending, then end the proxy, and with it every stream."""
         self._to_send.put(None)
         self._threads[0].join(PATIENCE)
         for number in (signal.SIGTERM, KILL):
@@ -99,7 +99,7 @@ class WebLink:
                 return
 
     def wait(self) -> None:
-        """Wait until the proxy has ended, in the main thread."""
+        """Wait in the main thread until the proxy has exited."""
         self._proxy.wait(interrupted=self._interrupt)
         self._gone.set()
         for thread in self._threads:  # their streams have ended with the proxy
@@ -126,7 +126,7 @@ class WebLink:
         if isinstance(body, Notification) and body.method == CANCELLED:
             asked = self._open.get(Id.of(member(body.params, "requestId")))
             if asked and not self._session and not self._endpoint:
-                hang_up(asked)  # leaving the answer is how a request is cancelled in 2026-07-28
+                hang_up(asked)  # in 2026-07-28 a client cancels a request by closing its response
                 return
         connection = self._connection()
         headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -149,7 +149,7 @@ class WebLink:
             self._listen(legacy=False)
 
     def _answer(self, connection: http.client.HTTPConnection, body: Request) -> None:
-        """Let the driver hear what answers a request."""
+        """Pass the response to a request to the driver."""
         try:
             response = connection.getresponse()
         except _BROKEN as error:
@@ -157,7 +157,7 @@ class WebLink:
             self._fail(body, f"the connection broke: {error or type(error).__name__}")
             return
         self._hear(self._messages(connection, response))
-        if not self._endpoint:  # else the answer comes on the stream that there is
+        if not self._endpoint:  # else the response comes on the open stream
             self._fail(body, _without_answer(response))
 
     def _settle(
@@ -167,10 +167,10 @@ class WebLink:
         line: bytes,
         body: Request,
     ) -> None:
-        """Read the answer to `initialize`, and what it settles for all that follows."""
+        """Read the response to `initialize`, and store what applies to all later requests."""
         said = self._messages(connection, response)
         for raw in said:
-            if raw == _ENDPOINT:  # a server of HTTP+SSE that takes a POST for the GET of a stream
+            if raw == _ENDPOINT:  # a server of HTTP+SSE that accepts a POST in place of the GET for a stream
                 self._begin(self._hear, said)
                 self._post(line, body)
                 return
@@ -181,13 +181,13 @@ class WebLink:
                 session = response.getheader("Mcp-Session-Id")
                 self._session = {"MCP-Protocol-Version": revision} if isinstance(revision, str) else {}
                 self._session |= {"Mcp-Session-Id": session} if session else {}
-                self._begin(self._hear, said)  # it is to end here, but a server may hold it open
+                self._begin(self._hear, said)  # the stream should end here, but a server may keep it open
                 return
         if not self._endpoint:
             self._fail(body, _without_answer(response))
 
     def _listen(self, *, legacy: bool) -> bool:
-        """Open the stream that a session has besides; with `legacy` wait for the endpoint, and say whether it came."""
+        """Open the session's own stream; with `legacy`, wait for the endpoint and return whether it came."""
         connection = self._connection()
         connection.request(
             "GET", target(self._url), headers={"Accept": "text/event-stream", **self._headers, **self._session}
@@ -201,19 +201,22 @@ class WebLink:
         return self._told.wait(_REACH) if legacy else True
 
     def _hear(self, said: Iterator[bytes]) -> bool:
-        """Let the driver hear what a stream says; False if that is nothing."""
+        """Pass the messages of a stream to the driver; return False if there were none."""
         some = False
         try:
             for raw in said:
                 if raw != _ENDPOINT:
                     some = True
                     self.heard.put(raw)
-        except _BROKEN:  # or we have hung up
+        except _BROKEN:  # or `hang_up` has closed the connection
             pass
         return some
 
     def _messages(self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> Iterator[bytes]:
-        """The messages of a response, and `_ENDPOINT` where an event names that; then the connection is closed."""
+        """Yield the messages of a response, and `_ENDPOINT` for the event that names the endpoint.
+
+        Close the connection.
+        """
         with closing(connection), response:
             kind = (response.getheader("Content-Type") or "").partition(";")[0]
             if kind == "text/event-stream":
@@ -222,7 +225,7 @@ class WebLink:
                 yield b"".join(self._chunks(response))
 
     def _chunks(self, response: http.client.HTTPResponse) -> Iterator[bytes]:
-        """The body of a response, as far as there is room."""
+        """Yield the body of a response, up to the limit of bytes."""
         while chunk := response.read1(65536):
             self._room -= len(chunk)
             if self._room < 0:
@@ -262,7 +265,7 @@ def _without_answer(response: http.client.HTTPResponse) -> str:
 
 
 def heads_of(body: Body) -> dict[str, str]:
-    """What a request that states its revision says of itself in its head (2026-07-28, basic/transports)."""
+    """Return the headers of a request that states its revision (2026-07-28, basic/transports)."""
     params = body.value.get("params") if isinstance(body.value, dict) else None
     revision = member(params, "_meta", PROTOCOL_VERSION)
     if not isinstance(revision, str) or not isinstance(body, Request | Notification):
@@ -273,14 +276,14 @@ def heads_of(body: Body) -> dict[str, str]:
 
 
 def _header_text(text: str) -> str:
-    """A value for a header: as it is if that is possible, else in base64 (2026-07-28, basic/transports)."""
+    """Return a value for a header: unchanged if possible, else in base64 (2026-07-28, basic/transports)."""
     if text.isascii() and text.isprintable() and text == text.strip():
         return text
     return f"=?base64?{b64encode(text.encode()).decode()}?="
 
 
 def parsed_header(text: str) -> tuple[str, str]:
-    """The name and the value that `--header` gives. Raises UsageError."""
+    """Return the name and the value of a `--header` option. Raises UsageError."""
     name, colon, value = text.partition(":")
     if not colon or not _TOKEN.fullmatch(name.strip()):
         raise UsageError(f"--header takes 'Name: value', not {text!r}")
@@ -290,7 +293,7 @@ def parsed_header(text: str) -> tuple[str, str]:
 
 
 def reach(url: str) -> None:
-    """Make sure that somebody listens there. Raises UsageError."""
+    """Check that a server accepts connections at a URL. Raises UsageError."""
     try:
         there = urlsplit(url)
         port = there.port or (443 if there.scheme == "https" else 80)
@@ -306,19 +309,19 @@ def reach(url: str) -> None:
 
 
 def target(url: str) -> str:
-    """What a request for a URL names: its path and query."""
+    """Return the request target for a URL: its path and query."""
     there = urlsplit(url)
     return (there.path or "/") + (f"?{there.query}" if there.query else "")
 
 
 def hang_up(connection: http.client.HTTPConnection) -> None:
-    """Leave: what is being read on another thread ends."""
+    """Close a connection; a read on another thread ends."""
     shut(connection)
     connection.close()
 
 
 def shut(connection: http.client.HTTPConnection) -> None:
-    """End what is being read; the connection itself is for another thread to close."""
+    """End a read on a connection; another thread closes the connection itself."""
     try:
         if connection.sock:
             connection.sock.shutdown(socket.SHUT_RDWR)

@@ -1,10 +1,10 @@
-"""A server that we talk to as its client: started, spoken to line by line, recorded as a relay would.
+"""A server on stdio whose client is the replay: started, driven line by line, recorded as by a relay.
 
-The main thread starts the server and waits for its end, as `mcpspy.process.child` wants it. One thread writes, so that
-a server which does not read stops nobody but that; two read. What passes is recorded afterwards, with the time at which
-it was read or was about to be written. A server that dies, stops talking or talks without end is an `Ended` among the
-lines that it said; one that does not end by itself is made to, with all that it started. A signal to us is one more
-reason to end it.
+The main thread starts the server and waits for its end, as `mcpspy.process.child` requires. One thread writes, so that
+a server that does not read blocks only that thread. Two threads read. Traffic is recorded afterwards, with the time at
+which it was read or just before it was written. A server that exits, closes its stdout or never stops sending appears
+as an `Ended` among its lines. A server that does not exit by itself is terminated, with all processes that it started.
+A signal to mcpspy also ends it.
 """
 
 import os
@@ -28,26 +28,26 @@ if sys.platform == "win32":
 else:
     from mcpspy.process.child import Child, environment, spawn
 
-PATIENCE = 2.0  # seconds for a server to end by itself, then once more after SIGTERM
+PATIENCE = 2.0  # seconds for a server to exit by itself, and again after SIGTERM
 CLOSED = 2.0
-"""Seconds for a server that has closed its stdout to end, which tells more."""
-_DRAIN = 0.25  # seconds to read what a server left in its pipes, should somebody else hold them
+"""Seconds to wait for the exit of a server that closed its stdout, because the exit code tells more."""
+_DRAIN = 0.25  # seconds to read what a server left in its pipes, if another process holds them open
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
-"""The signal that nothing survives; Windows has but one way."""
+"""The signal that no process survives; Windows has only one way to end a process."""
 FLOODS = "said far more than in the capture"
-"""Of a server that talks without end."""
+"""The reason for a server that never stops sending."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Nothing more is to be expected of the server; why."""
+    """The server will send nothing more; `how` is the reason."""
 
     how: str
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A request cannot be answered; why."""
+    """A request cannot be answered; `how` is the reason."""
 
     request: Id
     how: str
@@ -59,14 +59,14 @@ class Link:
     def __init__(self, argv: list[str], name: str, path: str, say: Callable[[str], None], recorded: int) -> None:
         """Start `argv`, and record in the file at `path`. Raises SpawnError or CaptureError.
 
-        Call it from the main thread, while that is the only one; `say` gets what goes wrong with the recording, and
-        `recorded` is how many bytes the server of the capture said.
+        Call it from the main thread, while that is the only thread. `say` receives problems with the recording.
+        `recorded` is the number of bytes that the server of the capture sent.
         """
         environ = environment()
         self.interrupted = False
-        """Whether a signal asked us to end."""
+        """Whether a signal interrupted the replay."""
         self.heard: queue.SimpleQueue[bytes | Ended | Failed] = queue.SimpleQueue()
-        """The lines of the server, and then that it has ended."""
+        """The lines of the server, and finally that it has ended."""
         self._room = room(recorded)  # bytes
         reports: list[str] = []
         self._recording = Recording(reports.append)
@@ -93,11 +93,11 @@ class Link:
             thread.start()
 
     def send(self, line: bytes) -> None:
-        """Have a line sent."""
+        """Queue a line for sending."""
         self._to_send.put(line)
 
     def close(self) -> None:
-        """Say no more, and see to it that the server ends: by itself, by SIGTERM, by SIGKILL."""
+        """Stop sending, and make the server exit: by itself, by SIGTERM, by SIGKILL."""
         self._to_send.put(None)
         for number in (signal.SIGTERM, KILL):
             if self._gone.wait(PATIENCE):
@@ -105,19 +105,19 @@ class Link:
             end_group(self._server, number)
 
     def wait(self) -> None:
-        """Wait until the server has ended, in the main thread; what it left is heard before that is."""
+        """Wait in the main thread until the server has exited; its last lines come before that in `heard`."""
         code = self._server.wait(interrupted=self._interrupt)
         self._gone.set()
         for reader in self._readers:
             reader.join(_DRAIN)
-        end_group(self._server, KILL)  # what it started and left behind
+        end_group(self._server, KILL)  # processes that it started and left behind
         self.heard.put(Ended(f"exited with code {code}" if code >= 0 else f"was killed by signal {-code}"))
         for channel in (self._stdin, self._stdout, self._stderr):
             channel.end(self._now(), "exit")
         self._recording.end(self._now(), code)
 
     def _interrupt(self, _: int) -> None:
-        if self.interrupted:  # once more: at once
+        if self.interrupted:  # the second signal kills at once
             end_group(self._server, KILL)
         self.interrupted = True
         self.heard.put(Ended("was left"))
@@ -158,7 +158,7 @@ class Link:
 
 @contextmanager
 def signals_restored() -> Iterator[None]:
-    """Undo what `Child` does to signals: neither a second server nor our caller is to inherit that."""
+    """Undo what `Child` does to signals: neither a second server nor the caller may inherit that."""
     if sys.platform == "win32":
         yield
         return
@@ -174,11 +174,11 @@ def signals_restored() -> Iterator[None]:
 
 
 def end_group(server: Child, number: int) -> None:
-    """Send a signal to a server that was started apart, and to all that it has started."""
+    """Send a signal to a server in a process group of its own, and to all processes that it started."""
     try:
         if sys.platform == "win32":
             os.kill(server.pid, number)
         else:
             os.killpg(server.pid, number)
-    except (ProcessLookupError, PermissionError):  # it has just ended; so macOS says of zombies
+    except (ProcessLookupError, PermissionError):  # it has just exited; macOS raises PermissionError for zombies
         pass

@@ -1,1 +1,1 @@
-"""Two sessions side by side."""
+"""Comparison of two sessions."""

@@ -1,10 +1,11 @@
-"""Which items of two arrays correspond, so that one item more at the top is one difference and not all of them (R-15).
+"""Which elements of two arrays correspond, so that one more element at the top is one difference (R-15).
 
-Where every item has a name, a URI or an id of its own, items correspond that share it, wherever they stand. In other
-arrays the order counts: equal items that stand in the same order are kept, as in an edit script. What stands between
-two kept items has changed: there, items of one structure correspond first, and then the first with the first.
+If every element has a name, a URI or an id of its own, elements with the same one correspond, wherever they are. In
+other arrays the order matters: equal elements in the same order are kept, as in an edit script. What is between two
+kept elements has changed: there, elements with the same structure correspond first, and then the remaining ones by
+their position.
 
-Pure, in n log n. Two arrays the other way round give the same pairs the other way round.
+Pure, in n log n. If the two arrays are swapped, the pairs are swapped too.
 """
 
 from bisect import bisect_left
@@ -13,20 +14,20 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 Pair = tuple[int | None, int | None]
-"""The places of two items that correspond; None where one has no counterpart."""
+"""The indexes of two elements that correspond; None for an element without a counterpart."""
 Key = Callable[[Any], str]
-"""Takes an item, and gives a text that is the same for items that are alike."""
+"""A function that returns a text for an element; the text is the same for similar elements."""
 
 _NAMES = ("name", "uri", "uriTemplate", "id")
 
 
 def aligned(one: Sequence[Any], other: Sequence[Any], keys: Sequence[Key]) -> list[Pair]:
-    """The pairs of two arrays, by name where the items have one, else by `by_order`."""
+    """Return the pairs of two arrays: by name if the elements have one, else by `by_order`."""
     return _by_name(one, other) or list(by_order(one, other, keys))
 
 
 def _by_name(one: Sequence[Any], other: Sequence[Any]) -> list[Pair] | None:
-    """The pairs by a member that tells items apart; None where no member does, or the two arrays share no item."""
+    """Return the pairs by a member that is unique; None if there is no such member, or no element in common."""
     for name in _NAMES:
         places, there = _places(one, name), _places(other, name)
         if places and there and places.keys() & there.keys():
@@ -36,7 +37,7 @@ def _by_name(one: Sequence[Any], other: Sequence[Any]) -> list[Pair] | None:
 
 
 def _places(items: Sequence[Any], name: str) -> dict[Any, int] | None:
-    """The places of items by a member that each has, with another value in each; None where that is not so."""
+    """Return the indexes of elements by a member; None if an element lacks it or two have the same value."""
     found: dict[Any, int] = {}
     for place, item in enumerate(items):
         value = item.get(name) if isinstance(item, dict) else None
@@ -47,7 +48,7 @@ def _places(items: Sequence[Any], name: str) -> dict[Any, int] | None:
 
 
 def by_order(one: Sequence[Any], other: Sequence[Any], keys: Sequence[Key]) -> Iterator[Pair]:
-    """The pairs by an edit script of the first of `keys`, and between what that keeps by one of the next."""
+    """Yield the pairs of an edit script by the first of `keys`; use the next key between the elements that it keeps."""
     if not one or not other or not keys:
         yield from zip(range(len(one)), range(len(other)), strict=False)
         yield from ((place, None) for place in range(len(other), len(one)))
@@ -63,8 +64,8 @@ def by_order(one: Sequence[Any], other: Sequence[Any], keys: Sequence[Key]) -> I
 
 
 def _kept(one: list[str], other: list[str]) -> list[tuple[int, int]]:
-    """The places of items that are alike and stand in the same order: the longest such row of n-th occurrences."""
-    if other < one:  # of rows of one length the same is taken both ways
+    """Return the indexes of similar elements in the same order: the longest such sequence of n-th occurrences."""
+    if other < one:  # of sequences with the same length, choose the same one in both directions
         return [(first, second) for second, first in _kept(other, one)]
     seen: Counter[str] = Counter()
     places: dict[tuple[str, int], int] = {}
@@ -72,9 +73,9 @@ def _kept(one: list[str], other: list[str]) -> list[tuple[int, int]]:
         places[key, seen[key]] = place
         seen[key] += 1
     seen.clear()
-    ends: list[int] = []  # by the length of a row, less one: the smallest place in `other` that such a row ends at
-    rows: list[tuple[int, int, int]] = []  # the two places of each match, and the match before it in its row
-    last: list[int] = []  # by the length of a row, less one: the match that it ends with
+    ends: list[int] = []  # by length of a sequence, minus one: the smallest index in `other` at which one ends
+    rows: list[tuple[int, int, int]] = []  # the two indexes of each match, and the match before it in its sequence
+    last: list[int] = []  # by length of a sequence, minus one: its last match
     for place, key in enumerate(one):
         there = places.get((key, seen[key]))
         seen[key] += 1

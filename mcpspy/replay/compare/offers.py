@@ -1,9 +1,9 @@
-"""What a server offers in a session, and what changed of it: capabilities, tools, resources, templates, prompts.
+"""What a server offers in a session, and how that changed: capabilities, tools, resources, templates, prompts.
 
-A change breaks a client if what suited before need not suit now. The arguments of a tool are the client's words, so its
-input schema must not become narrower; its output is the server's, so the output schema must not become wider. A removed
-property breaks in both. Keywords that combine schemas are not reasoned about: changed, they count as breaking.
-Descriptions, titles, defaults and examples bind nobody; but a text that becomes an instruction to a model
+A change is breaking if a value that was valid before may be invalid now. The client sends the arguments of a tool, so
+the input schema must not become narrower. The server sends the output, so the output schema must not become wider. A
+removed property is breaking in both. Keywords that combine schemas are not analysed: if they change, that counts as
+breaking. Descriptions, titles, defaults and examples are not binding. But a text that becomes an instruction to a model
 (`mcpspy.rules.instructions`) is never compatible.
 
 Pure, and it follows no `$ref`.
@@ -33,18 +33,18 @@ class Surface:
     """What a server offers."""
 
     told: dict[str, Any] = field(default_factory=dict)
-    """What it said of itself: capabilities, protocolVersion, serverInfo, instructions."""
+    """What it stated about itself: capabilities, protocolVersion, serverInfo, instructions."""
     listings: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """The items of the last listing of each kind, by their names."""
+    """The entries of the last listing of each kind, by their names."""
     told_in: int | None = None
-    """The line of the last answer in which it said something of itself."""
+    """The line of the last response in which it stated something about itself."""
     listed_in: dict[str, dict[str, int]] = field(default_factory=dict)
-    """The lines on which the items of each kind were listed last, by their names."""
+    """The lines on which the entries of each kind were listed last, by their names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What became of a tool, resource, template or prompt."""
+    """How a tool, resource, template or prompt changed."""
 
     kind: str
     """tools, resources, resourceTemplates or prompts."""
@@ -52,11 +52,11 @@ class Change:
     change: Literal["added", "removed", "changed"]
     differences: tuple[Difference, ...] = ()
     breaking: tuple[str, ...] = ()
-    """Where a client may break, as JSON Pointers; a removed item is `""`, itself."""
+    """The changes that may break a client, as JSON Pointers; `""` for an entry that was removed."""
 
 
 def surface(script: Script) -> Surface:
-    """What the server offered; of several listings of one kind the last counts."""
+    """Return what the server offered; if there are several listings of one kind, the last one counts."""
     found = Surface()
     for turn in script.turns:
         result = turn.response.body.value.get("result") if turn.response else None
@@ -77,12 +77,12 @@ def surface(script: Script) -> Surface:
 
 
 def told_differences(old: Surface, new: Surface) -> list[Difference]:
-    """Where what two servers say of themselves differs, as in the answer to `initialize`."""
+    """Return the differences between what two servers state about themselves, as in the result of `initialize`."""
     return differences({"result": old.told}, {"result": new.told})
 
 
 def changes(old: Surface, new: Surface) -> list[Change]:
-    """What changed in the listings that both sessions have."""
+    """Return what changed in the listings that both sessions have."""
     found = []
     for kind in LISTINGS:
         if kind in old.listings and kind in new.listings:
@@ -119,20 +119,20 @@ def _breaking(kind: str, old: Any, new: Any) -> Iterator[Path]:
 
 
 def _arguments(prompt: Any) -> dict[str, bool]:
-    """The names of the arguments of a prompt, and whether each is required."""
+    """Return the names of the arguments of a prompt, and whether each is required."""
     found = member(prompt, "arguments")
     arguments = found if isinstance(found, list) else []
     return {str(member(it, "name")): member(it, "required") is True for it in arguments if isinstance(it, dict)}
 
 
 def _poisoned(old: Any, new: Any) -> Iterator[Path]:
-    """Where a text has become an instruction to a model: clients may have accepted what stood there before."""
+    """Yield where a text has become an instruction to a model: users may have approved the earlier text."""
     known = {it.quoted for _, it in instructions_in(old)}
     return (path for path, it in instructions_in(new) if it.quoted not in known)
 
 
 def narrowings(old: Any, new: Any, path: Path) -> Iterator[Path]:
-    """Where a value that suited the schema `old` may not suit `new`."""
+    """Yield where a value that is valid under the schema `old` may be invalid under `new`."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         if new is False and old is not False:
             yield path
@@ -159,7 +159,7 @@ def narrowings(old: Any, new: Any, path: Path) -> Iterator[Path]:
 
 
 def _removed(old: Any, new: Any, path: Path) -> Iterator[Path]:
-    """The properties that one schema has and another has not, at any depth."""
+    """Yield the properties of one schema that another schema lacks, at any depth."""
     for name, inner in _properties(old).items():
         if name not in _properties(new):
             yield (*path, "properties", name)
@@ -178,7 +178,7 @@ def _names(schema: dict[str, Any], key: str) -> list[Any]:
 
 
 def _types(schema: dict[str, Any]) -> set[str]:
-    """The types that a schema allows; an integer is a number."""
+    """Return the types that a schema allows; an integer is a number."""
     found = schema.get("type", ["null", "boolean", "object", "array", "number", "string"])
     types = {str(name) for name in (found if isinstance(found, list) else [found])}
     return types | ({"integer"} if "number" in types else set())

@@ -1,12 +1,13 @@
-"""Two sessions side by side: what became of each exchange, and of what the server said unasked.
+"""Comparison of two sessions: the outcome of each exchange, and of the server's other messages.
 
-Exchanges come in pairs; who makes the pairs is the caller: a replay knows what it sent, two captures are paired by what
-was asked (`pair`). Of a pair the answers are compared, and the notifications that name the request (progress, a
-subscription's), in their order. What names no request is a matter of timing, so it is compared over the whole session:
-requests of the server by their params, notifications by how many there are of each method. Log messages are compared
-only if that is asked for. An answer to a request that was cancelled came in time by chance: it is not compared.
+Exchanges are compared in pairs, which the caller makes: a replay knows what it sent, and two captures are paired by
+their requests (`pair`). For each pair, the responses are compared, and the notifications that name the request
+(progress, or those of a subscription), in their order. Messages that name no request depend on timing, so they are
+compared over the whole session: requests of the server by their params, notifications by their number per method. Log
+messages are compared only on request. A response to a request that was cancelled arrived in time by chance, so it is
+not compared.
 
-Pure. Everything differs or not under `Rules`.
+Pure. `Rules` decide what counts as a difference.
 """
 
 from collections import deque
@@ -30,22 +31,22 @@ T = TypeVar("T")
 Outcome = Literal["same", "changed", "error-changed", "missing", "extra", "skipped"]
 OUTCOMES: tuple[Outcome, ...] = ("same", "changed", "error-changed", "missing", "extra", "skipped")
 FINE = frozenset(("same", "skipped"))
-"""The outcomes that are no difference."""
-_EACH = 20  # messages of one method that are reported one by one: a flood is one difference
+"""The outcomes that are not differences."""
+_EACH = 20  # messages of one method that are reported singly; the rest is one difference
 
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """Differences that are expected: below a pointer, of all messages or of those of one method and name."""
+    """Differences that are expected: below a pointer, in all messages or in those of one method and name."""
 
     method: str = "*"
     name: str = "*"
     path: Path = ()
-    """`*` stands for any one step; empty: all of the message, also that it came or did not."""
+    """`*` matches any one step. An empty path is the whole message, also whether it came at all."""
 
     @classmethod
     def parse(cls, text: str) -> "Ignored":
-        """`[METHOD [NAME]] [/POINTER]`. Raises UsageError."""
+        """Parse `[METHOD [NAME]] [/POINTER]`. Raises UsageError."""
         words, steps = text.strip(), ""
         if words.startswith("/") or " /" in words:
             words, _, steps = f" {words}".rpartition(" /")
@@ -58,12 +59,12 @@ class Ignored:
         return cls(method or "*", name.strip() or "*", path)
 
     def __str__(self) -> str:
-        """The text that `parse` takes."""
+        """Return the text that `parse` accepts."""
         named = [self.method, *([self.name] if self.name != "*" else [])] if self.method != "*" else []
         return " ".join([*named, *([pointer(*self.path)] if self.path else [])])
 
     def covers(self, method: str | None, name: str | None, path: Path) -> bool:
-        """Whether a difference of a message at `path` is expected."""
+        """Return whether a difference of a message at `path` is expected."""
         named = self.method in ("*", method) and self.name in ("*", name)
         return named and begins(path, self.path)
 
@@ -74,32 +75,34 @@ class Rules:
 
     ignore: tuple[Ignored, ...] = ()
     shape: bool = False
-    """Compare the structure alone."""
+    """Compare only the structure."""
     strict: bool = False
-    """Compare the log messages too."""
+    """Also compare log messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What became of one exchange, or of one message that belongs to none."""
+    """The outcome of one exchange, or of one message that belongs to none."""
 
     request: int | None
-    """The line of the recorded capture that it began on; None for what was not recorded."""
+    """The line of the recorded capture that it began on; None if it was not recorded."""
     method: str | None
-    """None for what is no message."""
+    """None for an invalid message."""
     name: str | None
     outcome: Outcome
     differences: tuple[Difference, ...] = ()
-    """By pointers into the answer, or into the message where there is none to answer; `/notifications/0` is the first
-    notification that names the request."""
+    """Pointers into the response, or into the message if there is no response.
+
+    `/notifications/0` is the first notification that names the request.
+    """
     reason: str | None = None
-    """Why it is missing or skipped, where that is known."""
+    """Why it is missing or skipped, if that is known."""
     observed: int | None = None
-    """The line of the observed capture that it began on; None for what was not observed."""
+    """The line of the observed capture that it began on; None if it was not observed."""
 
 
 Pairs = Sequence[tuple[Turn | None, Turn | None]]
-"""Turns that correspond, recorded first; one of the two may be lacking."""
+"""Turns that correspond, the recorded one first; one of the two may be None."""
 
 
 def compare(
@@ -111,7 +114,7 @@ def compare(
     reasons: Mapping[Turn, str] = MappingProxyType({}),
     skipped: Container[Turn] = (),
 ) -> list[Compared]:
-    """Compare two sessions; `reasons` says why turns are missing or were skipped."""
+    """Compare two sessions; `reasons` are the reasons why turns are missing or were skipped."""
     found = [
         _exchange(old, new, rules, reasons.get(old) if old else None, skipped=old is not None and old in skipped)
         for old, new in pairs
@@ -123,14 +126,14 @@ def compare(
 
 
 def pair(recorded: Script, observed: Script) -> list[tuple[Turn | None, Turn | None]]:
-    """Pair the requests of two sessions: those that ask the same in their order, then those of one method and name."""
+    """Pair the requests of two sessions: equal requests in their order, then those of the same method and name."""
     old, new = ([turn for turn in script.turns if turn.exchange] for script in (recorded, observed))
     return _partners(old, new, _asks_the_same, lambda turn: (turn.method, turn.name))
 
 
 def _partners(old: list[T], new: list[T], *likenesses: Callable[[T], Any]) -> list[tuple[T | None, T | None]]:
-    """Pair what is alike, in its order, by the first likeness as far as it goes, then by the next; the rest alone."""
-    partner: dict[int, int] = {}  # places in `new` by places in `old`
+    """Pair similar elements in their order: first by the first likeness, then by the next; others stay single."""
+    partner: dict[int, int] = {}  # indexes in `new` by indexes in `old`
     for likeness in likenesses:
         taken = set(partner.values())
         waiting: dict[Any, deque[int]] = {}
@@ -146,7 +149,7 @@ def _partners(old: list[T], new: list[T], *likenesses: Callable[[T], Any]) -> li
 
 
 def _asks_the_same(turn: Turn) -> str:
-    """What turns of two sessions share that ask the same; what the server had issued is not in it."""
+    """Return a text that equal turns of two sessions share; it leaves out values that the server issued."""
     assert turn.method is not None
     params = turn.params
     if isinstance(params, dict):
@@ -170,7 +173,7 @@ def _exchange(old: Turn | None, new: Turn | None, rules: Rules, reason: str | No
 
 
 def _answers(old: Turn, new: Turn, rules: Rules) -> tuple[list[Difference], Outcome]:
-    """Where two answers differ, and what the outcome is if they do."""
+    """Return where two responses differ, and the outcome in that case."""
     one, other = _answer(old), _answer(new)
     wrong = {turn.exchange.status for turn in (old, new) if turn.exchange} & {"error", "tool-error"}
     outcome: Outcome = "error-changed" if wrong else "changed"
@@ -187,7 +190,7 @@ def _answer(turn: Turn) -> Any:
 
 
 def _notifications(old: Turn, new: Turn, rules: Rules) -> list[Difference]:
-    """Where the notifications that name two requests differ."""
+    """Return where the notifications that name two requests differ."""
     found = []
     for place, pair in enumerate(zip_longest(old.linked, new.linked)):
         one, other = (_said(message) if message else ABSENT for message in pair)
@@ -197,7 +200,7 @@ def _notifications(old: Turn, new: Turn, rules: Rules) -> list[Difference]:
 
 
 def _said(message: Message) -> Any:
-    """A message without its envelope, or the text that is not a message. An answer without a request keeps its id."""
+    """Return a message without its envelope, or the raw text if it is invalid; an orphan response keeps its id."""
     value = message.body.value
     if not isinstance(value, dict):
         return message.frame.raw.decode(errors="replace")
@@ -206,12 +209,12 @@ def _said(message: Message) -> Any:
 
 
 def _requests(old: list[Message], new: list[Message], rules: Rules) -> list[Compared]:
-    """Compare what the server asked, method by method: what is alike first, the rest in its order."""
+    """Compare the requests of the server per method: equal ones first, the rest in order."""
     return [_unasked_pair(one, other, rules) for one, other in _partners(old, new, _request_key, _method)]
 
 
 def _unasked_pair(old: Message | None, new: Message | None, rules: Rules) -> Compared:
-    """Compare two messages of the server that are not answers; one of them may be missing."""
+    """Compare two messages of the server that are not responses; one of them may be missing."""
     message = old or new
     assert message
     method = _method(message)
@@ -224,7 +227,7 @@ def _unasked_pair(old: Message | None, new: Message | None, rules: Rules) -> Com
 
 
 def _unasked(old: list[Message], new: list[Message], rules: Rules) -> list[Compared]:
-    """Compare how many notifications there are of each method, and how many answers to nothing or no messages."""
+    """Compare the number of notifications per method, and the number of orphan responses and invalid messages."""
     groups: list[dict[str | None, list[Message]]] = []
     for messages in (old, new):
         groups.append({})

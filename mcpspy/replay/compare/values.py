@@ -1,16 +1,17 @@
-"""What differs between two JSON values, by JSON Pointer (RFC 6901).
+"""The differences between two JSON values, by JSON Pointer (RFC 6901).
 
-Two values are walked side by side. Numbers are equal by value (1 equals 1.0, but not true); a text that holds a JSON
-object or array is compared as that, and the pointer goes on inside it; in a listing (tools, resources, templates,
-prompts) the members go by their names, which stand in the pointer instead of a place. The items of other arrays are
-aligned (`mcpspy.replay.compare.align`); a pointer names the place in the recorded array, or, of an item that only the
-observed one has, the place there. So one item more at the top is one difference and not twenty. With `shape` only the
-structure counts: the names and types of members, and the kinds of items in an array, not their number.
+Two values are walked side by side. Numbers are equal by value (1 equals 1.0, but not true). A text that contains a JSON
+object or array is parsed and compared as that, and the pointer continues inside it. In a listing (tools, resources,
+templates, prompts) the entries are matched by their names, and the pointer contains the name instead of an index. The
+elements of other arrays are aligned (`mcpspy.replay.compare.align`). A pointer contains the index in the recorded
+array, or, for an element that only the observed array has, the index there. So one more element at the top is one
+difference and not twenty. With `shape` only the structure counts: the names and types of members, and the kinds of
+elements in an array, not their number.
 
-Items are aligned by what all of them hold, again at each level of nested arrays. Hostile values would make that take
-for ever, so it has a bound (`Effort`); beyond it items are distinguished by their type and length alone.
+Elements are aligned by their whole content, again at each level of nested arrays. Hostile values would make that take
+very long, so it has a limit (`Effort`). Beyond the limit, elements are distinguished only by their type and length.
 
-Pure: a value against itself never differs, and what differs one way differs the other way.
+Pure: a value never differs from itself, and a difference in one direction is a difference in the other.
 """
 
 import json
@@ -27,12 +28,12 @@ from mcpspy.text import printable
 from mcpspy.wire.jsonrpc import decode
 
 LISTINGS: Final = {"tools": "name", "resources": "uri", "resourceTemplates": "uriTemplate", "prompts": "name"}
-"""The arrays of listings, and the member that tells their items apart."""
+"""The arrays of listings, and the member that identifies their entries."""
 
-_TEXT = 8  # bytes of text that take as long as a value, where they hold JSON
+_TEXT = 8  # bytes of a text with JSON that cost as much as one value
 
 _VOLATILE_ENDS, _OPAQUE_ENDS = ({path[-1:] for path in paths} for paths in (VOLATILE, OPAQUE))
-_IS_ERROR = ("result", "isError")  # "If not set, this is assumed to be false" (server/tools); of a shape it is a part
+_IS_ERROR = ("result", "isError")  # "If not set, this is assumed to be false" (server/tools)
 
 
 class Absent:
@@ -47,12 +48,12 @@ ABSENT: Final = Absent()
 
 @dataclass(slots=True)
 class Effort:
-    """How much one comparison may still look at in order to align items, counted in values and bytes of text."""
+    """How much one comparison may still examine to align elements, counted in values and bytes of text."""
 
     left: int = 2_000_000
 
     def allows(self, *values: Any) -> bool:
-        """Whether there is enough left to look at all of these values; what that takes is taken off."""
+        """Return whether enough is left to examine all of these values, and subtract what that costs."""
         inner = list(values)
         while inner and self.left > 0:
             value = inner.pop()
@@ -68,7 +69,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A place where two values are not the same."""
+    """A place where two values differ."""
 
     path: Path
     recorded: Any
@@ -76,16 +77,16 @@ class Difference:
 
     @property
     def pointer(self) -> str:
-        """The place as a JSON Pointer; empty for the whole."""
+        """The place as a JSON Pointer; empty for the whole value."""
         return pointer(*self.path)
 
 
 Part = tuple[str | int, Any, Any]
-"""A member or an item of two values: its name or place, and what each of them has there."""
+"""A member or an element of two values: its name or index, and its value in each of them."""
 
 
 def excerpt(value: Any, limit: int = 60) -> str:
-    """A value as one short line of JSON."""
+    """Return a value as one short line of JSON."""
     if value is ABSENT:
         return "nothing"
     try:
@@ -95,15 +96,18 @@ def excerpt(value: Any, limit: int = 60) -> str:
 
 
 def differences(recorded: Any, observed: Any, *, shape: bool = False) -> list[Difference]:
-    """Where two messages, or parts of them that begin with `result`, `error` or `params`, differ."""
+    """Return where two messages differ, or parts of them that begin with `result`, `error` or `params`."""
     try:
         return list(_walk(recorded, observed, (), shape, Effort()))
-    except RecursionError:  # some hundred levels: nobody's message, but somebody's attack
+    except RecursionError:  # some hundred levels: not a real message, but perhaps an attack
         return [Difference((), recorded, observed)]
 
 
 def answer_differences(recorded: Any, observed: Any, *, shape: bool = False) -> list[Difference]:
-    """Where two answers differ, each `{"result": …}` or `{"error": …}`; one of either kind differ as a whole."""
+    """Return where two responses differ, each `{"result": …}` or `{"error": …}`.
+
+    A result and an error differ as a whole.
+    """
     if recorded.keys() != observed.keys():
         return [Difference((), recorded, observed)]
     return differences(recorded, observed, shape=shape)
@@ -112,7 +116,7 @@ def answer_differences(recorded: Any, observed: Any, *, shape: bool = False) -> 
 def step(
     one: Any, other: Any, path: Path, *, shape: bool = False, effort: Effort | None = None
 ) -> Difference | list[Part] | None:
-    """One step of a comparison: the parts of two values at `path`, or what differs; None where nothing does."""
+    """Take one step of a comparison: return the parts of two values at `path`, their difference, or None."""
     if path[-1:] in _VOLATILE_ENDS and any(matches(path, pattern) for pattern in VOLATILE):
         return None
     if path == _IS_ERROR:
@@ -157,7 +161,7 @@ def _items(one: list[Any], other: list[Any], path: Path, shape: bool, effort: Ef
     look = _structure if whole else _outside
     if shape:
         if not one or not other:
-            return []  # what the items would be is not known
+            return []  # the kinds of the elements are not known
         kinds = _kinds(one, look), _kinds(other, look)
         pairs = list(by_order(list(kinds[0]), list(kinds[1]), (str,)))
         one, other = (list(kind.values()) for kind in kinds)
@@ -172,7 +176,7 @@ def _items(one: list[Any], other: list[Any], path: Path, shape: bool, effort: Ef
 
 
 def by_name(items: list[Any], path: Path) -> dict[str, Any] | None:
-    """The items of a listing by their names; None for another array, or if two have one name."""
+    """Return the entries of a listing by name; None for another array, or if two have the same name."""
     key = LISTINGS.get(str(path[-1])) if len(path) == 2 and path[0] == "result" else None
     if key is None:
         return None
@@ -181,7 +185,7 @@ def by_name(items: list[Any], path: Path) -> dict[str, Any] | None:
 
 
 def _kinds(items: list[Any], look: Key) -> dict[str, Any]:
-    """One item of each structure, in an order that does not depend on theirs."""
+    """Return one element of each structure, in an order that does not depend on theirs."""
     kinds: dict[str, Any] = {}
     for item in items:
         kinds.setdefault(look(item), item)
@@ -189,7 +193,7 @@ def _kinds(items: list[Any], look: Key) -> dict[str, Any]:
 
 
 def _structure(value: Any) -> str:
-    """A text that values of one structure share: JSON with the names of types in place of other values."""
+    """Return a text that values of one structure share: JSON with type names in place of scalar values."""
     parsed = _parsed(value)
     value = value if parsed is ABSENT else parsed
     if isinstance(value, dict):
@@ -200,12 +204,12 @@ def _structure(value: Any) -> str:
 
 
 def _outside(value: Any) -> str:
-    """A text that values of one type and length share: the structure of what is too large to be looked at."""
+    """Return a text that values of one type and length share: the structure of a value too large to examine."""
     return f"{_type(value)} {len(value)}" if isinstance(value, dict | list) else _type(value)
 
 
 def _parsed(value: Any) -> Any:
-    """The JSON object or array that a text holds; ABSENT where it holds none."""
+    """Return the JSON object or array that a text contains, else ABSENT."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             return decode(value.encode("utf-8", "surrogatepass"))

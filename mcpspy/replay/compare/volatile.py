@@ -1,7 +1,7 @@
-"""Which differences look as if they were new in each run: times, durations, ids, random values.
+"""Which differences are probably new in each run: times, durations, ids, random values.
 
-This is a guess from what values look like, for advice only (R-15). What is ignored is what a user names, or what
-`mcpspy.replay.run.learned` saw differ between runs of one server.
+This is a guess from the form of the values, for advice only (R-15). What is ignored is what the user names, or what
+differed between runs of one server (`mcpspy.replay.run.learned`).
 """
 
 import re
@@ -9,9 +9,9 @@ from typing import Any
 
 from mcpspy.replay.compare.values import Difference
 
-_LONGEST = 100_000  # characters of a text that is looked at
+_LONGEST = 100_000  # characters of a text that is examined
 _MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
-_EPOCH = r"[12]\d{9}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?"  # s, ms, µs or ns, from 2001 on
+_EPOCH = r"[12]\d{9}(?:\d{3}|\d{6}|\d{9})?(?:\.\d+)?"  # s, ms, µs or ns, since 2001
 _NEW = re.compile(
     "|".join(
         (
@@ -27,17 +27,17 @@ _NEW = re.compile(
     )
 )
 _NUMBER = re.compile(_EPOCH)
-_MANY_DIGITS = 10  # of a fraction that was measured or drawn
+_MANY_DIGITS = 10  # digits of a fraction that was measured or random
 _WORDS = frozenset(
     "at time timestamp date datetime now elapsed took duration latency uptime ms".split()
     + "id uuid guid nonce random seed token pid etag".split()
 )
-_REVISIONS = frozenset(("protocolVersion", "supportedVersions"))  # dates that are no times
+_REVISIONS = frozenset(("protocolVersion", "supportedVersions"))  # dates that are not times
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
 def looks_volatile(difference: Difference) -> bool:
-    """Whether both values are there, and differ only in what is probably new in each run."""
+    """Return whether both values exist, and differ only in what is probably new in each run."""
     one, other = difference.recorded, difference.observed
     if _REVISIONS.intersection(difference.path):
         return False
@@ -49,7 +49,7 @@ def looks_volatile(difference: Difference) -> bool:
 
 
 def _alike(one: str, other: str) -> bool:
-    """Whether two texts are one, but for times, ids and the like."""
+    """Return whether two texts are equal except for times, ids and similar values."""
     if max(len(one), len(other)) > _LONGEST:
         return False
     (first, times), (second, _) = _NEW.subn("\0", one), _NEW.subn("\0", other)
@@ -57,7 +57,7 @@ def _alike(one: str, other: str) -> bool:
 
 
 def _is_named(difference: Difference) -> bool:
-    """Whether the name of the member tells it."""
+    """Return whether the name of the member shows that its value is volatile."""
     names = [step for step in difference.path if isinstance(step, str)]
     return (
         bool(names) and difference.path[-1] == names[-1] and bool(_WORDS & {*map(str.lower, _WORD.findall(names[-1]))})
@@ -69,6 +69,6 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_moment(value: float) -> bool:
-    """Whether a number may be a time since 1970, or has as many digits as what is measured or drawn."""
+    """Return whether a number may be a time since 1970, or has as many digits as measured or random values."""
     text = repr(value)
     return _NUMBER.fullmatch(text) is not None or len(text.partition(".")[2]) >= _MANY_DIGITS

@@ -1,1 +1,1 @@
-"""Which recorded turn answers a request."""
+"""Finding the recorded turn that answers a request."""

@@ -1,12 +1,12 @@
 """Which recorded turn answers a request, as a table of strategies: `STRATEGIES`.
 
-The first strategy is always in use: it takes the turn whose request is the same. Each other strategy is an option of
-`mcpspy mock`, and is used where those before it have found nothing.
+The first strategy is always in use: it returns the turn whose request is the same. Each other strategy is an option of
+`mcpspy mock`, and is used if the earlier ones have found nothing.
 
-Two requests are the same if method and params are equal, but for what a client says of itself and of the moment:
-progress token, name and capabilities, trace context. Params that are missing are params that are empty. Requests that
-are alike answer in their recorded order, and the last of them again and again, so that a client may poll. A request
-that was never recorded is a miss, which names what comes nearest and where it differs.
+Two requests are the same if their method and params are equal, except for what a client states about itself and the
+moment: progress token, name and capabilities, trace context. Missing params equal empty params. Requests that are the
+same are answered in their recorded order, and the last response is repeated, so that a client may poll. A request that
+was never recorded is a miss, which names the nearest recorded request and the first difference.
 
 To add a strategy, add a method that finds a turn to `Matcher`, and a row to the table.
 """
@@ -26,7 +26,7 @@ _OF_THE_MOMENT = frozenset(
     "progressToken io.modelcontextprotocol/clientInfo io.modelcontextprotocol/clientCapabilities"
     " traceparent tracestate baggage".split()
 )
-_OF_ITSELF = frozenset(("clientInfo", "capabilities"))  # the same in `initialize`
+_OF_ITSELF = frozenset(("clientInfo", "capabilities"))  # the same facts in `initialize`
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class Miss:
     method: str
     name: str | None
     nearest: Turn | None
-    """The recorded request that is most like it; of another method only if no request has this one."""
+    """The most similar recorded request; it has another method only if no request has this one."""
     difference: Difference | None
-    """The first place where the two differ, from `params` on; None where the methods do."""
+    """The first difference, as a pointer from `params` on; None if the methods differ."""
 
     @property
     def asked(self) -> str:
@@ -46,7 +46,7 @@ class Miss:
         return f"{self.method} {self.name}" if self.name else self.method
 
     def __str__(self) -> str:
-        """One sentence."""
+        """One sentence for people."""
         asked = self.asked
         if self.nearest is None:
             return f"{asked} was not recorded, nor anything like it"
@@ -58,7 +58,7 @@ class Miss:
 
 
 class Matcher:
-    """The requests of some scripts, to be asked in any order."""
+    """The requests of some scripts, which may be sent in any order."""
 
     def __init__(self, turns: Iterable[Turn]) -> None:
         self._turns = [turn for turn in turns if turn.exchange]
@@ -71,17 +71,17 @@ class Matcher:
         self._alike = {asked: _without_retried(turns) for asked, turns in self._alike.items()}
 
     def by_params(self, request: Request) -> Turn | None:
-        """The turn that answers if method and params have to be equal."""
+        """Return the turn whose method and params are equal."""
         turns = self._alike.get(key(request.method, request.params))
         return _next(turns) if turns else None
 
     def by_name(self, request: Request) -> Turn | None:
-        """The turn that answers if only method and name have to be equal."""
+        """Return the turn whose method and name are equal."""
         turns = self._named.get((request.method, subject(request.method, request.params)))
         return _next(turns) if turns else None
 
     def miss(self, request: Request) -> Miss:
-        """How a request differs from the recorded request that is most like it."""
+        """Return how a request differs from the most similar recorded request."""
         name = subject(request.method, request.params)
         same = [turn for turn in self._turns if turn.method == request.method]
         near = [turn for turn in same if turn.name == name] or same
@@ -100,12 +100,12 @@ class Strategy:
     """A way to find the turn that answers a request."""
 
     name: str
-    """Its option is `--NAME`; the first of the table has none."""
+    """Its option is `--NAME`; the first one in the table has no option."""
     help: str
-    """What it does, for the help."""
+    """The help text of its option."""
     find: Callable[[Matcher, Request], Turn | None]
     notice: str = ""
-    """The words with which an answer that it found is reported to the user; empty: it is not."""
+    """The words by which the user is told that this strategy found the answer; empty for no notice."""
 
 
 STRATEGIES = (
@@ -121,12 +121,12 @@ STRATEGIES = (
 
 
 def key(method: str, params: Any) -> str:
-    """What two requests have in common that ask the same."""
+    """Return a text that equal requests share."""
     return method + canonical(plain(method, params))
 
 
 def plain(method: str, params: Any) -> Any:
-    """The params without what the client says of itself and of the moment."""
+    """Return the params without what the client states about itself and the moment."""
     if params is None:
         return {}
     if not isinstance(params, dict):
@@ -139,7 +139,7 @@ def plain(method: str, params: Any) -> Any:
 
 
 def _without_retried(turns: list[Turn]) -> list[Turn]:
-    """Turns that are alike, without those that were never answered in one session but were in another."""
+    """Return equal turns without those that were unanswered in one session but answered in another."""
     answered = {id(turn.cause.session) for turn in turns if turn.response}
     return [turn for turn in turns if not turn.unanswered or not answered - {id(turn.cause.session)}]
 

@@ -1,1 +1,1 @@
-"""A capture as a server."""
+"""Serve a capture as a mock server."""

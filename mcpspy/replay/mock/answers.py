@@ -1,9 +1,9 @@
-"""A capture that answers single requests, so that some of a server is recorded and the rest is live.
+"""A capture that answers single requests, so that part of a server is recorded and the rest is live.
 
-A gate takes a request from the stream and needs one message back, at once. So of a recorded turn only the response is
-used: what else the server said meanwhile (progress, notifications, its own requests) is left out, and a request that
-has no response in the capture cannot be answered from it. Which recording answers is decided as `mock` does it; a
-request that was not recorded goes on to the live server, unless the nearest recording may answer.
+A gate takes a request from the stream and needs one message back, at once. So only the response of a recorded turn is
+used. What else the server sent in that turn (progress, notifications, its own requests) is left out, and a request
+without a response in the capture cannot be answered. The recording is chosen as in `mock`. A request that was not
+recorded is forwarded to the live server, unless the nearest recording may answer.
 """
 
 from collections.abc import Callable
@@ -16,14 +16,14 @@ from mcpspy.wire.jsonrpc import Request, parse
 
 
 class RecordedAnswers:
-    """The responses in some turns; call it with a request to get the response that was recorded."""
+    """The responses of some turns; call it with a request to get the recorded response."""
 
     def __init__(self, turns: list[Turn], *, nearest: bool) -> None:
         self._matcher = Matcher(turn for turn in turns if turn.response)
         self._nearest = nearest
 
     def __call__(self, frame: bytes) -> bytes | None:
-        """The recorded response to the request in a frame, under its id; None where there is none."""
+        """Return the recorded response to the request in a frame, with its id; None if there is none."""
         bodies = parse(frame)
         request = bodies[0]
         if len(bodies) != 1 or not isinstance(request, Request):
@@ -34,11 +34,11 @@ class RecordedAnswers:
         return rewritten(turn.response, {("id",): request.id})
 
     def _nearest_turn(self, request: Request) -> Turn | None:
-        """The turn that is most like a request: one of the same name, else one of the same method."""
+        """Return the turn most similar to a request: one with the same name, else one with the same method."""
         turn = self._matcher.by_name(request) or self._matcher.miss(request).nearest
         return turn if turn and turn.method == request.method else None
 
 
 def answers(path: str, miss: str, say: Callable[[str], None]) -> RecordedAnswers:
-    """What answers from the capture at a path; `miss` is `forward` or `nearest`. Raises CaptureError."""
+    """Return the answers from the capture at a path; `miss` is `forward` or `nearest`. Raises CaptureError."""
     return RecordedAnswers(load(path, say).turns, nearest=miss == "nearest")

@@ -1,4 +1,4 @@
-"""What a mock says: lines for its client, each with the request that it belongs to."""
+"""What a mock sends: lines for its client, each with the request that it belongs to."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,23 +9,23 @@ from mcpspy.wire.jsonrpc import Id
 
 @dataclass(frozen=True, slots=True)
 class OutgoingFrame:
-    """A line that the mock says."""
+    """A line that the mock sends."""
 
     raw: bytes
-    """Without a newline."""
+    """The bytes without a newline."""
     request: Id | None
-    """The client's request whose stream it belongs on, where streams are apart."""
+    """The client's request whose stream it belongs to, if there are several streams."""
     answer: bool
     """Whether it answers that request."""
 
 
 def result_line(number: Id, result: dict[str, Any]) -> bytes:
-    """The line of a result of the mock's own."""
+    """Return the line of a result that the mock itself makes."""
     return _line({"result": result}, number)
 
 
 def error_line(number: Id | None, code: int, text: str) -> bytes:
-    """The line of an error of the mock's own."""
+    """Return the line of an error that the mock itself makes."""
     return _line({"error": {"code": code, "message": text}}, number)
 
 

@@ -1,14 +1,14 @@
 """A mock over HTTP: Streamable HTTP of both eras, and the HTTP+SSE of 2024-11-05.
 
-A `Mock` returns lines. Each line belongs to a request, or to no request; this module assigns the streams. An answer
-that comes alone is a JSON body; if anything comes before it, the POST is answered by events. What belongs to no request
-goes to the stream that the client has opened by GET, and waits for it. Each `initialize` begins a session with a mock
-of its own; requests that state their revision themselves (2026-07-28) share one, unless their ids show that they are of
-two clients. A GET without a session is a client of HTTP+SSE: the stream begins with its endpoint, and all lines of the
-mock are sent on it. Lines that a stream had not sent when it broke are sent on the next one that the session opens by
-GET.
+A `Mock` returns lines. Each line belongs to a request, or to no request; this module assigns the streams. A response
+that comes alone is a JSON body; if anything comes before it, the POST is answered by events. A line that belongs to no
+request goes to the stream that the client has opened by GET, and waits for such a stream. Each `initialize` begins a
+session with a mock of its own. Requests that state their revision themselves (2026-07-28) share one, unless their ids
+show that they come from two clients. A GET without a session is a client of HTTP+SSE: the stream begins with its
+endpoint, and all lines of the mock are sent on it. Lines that a stream had not sent when it broke are sent on the next
+one that the session opens by GET.
 
-The heads are our own, and so are the events: only the data of recorded events is sent again.
+The mock makes the heads and the events: only the data of recorded events is sent again.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _EVENTS = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
 
 
 class _Stream:
-    """What is to be said on a stream: it stays here until it has been, for a stream may break."""
+    """The lines to send on a stream; a line is removed after it is sent, because a stream may break."""
 
     def __init__(self, left: Iterable[OutgoingFrame] = ()) -> None:
         self.left = deque(left)
@@ -47,17 +47,17 @@ class _Stream:
         self._changed = asyncio.Event()
 
     def put(self, frame: OutgoingFrame) -> None:
-        """Have it said."""
+        """Queue a line for sending."""
         self.left.append(frame)
         self._changed.set()
 
     def end(self) -> None:
-        """Let nothing more be said."""
+        """End the stream; nothing more is sent."""
         self._over = True
         self._changed.set()
 
     async def next(self) -> OutgoingFrame | None:
-        """What is to be said next, once there is something; None at the end."""
+        """Return the next line to send, as soon as there is one; None at the end."""
         while not (self.left or self._over):
             self._changed.clear()
             await self._changed.wait()
@@ -73,25 +73,25 @@ class _Session:
         self.streams: dict[Id, _Stream] = {}
         self.aside = _Stream()
         self.legacy = False
-        """All lines go to the stream beside the requests."""
+        """All lines go to the stream that belongs to no request."""
         self._timer: asyncio.TimerHandle | None = None
         mock.begin(time.monotonic_ns())
 
     def feed(self, raw: bytes) -> None:
-        """Take what the client says."""
+        """Pass a body of the client to the mock."""
         self.mock.feed(raw, time.monotonic_ns())
         self._say()
 
     def reopened(self) -> _Stream:
-        """The stream aside for a client that listens now; one that it had before ends, and this has what that left."""
+        """Return a new stream without a request; end the earlier one, and take over its unsent lines."""
         self.aside.end()
         self.aside = _Stream(self.aside.left)
         return self.aside
 
     def leave(self, requests: Iterable[Request], stream: _Stream) -> None:
-        """The client has left a stream before it had its answers."""
+        """Record that the client closed a stream before it had its responses."""
         for body in requests:
-            if _states_revision(body):  # it wants none (2026-07-28, basic/transports)
+            if _states_revision(body):  # the client cancels it (2026-07-28, basic/transports)
                 self.feed(_cancelled(body.id))
             else:
                 self.streams.pop(body.id, None)
@@ -99,12 +99,12 @@ class _Session:
             self.aside.put(frame)
 
     def _say(self) -> None:
-        """Put what is due on its streams, and come back when more is."""
+        """Put due lines on their streams, and set a timer for the next ones."""
         for frame in self.mock.due(time.monotonic_ns()):
             stream = None if self.legacy or frame.request is None else self.streams.get(frame.request)
             (stream or self.aside).put(frame)
             if frame.answer and frame.request is not None:
-                self.streams.pop(frame.request, None)  # it ends with the answer: what comes later goes aside
+                self.streams.pop(frame.request, None)  # its stream ends with the response
         if self._timer:
             self._timer.cancel()
         if self.mock.next is not None:
@@ -113,17 +113,17 @@ class _Session:
 
 
 class WebMock:
-    """Serves a new mock to each client; `say` gets the notices of the mocks."""
+    """Serves a new mock to each client; `say` receives the notices of the mocks."""
 
     def __init__(self, make: Callable[[], Mock], guard: Guard, say: Callable[[str], None]) -> None:
         self._make = make
         self._guard = guard
         self._say = say
         self._names = itertools.count(1)
-        self._sessions: dict[str, _Session] = {}  # by their names, those that have one
+        self._sessions: dict[str, _Session] = {}  # by their ids, those that have one
         self._stateless: list[_Session] = []
         self.mocks: list[Mock] = []
-        """Those of all clients, also of those that have gone."""
+        """The mocks of all clients, including clients that have left."""
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one HTTP request."""
@@ -143,7 +143,7 @@ class WebMock:
         if name is None and "MCP-Protocol-Version" not in request.headers:
             if "text/event-stream" not in request.headers.get(
                 "Accept", ""
-            ):  # who looks for an OAuth server, or a browser
+            ):  # a client that looks for an OAuth server, or a browser
                 return web.Response(status=404, text="mcpspy: there is nothing but an MCP server here\n")
             return await self._legacy(request)
         session = self._sessions.get(name or "")
@@ -181,7 +181,7 @@ class WebMock:
                 session.streams.pop(body.id, None)
 
     def _session(self, request: web.BaseRequest, bodies: tuple[Any, ...]) -> _Session | None:
-        """The session that a POST belongs to; None if it names one that is not there."""
+        """Return the session that a POST belongs to; None if it names an unknown one."""
         name = request.headers.get(_SESSION) or request.query.get("session_id")
         if name is not None:
             return self._sessions.get(name)
@@ -191,7 +191,7 @@ class WebMock:
         for session in self._stateless:
             if not any(body.id in session.streams for body in requests):
                 return session
-        self._stateless.append(self._new())  # an id that is in use is another client's
+        self._stateless.append(self._new())  # an id that is in use belongs to another client
         return self._stateless[-1]
 
     def _new(self) -> _Session:
@@ -206,7 +206,7 @@ class WebMock:
         return session
 
     async def _legacy(self, request: web.BaseRequest) -> web.StreamResponse:
-        """The stream of a client of HTTP+SSE; its first event names the endpoint for POST."""
+        """Open the stream of a client of HTTP+SSE; its first event names the endpoint for POST."""
         session = self._begin()
         session.legacy = True
         endpoint = f"{request.path}?session_id={session.name}"
@@ -221,7 +221,7 @@ class WebMock:
         start: str = "",
         answers: int = 0,
     ) -> web.StreamResponse:
-        """Say what is put on a stream, up to so many answers; without `answers` as long as the client stays."""
+        """Send the lines of a stream until `answers` responses are sent; without `answers`, until the client leaves."""
         response = web.StreamResponse(headers=_EVENTS | (headers or {}))
         await response.prepare(request)
         await response.write(start.encode())
@@ -237,21 +237,21 @@ class WebMock:
 
 
 Front = Callable[[str], AbstractAsyncContextManager[str]]
-"""What stands before a mock: from the mock's URL to the URL for clients."""
+"""A context manager for a proxy in front of a mock: takes the mock's URL and returns the URL for clients."""
 
 
 @asynccontextmanager
 async def nothing_before(url: str) -> AsyncIterator[str]:
-    """Clients dial the mock itself."""
+    """Yield the mock's own URL, for clients that connect to the mock directly."""
     yield url
 
 
 def serve_web(
     make: Callable[[], Mock], where: str, say: Callable[[str], None], front: Front = nothing_before
 ) -> Sequence[Mock]:
-    """Listen at `HOST:PORT`, print the URL, and serve until a signal comes; returns the mocks of all clients.
+    """Listen at `HOST:PORT`, print the URL, and serve until a signal comes; return the mocks of all clients.
 
-    Raises UsageError if that is no address, or cannot be had.
+    Raises UsageError if the address is invalid or in use.
     """
     host, port = listening_place(where, 6279)
     served = WebMock(make, Guard(host, ()), say)
@@ -265,7 +265,7 @@ async def _listen(served: WebMock, listener: socket.socket, host: str, front: Fr
     stop = asyncio.Event()
     on_ending_signal(asyncio.get_running_loop(), stop.set)
     silent = logging.getLogger(__name__)
-    silent.disabled = True  # aiohttp has tracebacks for what clients do wrong
+    silent.disabled = True  # aiohttp logs tracebacks for faults of clients
     runner = web.ServerRunner(Http1Server(served.handle, logger=silent))
     await runner.setup()
     try:

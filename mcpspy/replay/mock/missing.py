@@ -1,13 +1,12 @@
-"""What a capture lacks, asked of the real server: lines of a client and of that server in, lines to both out.
+"""The real server for what a capture lacks: takes lines of a client and of that server, returns lines for both.
 
-The real server meets a client that says little: the handshake, which is the client's own of today, then the requests
-that the capture cannot answer. They go out byte for byte, under the ids that they have, for the client's ids are its
-own and no two are alike. Of what the server says only its own requests get other ids, since those of the capture's
-server may be the same. The handshake's answer is for us; all else is the client's: answers, progress, log messages,
-changes of lists.
+The real server receives only a part of the session: the client's own handshake, then the requests that the capture
+cannot answer. They are sent byte for byte, with their ids, because the ids of one client are unique. Only the requests
+of the real server get other ids, because the capture's server may use the same ones. The response to the handshake is
+for the mock. Everything else is for the client: responses, progress, log messages, changes of lists.
 
-Nothing here knows processes or clocks. `begin` starts the server at the first request that needs it; `said` and `ended`
-are called with what comes of it.
+Nothing here knows processes or clocks. `begin` starts the server at the first request that needs it. `said` and `ended`
+are called with its output.
 """
 
 import itertools
@@ -25,43 +24,43 @@ _INITIALIZE, _INITIALIZED = "initialize", "notifications/initialized"
 
 
 class Missing:
-    """One client's requests that are not in the capture, and the server that answers them.
+    """The requests of one client that are not in the capture, and the server that answers them.
 
-    `begin` starts the server, which says its lines to this object, and returns what sends it one.
+    `begin` starts the server, which passes its lines to this object, and returns the function that sends it a line.
     """
 
     def __init__(self, begin: Callable[["Missing"], Callable[[bytes], None]]) -> None:
         self.asked: list[str] = []
-        """The requests that went to the server, by method and name, for people."""
+        """The requests that were sent to the server, by method and name, for people."""
         self.failed = False
-        """A request was not answered by the server."""
+        """The server did not answer a request."""
         self.revision: str | None = None
-        """The one that the server has answered our handshake with."""
+        """The revision in the server's response to the handshake."""
         self._out: list[OutgoingFrame] = []
         self._begin = begin
         self._send: Callable[[bytes], None] | None = None
         self._over: str | None = None  # why the server answers nothing more
-        self._initialize: tuple[Id, bytes] | None = None  # the client's handshake of today, and its end
+        self._initialize: tuple[Id, bytes] | None = None  # the handshake of the current client, and its end
         self._initialized: bytes | None = None
-        self._handshake: Id | None = None  # the request of ours that is not answered yet
-        self._waiting: list[tuple[Id | None, bytes]] = []  # what is sent when it is, with the ids of requests
-        self._requests: dict[Id, str] = {}  # the client's, not answered yet: what for, by id
-        self._questions: dict[Id, Id] = {}  # the server's: its own id by the client's
-        self._tokens: list[Any] = []  # of progress, in the server's requests
+        self._handshake: Id | None = None  # the mock's request that is not answered yet
+        self._waiting: list[tuple[Id | None, bytes]] = []  # lines to send after the handshake, with the ids of requests
+        self._requests: dict[Id, str] = {}  # the client's pending requests: the name for people, by id
+        self._questions: dict[Id, Id] = {}  # the server's requests: its own id by the id for the client
+        self._tokens: list[Any] = []  # progress tokens in the server's requests
         self._numbers = itertools.count(1)
 
     @property
     def pending(self) -> bool:
-        """Whether the server has not answered everything yet."""
+        """Whether the server still has requests to answer."""
         return bool(self._requests)
 
     def take(self) -> list[OutgoingFrame]:
-        """What is to be said to the client, and was not taken before."""
+        """Return the lines for the client that were not taken before."""
         found, self._out = self._out, []
         return found
 
     def hear(self, raw: bytes, part: int, body: Body) -> bool:
-        """Take what the client says, before the mock does; True if it is the real server's alone."""
+        """Process a message of the client before the mock does; return True if only the real server needs it."""
         if isinstance(body, Request) and body.method == _INITIALIZE:
             self._initialize, self._initialized = (body.id, edited(raw, part, {})), None
         elif isinstance(body, Result | Error) and body.id in self._questions:
@@ -72,7 +71,7 @@ class Missing:
         return False
 
     def ask(self, raw: bytes, part: int, request: Request, what: str) -> None:
-        """Have a request answered that is not in the capture; `what` names it for people."""
+        """Send a request that is not in the capture to the server; `what` is its name for people."""
         if self._over:
             self._fail(request.id, what)
             return
@@ -87,7 +86,7 @@ class Missing:
         self._tell(line, request.id)
 
     def said(self, raw: bytes) -> None:
-        """Take a line of the server."""
+        """Process a line of the server."""
         for part, body in enumerate(parse(raw)):
             if isinstance(body, Result | Error):
                 self._answered(raw, part, body)
@@ -103,7 +102,7 @@ class Missing:
                 self._put(edited(raw, part, self._renamed(raw, part, body)))
 
     def ended(self, how: str) -> None:
-        """The server says nothing more: what it was asked fails."""
+        """Record that the server sends nothing more: its pending requests fail."""
         self._over = self._over or f"the server {how}"
         for number, what in self._requests.items():
             self._fail(number, what)
@@ -112,12 +111,12 @@ class Missing:
         self._waiting.clear()
 
     def _notified(self, raw: bytes, part: int, body: Notification) -> None:
-        """Pass on what concerns the server: the end of the handshake, its own requests, what is true of the client."""
+        """Forward the notifications that the server needs: for the handshake, its requests, and the client's state."""
         line = edited(raw, part, {})
         if body.method == _INITIALIZED:
             self._initialized = line
             if self._send is None or self._handshake:
-                return  # it follows the handshake
+                return  # it is sent after the handshake
         elif body.method == CANCELLED:
             target = exact_id(member(body.params, "requestId"), raw, part, "params", "requestId")
             waiting = [it for it in self._waiting if it[0] == target]
@@ -130,7 +129,7 @@ class Missing:
             self._tell(line)
 
     def _tell(self, line: bytes, request: Id | None = None) -> None:
-        """Send a line, once the handshake is over."""
+        """Send a line after the handshake is complete."""
         if self._handshake:
             self._waiting.append((request, line))
         elif self._send:
@@ -144,7 +143,7 @@ class Missing:
         self._put(edited(raw, part, {}), body.id if answers else None)
 
     def _shaken(self, body: Result | Error) -> None:
-        """Our handshake is answered: say what waited for that."""
+        """Process the response to the handshake: send the lines that waited for it."""
         self._handshake = None
         if isinstance(body, Error):
             self.ended(f"refused the handshake: {member(body.error, 'message')}")
@@ -157,7 +156,7 @@ class Missing:
             self._send(line)
 
     def _renamed(self, raw: bytes, part: int, body: Notification) -> dict[Path, Any]:
-        """What a notification names otherwise for the client: the request that the server takes back."""
+        """Return the changes to a notification by which the server cancels a request: the id that the client knows."""
         if body.method != CANCELLED:
             return {}
         target = exact_id(member(body.params, "requestId"), raw, part, "params", "requestId")

@@ -1,8 +1,8 @@
-"""The real server behind a mock: started when it is needed, behind `mcpspy wrap`, which records it.
+"""The real server behind a mock: started on demand, under `mcpspy wrap`, which records it.
 
-So what is recorded of it, and how it is started and ended, is as for any server, and its stderr is the mock's. One
-thread writes, so that a server that does not read stops nobody; one reads, and puts what is to be done with each line
-where the mock takes it. A client that does not read stops the server, as it would without us.
+So it is recorded, started and ended like any other server, and it shares the mock's stderr. One thread writes, so that
+a server that does not read blocks nothing else. One thread reads, and queues a call for each line for the mock. If the
+client does not read, the server blocks, as it would without mcpspy.
 """
 
 import queue
@@ -17,11 +17,11 @@ from mcpspy.replay.mock.stdio import Heard
 from mcpspy.replay.streams import chunks, lines, send
 
 PATIENCE = 1.2
-"""Seconds for the server to end by itself. Clients give a server two seconds in all before they use signals."""
+"""Seconds for the server to exit by itself. Clients give a server two seconds in total before they use signals."""
 _AFTER_SIGNAL = 0.4  # seconds
-_LOOK = 0.1  # seconds between two looks whether it is to end
+_LOOK = 0.1  # seconds between two checks whether it should end
 AHEAD = 64
-"""Lines that it may say before the mock takes the first of them."""
+"""The number of lines that may wait for the mock."""
 
 
 class RecordedServer:
@@ -38,7 +38,7 @@ class RecordedServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def begin(self, missing: Missing) -> Callable[[bytes], None]:
-        """Start it; returns what has a line sent. What it says `missing` gets, by way of `heard`."""
+        """Start the server; return the function that sends it a line. Its lines go to `missing` by way of `heard`."""
         self._process = subprocess.Popen(self._argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         for work in (self._write, partial(self._read, missing)):
             self._threads.append(threading.Thread(target=work, daemon=True))
@@ -46,7 +46,7 @@ class RecordedServer:
         return self._to_send.put
 
     def end(self) -> None:
-        """Say no more to it, and see to it that it ends; then all that it said is in `heard`."""
+        """Stop sending, and make the server exit; afterwards all of its lines are in `heard`."""
         if self._process is None:
             return
         self._to_send.put(None)

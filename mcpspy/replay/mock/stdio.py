@@ -1,12 +1,13 @@
-"""A capture as a server: lines of a client in, recorded lines out.
+"""A capture as a mock server: takes lines of a client, returns recorded lines.
 
-A request that was recorded plays its turn: all that the server said to it then, in that order. A line that had waited
-for the client (for its answer to a question of the server, for a cancellation) waits for it again. What goes out is
-what was recorded, byte for byte, but for what belongs to the client of today: the ids of its requests, its progress
-tokens, its subscriptions. The values that a server issues (cursors, tasks, states) are the recorded ones, so what the
-client gives back is what was recorded too.
+A request that was recorded plays its turn: everything that the server sent in response, in that order. A line that had
+waited for the client (for its response to a request of the server, or for a cancellation) waits for it again. The
+output is recorded byte for byte, except for the values of the current client: the ids of its requests, its progress
+tokens, its subscriptions. The values that a server issues (cursors, tasks, states) are the recorded ones, so the client
+returns recorded values too.
 
-`Mock` knows no streams and no clock: times come in, in nanoseconds, and say when a line is due. `serve` gives it both.
+`Mock` knows no streams and no clock: the caller passes the time in nanoseconds, and the mock returns when a line is
+due. `serve` provides both.
 """
 
 import heapq
@@ -32,39 +33,39 @@ from mcpspy.spec.revisions import SUBSCRIPTION_ID
 from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result, exact_id, parse
 
 _UNKNOWN = -32601  # no request of this method was recorded: this server does not have it
-_NOT_RECORDED = -32603  # one was, with other params; those may be right: it is the mock that cannot answer
+_NOT_RECORDED = -32603  # one was, with other params; those may be valid, but the mock cannot answer them
 
 
 Heard = queue.SimpleQueue[Callable[[], None] | None]
-"""What a mock is still to take, in order: a call for each line."""
+"""The calls that a mock still has to make, in order: one for each line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """An answer of the client that is not the recorded one, or that did not come."""
+    """A response of the client that differs from the recorded one, or that did not come."""
 
     question: Message
     """The recorded request of the server."""
     difference: Difference | None
-    """The first place where the answers differ; None where none came."""
+    """The first difference between the responses; None if there was no response."""
 
 
 @dataclass(slots=True, eq=False)
 class _Playing:
-    """A turn under way."""
+    """A turn in progress."""
 
     left: list[ScriptLine]
-    """What is still to be said."""
+    """The lines that are still to be sent."""
     client: Id | None
-    """The id of the request that it answers, as the client has it."""
+    """The id of the client's request that it answers."""
     at: int
-    """When the line before was due, or when what it had waited for came."""
+    """When the line before was due, or when the message that it waited for came."""
     then: int
-    """When that was in the capture."""
+    """The time of that in the capture."""
     tokens: dict[str, Any] = field(default_factory=dict)
-    """The progress token of the request, by the recorded one."""
+    """The current progress token of the request, by the recorded one."""
     met: set[int] = field(default_factory=set)
-    """What the client has said of what lines wait for, by line number."""
+    """The line numbers of messages that lines wait for and the client has sent."""
 
 
 class Mock:
@@ -78,11 +79,11 @@ class Mock:
         strategies: Sequence[Strategy] = STRATEGIES[:1],
         missing: Missing | None = None,
     ) -> None:
-        """With `missing` that gets the requests that are not in the scripts, or have no answer there."""
+        """With `missing`, that receives the requests that have no answer in the scripts."""
         self.misses: list[Miss] = []
         self.wrong: list[Wrong] = []
         self.notices: list[str] = []
-        """A sentence for each answer whose strategy reports it; for the caller to empty."""
+        """A sentence for each answer whose strategy reports it; the caller empties the list."""
         self._scripts = list(scripts)
         turns = [turn for script in self._scripts for turn in script.turns if not (missing and turn.unanswered)]
         self._matcher = Matcher(turns)
@@ -93,22 +94,20 @@ class Mock:
         self._recorded_pace = recorded_pace
         self._strategies = strategies
         self._playing: dict[Id, _Playing] = {}  # by the id of the client's request
-        self._ids: dict[Id, Id] = {}  # those of the client's requests, by the recorded ones
+        self._ids: dict[Id, Id] = {}  # ids of the client's requests, by the recorded ids
         self._tokens: dict[str, Any] = {}  # its progress tokens, by the recorded ones
-        self._questions: dict[Id, tuple[_Playing, Message]] = {}  # without an answer yet, by the id that they have
-        self._question_ids: dict[Id, Id] = {}  # by the recorded ones
+        self._questions: dict[Id, tuple[_Playing, Message]] = {}  # pending requests to the client, by the id in use
+        self._question_ids: dict[Id, Id] = {}  # the ids in use, by the recorded ids
         self._numbers, self._order = itertools.count(1), itertools.count()
-        self._due: list[
-            tuple[int, int, _Playing | None, OutgoingFrame]
-        ] = []  # a heap: when, in which order, whose, what
+        self._due: list[tuple[int, int, _Playing | None, OutgoingFrame]] = []  # a heap: when due, order, turn, line
 
     def begin(self, now: int) -> None:
-        """The session begins: what the server said unasked is due."""
+        """Begin the session: the lines that the server sent before any request are due."""
         for script in self._scripts:
             self._play(None, script.opening, None, now)
 
     def feed(self, raw: bytes, now: int) -> None:
-        """Take a line of the client."""
+        """Process a line of the client."""
         for part, body in enumerate(parse(raw)):
             if self._missing and self._missing.hear(raw, part, body):
                 continue
@@ -125,7 +124,7 @@ class Mock:
                 self._notification(body, now)
 
     def due(self, now: int) -> list[OutgoingFrame]:
-        """What is to be said by now."""
+        """Return the lines that are due by now."""
         found = self._missing.take() if self._missing else []
         while self._due and self._due[0][0] <= now:
             found.append(heapq.heappop(self._due)[3])
@@ -133,16 +132,16 @@ class Mock:
 
     @property
     def failed(self) -> bool:
-        """Whether the real server did not answer what the scripts lack."""
+        """Whether the real server left a request unanswered that the scripts lack."""
         return self._missing is not None and self._missing.failed
 
     @property
     def next(self) -> int | None:
-        """When the next line is due; None where it is for the client to speak."""
+        """When the next line is due; None if the mock waits for the client."""
         return self._due[0][0] if self._due else None
 
     def end(self) -> None:
-        """The client has gone: what it was asked now has no answer."""
+        """Record that the client has left: its pending requests have no response."""
         for _, asked in self._questions.values():
             if asked.exchange and asked.exchange.response:
                 self.wrong.append(Wrong(asked, None))
@@ -161,7 +160,7 @@ class Mock:
         self._play(turn, turn.said, request.id, now, tokens)
 
     def _turn(self, request: Request) -> Turn | None:
-        """The turn that answers, by the first strategy that finds one."""
+        """Return the turn that answers, by the first strategy that finds one."""
         for strategy in self._strategies:
             turn = strategy.find(self._matcher, request)
             if turn:
@@ -171,7 +170,10 @@ class Mock:
         return None
 
     def _answer_by_rule(self, request: Request, now: int) -> bool:
-        """Answer what any server answers, or one of the handshake era refuses, if nothing like it was recorded."""
+        """Answer or refuse standard requests whose method was not recorded; return whether that was done.
+
+        These are `ping`, which any server answers, and `server/discover`, which servers of the handshake era refuse.
+        """
         if request.method in self._methods:
             return False
         if request.method == "ping":
@@ -184,7 +186,7 @@ class Mock:
         return True
 
     def _miss(self, raw: bytes, part: int, request: Request, now: int) -> None:
-        """Answer a request that no strategy finds a turn for, or have it answered."""
+        """Answer a request for which no strategy finds a turn with an error, or pass it to the real server."""
         miss = self._matcher.miss(request)
         if self._missing:
             self._missing.ask(raw, part, request, miss.asked)
@@ -194,7 +196,7 @@ class Mock:
         self._put(now, None, OutgoingFrame(error_line(request.id, code, str(miss)), request.id, answer=True))
 
     def _invalid(self, raw: bytes, body: Invalid, now: int) -> None:
-        """The recorded response to such a frame; for a frame that was not recorded, the error of JSON-RPC for it."""
+        """Send the recorded response to an invalid frame, or the JSON-RPC error for it if it was not recorded."""
         turn = self._nonsense.get(raw)
         if turn:
             self._play(turn, turn.said, None, now)
@@ -203,7 +205,7 @@ class Mock:
             self._put(now, None, OutgoingFrame(error_line(None, code, f"this is {body.reason}"), None, answer=False))
 
     def _notification(self, notification: Notification, now: int) -> None:
-        """What the server said to such a notification it says once."""
+        """Send what the server sent after such a notification, once for each recorded notification."""
         alike = [turn for turn in self._notified if turn.method == notification.method]
         same = key(notification.method, notification.params)
         turns = [turn for turn in alike if key(notification.method, turn.params) == same] or alike
@@ -212,7 +214,7 @@ class Mock:
             self._play(turns[0], turns[0].said, None, now)
 
     def _cancel(self, target: Id, now: int) -> None:
-        """The client wants no answer: send nothing more, unless the recorded server answered anyway."""
+        """Stop sending for a cancelled request, unless the recorded server answered it anyway."""
         playing = self._playing.get(target)
         if playing is None:
             return
@@ -237,7 +239,7 @@ class Mock:
         self._meet(playing, recorded, now)
 
     def _meet(self, playing: _Playing, said: Message, now: int) -> None:
-        """The client has said what lines of a turn wait for."""
+        """Record that the client has sent what lines of a turn wait for."""
         playing.met.add(said.n)
         playing.at, playing.then = now, said.t
         self._advance(playing)
@@ -256,7 +258,7 @@ class Mock:
         self._advance(playing)
 
     def _advance(self, playing: _Playing) -> None:
-        """Let the lines of a turn be due, up to one that waits for the client."""
+        """Schedule the lines of a turn, up to one that waits for the client."""
         while playing.left and all(gate.n in playing.met for gate in playing.left[0].gates):
             message = playing.left.pop(0).message
             if self._recorded_pace:
@@ -267,7 +269,7 @@ class Mock:
                 self._put(playing.at, playing, said)
 
     def _rendered(self, message: Message, playing: _Playing) -> OutgoingFrame | None:
-        """A recorded message for the client of today; None for progress that it did not ask for."""
+        """Return a recorded message for the current client; None for progress that it did not request."""
         body = message.body
         changes: dict[Path, Any] = {}
         request = playing.client
@@ -291,12 +293,12 @@ class Mock:
         return OutgoingFrame(rewritten(message, changes), request, answers)
 
     def _token(self, recorded: Any, playing: _Playing) -> Any:
-        """The progress token of today; None where the client did not ask for progress."""
+        """Return the current progress token; None if the client requested no progress."""
         known = canonical(recorded)
         return playing.tokens.get(known, self._tokens.get(known, recorded))
 
     def _named_today(self, body: Notification, subscription: Id) -> dict[Path, Any]:
-        """What a notification names besides, as it is called today."""
+        """Return the changes for the other ids in a notification: subscription and cancelled request."""
         listen = self._ids.get(subscription, subscription)
         changes = _change(("params", "_meta", SUBSCRIPTION_ID), subscription, listen)
         if body.method == CANCELLED:
@@ -313,10 +315,9 @@ def _change(path: Path, before: Any, now: Any) -> dict[Path, Any]:
 
 
 def serve(mock: Mock, source: int, sink: int, say: Callable[[str], None], heard: Heard | None = None) -> bool:
-    """Let `mock` serve the client at two descriptors until it goes; `say` gets its notices.
+    """Serve a client with `mock` on two descriptors until the client leaves; `say` receives the notices.
 
-    Others put into `heard` what else there is to take, and None where the mock is to end. Returns whether the client
-    still listens.
+    Other threads put further calls into `heard`, and None to end the mock. Return whether the client still reads.
     """
     todo = heard or queue.SimpleQueue()
 
@@ -345,5 +346,5 @@ def serve(mock: Mock, source: int, sink: int, say: Callable[[str], None], heard:
 
 
 def say_due(mock: Mock, sink: int) -> bool:
-    """Say to the client what is due; False if it listens no more."""
+    """Send the lines that are due to the client; return False if it no longer reads."""
     return all(send(sink, said.raw) for said in mock.due(time.monotonic_ns()))

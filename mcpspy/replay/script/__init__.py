@@ -1,1 +1,1 @@
-"""A capture as a script of turns: read, loaded, and with its issued values replaced."""
+"""A capture as a script of turns: parsed, loaded, and with its issued values replaced."""

@@ -1,8 +1,8 @@
-"""A recorded message with a few of its values replaced, and every other byte as it was recorded.
+"""A recorded message with a few of its values replaced, and every other byte as recorded.
 
-A mock answers under the ids of the client that it has, and a client sends back the cursors of the server that it talks
-to; all else is to be what was recorded, down to the spaces, the order of members and the digits of a number. So the
-text is edited, not decoded and written anew. Of members with one name the last counts, as for parsers.
+A mock answers with the ids of its current client, and a client returns the cursors of its current server. Everything
+else must be as recorded, down to the spaces, the order of members and the digits of a number. So the text is edited,
+not decoded and encoded again. If members have the same name, the last one counts, as in JSON parsers.
 """
 
 import json
@@ -14,19 +14,20 @@ from mcpspy.conversation.model import Message
 from mcpspy.json_values import Path
 from mcpspy.wire.jsonrpc import Id
 
-_SPACE = re.compile("[ \t\r\n\ufeff]*")  # a byte order mark as well: lenient peers read it as such
+_SPACE = re.compile("[ \t\r\n\ufeff]*")  # also a byte order mark, which lenient peers skip
 _scan = json.JSONDecoder(strict=False).raw_decode
 
 
 def rewritten(message: Message, changes: Mapping[Path, Any]) -> bytes:
-    """The bytes of a message, as `edited` has them."""
+    """Return the bytes of a message, changed by `edited`."""
     return edited(message.frame.raw, message.part, changes)
 
 
 def edited(raw: bytes, part: int, changes: Mapping[Path, Any]) -> bytes:
-    """Element `part` of a frame, on one line, with the JSON value `changes[path]` at each path that it has.
+    """Return element `part` of a frame, on one line, with `changes[path]` in place of the JSON value at each path.
 
-    An `Id` stands for the id with its own digits. An element of a batch comes out alone; what is no JSON, as it was.
+    Paths that do not exist are ignored. An `Id` stands for the id with its own digits. An element of a batch is
+    returned alone. A frame that is not JSON is returned unchanged.
     """
     batch = raw.lstrip()[:1] == b"["
     if not batch and not changes:
@@ -47,19 +48,19 @@ def edited(raw: bytes, part: int, changes: Mapping[Path, Any]) -> bytes:
 
 
 def _one_line(raw: bytes) -> bytes:
-    """A message as a line of stdio: in JSON a newline stands between tokens only, where a space says the same."""
+    """Return a message as a line of stdio: in JSON, newlines only separate tokens, so a space is equivalent."""
     return raw.replace(b"\n", b" ")
 
 
 def json_text(value: Any) -> str:
-    """A value as JSON; an `Id` with its own digits."""
+    """Return a value as JSON; an `Id` with its own digits."""
     if isinstance(value, Id):
         return json.dumps(value.token) if value.kind == "string" else value.token
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _span(text: str, at: int, path: Path) -> tuple[int, int] | None:
-    """From where to where the value at `path` stands, in the value that begins at `at`."""
+    """Return the start and end of the value at `path`, in the value that begins at `at`."""
     at = _skip(text, at)
     if not path:
         return at, _scan(text, at)[1]
@@ -71,7 +72,7 @@ def _span(text: str, at: int, path: Path) -> tuple[int, int] | None:
 
 
 def _members(text: str, at: int) -> Iterator[tuple[str | int, int]]:
-    """The name or place of each member of the object or array at `at`, and where its value begins."""
+    """Yield the name or index of each member of the object or array at `at`, and where its value begins."""
     named = text[at] == "{"
     if not named and text[at] != "[":
         return

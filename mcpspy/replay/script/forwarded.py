@@ -1,9 +1,9 @@
 """The records of a capture with the client's frames as the server received them from a gate.
 
-A script has the client's frames as received, without the acts of a gate. Here they are what was forwarded instead: the
-changed ones as they were sent, the dropped ones left out, those that a gate sent in the client's place among them, and
-the held ones at the time at which they went. What a viewer asked of its own is left out, and so is what `wrap --reload`
-told a server that took the place of another: the ids stay those that the client knows.
+A script normally contains the client's frames as mcpspy received them, without the acts of a gate. Here the frames are
+those that were forwarded: changed frames as they were sent, without the dropped ones, with those that a gate sent in
+the client's place, and held frames at the time of their release. Requests of a viewer are left out. So is what `wrap
+--reload` sent to a server that replaced another: the ids stay those that the client knows.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from mcpspy.conversation.gate_acts import is_gate
 
 
 def as_forwarded(records: Iterable[Record]) -> list[Record]:
-    """The records, in the order of their times, which may be others than before."""
+    """Return the records in the order of their times, some of which differ from the recorded ones."""
     found = list(records)
     channels = {it.ch for it in found if isinstance(it, Open) and it.sender == "client"}
     releases = {it.held: it for it in found if isinstance(it, Release)}
@@ -33,7 +33,7 @@ def as_forwarded(records: Iterable[Record]) -> list[Record]:
 
 
 def _as_forwarded(frame: Frame, releases: dict[int, Release]) -> Frame | None:
-    """A frame of the client's channel as the server received it; None where it did not."""
+    """Return a frame of the client's channel as the server received it; None if it was not forwarded."""
     told: Frame | Release | None = frame if frame.held is None else releases.get(frame.held)
     if told is None or told.dropped:
         return None

@@ -1,10 +1,10 @@
-"""A capture that grows: sessions recorded beside it, in files of their own, that become a part of it.
+"""A capture that grows: sessions are recorded in separate files beside it and then become a part of it.
 
-A capture that has ended is never written to: whatever kills us, it is whole. A session that is to be added is recorded
-as `NAME.missing-RANDOM.jsonl` beside `NAME.jsonl`. When it is over, a new file with all of the old capture and that
-session takes the place of the capture at once, and the file beside it goes. What somebody was killed before is done by
-the next one: the files beside a capture are all taken in. A lock on the directory lets one process at a time do that,
-so none loses what another has added, and what one left that was killed while it wrote is nobody's.
+A capture that has ended is never written to, so it stays complete even if mcpspy is killed. A session to add is
+recorded as `NAME.missing-RANDOM.jsonl` beside `NAME.jsonl`. When it is over, a new file with all of the old capture and
+that session replaces the capture atomically, and the file beside it is deleted. If a process is killed before that, the
+next one does it: all files beside a capture are added. A lock on the directory lets only one process at a time do that,
+so no process loses what another has added, and an unfinished new file can be deleted.
 """
 
 import glob
@@ -29,15 +29,16 @@ except ImportError:  # Windows
 
 
 def beside(capture: str) -> str:
-    """A new name for a session that is to be added to a capture."""
+    """Return a new path for a session that is to be added to a capture."""
     root, extension = os.path.splitext(os.path.realpath(capture))
     return f"{root}.missing-{os.urandom(4).hex()}{extension}"
 
 
 def take_in(capture: str, say: Callable[[str], None]) -> int:
-    """Add to a capture the sessions beside it that are over; returns how many requests it has now that it had not.
+    """Add to a capture the finished sessions beside it; return how many requests in it are new.
 
-    The capture need not exist. A session that has nothing new goes. `say` gets what could not be added, and stays.
+    The capture need not exist. A session that has nothing new is deleted. `say` receives what could not be added; those
+    files stay.
     """
     target = os.path.realpath(capture)
     with _alone(os.path.dirname(target)):
@@ -63,7 +64,7 @@ def take_in(capture: str, say: Callable[[str], None]) -> int:
 
 
 def _discard_unfinished(target: str) -> None:
-    """Remove new files that somebody was killed over, with the lock held; without locks they may be in use."""
+    """Delete unfinished new files of killed processes, with the lock held; without locks they may be in use."""
     if sys.platform == "win32":
         return
     for path in glob.glob(f"{glob.escape(target)}.{'[0-9a-f]' * 8}.new*"):
@@ -81,7 +82,7 @@ def _is_live(path: str) -> bool:
     try:
         return Capture(path).live
     except CaptureError:
-        return os.path.getsize(path) == 0  # it is just being begun
+        return os.path.getsize(path) == 0  # it is just being created
 
 
 def _turns(path: str) -> list[Turn]:
@@ -91,7 +92,7 @@ def _turns(path: str) -> list[Turn]:
 
 
 def _new(known: Matcher, path: str) -> int:
-    """How many requests in the capture at `path` have an answer that the known ones lack. Raises CaptureError."""
+    """Return how many requests in the capture at `path` have a response and are not known. Raises CaptureError."""
     script = script_of(path)
     if script.lost:
         raise CaptureError(f"it is not whole ({script.lost})")
@@ -100,7 +101,7 @@ def _new(known: Matcher, path: str) -> int:
 
 
 def _add(target: str, added: list[str]) -> None:
-    """Let the capture at `target` have the sessions `added`. Raises McpspyError; nothing has changed then."""
+    """Add sessions to the capture at `target`. Raises McpspyError, and then nothing has changed."""
     if not os.path.exists(target):
         accept(added.pop(0), target)
     if not added:
@@ -118,7 +119,7 @@ def _add(target: str, added: list[str]) -> None:
 
 @contextmanager
 def _alone(folder: str) -> Iterator[None]:
-    """Hold the lock of a directory; where the system has none, nothing."""
+    """Hold the lock of a directory; do nothing if the system has no locks."""
     if sys.platform == "win32":
         yield
         return

@@ -1,9 +1,9 @@
-"""Where in messages stand the values that one side issues and the other gives back, and what else is new each time.
+"""Where messages contain values that one side issues and the other returns, and other values that are always new.
 
-A cursor, a `requestState`, the id of a task: one side makes it up, the other returns it, and nobody may look into it.
-In another session it is another one, so it is put in place of the recorded one where it goes back, and never compared:
-only whether it is there. Where such values stand is known from the specification; it is the one table here, and nothing
-is guessed from what values look like.
+A cursor, a `requestState`, the id of a task: one side creates the value, the other side returns it, and it is opaque.
+Another session has another value. So the new value replaces the recorded one where it is returned, and the values are
+never compared; only their presence is. The specification defines where such values are. That is the one table here, and
+nothing is guessed from the form of values.
 """
 
 import json
@@ -18,7 +18,7 @@ from mcpspy.wire.subject import subject
 
 _META = ("params", "_meta")
 _RELATED = ("_meta", "io.modelcontextprotocol/related-task", "taskId")  # 2025-11-25, tasks
-_TASK = (("result", "task"), ("result",), ("result", "tasks", "*"), ("params",))  # the places of a task
+_TASK = (("result", "task"), ("result",), ("result", "tasks", "*"), ("params",))  # where a message has a task
 
 _ISSUED: dict[str, tuple[Path, ...]] = {
     "cursor": (("result", "nextCursor"),),
@@ -36,13 +36,13 @@ _RETURNED: dict[str, tuple[Path, ...]] = {
 }
 """In messages of the client."""
 
-_INPUTS = ("result", "inputRequests")  # 2026-07-28: the names of the inputs come back in `inputResponses`
+_INPUTS = ("result", "inputRequests")  # 2026-07-28: the names of the inputs are returned in `inputResponses`
 _RESPONSES = ("params", "inputResponses")
 
 GIVEN_BACK = frozenset(
     ["inputResponses", *(path[1] for paths in _RETURNED.values() for path in paths if len(path) == 2)]
 )
-"""The params of the client that hold such values, or are named by them."""
+"""The params of the client that contain such values, or members named by them."""
 
 OPAQUE: tuple[Path, ...] = (
     *(path for paths in _ISSUED.values() for path in paths),
@@ -51,17 +51,17 @@ OPAQUE: tuple[Path, ...] = (
     ("params", "elicitationId"),
     (*_META, SUBSCRIPTION_ID),
 )
-"""Of these only the presence is compared."""
+"""Values of which only the presence is compared."""
 
 VOLATILE: tuple[Path, ...] = (
     *((*task, moment) for task in _TASK for moment in ("createdAt", "lastUpdatedAt")),
     ("result", "serverInfo", "version"),
     ("result", "_meta", "io.modelcontextprotocol/serverInfo", "version"),
 )
-"""Not compared: when a task was at work, and the number of the server, which a new release changes in every answer."""
+"""Values that are not compared: the times of tasks, and the server's version, which changes with each release."""
 
 Scope = tuple[str, str | None, str | None]
-"""Within which a value is known: its kind, and for a cursor or a state the method and name of the request."""
+"""The scope of a value: its kind, and for a cursor or a state the method and name of the request."""
 
 
 class Values:
@@ -71,7 +71,7 @@ class Values:
         self._now: dict[tuple[Scope, str], Any] = {}
 
     def learn(self, method: str, params: Any, recorded: Any, observed: Any) -> None:
-        """Take two messages of the server that correspond; `method` and `params` are those of the request."""
+        """Learn from two messages of the server that correspond; `method` and `params` are those of the request."""
         for kind, paths in _ISSUED.items():
             for path in paths:
                 for before, now in zip(_values(recorded, path), _values(observed, path), strict=False):
@@ -82,7 +82,7 @@ class Values:
                 self._now[_scope("input", method, params), canonical(name)] = other
 
     def changes(self, method: str, params: Any, message: Any) -> dict[Path, Any]:
-        """The values to put into a recorded message of the client, by path."""
+        """Return the values to put into a recorded message of the client, by path."""
         changes: dict[Path, Any] = {}
         for kind, paths in _RETURNED.items():
             scope = _scope(kind, method, params)
@@ -101,34 +101,34 @@ class Values:
 
 
 def renamed(before: dict[str, Any], now: dict[str, Any]) -> dict[str, str]:
-    """The names of inputs in one session by those in another: the same where they are, else by their order."""
+    """Return the names of inputs in the new session by the recorded names: the same if equal, else by their order."""
     if before.keys() == now.keys() or len(before) != len(now):
         return {name: name for name in before}
     return dict(zip(before, now, strict=True))
 
 
 def matches(path: Path, pattern: Path) -> bool:
-    """Whether `path` matches a pattern; `*` in it is any one step."""
+    """Return whether `path` matches a pattern; `*` in it is any one step."""
     return len(path) == len(pattern) and begins(path, pattern)
 
 
 def begins(path: Path, pattern: Path) -> bool:
-    """Whether `path` matches a pattern, or is below a path that does."""
+    """Return whether `path` matches a pattern, or is below a path that does."""
     return len(path) >= len(pattern) and all(
         known in ("*", str(step)) for step, known in zip(path, pattern, strict=False)
     )
 
 
 def _scope(kind: str, method: str, params: Any) -> Scope:
-    """Cursors and states are the server's own words in one listing or call: two of those may use the same."""
+    """Return the scope of a value: cursors and states are unique only within one listing or call."""
     return (kind, method, subject(method, params)) if kind in ("cursor", "state", "input") else (kind, None, None)
 
 
 def canonical(value: Any) -> str:
-    """A text that equal JSON values share, whatever the order of their members."""
+    """Return a text that equal JSON values share, whatever the order of their members."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    except TypeError:  # a lone surrogate, a number of many digits, a great depth
+    except TypeError:  # a lone surrogate, a number of many digits, deep nesting
         try:
             return json.dumps(value, sort_keys=True)
         except RecursionError:
@@ -140,7 +140,7 @@ def _first(value: Any, path: Path) -> Any:
 
 
 def _values(value: Any, path: Path) -> Iterator[Any]:
-    """The values at the places that match `path`."""
+    """Yield the values at the places that match `path`."""
     if not path:
         yield value
     elif path[0] == "*":

@@ -1,4 +1,4 @@
-"""The file of a capture: read as a script, judged whether it can be played, replaced by a new session."""
+"""The file of a capture: parse it as a script, check whether it can be played, replace it by a new session."""
 
 import os
 import shutil
@@ -12,15 +12,15 @@ from mcpspy.replay.script.turns import Script, read
 from mcpspy.text import size_text
 
 LARGEST = 64 << 20
-"""Bytes of a frame: what is replayed has to be decoded as a whole."""
+"""Maximum size of a frame, in bytes: a replayed frame has to be decoded as a whole."""
 
 
 def load(path: str, say: Callable[[str], None], *, forwarded: bool = False) -> Script:
-    """The script of the capture at `path`; `say` gets what is to be known of it.
+    """Return the script of the capture at `path`; `say` receives a notice if the capture has no end.
 
-    With `forwarded` it has the client's frames as a gate let them through.
+    With `forwarded`, the client's frames are those that a gate forwarded.
 
-    Raises CaptureError if there is no client in it, or it ends or is broken in mid-session.
+    Raises CaptureError if the capture has no message of a client, or is truncated or damaged in mid-session.
     """
     if Capture(path).live:
         raise CaptureError(f"{path} is still being recorded: end its session first")
@@ -39,7 +39,7 @@ def load(path: str, say: Callable[[str], None], *, forwarded: bool = False) -> S
 
 
 def script_of(path: str, advance: Callable[[int], None] | None = None, *, forwarded: bool = False) -> Script:
-    """The script of whatever is in the capture at `path`. Raises CaptureError.
+    """Return the script of any capture at `path`. Raises CaptureError.
 
     `advance` is called with each number of bytes that was read, for a progress bar.
     """
@@ -54,7 +54,7 @@ def script_of(path: str, advance: Callable[[int], None] | None = None, *, forwar
 
 
 def accept(new: str, capture: str) -> None:
-    """Let the session at `new` be the capture: all of it or nothing, with the permissions of the old one.
+    """Replace the capture by the session at `new`: completely or not at all, with the permissions of the old file.
 
     A symbolic link stays one. Raises CaptureError.
     """

@@ -1,18 +1,18 @@
 """A capture as a script: the client's messages, and the server's messages that each of them causes.
 
 A capture records when messages were sent, not why; a script adds the causes. A server's message belongs to the turn of
-the client's message that brought it about. Some name it: an answer its request, progress its token; over HTTP a stream
-answers one request. Of the rest, what came while requests were unanswered belongs to the newest of them, and what came
-while no request was open, to the client's last message. `subscriptions/listen` is never over, so it does not count as
-unanswered: what it brings is caused by what the client does besides.
+the client's message that caused it. Some messages name it: a response names its request, and progress its token. Over
+HTTP a stream answers one request. Other messages that came while requests were unanswered belong to the newest of these
+requests. If no request was open, they belong to the client's last message. `subscriptions/listen` never ends, so it
+does not count as unanswered: its notifications are caused by other messages of the client.
 
-What a gate or a viewer made is no peer's and not in a script, nor is what answered that. So a request that a gate
-dropped, or answered itself, has no answer here.
+Messages that a gate or a viewer made, and responses to them, do not come from a peer and are not in a script. So a
+request that a gate dropped, or answered itself, has no response here.
 
-What a message is compared within is something else: there only what it names counts (`ScriptLine.link`), for the rest
-is a matter of timing.
+A comparison uses other groups: there only a link to a request counts (`ScriptLine.link`), because the rest depends on
+timing.
 
-Nothing here reads a file or a clock; the order is that of the times in the capture, in which causes precede effects.
+Nothing here reads a file or a clock. The order is that of the times in the capture, in which causes precede effects.
 """
 
 from collections.abc import Iterable, Iterator
@@ -38,37 +38,39 @@ class ScriptLine:
 
     message: Message
     gates: tuple[Message, ...] = ()
-    """What the client said since the line before, that this one may have waited for: answers to the server's requests
-    of the same turn, and its cancellation."""
+    """The client's messages since the line before, for which this one may have waited.
+
+    These are responses to the server's requests of the same turn, and its cancellation.
+    """
     link: "Turn | None" = None
-    """The turn that it names: by progress token or subscription id."""
+    """The turn that it names, by progress token or subscription id."""
 
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """A request or notification of the client, or a frame of it that is neither, and what the server said to it."""
+    """A request, notification or invalid frame of the client, and what the server sent in response."""
 
     cause: Message
     said: list[ScriptLine] = field(default_factory=list)
-    """In order, the answer among them."""
+    """The lines in order, including the response."""
     linked: list[Message] = field(default_factory=list)
     """The notifications that name it, in any turn."""
     heard: list[Message] = field(default_factory=list)
-    """What the client said to it since the last line."""
+    """The client's messages to it since the last line."""
 
     @property
     def exchange(self) -> Exchange | None:
-        """The request and its answer; None for a notification."""
+        """The request and its response; None for a notification."""
         return self.cause.exchange
 
     @property
     def response(self) -> Message | None:
-        """The answer."""
+        """The response."""
         return self.cause.exchange.response if self.cause.exchange else None
 
     @property
     def method(self) -> str | None:
-        """The method; None for what is no message."""
+        """The method; None for an invalid message."""
         body = self.cause.body
         return body.method if isinstance(body, Request | Notification) else None
 
@@ -79,29 +81,29 @@ class Turn:
 
     @property
     def params(self) -> Any:
-        """The params; None where there are none."""
+        """The params; None without params."""
         body = self.cause.body
         return body.params if isinstance(body, Request | Notification) else None
 
     @property
     def endless(self) -> bool:
-        """Whether no answer is due."""
+        """Whether no response is expected."""
         return self.method == ENDLESS
 
     @property
     def abandoned(self) -> bool:
-        """Whether the client has left it, by word or by closing its stream, and it was never answered."""
+        """Whether the client cancelled it, or closed its stream, and it was never answered."""
         return self.exchange is not None and self.exchange.cancelled and self.response is None
 
     @property
     def changed(self) -> bool:
-        """Whether the server received something else, or nothing: what it answered is no answer to this."""
+        """Whether the server received something else, or nothing: then its response does not answer this message."""
         act = self.cause.act
         return act is not None and (act.changed or act.waits)
 
     @property
     def unanswered(self) -> bool:
-        """Whether it lacks an answer that is due."""
+        """Whether it lacks a response that is expected."""
         return self.exchange is not None and self.exchange.status == "pending" and not self.endless
 
 
@@ -113,22 +115,22 @@ class Script:
     messages: list[Message] = field(default_factory=list)
     """All messages, in order."""
     turns: list[Turn] = field(default_factory=list)
-    """In the order in which the client said what they begin with."""
+    """The turns, in the order of the client's messages."""
     opening: list[ScriptLine] = field(default_factory=list)
-    """What the server said before the client said anything."""
+    """The server's messages before the client's first message."""
     complete: bool = False
-    """Whether the capture was ended in order."""
+    """Whether the capture ended in order."""
     lost: str | None = None
-    """Why records are missing, where some are."""
+    """Why records are missing, if some are."""
 
     @property
     def size(self) -> int:
-        """How many bytes the server said."""
+        """The number of bytes that the server sent."""
         return sum(len(it.frame.raw) for it in self.messages if it.sender == "server")
 
     @property
     def processes(self) -> "list[Script]":
-        """The sessions of a capture of stdio, each with a server process of its own; of HTTP, all of it as one."""
+        """The sessions of a stdio capture, each with its own server process; an HTTP capture is one session."""
         if any(message.http for message in self.messages):
             return [self]
         found: dict[int, Script] = {}
@@ -143,7 +145,7 @@ class Script:
 
     @property
     def lines(self) -> Iterator[ScriptLine]:
-        """All that the server said, turn by turn."""
+        """All messages of the server, turn by turn."""
         yield from self.opening
         for turn in self.turns:
             yield from turn.said
@@ -155,17 +157,17 @@ class Script:
 
     @property
     def unasked(self) -> list[Message]:
-        """What else the server said that names no request: notifications, answers to nothing, what is no message."""
+        """Other messages of the server that name no request: notifications, orphan responses, invalid messages."""
         own = (Notification, Invalid)
         found = (line for line in self.lines if not line.link)
         return [it.message for it in found if isinstance(it.message.body, own) or not it.message.exchange]
 
 
 def read(header: Header | None, records: Iterable[Record]) -> Script:
-    """The script of a capture's records."""
+    """Return the script of a capture's records."""
     script = Script(header)
     conversation = Conversation()
-    answers: dict[int, int] = {}  # the channel of an HTTP request by that of its response
+    answers: dict[int, int] = {}  # the channel of an HTTP request, by that of its response
     made: list[Message] = []
     for record in records:
         if isinstance(record, Open) and record.answers is not None:
@@ -177,7 +179,7 @@ def read(header: Header | None, records: Iterable[Record]) -> Script:
         found = [event for event in conversation.feed(record) if isinstance(event, Message)]
         made += [message for message in found if message.act and message.act.made]
         script.messages += [message for message in found if not _is_ours(message)]
-    for message in made:  # not before: the conversation has to know what was answered
+    for message in made:  # afterwards, because the conversation has to know what was answered
         _take_back(message)
     builder = _Builder(script, answers)
     for message in script.messages:
@@ -186,30 +188,30 @@ def read(header: Header | None, records: Iterable[Record]) -> Script:
 
 
 def _is_ours(message: Message) -> bool:
-    """Whether a gate or a viewer made a message, or the request that it answers."""
+    """Return whether a gate or a viewer made a message, or the request that it answers."""
     asked = message.exchange.request if message.exchange else message
     return any(it.act is not None and it.act.made for it in (message, asked))
 
 
 def _take_back(message: Message) -> None:
-    """What a gate or a viewer has answered has no answer."""
+    """Remove a response that a gate or a viewer made."""
     exchange = message.exchange
     if exchange and exchange.response is message:
         exchange.response = exchange.answered = None
 
 
 class _Builder:
-    """Gives each message its place in a script."""
+    """Assigns each message to a turn of a script."""
 
     def __init__(self, script: Script, answers: dict[int, int]) -> None:
         self._script = script
         self._answers = answers
         self._turns: dict[int, Turn] = {}  # by the ordinal of the client's exchange
-        self._asked: dict[int, Turn] = {}  # those in which the server asked, by the ordinal of its exchange
-        self._open: list[Turn] = []  # requests without an answer
+        self._asked: dict[int, Turn] = {}  # turns with requests of the server, by the ordinal of their exchange
+        self._open: list[Turn] = []  # requests without a response
 
     def add(self, message: Message) -> None:
-        """Take the next message."""
+        """Add the next message."""
         if message.sender != "client":
             self._server(message)
         elif isinstance(message.body, Result | Error):
@@ -252,7 +254,7 @@ class _Builder:
             link.linked.append(message)
 
     def _newest(self, message: Message) -> Turn | None:
-        """The turn that brought a message about, as far as time and channel tell."""
+        """Return the turn that caused a message, as far as time and channel show it."""
         carrier = self._answers.get(message.ch)
         carried = [turn for turn in self._open if carrier is not None and turn.cause.ch == carrier]
         turns = carried or self._open or self._script.turns
@@ -262,10 +264,10 @@ class _Builder:
 
 
 def progress_token(params: Any) -> Any:
-    """The token under which a request asks for progress; None where it does not."""
+    """Return the token under which a request asks for progress; None if it does not."""
     return member(params, "_meta", "progressToken")
 
 
 def answer(body: Result | Error) -> dict[str, Any]:
-    """An answer without its envelope."""
+    """Return a response without its envelope."""
     return {"result": body.result} if isinstance(body, Result) else {"error": body.error}

@@ -1,4 +1,4 @@
-"""A session as one HTML page that opens offline and holds the whole capture.
+"""A session as one HTML page that opens offline and contains the whole capture.
 
-The JavaScript, the styles and the frame of the page stand beside these modules as they are; nothing builds them.
+The JavaScript, the styles and the frame of the page are files beside these modules; there is no build step.
 """

@@ -22,7 +22,7 @@ const SCROLL_STEP = 40; // pixels
 /** @typedef {import("./keys.js").KeyAction} KeyAction */
 
 /**
- * The keys of all places but the message.
+ * The keys everywhere except in the message.
  * @param {PageParts} parts
  * @returns {KeyAction[]}
  */
@@ -59,7 +59,7 @@ export function pageActions({ state, views, detail, search, notice }) {
 }
 
 /**
- * The keys that lead from row to row.
+ * The keys that move from row to row.
  * @param {import("./state.js").State} state
  * @param {(text: string) => void} notice
  * @returns {KeyAction[]}
@@ -138,7 +138,7 @@ export function treeActions(detail) {
 }
 
 /**
- * The keys in a message that is shown as text or bytes; what else scrolls does so by itself.
+ * The keys in a message that is shown as text or bytes; other keys scroll by themselves.
  * @param {import("./detail.js").Detail} detail
  * @returns {KeyAction[]}
  */
@@ -152,7 +152,7 @@ export function textActions(detail) {
 }
 
 /**
- * Go to the box, in the view that has it.
+ * Focus the filter box, in the view that has it.
  * @param {import("./state.js").State} state
  */
 function goToFilter(state) {
@@ -161,7 +161,7 @@ function goToFilter(state) {
 }
 
 /**
- * Leave the box, the message; where nothing is left to leave, the filter.
+ * Leave the box or the message; if neither has the focus, clear the filter.
  * @param {import("./views.js").Views} views
  * @param {import("./search.js").Search} search
  */

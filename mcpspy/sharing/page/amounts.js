@@ -1,16 +1,16 @@
-// Numbers, sizes and times as a filter writes them. What is counted (bytes, nanoseconds) is a bigint: digits are many.
+// Numbers, sizes and times in filters. Amounts (bytes, nanoseconds) are bigints, because they have many digits.
 
-/** The least and the most that a value allows; null where there is no such bound.
+/** The minimum and maximum that a value allows; null for a bound that does not exist.
  * @typedef {[least: bigint | null, most: bigint | null]} Bounds */
 
-/** Reads one number: what it stands for, and the size of one more in its last digit.
+/** Parses one number: its amount, and the size of one unit in its last digit.
  * @typedef {(text: string) => [amount: bigint, step: bigint]} AmountReader */
 
 const TIME_UNITS = { us: 1_000n, ms: 1_000_000n, s: 1_000_000_000n };
 const SIZE_UNITS = { "": 1n, b: 1n, kb: 1_000n, mb: 1_000_000n, kib: 1n << 10n, mib: 1n << 20n };
 const QUANTITY = /^([0-9]+)(?:\.([0-9]+))?([a-z]*)$/;
-const DIGITS = 18; // of a number
-const PLACES = 9; // behind its point
+const DIGITS = 18; // digits of a number
+const PLACES = 9; // digits after its point
 const CLOCK = "(?:[01]?[0-9]|2[0-3]):[0-5][0-9]";
 const SECONDS = ":[0-5][0-9](?:\\.[0-9]{1,6})?";
 const ZONE = "Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]";
@@ -18,7 +18,7 @@ const MOMENT = new RegExp(`^(?=.)([0-9]{4}-[0-9]{2}-[0-9]{2})?(?:(?:^|T)(${CLOCK
 const NO_MOMENT = "it takes seconds since the start, a time of day (19:15:02) or a date (2026-11-20T19:15)";
 
 /**
- * What a value allows: a number, as far as it is written, a comparison, or a range with both its ends.
+ * The amounts that a value allows: a number as precise as it is written, a comparison, or a range.
  * @param {string} value
  * @param {AmountReader} read
  * @returns {Bounds}
@@ -35,7 +35,7 @@ export function bounds(value, read) {
 }
 
 /**
- * The sign of a comparison, if there is one, and what stands behind it.
+ * The sign of a comparison, if there is one, and the text after it.
  * @param {string} value
  */
 export function comparison(value) {
@@ -56,7 +56,7 @@ export const duration = (text) => quantity(text, TIME_UNITS);
 export const byteSize = (text) => quantity(text, SIZE_UNITS);
 
 /**
- * Reads nanoseconds from the start of a capture to a moment: seconds, or a date or time of day or both, in UTC.
+ * Parses nanoseconds from the start of a capture to a moment: seconds, or a date or time of day or both, in UTC.
  * @param {bigint} started  microseconds since the epoch
  * @returns {AmountReader}
  */
@@ -74,7 +74,7 @@ export function sinceStart(started) {
 }
 
 /**
- * Microseconds since the epoch, of the time at which a capture began.
+ * The start of a capture in microseconds since the epoch.
  * @param {string} text  ISO 8601 with a `Z`
  */
 export function moment(text) {
@@ -113,7 +113,7 @@ function day(time) {
 }
 
 /**
- * A number with a unit, and the size of one more in its last digit; of two that are as near the even one is taken.
+ * A number with a unit, and the size of one unit in its last digit; ties are rounded to even.
  * @param {string} text
  * @param {Record<string, bigint>} units
  * @returns {[bigint, bigint]}

@@ -1,12 +1,12 @@
-"""The page as one file: its frame, its styles and its modules of JavaScript, put together.
+"""The page as one file: its frame, its styles and its JavaScript modules, joined.
 
-The sources are modules, so that they can be read and checked one by one; the page needs one script, because what is
-opened from a disk may import nothing. So the modules stand one after the other, each behind those that it imports,
-without the lines that import and without the word `export`; types need no import either. For that, names at the top of
-modules are unique over all.
+The sources are modules, so that they can be read and checked one by one. The page needs one script, because a page that
+is opened from a disk cannot import anything. So the modules are concatenated, each after those that it imports, without
+the import lines and without the word `export`; types need no import either. For that, the top-level names of all
+modules are unique.
 
-The page may run that script and use those styles, and nothing else: a policy names both by their hashes. So no text of
-a capture can become a script, wherever it ends up.
+A policy allows only that script and those styles, by their hashes. So no text of a capture can become a script,
+wherever it is shown.
 """
 
 import base64
@@ -27,14 +27,14 @@ _POLICY_PLACE = '<meta charset="utf-8">'
 
 
 class PageFrame(NamedTuple):
-    """The text of the page around what it carries."""
+    """The text of the page around its embedded elements."""
 
     before: str
     after: str
 
 
 def page() -> PageFrame:
-    """The page; between both parts belong the elements that carry the capture and the session."""
+    """Return the page; the elements with the capture and the session belong between its two parts."""
     folder = files("mcpspy.sharing.page")
     texts = {each.name: each.read_text(encoding="utf-8") for each in folder.iterdir() if each.name.endswith(".js")}
     frame, styles = (folder.joinpath(name).read_text(encoding="utf-8") for name in (_FRAME, _STYLES))
@@ -51,7 +51,7 @@ def page() -> PageFrame:
 
 
 def one_script(modules: Mapping[str, str]) -> str:
-    """Modules, by the names of their files, as one classic script."""
+    """Return modules, by the names of their files, as one classic script."""
     return "\n".join(_bare(modules[name]) for name in _in_order(modules))
 
 
@@ -62,7 +62,7 @@ def _bare(source: str) -> str:
 
 
 def _in_order(modules: Mapping[str, str]) -> Iterator[str]:
-    """The names of all modules that the first one needs, each behind those that it imports."""
+    """Yield the names of all modules that the first one needs, each after those that it imports."""
     done: set[str] = set()
 
     def visit(name: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-/** A frame as it is on the wire: its text, and its bytes as hexadecimal digits. */
+/** A frame as on the wire: its text, and its bytes as hexadecimal digits. */
 
 import { appendLongText, buttonElement, el, sizeText } from "./text.js";
 
@@ -6,10 +6,10 @@ const TEXT_AT_FIRST = 1 << 16; // characters
 const HEX_AT_FIRST = 4096; // bytes
 const HEX_AT_A_TIME = 1 << 16;
 const HEX_LINE = 16; // bytes
-const HEX_WIDE = 560; // pixels from which a line has so many, else half
+const HEX_WIDE = 560; // pixels from which a line has 16 bytes, else half
 
 /**
- * The text of a frame, with escapes for what is not seen.
+ * The text of a frame, with escapes for invisible characters.
  * @param {string} text
  */
 export function rawElement(text) {
@@ -19,9 +19,9 @@ export function rawElement(text) {
 }
 
 /**
- * The bytes of a frame: offset, digits, and what they are in ASCII.
+ * The bytes of a frame: offset, digits, and ASCII.
  * @param {Uint8Array} bytes
- * @param {number} width pixels that there are
+ * @param {number} width available pixels
  */
 export function hexElement(bytes, width) {
   const found = el("pre", { class: "hex", tabindex: 0, "aria-label": "frame in hexadecimal" });
@@ -32,7 +32,7 @@ export function hexElement(bytes, width) {
 /**
  * @param {HTMLElement} found
  * @param {Uint8Array} bytes
- * @param {number} line bytes of one
+ * @param {number} line bytes per line
  * @param {number} from
  * @param {number} to
  */
@@ -50,7 +50,7 @@ function addHex(found, bytes, line, from, to) {
 
 /**
  * @param {Uint8Array} part
- * @param {number} line bytes of a whole one
+ * @param {number} line bytes of a full line
  * @param {number} offset
  */
 function hexLine(part, line, offset) {

@@ -1,24 +1,24 @@
 /**
  * The capture inside the page: its lines, and the bytes of each frame (docs/capture-format.md).
  *
- * A frame in pieces is joined as mcpspy's reader does. Captures can be damaged, so a line that does not parse is passed
- * over, and ends the frames that are open.
+ * A frame in pieces is joined as in mcpspy's reader. Captures can be damaged: a line that cannot be parsed is skipped
+ * and ends the open frames.
  */
 
 import { bytesOfBase64, nextTurn } from "./load.js";
 
 const TURN = 12; // milliseconds of work without a pause
 const LARGEST_FRAME = 8 << 20; // bytes of a frame that is decoded
-const KEPT_TEXT = 1 << 16; // bytes of a larger one in which a filter looks
-const SMALL_CAPTURE = 32 << 20; // bytes of one whose texts are kept, so that a search need not parse its lines again
+const KEPT_TEXT = 1 << 16; // bytes of a larger frame that a filter searches
+const SMALL_CAPTURE = 32 << 20; // bytes of a capture whose texts are kept, so a search need not parse them again
 
 /**
- * A line of a capture, as far as it is an object.
+ * A line of a capture, if it is an object.
  * @typedef {Record<string, any>} CaptureRecord
  */
 
 /**
- * An HTTP head, as the `open` record has it.
+ * An HTTP head from an `open` record.
  * @typedef {{method?: string, target?: string, status?: number, reason?: string, headers?: unknown}} HttpHead
  */
 
@@ -26,13 +26,13 @@ export class Capture {
   /** @param {Uint8Array<ArrayBuffer>} bytes of the whole file */
   constructor(bytes) {
     this.bytes = bytes;
-    /** Where each line begins, and last the end of the file. */
+    /** Where each line begins, and finally the end of the file. */
     this.starts = [0];
-    /** @type {Map<number, number[]>} the lines of the pieces of a frame, by the line of the last */
+    /** @type {Map<number, number[]>} the lines of the pieces of a frame, by the last line */
     this.joined = new Map();
     /** @type {Map<number, CaptureRecord>} the `open` records by channel */
     this.channels = new Map();
-    /** @type {Map<number, number>} the channel of the response by that of the request */
+    /** @type {Map<number, number>} the channel of the response, by that of the request */
     this.answers = new Map();
     /** @type {Map<number, CaptureRecord>} the `release` records by the number of the held frame */
     this.releases = new Map();
@@ -43,7 +43,7 @@ export class Capture {
 
   /**
    * Read all lines once, with pauses; call it before anything else.
-   * @param {Set<number>} gaps the lines that mcpspy's reader takes for gaps, also where they are JSON
+   * @param {Set<number>} gaps the lines that mcpspy's reader treats as gaps, even if they are JSON
    */
   async index(gaps) {
     /** @type {Map<number, number[]>} the pieces so far, by channel */
@@ -98,7 +98,7 @@ export class Capture {
   }
 
   /**
-   * The record on line `n`; null where there is none or it does not parse.
+   * The record on line `n`; null if there is none or it cannot be parsed.
    * @param {number} n
    * @returns {CaptureRecord | null}
    */
@@ -113,7 +113,7 @@ export class Capture {
   }
 
   /**
-   * The bytes of the frame whose last piece is on line `n`; none where there is no frame.
+   * The bytes of the frame whose last piece is on line `n`; empty if there is no frame.
    * @param {number} n
    */
   frameBytes(n) {
@@ -130,7 +130,7 @@ export class Capture {
   }
 
   /**
-   * The text of a frame in which filters look; of one that is not decoded only its beginning.
+   * The text of a frame that filters search; only the beginning of a frame that is not decoded.
    * @param {number} n
    * @returns {string}
    */
@@ -144,7 +144,7 @@ export class Capture {
   }
 
   /**
-   * What was forwarded instead of a frame: its text, null if nothing was, undefined if it was forwarded as it came.
+   * What was forwarded instead of a frame: a text, null for nothing, undefined if it was forwarded unchanged.
    * @param {number} n
    * @returns {string | null | undefined}
    */
@@ -168,7 +168,7 @@ export class Capture {
   }
 }
 
-/** What decodes a frame as it came: a byte order mark stays, so that it is seen. */
+/** The decoder of a frame: it keeps a byte order mark, so that it is visible. */
 export function frameDecoder() {
   return new TextDecoder("utf-8", { ignoreBOM: true });
 }

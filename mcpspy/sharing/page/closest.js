@@ -1,9 +1,9 @@
-// What a mistake in a filter says: the name that was meant, and a text as Python quotes it.
+// Hints for a mistake in a filter: the name that was probably meant, and a text quoted as in Python.
 
-const CUTOFF = 0.6; // what a name must have in common with a text to be meant by it
+const CUTOFF = 0.6; // similarity from which a name is suggested
 
 /**
- * The name that is most like a text, nothing if none is much like it: what Python's `difflib.get_close_matches` finds.
+ * The name most similar to a text, if it is similar enough: as in Python's `difflib.get_close_matches`.
  * @param {string} text
  * @param {string[]} names
  */
@@ -13,7 +13,7 @@ export function closest(text, names) {
   for (const name of names) {
     const letters = Array.from(name);
     const total = letters.length + wanted.length;
-    if ((2 * Math.min(letters.length, wanted.length)) / total < best) continue; // also keeps long texts out
+    if ((2 * Math.min(letters.length, wanted.length)) / total < best) continue; // also skips long texts
     const ratio = (2 * matched(letters, wanted)) / total;
     if (ratio > best || (ratio === best && name > found)) [best, found] = [ratio, name];
   }
@@ -21,7 +21,7 @@ export function closest(text, names) {
 }
 
 /**
- * How many letters two texts have in common: those of the longest common run, and so on at both of its sides.
+ * The number of letters that two texts share: the longest common run, then the same on both sides of it.
  * @param {string[]} a
  * @param {string[]} b
  * @returns {number}
@@ -47,7 +47,7 @@ function matched(a, b) {
 }
 
 /**
- * A text in quotes, with what cannot be seen written as escapes.
+ * A text in quotes, with escapes for invisible characters.
  * @param {string} text
  */
 export function quotedText(text) {

@@ -1,7 +1,7 @@
-"""What a page knows of a session before it unpacks the capture: rows, peers, tools, and the rules that found something.
+"""What a page knows of a session before it unpacks the capture: rows, peers, tools, and rules with findings.
 
-All of it is folded from the capture that the page carries, and from nothing else. So a page cannot show what was left
-out of that capture or replaced in it, and who imports the capture sees the same.
+Everything is computed from the capture in the page, and from nothing else. So a page cannot show what was left out of
+that capture or replaced in it, and a user who imports the capture sees the same.
 """
 
 import json
@@ -23,7 +23,7 @@ from mcpspy.sharing.page.selection import LEFT_OUT
 from mcpspy.text import printable
 from mcpspy.timeline import Row, Timeline, final_rows, wall_time
 
-_DAMAGES = 20  # places that are listed
+_DAMAGES = 20  # damaged lines that are listed
 
 
 @dataclass(slots=True)
@@ -34,16 +34,19 @@ class Contents:
     live: bool
     about: dict[str, Any]
     most: int
-    """Rows."""
+    """Maximum number of rows."""
     read: Callable[[int], None]
-    """Called with numbers of bytes of the capture as they are read, each three times."""
+    """Called with the number of bytes of the capture that were read; the capture is read three times."""
     rows: int = 0
     _end: str | None = None
     _damage: list[str] = field(default_factory=list)
     _findings: dict[tuple[int, int], tuple[Finding, ...]] = field(default_factory=dict)
 
     def json(self) -> Iterator[bytes]:
-        """One JSON object, in pieces; the page's `session.js` describes it. Ends early at more rows than `most`."""
+        """Yield one JSON object in pieces, which the page's `session.js` describes.
+
+        Stop early at more than `most` rows.
+        """
         timeline, header = Timeline(), self.capture.header
         yield b'{"rows":['
         for row in final_rows(self._records, timeline, live=self.live):

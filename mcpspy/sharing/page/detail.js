@@ -1,4 +1,4 @@
-/** The selected message, and beside it the one that it answers or that answers it. */
+/** The selected message, and beside it the other message of its exchange. */
 
 import { hexElement, rawElement } from "./bodies.js";
 import { factElements, findingElements, headElement, subjectElement } from "./facts.js";
@@ -14,7 +14,7 @@ export class Detail {
   /**
    * @param {import("./state.js").State} state
    * @param {Promise<import("./capture.js").Capture>} capture
-   * @param {(text: string) => void} notice tells the person something
+   * @param {(text: string) => void} notice shows the user a text
    */
   constructor(state, capture, notice) {
     this.state = state;
@@ -41,7 +41,7 @@ export class Detail {
     );
   }
 
-  /** Show the message when the keys that came in one go are done. */
+  /** Show the message after all keys of one burst are processed. */
   schedule() {
     if (this.scheduled) return;
     this.scheduled = true;
@@ -106,7 +106,7 @@ export class Detail {
   }
 
   /**
-   * The message in the chosen form; one that is no JSON has no tree.
+   * The message in the chosen form; a message that is not JSON has no tree.
    * @param {import("./session.js").Row} row
    * @param {import("./message.js").Message} message
    * @param {number} width pixels that there are
@@ -131,14 +131,14 @@ export class Detail {
   }
 
   /**
-   * Scroll the messages: they themselves do, or on a narrow screen what they are in.
+   * Scroll the messages, or on a narrow screen the element around them.
    * @param {number} pixels
    */
   scroll(pixels) {
     for (const id of ["cards", "detail"]) byId(id).scrollBy(0, pixels);
   }
 
-  /** Put the focus into the selected message. */
+  /** Focus the selected message. */
   focus() {
     /** @type {HTMLElement | null} */
     const found = document.querySelector("#cards .selected :is(.tree, pre)");
@@ -178,7 +178,7 @@ export class Detail {
 }
 
 /**
- * Copy where the browser does not let a page write to the clipboard.
+ * Copy if the browser does not let a page write to the clipboard.
  * @param {string} text
  */
 function copyBySelection(text) {

@@ -1,4 +1,4 @@
-/** What a message's card says before the message: what it is, how it went, what a gate did, what was found, HTTP heads. */
+/** The card of a message above the message: its kind, its outcome, acts of gates, findings, HTTP heads. */
 
 import { ARROWS, idText, isBadStatus, MARKS } from "./session.js";
 import { clipText, durationText, el, frameLink, outsideLink, proseElement, sizeText } from "./text.js";
@@ -24,7 +24,7 @@ export function subjectElement(row) {
 }
 
 /**
- * What it is and how it went, a line for each group of facts.
+ * Its kind and its outcome, with a line for each group of facts.
  * @param {import("./session.js").Row} row
  * @param {import("./capture.js").Capture} capture
  */
@@ -85,7 +85,7 @@ function gateElement(row, capture) {
 }
 
 /**
- * What was found about a message, with explanation.
+ * The findings about a message, with explanations.
  * @param {import("./session.js").Row} row
  * @param {Record<string, import("./session.js").Rule>} rules
  * @param {(pointer: string) => void} reveal shows the place in the message
@@ -120,7 +120,7 @@ export function findingElements(row, rules, reveal) {
 }
 
 /**
- * What a rule is about, and what to do.
+ * The explanation of a rule, and its fix.
  * @param {import("./session.js").Rule} rule
  */
 export function ruleElements(rule) {
@@ -130,7 +130,7 @@ export function ruleElements(rule) {
 }
 
 /**
- * Where something was found, and the frames that have to do with it.
+ * The place of a finding, and the related frames.
  * @param {import("./session.js").Finding} finding
  * @param {(pointer: string) => void} reveal
  */

@@ -1,7 +1,7 @@
 // The filter language over rows: `method:tools/call status:error latency:>200ms -name:search* "needle"`.
 //
-// docs/filters.md describes it. It is the language of mcpspy/filters/, with the same meaning and the same mistakes:
-// tests/filters/cases.json holds what both must give.
+// docs/filters.md describes it. It is the language of mcpspy/filters/, with the same meaning and the same errors:
+// tests/filters/cases.json contains the results that both must return.
 //
 //   either = all ("or" all)*
 //   all    = one (["and"] one)*
@@ -16,7 +16,7 @@ import { filterKeys } from "./terms.js";
 /** @typedef {import("./terms.js").FilterRow} FilterRow */
 /** @typedef {import("./terms.js").RowTest} RowTest */
 
-/** What is wrong with a filter; `column` says where, from 1, in characters. */
+/** What is wrong with a filter; `column` is the position, from 1, in characters. */
 export class FilterMistake extends Error {
   /**
    * @param {string} message
@@ -30,10 +30,10 @@ export class FilterMistake extends Error {
 }
 
 /**
- * The filter that a text stands for, for a capture that began at `started` (ISO 8601, UTC).
+ * The filter of a text, for a capture that began at `started` (ISO 8601, UTC).
  *
- * `test` takes a row and a function that gives the text of its frame, which is called only if that is looked at.
- * `words` are the texts that the filter looks for, to be shown where they stand.
+ * `test` takes a row and a function that returns the text of its frame, which is called only if it is needed.
+ * `words` are the texts that the filter searches for, to highlight them.
  *
  * @param {string} text
  * @param {string} started
@@ -45,9 +45,9 @@ export function compileFilter(text, started) {
   return { test: parser.whole(), words: parser.words };
 }
 
-const SPACE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"; // as Python has it
+const SPACE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"; // as in Python
 const ENDS_WORD = `(?=[${SPACE}()"]|$)`;
-const NEGATION = new RegExp(`-(?=[^${SPACE}0-9)])|not${ENDS_WORD}`, "iuy"); // a number with a minus is an error's code
+const NEGATION = new RegExp(`-(?=[^${SPACE}0-9)])|not${ENDS_WORD}`, "iuy"); // a number with a minus is an error code
 const AND = new RegExp(`and${ENDS_WORD}`, "iuy");
 const OR = new RegExp(`or${ENDS_WORD}`, "iuy");
 const KEY = /[A-Za-z]+(?=:)/y;
@@ -57,9 +57,9 @@ const WORD_OF_KEY = new RegExp(`[^${SPACE}()",]+`, "uy");
 const OPEN = /\(/y;
 const CLOSE = /\)/y;
 const SPACES = new RegExp(`[${SPACE}]*`, "uy");
-const DEPTH = 50; // brackets and negations within each other
+const DEPTH = 50; // nested brackets and negations
 
-/** Reads from left to right; each method takes what it is named for. */
+/** Parses from left to right; each method parses what it is named after. */
 class FilterParser {
   /**
    * @param {string} text
@@ -76,7 +76,7 @@ class FilterParser {
   }
 
   /**
-   * All of the text; nothing asks for nothing.
+   * Parses the whole text; an empty text matches every row.
    * @returns {RowTest}
    */
   whole() {
@@ -166,7 +166,7 @@ class FilterParser {
   }
 
   /**
-   * What stands here, if it is as expected.
+   * The text at this position, if it is the expected one.
    * @param {RegExp} expected
    */
   match(expected) {
@@ -175,7 +175,7 @@ class FilterParser {
   }
 
   /**
-   * What comes next after any spaces, if that is as expected, else nothing.
+   * The next token after any spaces, if it is the expected one, else an empty text.
    * @param {RegExp} expected
    */
   take(expected) {
@@ -185,7 +185,7 @@ class FilterParser {
     return match ? match[0] : "";
   }
 
-  /** Whether what is joined by and ends here. */
+  /** Whether a sequence joined by `and` ends here. */
   atEnd() {
     this.skipSpaces();
     return this.at === this.text.length || this.text[this.at] === ")" || this.match(OR) !== null;
@@ -217,7 +217,7 @@ class FilterParser {
   }
 
   /**
-   * The column of a place: characters, not the units of UTF-16.
+   * The column of a position, in characters and not in units of UTF-16.
    * @param {number} place
    */
   column(place) {

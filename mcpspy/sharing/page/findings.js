@@ -17,7 +17,7 @@ import {
 const AT_A_TIME = 50; // findings of a group that are listed
 
 /**
- * What one rule found about one side.
+ * The findings of one rule about one side.
  * @typedef {object} FindingGroup
  * @property {string} rule
  * @property {string} blame

@@ -1,4 +1,4 @@
-/** The head of the page: which session this is, what is in it, what was replaced, and what the reader must know first. */
+/** The head of the page: the session, its contents, what was replaced, and notices for the reader. */
 
 import { saveBytes } from "./load.js";
 import { byId, clipText, countText, durationText, el, pluralText } from "./text.js";
@@ -48,7 +48,7 @@ function countElements(counts, about) {
 }
 
 /**
- * Who spoke with whom, in which revision, when and for how long.
+ * The two peers, the revision, the start and the duration.
  * @param {import("./session.js").Session} session
  * @param {number} last seconds from the start to the last row
  */
@@ -108,7 +108,7 @@ function peerText(peer) {
 }
 
 /**
- * What the reader must know first.
+ * The notices for the reader.
  * @param {import("./session.js").About} about
  */
 function noticeElements(about) {
@@ -164,7 +164,7 @@ function replacedElements(about) {
 }
 
 /**
- * Let the capture be saved as soon as it is there.
+ * Offer the capture for saving as soon as it is unpacked.
  * @param {import("./session.js").About} about
  * @param {Promise<import("./capture.js").Capture>} capture
  */
@@ -181,7 +181,7 @@ export function offerCapture(about, capture) {
   );
 }
 
-/** Turn from the system's colours to the other ones, and back. */
+/** Switch between the system's colours and the other ones. */
 export function turnTheme() {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   const { dataset } = document.documentElement;

@@ -1,28 +1,28 @@
 /**
- * JSON as it was written: digits of numbers, the order of members and repeated names stay, which a parsed value loses.
+ * JSON as source text: it keeps digits, the order of members and repeated names, which a parsed value loses.
  *
  * It works without recursion, because a message can be nested more deeply than a stack allows.
  */
 
 /**
- * A value and where it stands in its source.
+ * A value and its position in its source.
  * @typedef {object} JsonNode
  * @property {"object" | "array" | "string" | "number" | "word"} type
  * @property {string} source the text that it is part of
  * @property {number} start
  * @property {number} end
- * @property {string[] | null} keys of an object: the names as they are written, with their quotes
+ * @property {string[] | null} keys of an object: the names as written, with their quotes
  * @property {JsonNode[]} children of an object or array
  */
 
 /**
- * The value of a JSON text; null where it is none.
+ * The value of a JSON text; null if the text is invalid.
  * @param {string} source
  * @returns {JsonNode | null}
  */
 export function parseJson(source) {
   try {
-    JSON.parse(source); // from here on the text is known to be valid
+    JSON.parse(source); // the text is valid from here on
   } catch {
     return null;
   }
@@ -69,7 +69,7 @@ export function parseJson(source) {
 }
 
 /**
- * The place behind the string that begins at `start`.
+ * The position after the string that begins at `start`.
  * @param {string} source
  * @param {number} start
  */
@@ -84,7 +84,7 @@ function endOfString(source, start) {
 }
 
 /**
- * The place behind the number or word that begins at `start`.
+ * The position after the number or word that begins at `start`.
  * @param {string} source
  * @param {number} start
  */
@@ -95,7 +95,7 @@ function endOfToken(source, start) {
 }
 
 /**
- * What a string says; of any other value its text.
+ * The content of a string; for any other value its source text.
  * @param {JsonNode} node
  * @returns {string}
  */
@@ -105,7 +105,7 @@ export function nodeText(node) {
 }
 
 /**
- * The value to which a JSON Pointer (RFC 6901) leads, as far as it leads anywhere, after those on the way to it.
+ * The values on the path of a JSON Pointer (RFC 6901), as far as they exist, the last one at the end.
  * @param {JsonNode} root
  * @param {string} pointer
  * @returns {JsonNode[]}

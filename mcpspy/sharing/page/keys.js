@@ -1,13 +1,13 @@
-/** The keys, the same as in the terminal: one table, from which they act and the help is written. */
+/** The keys, the same as in the terminal: one table for the actions and for the help. */
 
 import { byId, el } from "./text.js";
 
 /**
- * What some keys do.
+ * The action of some keys.
  * @typedef {object} KeyAction
  * @property {string[]} keys as KeyboardEvent.key names them
  * @property {string} text for the help
- * @property {string} [where] the heading below which the help has it
+ * @property {string} [where] the heading in the help
  * @property {() => void} act
  */
 
@@ -26,12 +26,12 @@ const KEY_NAMES = {
   PageDown: "pgdn",
 };
 
-/** What scrolls a text, in every browser. */
+/** The keys that scroll a text, in every browser. */
 const SCROLL_KEYS = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End", " "];
 
 /**
- * Answer keys. What a focused control does with a key comes first.
- * @param {() => KeyAction[][]} scopes the actions of the place where the focus is, and then those of the places around it
+ * React to keys. A focused control handles a key first.
+ * @param {() => KeyAction[][]} scopes the actions of the focused element, then those of the elements around it
  */
 export function answerKeys(scopes) {
   document.addEventListener("keydown", (event) => {

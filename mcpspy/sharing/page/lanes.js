@@ -1,11 +1,11 @@
 /**
- * Which exchanges are open at each row: what a sequence picture draws.
+ * Which exchanges are open at each row, for the sequence diagram.
  *
- * A request opens a bracket on the side that has to answer, and its response closes it. Each bracket has a lane of its
- * own, the innermost free one; where all are taken, it is not drawn.
+ * A request opens a bracket on the side that has to answer, and its response closes it. Each bracket uses a lane of its
+ * own, the innermost free one; if all lanes are in use, it is not drawn.
  */
 
-export const LANES = 8; // brackets that are drawn on either side at once
+export const LANES = 8; // brackets that are drawn on each side at once
 
 /**
  * The brackets that are open around a row, a bit for each lane: before it and after it.
@@ -22,7 +22,7 @@ export function bracketsOf(session) {
   const empty = () => ({ before: new Uint8Array(size), after: new Uint8Array(size) });
   const found = { left: empty(), right: empty() };
   const open = { left: 0, right: 0 };
-  /** @type {Map<number, {side: "left" | "right", bit: number}>} by the place of the response */
+  /** @type {Map<number, {side: "left" | "right", bit: number}>} by the index of the response */
   const ends = new Map();
   for (const [place, row] of session.rows.entries()) {
     for (const side of /** @type {const} */ (["left", "right"])) found[side].before[place] = open[side];
@@ -31,7 +31,7 @@ export function bracketsOf(session) {
     const answer = row.kind === "request" ? session.partnerOf(place) : undefined;
     if (answer !== undefined && answer > place && !ends.has(answer)) {
       const side = row.from === "server" ? "left" : "right";
-      const bit = ~open[side] & (open[side] + 1) & ((1 << LANES) - 1); // the lowest that is free
+      const bit = ~open[side] & (open[side] + 1) & ((1 << LANES) - 1); // the lowest free bit
       open[side] |= bit;
       if (bit) ends.set(answer, { side, bit });
     }

@@ -1,7 +1,7 @@
-/** What the page carries: the session and the capture, each compressed in an element of its own. */
+/** The data in the page: the session and the capture, each compressed in an element of its own. */
 
 /**
- * The bytes that an element carries, as gzip in base64. Rejects where that is damaged.
+ * The bytes in an element, as gzip in base64. Rejects if they are damaged.
  * @param {HTMLElement} element emptied, because its text is not needed any more
  * @returns {Promise<Uint8Array<ArrayBuffer>>}
  */
@@ -22,7 +22,7 @@ export function canUnpack() {
 const BASE64_PIECE = 1 << 20; // characters; a multiple of four
 
 /**
- * The bytes of a text in base64, decoded piece by piece so that no text of the whole is made.
+ * The bytes of a base64 text, decoded piece by piece to save memory.
  * @param {string} text
  */
 export function bytesOfBase64(text) {
@@ -51,13 +51,13 @@ export function saveBytes(bytes, name) {
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
-const turns = new MessageChannel(); // a timer would wait for 4 ms each time
+const turns = new MessageChannel(); // a timer would wait 4 ms each time
 /** @type {(() => void)[]} */
 const waiting = [];
 turns.port1.onmessage = () => waiting.shift()?.();
 
 /**
- * Let the page answer keys and draw; resolves when it is this task's turn again.
+ * Let the page react to keys and draw; resolves when this task may continue.
  * @returns {Promise<void>}
  */
 export function nextTurn() {

@@ -1,4 +1,4 @@
-/** The page begins here: it unpacks the session, shows it, and then unpacks the capture, from which messages come. */
+/** The start of the page: it unpacks the session, shows it, and then unpacks the capture with the messages. */
 
 import { pageActions, textActions, treeActions } from "./actions.js";
 import { Capture } from "./capture.js";
@@ -82,7 +82,7 @@ async function loadCapture(session) {
 }
 
 /**
- * Say why nothing can be shown.
+ * Show why nothing can be shown.
  * @param {string} why
  */
 function refuse(why) {
@@ -93,7 +93,7 @@ function refuse(why) {
 let noticeTimer = 0;
 
 /**
- * Tell the person something for a while.
+ * Show the user a text for a while.
  * @param {string} text
  */
 function showNotice(text) {

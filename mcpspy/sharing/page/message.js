@@ -1,20 +1,20 @@
-/** From the bytes of a frame to the message of a row: out of an event of a stream, out of a batch. */
+/** From the bytes of a frame to the message of a row: extracts it from an event or from a batch. */
 
 import { frameDecoder } from "./capture.js";
 import { parseJson } from "./json.js";
 
 /**
- * What a row holds.
+ * The content of a row.
  * @typedef {object} Message
  * @property {Uint8Array} bytes of the whole frame
  * @property {string} text of the frame
- * @property {import("./json.js").JsonNode | null} json the message; null where there is none
+ * @property {import("./json.js").JsonNode | null} json the message; null if there is none
  */
 
 const MOST_JSON = 8 << 20; // bytes of a frame that is decoded
 
 /**
- * The message of a row. It never throws: what cannot be parsed is bytes and text.
+ * The message of a row. It never throws: a frame that cannot be parsed has only bytes and text.
  * @param {import("./session.js").Row} row
  * @param {import("./capture.js").Capture} capture
  * @returns {Message}
@@ -25,7 +25,7 @@ export function messageOf(row, capture) {
   const text = framed ? frameDecoder().decode(bytes) : (row.text ?? "");
   if (!framed || bytes.length > MOST_JSON || row.kind === "stderr") return { bytes, text, json: null };
   const stream = capture.channels.get(row.channel ?? 0)?.framing === "sse";
-  const marked = text.startsWith("\ufeff") ? text.slice(1) : text; // mcpspy reads it all the same
+  const marked = text.startsWith("\ufeff") ? text.slice(1) : text; // mcpspy accepts it
   const json = parseJson(stream ? eventData(marked) : marked);
   const element = json?.type === "array" ? json.children[row.part] : null;
   return { bytes, text, json: element ?? json };

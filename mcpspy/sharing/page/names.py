@@ -1,7 +1,7 @@
-"""The names that the page's filter knows, as the module of JavaScript that has them (`names.js`).
+"""The names that the page's filter knows, as the JavaScript module `names.js`.
 
-The page must know what `mcpspy.filters` knows, or it would refuse filters that `show --filter` takes. So that module is
-written by `scripts/write-rules`, and a test compares it.
+The page must know the names of `mcpspy.filters`, or it would refuse filters that `show --filter` accepts. So
+`scripts/write-rules` writes that module, and a test compares it.
 """
 
 import json
@@ -19,11 +19,11 @@ _NAMES = {
     "rules": tuple(RULES),
 }
 
-_WIDTH = 121  # of a line with its end
+_WIDTH = 121  # length of a line with its newline
 
 
 def module() -> str:
-    """The text of `names.js`."""
+    """Return the text of `names.js`."""
     members = "".join(_member(key, names) for key, names in _NAMES.items())
     former = "".join(f"  {json.dumps(old)}: {json.dumps(new)},\n" for old, new in FORMER.items())
     return (
@@ -35,6 +35,6 @@ def module() -> str:
 
 
 def _member(key: str, names: tuple[str, ...]) -> str:
-    """A list of names, on one line where that has room, as the formatter of the page's sources wants it."""
+    """Return a list of names, on one line if it fits, as the formatter of the page's sources requires."""
     line = f"  {key}: {json.dumps(names)},\n"
     return line if len(line) <= _WIDTH else f"  {key}: [\n" + "".join(f'    "{name}",\n' for name in names) + "  ],\n"

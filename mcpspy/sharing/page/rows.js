@@ -1,30 +1,30 @@
 /**
- * A list that holds only the rows that can be seen, so that 100,000 are as quick as 10.
+ * A list that draws only the visible rows, so that 100,000 are as fast as 10.
  *
- * All rows are equally high, so a row's number tells its place. The element scrolls; inside it stands one as high as all
- * rows together. It has the focus, and names the selected row to assistive technology.
+ * All rows have the same height, so a row's number gives its position. The element scrolls; it contains one as high as
+ * all rows together. It has the focus, and names the selected row to assistive technology.
  */
 
-const BEYOND = 8; // rows that are drawn above and below what can be seen
+const BEYOND = 8; // rows that are drawn above and below the visible part
 
 export class VirtualRows {
   /**
    * @param {HTMLElement} element what scrolls
-   * @param {HTMLElement} body the element in it that has the rows
+   * @param {HTMLElement} body the element in it that contains the rows
    * @param {object} how
    * @param {() => number} how.count
-   * @param {(at: number) => HTMLElement} how.draw a row; it gets its place and its role's state here
-   * @param {(at: number) => void} how.choose called when a person selects a row
-   * @param {() => void} [how.open] called when a person opens the selected row
+   * @param {(at: number) => HTMLElement} how.draw a row; its position and ARIA state are set here
+   * @param {(at: number) => void} how.choose called when the user selects a row
+   * @param {() => void} [how.open] called when the user opens the selected row
    */
   constructor(element, body, how) {
     this.element = element;
     this.body = body;
     this.how = how;
-    /** The number of the selected row; -1 where it is not in the list. */
+    /** The number of the selected row; -1 if it is not in the list. */
     this.cursor = -1;
     this.height = 24;
-    /** @type {Map<number, HTMLElement>} what is drawn */
+    /** @type {Map<number, HTMLElement>} the rows that are drawn */
     this.drawn = new Map();
     element.addEventListener("scroll", () => this.draw());
     body.addEventListener("click", (event) => this.pick(event));
@@ -38,7 +38,7 @@ export class VirtualRows {
     if (row instanceof HTMLElement) this.how.choose(Number(row.dataset.at));
   }
 
-  /** Learn the height of a row from the style sheet, and draw. */
+  /** Read the height of a row from the style sheet, and draw. */
   measure() {
     if (!this.element.clientHeight) return;
     const height = Number.parseFloat(getComputedStyle(this.element).getPropertyValue("--row"));
@@ -49,7 +49,7 @@ export class VirtualRows {
     } else this.draw();
   }
 
-  /** Draw anew: other rows are in the list, or they look different. */
+  /** Draw again, because the rows in the list or their appearance have changed. */
   refresh() {
     this.drawn.clear();
     this.body.replaceChildren();
@@ -57,7 +57,7 @@ export class VirtualRows {
     this.draw();
   }
 
-  /** Draw what has come into sight, and remove what has left it. */
+  /** Draw rows that have become visible, and remove those that are no longer visible. */
   draw() {
     const { element, height } = this;
     if (!element.clientHeight) return;
@@ -71,7 +71,7 @@ export class VirtualRows {
       }
     }
     for (let at = from; at <= to; at += 1) this.add(at);
-    if (this.cursor >= 0 && this.cursor <= last) this.add(this.cursor); // so that its name can be read out
+    if (this.cursor >= 0 && this.cursor <= last) this.add(this.cursor); // so that a screen reader can read it
   }
 
   /** @param {number} at */
@@ -88,7 +88,7 @@ export class VirtualRows {
   }
 
   /**
-   * Select a row without telling anybody.
+   * Select a row without a notification.
    * @param {number} at
    */
   setCursor(at) {
@@ -101,7 +101,7 @@ export class VirtualRows {
     this.reveal();
   }
 
-  /** Scroll as little as it takes to see the selected row. */
+  /** Scroll as little as needed to show the selected row. */
   reveal() {
     const { element, height, cursor } = this;
     if (cursor < 0 || !element.clientHeight) return;
@@ -114,7 +114,7 @@ export class VirtualRows {
   }
 
   /**
-   * Select another row, so many further on.
+   * Select the row that is `step` rows further on.
    * @param {number} step
    */
   move(step) {

@@ -1,4 +1,4 @@
-/** The filter: the box to type in, its mistakes, and the search itself, in slices so that keys are answered meanwhile. */
+/** The filter: its box, its errors, and the search, in slices so that the page reacts to keys meanwhile. */
 
 import { compileFilter } from "./filter.js";
 import { nextTurn } from "./load.js";
@@ -29,7 +29,7 @@ export class Search {
   }
 
   /**
-   * Put a filter into the box and search by it.
+   * Put a filter into the box and apply it.
    * @param {string} text
    */
   set(text) {
@@ -37,7 +37,7 @@ export class Search {
     return this.run();
   }
 
-  /** Search by what is in the box. */
+  /** Apply the filter in the box. */
   async run() {
     clearTimeout(this.timer);
     this.newest += 1;
@@ -99,7 +99,7 @@ export class Search {
   }
 
   /**
-   * Select the next match; tells whether there is one.
+   * Select the next match; returns whether there is one.
    * @param {number} step 1 or -1
    */
   next(step) {
@@ -124,7 +124,7 @@ export class Search {
     place.hidden = mistake === null;
     this.box.setAttribute("aria-invalid", String(mistake !== null));
     if (mistake?.column) {
-      const characters = Array.from(this.box.value); // a column counts those
+      const characters = Array.from(this.box.value); // a column counts characters
       const before = characters.slice(0, mistake.column - 1).join("");
       const line = el(
         "span",

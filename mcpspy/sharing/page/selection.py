@@ -1,12 +1,12 @@
-"""What is left of a capture under `--filter`: the frames of the rows that fit, and what is needed to read them.
+"""What is left of a capture with `--filter`: the frames of the matching rows, and what is needed to read them.
 
-Lines keep their numbers, so a line that is left out becomes another record. The first of a run becomes a `gap`: across
-it a reader calls nothing unanswered or unasked. The others become records of a kind that no reader knows. A gap also
-ends the frames that are open, so none is written between the pieces of a frame that stays.
+Lines keep their numbers, so another record replaces a line that is left out. The first line of a run becomes a `gap`:
+readers report nothing as unanswered or unrequested across it. The others become records of a kind that no reader knows.
+A gap also ends the open frames, so none is written between the pieces of a frame that stays.
 
-What stays besides the frames that fit: the other half of their exchanges, the handshake (without it nobody knows the
-revision), the channels of all those, and what is no channel's: gaps, signals, gates and the end. The bytes of all other
-frames and the heads of other HTTP exchanges are not in the copy.
+In addition to the matching frames, these stay: the other half of their exchanges, the handshake (without it the
+revision is unknown), the channels of all these, and records without a channel: gaps, signals, gates and the end. The
+copy does not contain the bytes of other frames and the heads of other HTTP exchanges.
 """
 
 from array import array
@@ -23,21 +23,22 @@ from mcpspy.recording.copy import record_line
 from mcpspy.timeline import final_rows
 
 LEFT_OUT = "left out by --filter"
-"""Why there is a gap where lines were left out."""
+"""The reason in the gap of lines that were left out."""
 
 _HANDSHAKE = ("initialize", "notifications/initialized", "server/discover")
 _STDIO = ("stdin", "stdout", "stderr")
-_FREE = ("text", "method", "name", "id", "session")  # keys whose values may be anything
+_FREE = ("text", "method", "name", "id", "session")  # keys whose values may be any text
 _OF_NO_CHANNEL = ("gap", "signal", "gates", "end", "continued")
 _SKIPPED = record_line({"kind": "left-out"})
 LINE_LEFT_OUT = len(_SKIPPED)
-"""Bytes that a line takes which was left out."""
+"""The bytes of a line that replaces one that was left out."""
 
 
 def wanted_lines(records: Callable[[], Iterable[Record]], wanted: Filter, *, live: bool) -> set[int]:
-    """The line numbers of the rows that fit a filter, of the other halves of their exchanges, and of handshakes.
+    """Return the line numbers of matching rows, of the other halves of their exchanges, and of handshakes.
 
-    The event that names the endpoint of HTTP+SSE is one: only by it a request and its response are of one session.
+    The event that names the endpoint of HTTP+SSE counts as a handshake: it alone connects a request and its response to
+    one session.
     """
     found: set[int] = set()
     for row in final_rows(records, live=live):
@@ -48,7 +49,7 @@ def wanted_lines(records: Callable[[], Iterable[Record]], wanted: Filter, *, liv
 
 
 def selected(lines: Callable[[], Iterable[bytes]], rows: set[int]) -> Iterator[bytes]:
-    """The lines of a capture, each with its newline; only the frames of these rows are kept.
+    """Yield the lines of a capture, each with its newline; only the frames of these rows are kept.
 
     `lines` is called twice.
     """
@@ -73,7 +74,7 @@ def selected(lines: Callable[[], Iterable[bytes]], rows: set[int]) -> Iterator[b
 
 
 def shown_filter(wanted: Filter, copy: str) -> str:
-    """A filter as text, with `…` for each text in it that does not stand in the copy: scrubbing may have removed it."""
+    """Return a filter as text, with `…` for each text that is not in the copy: scrubbing may have removed it."""
     values = {value for term in wanted.tree.terms() if term.key in _FREE for value in term.values}
     runs = {value: [run for run in WILD.split(value.text) if run] for value in values}
     missing = {run for found in runs.values() for run in found}
@@ -90,7 +91,7 @@ def shown_filter(wanted: Filter, copy: str) -> str:
 
 
 def _replaced(run: list[dict[str, Any]], *, gap: bool) -> Iterator[bytes]:
-    """The replacement of a run of lines; a gap, if one is allowed here, counts its frames."""
+    """Yield the replacement of a run of lines; a gap, if one is allowed here, counts its frames."""
     lost = sum(fields.get("kind") == "frame" and not fields.get("more") for fields in run)
     for place, fields in enumerate(run):
         yield _gap(fields["t"], lost, LEFT_OUT) if place == 0 and lost and gap else _SKIPPED
@@ -101,7 +102,7 @@ def _gap(t: int, lost: int, why: str) -> bytes:
 
 
 def _fields(line: bytes) -> dict[str, Any]:
-    """The record on a line; an empty one where there is none."""
+    """Return the record on a line; an empty one for a damaged line."""
     record, _ = parse_line(0, line)
     if record is not None and is_damage(record):
         return {}
@@ -110,18 +111,18 @@ def _fields(line: bytes) -> dict[str, Any]:
 
 
 class _Plan:
-    """Finds out which lines stay: what a frame, a channel and an answer are made of stands on several."""
+    """Computes which lines stay: a frame, a channel and an exchange may consist of several lines."""
 
     def __init__(self, lines: Iterable[bytes], rows: set[int]) -> None:
         self._rows = rows
-        self._kinds: list[str] = ["", ""]  # of each line, from number 0
+        self._kinds: list[str] = ["", ""]  # for each line, from number 0
         self._channels = array("q", (0, 0))
         self._frames: set[int] = set()  # the lines of frames that stay
-        self._kept: set[int] = set()  # the channels that do
-        self._held: dict[int, bool] = {}  # whether a frame that was held stays, by its number
-        self._answers: dict[int, int] = {}  # the channel of a request by that of its response
+        self._kept: set[int] = set()  # the channels that stay
+        self._held: dict[int, bool] = {}  # whether a held frame stays, by its number
+        self._answers: dict[int, int] = {}  # the channel of a request, by that of its response
         self._pieces: dict[int, list[int]] = {}  # the lines of open frames, by channel
-        self._numbers: dict[int, int] = {}  # of open frames that are held
+        self._numbers: dict[int, int] = {}  # the numbers of open frames that are held
         for number, line in enumerate(lines, 1):
             if number > 1:
                 self._add(number, _fields(line))
@@ -131,7 +132,7 @@ class _Plan:
                 self._kept |= {response, request}
 
     def stays(self) -> bytearray:
-        """Whether each line stays, by its number."""
+        """Return whether each line stays, by its number."""
         found = bytearray(len(self._kinds))
         found[1:2] = b"\1"
         for number, (kind, channel) in enumerate(zip(self._kinds, self._channels, strict=True)):
@@ -146,7 +147,7 @@ class _Plan:
         return found
 
     def _add(self, number: int, fields: dict[str, Any]) -> None:
-        kind = fields.get("kind", "gap")  # a line that does not parse is one
+        kind = fields.get("kind", "gap")  # a line that cannot be parsed counts as a gap
         channel = fields.get("held" if kind == "release" else "ch", 0)
         self._kinds.append(kind)
         self._channels.append(channel if type(channel) is int else 0)
@@ -166,7 +167,7 @@ class _Plan:
                 self._finish(channel)
 
     def _finish(self, channel: int) -> None:
-        """The frame of a channel has its last piece, which is its address."""
+        """End the frame of a channel; the line of its last piece is its address."""
         lines = self._pieces.pop(channel, [])
         stays = bool(lines) and lines[-1] in self._rows
         held = self._numbers.pop(channel, None)

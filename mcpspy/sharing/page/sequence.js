@@ -9,7 +9,7 @@ import { emptyText } from "./timeline.js";
 const SVG = "http://www.w3.org/2000/svg";
 const LANE = 6; // pixels from one bracket to the next
 const LONGEST_LABEL = 200; // characters
-const LEAST_PAUSE = 0.001; // seconds that are worth a word
+const LEAST_PAUSE = 0.001; // seconds that are shown
 
 export class Sequence {
   /** @param {import("./state.js").State} state */
@@ -96,7 +96,7 @@ export class Sequence {
 }
 
 /**
- * An arrow with its label at its beginning; what is no message is a text in the middle.
+ * An arrow with its label at its beginning; a row without a message is a text in the middle.
  * @param {import("./session.js").Row} row
  */
 function arrowElement(row) {
@@ -119,7 +119,7 @@ function arrowElement(row) {
 }
 
 /**
- * Whether the arrow of a row is the one that failed: of an exchange that is the response, if there is one.
+ * Whether the arrow of a row shows the failure: in an exchange that is the response, if there is one.
  * @param {import("./session.js").Row} row
  */
 function isBadLabel(row) {
@@ -127,7 +127,7 @@ function isBadLabel(row) {
 }
 
 /**
- * What a message is, and how it went.
+ * The kind of a message, and its outcome.
  * @param {import("./session.js").Row} row
  */
 function labelText(row) {

@@ -26,7 +26,7 @@
  * @property {string} transport
  * @property {string} kind
  * @property {unknown} id
- * @property {string} [token] the id as it was written, where JavaScript would write it in another way
+ * @property {string} [token] the exact text of the id, if JavaScript would write it differently
  * @property {string | null} method
  * @property {string | null} name
  * @property {string | null} revision
@@ -99,9 +99,9 @@ export class Session {
     this.rows = data.rows;
     this.rules = data.rules;
     this.tools = data.tools;
-    /** @type {Map<string, number>} the places of rows by their address */
+    /** @type {Map<string, number>} the indexes of rows by their address */
     this.places = new Map();
-    /** @type {Map<number, Map<string, number>>} the places of the messages of a batch by kind and id, as they are needed */
+    /** @type {Map<number, Map<string, number>>} messages of a batch by kind and id, made on demand */
     this.batches = new Map();
     for (const [place, row] of this.rows.entries()) {
       this.places.set(rowAddress(row), place);
@@ -110,7 +110,7 @@ export class Session {
   }
 
   /**
-   * The place of a row; undefined where the page has none at that address.
+   * The index of a row; undefined if the page has none at that address.
    * @param {string | number} address `17`, or `17.1` for the second message of a batch
    */
   placeOf(address) {
@@ -118,7 +118,7 @@ export class Session {
   }
 
   /**
-   * The place of the response to a request, or of the request that a response answers.
+   * The index of the response to a request, or of the request that a response answers.
    * @param {number} place
    */
   partnerOf(place) {
@@ -132,9 +132,9 @@ export class Session {
   }
 
   /**
-   * The places of the messages of a batch: of each kind and id the first.
+   * The indexes of the messages of a batch: the first of each kind and id.
    * @param {number} n
-   * @param {number} first place
+   * @param {number} first index
    */
   batch(n, first) {
     let found = this.batches.get(n);
@@ -149,7 +149,7 @@ export class Session {
     return found;
   }
 
-  /** What there is in the session. */
+  /** The number of rows of each kind in the session. */
   counts() {
     const frames = new Set();
     const found = { frames: 0, exchanges: 0, errors: 0, findings: 0, error: 0, warning: 0, info: 0, last: 0 };
@@ -175,16 +175,16 @@ export function rowAddress(row) {
 }
 
 /**
- * By what the other message of an exchange is found in a batch.
+ * The key that finds the other message of an exchange in a batch.
  * @param {Row} row
- * @param {boolean} request whether that is the request
+ * @param {boolean} request whether the other message is the request
  */
 function pairKey(row, request) {
   return `${request} ${idText(row)}`;
 }
 
 /**
- * The highest severity of what was found of a row.
+ * The highest severity of a row's findings.
  * @param {Row} row
  */
 export function severityOf(row) {
@@ -192,7 +192,7 @@ export function severityOf(row) {
 }
 
 /**
- * The id of a message; nothing where it has none.
+ * The id of a message; empty if it has none.
  * @param {Row} row
  */
 export function idText(row) {
@@ -207,7 +207,7 @@ export function isBadStatus(status) {
 }
 
 /**
- * What a row shows beside its method: words of it, or what it is instead of a message.
+ * The text of a row beside its method: a preview, or the text of a row without a message.
  * @param {Row} row
  */
 export function previewText(row) {

@@ -1,4 +1,4 @@
-/** What the person has chosen: the row, the view, the form of messages. Parts of the page listen for changes. */
+/** What the user has selected: the row, the view, the form of messages. Parts of the page listen for changes. */
 
 import { rowAddress } from "./session.js";
 
@@ -11,7 +11,7 @@ export class State {
   /** @param {import("./session.js").Session} session */
   constructor(session) {
     this.session = session;
-    /** The selected row; -1 where there is none. */
+    /** The selected row; -1 if there is none. */
     this.place = session.rows.length ? 0 : -1;
     this.view = VIEWS[0];
     this.form = FORMS[0];
@@ -19,13 +19,13 @@ export class State {
     this.pair = true;
     /** Whether times are those since the row above. */
     this.deltas = false;
-    /** @type {Set<number>} the places of rows that the person has marked */
+    /** @type {Set<number>} the indexes of rows that the user has marked */
     this.marked = new Set();
-    /** @type {number[]} the places of the rows in the timeline and the sequence */
+    /** @type {number[]} the indexes of the rows in the timeline and the sequence */
     this.shown = session.rows.map((_, place) => place);
-    /** @type {Set<number> | null} the places of the rows that the filter fits; null without a filter */
+    /** @type {Set<number> | null} the indexes of the rows that match the filter; null without a filter */
     this.matches = null;
-    /** @type {string[]} the texts that the filter looks for */
+    /** @type {string[]} the texts that the filter searches for */
     this.words = [];
     /** @type {Map<Change, (() => void)[]>} */
     this.listeners = new Map();
@@ -36,7 +36,7 @@ export class State {
     return this.session.rows[this.place];
   }
 
-  /** Where the selected row stands among those that are shown; -1 where the filter has left it out. */
+  /** The index of the selected row among the shown ones; -1 if it does not match the filter. */
   get at() {
     const { shown, place } = this;
     let low = 0;
@@ -50,7 +50,7 @@ export class State {
   }
 
   /**
-   * Call something after each change of a kind.
+   * Call a function after each change of a kind.
    * @param {Change} change
    * @param {() => void} listener
    */
@@ -64,7 +64,7 @@ export class State {
   }
 
   /**
-   * Select a row, and put its address into that of the page.
+   * Select a row, and put its address into the page's URL.
    * @param {number} place
    */
   select(place) {
@@ -75,7 +75,7 @@ export class State {
     this.tell("row");
   }
 
-  /** Select the row that the page's address names. */
+  /** Select the row that the page's URL names. */
   follow() {
     const place = this.session.placeOf(location.hash.slice(1));
     if (place === undefined || place === this.place) return;
@@ -99,7 +99,7 @@ export class State {
    * Show some rows in the timeline and the sequence.
    * @param {number[]} shown
    * @param {Set<number> | null} matches
-   * @param {string[]} words that the filter looks for
+   * @param {string[]} words that the filter searches for
    */
   setShown(shown, matches, words) {
     this.shown = shown;
@@ -109,7 +109,7 @@ export class State {
   }
 
   /**
-   * Select the next row that fits, from the selected one on; tells whether there is one.
+   * Select the next matching row after the selected one; returns whether there is one.
    * @param {number} step 1 or -1
    * @param {(row: import("./session.js").Row, place: number) => boolean} fits
    */

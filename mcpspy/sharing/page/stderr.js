@@ -1,15 +1,15 @@
-/** What the server wrote to stderr, a row for each line; each leads to its moment in the timeline. */
+/** The stderr of the server, a row for each line; each opens its row in the timeline. */
 
 import { VirtualRows } from "./rows.js";
 import { byId, clipText, el } from "./text.js";
 
-const LONGEST_LINE = 1000; // characters; the message has all of it
+const LONGEST_LINE = 1000; // characters; the message shows the whole line
 
 export class Stderr {
   /** @param {import("./state.js").State} state */
   constructor(state) {
     this.state = state;
-    /** @type {number[]} the places of the lines */
+    /** @type {number[]} the indexes of the lines */
     this.places = [];
     for (const [place, row] of state.session.rows.entries()) if (row.kind === "stderr") this.places.push(place);
     byId("no-lines").hidden = this.places.length > 0;

@@ -1,13 +1,13 @@
 // The keys of the filter language: what their values mean for a row.
 //
-// Each key reads one value and gives a test of rows, or throws a RangeError that says what would do instead.
+// Each key parses one value and returns a test of rows, or throws a RangeError that states what is valid.
 
 import { bounds, byteSize, comparison, duration, sinceStart } from "./amounts.js";
 import { closest } from "./closest.js";
 import { FILTER_NAMES, FORMER_RULES } from "./names.js";
 
-/** What a filter looks at of a row; docs/json.md describes all but two. `token` is the id digit for digit, where it is
- * null or a number that a browser would write in another way. `text` is what there is to read of a row without a frame.
+/** The members of a row that filters use; docs/json.md describes all but two. `token` is the exact id text, if it is
+ * null or a number that a browser would write differently. `text` is the text of a row without a frame.
  * @typedef {object} FilterRow
  * @property {string | null} method
  * @property {string | null} name
@@ -27,7 +27,7 @@ import { FILTER_NAMES, FORMER_RULES } from "./names.js";
 
 /** @typedef {(row: FilterRow, rawText: () => string) => boolean} RowTest */
 
-/** What a term asks for; in quotes it is meant literally.
+/** A value of a term; in quotes it is literal.
  * @typedef {{text: string, quoted: boolean}} FilterValue */
 
 /** @typedef {(value: FilterValue, started: bigint) => RowTest} KeyReader */
@@ -98,10 +98,10 @@ function oneOf(get, names) {
 }
 
 /**
- * The names that a value stands for.
+ * The names that match a value.
  * @param {FilterValue} value
  * @param {string[]} names
- * @param {string[]} [groups]  other names that it may have meant
+ * @param {string[]} [groups]  other names for hints
  */
 function choose(value, names, groups = []) {
   const chosen = names.filter(globTest(value));
@@ -166,7 +166,7 @@ function amount(get, reader) {
 }
 
 /**
- * Seconds as JSON has them, in whole nanoseconds again.
+ * Seconds from JSON as whole nanoseconds.
  * @param {number | null} seconds
  */
 function nanoseconds(seconds) {
@@ -174,7 +174,7 @@ function nanoseconds(seconds) {
 }
 
 /**
- * How texts are brought to the case of a text: left alone, if it has capitals.
+ * The function that folds texts: lower case, or no change if the text has capitals.
  * @param {string} text
  * @returns {(text: string) => string}
  */
@@ -183,7 +183,7 @@ export function smartCase(text) {
 }
 
 /**
- * A text in lower case, but for the two letters (K for kelvin, İ) that would become ASCII by that.
+ * A text in lower case, except the two letters (kelvin sign, İ) that would become ASCII.
  * @param {string} text
  */
 function folded(text) {
@@ -191,7 +191,7 @@ function folded(text) {
 }
 
 /**
- * A text with the escapes of JSON strings replaced by what they stand for (RFC 8259, 7).
+ * A text with the escapes of JSON strings decoded (RFC 8259, 7).
  * @param {string} text
  */
 function withoutEscapes(text) {
@@ -206,7 +206,7 @@ function withoutEscapes(text) {
 }
 
 /**
- * Whether a whole text is as the value says; unless that is quoted, `*` is any text in it and `?` any character.
+ * A test whether a whole text matches the value; unless quoted, `*` is any text in it and `?` any character.
  * @param {FilterValue} value
  * @returns {(text: string) => boolean}
  */
@@ -219,7 +219,7 @@ function globTest({ text, quoted }) {
 }
 
 /**
- * Goes back to the last star only, so that time is bounded by the product of both lengths.
+ * Goes back only to the last star, so the time is limited by the product of both lengths.
  * @param {string[]} pattern
  * @param {string[]} text
  */

@@ -1,11 +1,11 @@
 /**
- * Text for people: captured text made safe to look at, quantities, and elements that hold text.
+ * Text for people: captured text made safe to show, quantities, and elements that contain text.
  *
- * Captured text is hostile. It never becomes markup, because elements get it as text only, and what is not seen (controls,
- * changes of direction, joiners, piles of accents) is shown as an escape, as `mcpspy.text` does on a terminal.
+ * Captured text is hostile. It never becomes markup, because elements get it only as text. Invisible characters
+ * (controls, changes of direction, joiners, piles of accents) are shown as escapes, as on a terminal (`mcpspy.text`).
  */
 
-// Controls, format characters, lone surrogates, separators; what is seen as nothing; and marks piled on marks.
+// Controls, format characters, unpaired surrogates, separators; invisible characters; and marks piled on marks.
 const UNSEEN =
   /(?:\p{Cc}|\p{Cf}|\p{Cs}|\p{Zl}|\p{Zp}|\u034f|\u115f|\u1160|\u2800|\u3164|\ufe0f|\uffa0|[\u{e0000}-\u{e0fff}]|(?<=[\p{Mn}\p{Me}]{4})[\p{Mn}\p{Me}])+/gu;
 const PLAIN = /^[\x20-\x7e]*$/;
@@ -17,7 +17,7 @@ const NAMED_ESCAPES = new Map([
 ]);
 
 /**
- * How characters that are not seen are written.
+ * The escapes of invisible characters.
  * @param {string} text
  */
 function escapeUnseen(text) {
@@ -33,7 +33,7 @@ function escapeUnseen(text) {
 }
 
 /**
- * A text with everything in it visible, for attributes.
+ * A text with escapes for invisible characters, for attributes.
  * @param {string} text
  */
 export function visibleText(text) {
@@ -41,7 +41,7 @@ export function visibleText(text) {
 }
 
 /**
- * A text of at most `limit` characters; what is longer ends in an ellipsis.
+ * A text of at most `limit` characters; a shortened text ends in an ellipsis.
  * @param {string} text
  * @param {number} limit
  */
@@ -50,7 +50,7 @@ export function clipText(text, limit) {
 }
 
 /**
- * Append a text to an element, with escapes in elements of their own. `lines`: line ends and tabs stay what they are.
+ * Append a text to an element, with escapes in elements of their own. `lines`: keep line ends and tabs.
  * @param {Node} parent
  * @param {string} text
  * @param {boolean} [lines]
@@ -73,18 +73,18 @@ export function appendText(parent, text, lines = false) {
   parent.appendChild(document.createTextNode(text.slice(at)));
 }
 
-const SHOWN_AT_A_TIME = 1 << 18; // characters: a browser lays out so many within a moment
+const SHOWN_AT_A_TIME = 1 << 18; // characters: a browser lays out this many without a delay
 
 /**
- * Append a text of which the beginning is shown, and more of it at each press of a button.
+ * Append a text: its beginning is shown, and more of it at each press of a button.
  * @param {Node} parent
  * @param {string} text
  * @param {number} first characters that are shown at first
  * @param {boolean} [lines] as for `appendText`
- * @param {number} [from] where the text begins that is still to be shown
+ * @param {number} [from] where the rest of the text begins
  */
 export function appendLongText(parent, text, first, lines = false, from = 0) {
-  const split = /[\ud800-\udbff]/.test(text[from + first - 1] ?? "") ? 1 : 0; // no pair is torn apart
+  const split = /[\ud800-\udbff]/.test(text[from + first - 1] ?? "") ? 1 : 0; // do not split a surrogate pair
   const end = text.length - from <= first ? text.length : from + first - split;
   appendText(parent, text.slice(from, end), lines);
   if (end === text.length) return;
@@ -149,7 +149,7 @@ export function frameLink(n, part = 0) {
 }
 
 /**
- * A link to another site; as text where it is none. Nothing is fetched until somebody follows it.
+ * A link to another site, or a text if the URL is invalid. Nothing is fetched until the user follows it.
  * @param {string} url
  */
 export function outsideLink(url) {
@@ -170,7 +170,7 @@ export function byId(id) {
 }
 
 /**
- * A text of our own with its words of code, which stand between backticks.
+ * A text of mcpspy with its code words, which are between backticks.
  * @param {string} text
  */
 export function proseElement(text) {
@@ -207,7 +207,7 @@ export function sizeText(size) {
 }
 
 /**
- * How long something took, in the unit that suits it.
+ * A duration in a suitable unit.
  * @param {number} seconds
  */
 export function durationText(seconds) {

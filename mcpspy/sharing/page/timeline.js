@@ -6,7 +6,7 @@ import { byId, clipText, durationText, el, pluralText, sizeText } from "./text.j
 
 const LONGEST_CELL = 300; // characters
 const SHORTEST_BAR = 1e-4; // seconds of a latency without a bar
-const BAR_DECADES = 5; // from there to the longest bar
+const BAR_DECADES = 5; // factors of ten up to the longest bar
 export const SLOW = 1; // seconds from which a call is slow
 
 export class Timeline {
@@ -49,7 +49,7 @@ export class Timeline {
 }
 
 /**
- * Why no row is shown.
+ * The reason why no row is shown.
  * @param {import("./state.js").State} state
  */
 export function emptyText({ session }) {
@@ -122,7 +122,7 @@ function timeText(state, at) {
 }
 
 /**
- * What a row is about: method and name, or its kind; then the preview, and the id where there is room behind it.
+ * The subject of a row: method and name, or its kind; then the preview, and the id if there is room.
  * @param {import("./session.js").Row} row
  * @param {string} preview
  */
@@ -150,7 +150,7 @@ function statusClass(row) {
 /** @param {import("./session.js").Row} row */
 function statusText(row) {
   if (row.gate !== undefined) return row.forwarded ?? "held";
-  const told = row.kind === "request" && row.response !== null; // by the row of its response
+  const told = row.kind === "request" && row.response !== null; // the row of its response shows it
   return told ? "" : (row.status ?? "");
 }
 

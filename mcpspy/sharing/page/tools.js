@@ -1,12 +1,12 @@
-/** The tools: what each costs a model to know, how often it was called, and how long it took. */
+/** The tools: the size of each for a model, the number of its calls, and their durations. */
 
 import { buttonElement, byId, clipText, countText, durationText, el, frameLink, sizeText } from "./text.js";
 
-const BYTES_OF_TOKEN = 4; // about so many, of the tokens of most models
+const BYTES_OF_TOKEN = 4; // approximate bytes per token of most models
 const LONGEST_TOOL = 200; // characters
 
 /**
- * A column: its heading, the value that it is sorted by, and what is shown.
+ * A column: its heading, its sort value, and its text.
  * @typedef {object} ToolColumn
  * @property {string} title
  * @property {string} [about]
@@ -65,7 +65,7 @@ function tokenCount(bytes) {
 
 /**
  * @param {number} number
- * @param {string} severity of it where it is not zero
+ * @param {string} severity if it is not zero
  */
 function toolNumber(number, severity) {
   return el("span", { class: number ? severity : "dim" }, countText(number));
@@ -86,7 +86,7 @@ function toolFrames(tool) {
 /**
  * The tools as a table.
  * @param {import("./session.js").Session} session
- * @param {number} [by] the column by which it is sorted; the order of the listing without one
+ * @param {number} [by] the sort column; without one, the order of the listing
  * @param {boolean} [down] the largest first
  * @returns {HTMLElement}
  */

@@ -1,8 +1,8 @@
 /**
  * A JSON message as a tree that folds.
  *
- * The tree is a flat list of lines with a depth each, and a container's lines are made when it is unfolded. So neither a
- * deep message nor a large one costs more than what is looked at, and nothing here calls itself.
+ * The tree is a flat list of lines with a depth each, and a container's lines are created when it is unfolded. So a
+ * deep or a large message costs no more than what is shown, and nothing here recurses.
  */
 
 import { nodeText, parseJson, pointedNodes } from "./json.js";
@@ -17,12 +17,12 @@ import { appendLongText, buttonElement, clipText, countText, el } from "./text.j
  */
 
 const UNFOLDED_AT_FIRST = 150; // lines
-const UNFOLDED_AT_MOST = 5000; // lines that "unfold all" makes
-const BRANCH = 100; // children of a container that are made at a time
+const UNFOLDED_AT_MOST = 5000; // lines that "unfold all" creates
+const BRANCH = 100; // children of a container that are created at a time
 const LONG_STRING = 400; // characters
 const LONG_KEY = 200; // characters
 const DEEPEST_INDENT = 40; // levels
-const LARGEST_INNER = 1 << 20; // characters of a string in which JSON is looked for
+const LARGEST_INNER = 1 << 20; // characters of a string that is searched for JSON
 
 export class JsonTree {
   /**
@@ -34,7 +34,7 @@ export class JsonTree {
     this.element = el("div", { class: "tree", role: "tree", tabindex: 0, "aria-label": "message" });
     /** @type {Map<HTMLElement, TreeLine>} */
     this.lines = new Map();
-    /** @type {Map<import("./json.js").JsonNode, string>} the severity of what was found at a value */
+    /** @type {Map<import("./json.js").JsonNode, string>} the severity of the findings at a value */
     this.marks = new Map();
     for (const finding of findings) this.marks.set(pointedNodes(root, finding.pointer).pop() ?? root, finding.severity);
     /** @type {TreeLine | null} */
@@ -77,7 +77,7 @@ export class JsonTree {
   }
 
   /**
-   * Unfold from the outside in, until there are so many lines.
+   * Unfold from the outside in, up to `most` lines.
    * @param {number} [most]
    */
   unfoldAll(most = UNFOLDED_AT_MOST) {
@@ -94,7 +94,7 @@ export class JsonTree {
   }
 
   /**
-   * Make the lines of the children of a line.
+   * Create the lines of the children of a line.
    * @param {TreeLine} line
    * @param {number} [from] the first child
    * @param {HTMLElement} [after] where they go
@@ -117,7 +117,7 @@ export class JsonTree {
   }
 
   /**
-   * Add a line that makes more children of a large container.
+   * Add a line that shows more children of a large container.
    * @param {TreeLine} line
    * @param {number} from
    * @param {number} rest
@@ -173,7 +173,7 @@ export class JsonTree {
   }
 
   /**
-   * Unfold the way to where a JSON Pointer leads, and show it.
+   * Unfold the path of a JSON Pointer, and show its value.
    * @param {string} pointer
    */
   reveal(pointer) {
@@ -190,7 +190,7 @@ export class JsonTree {
 
   /**
    * Go to another line.
-   * @param {number} step so many further on; a large one leads to the first or last
+   * @param {number} step lines to move; a large number goes to the first or last
    */
   move(step) {
     const all = [...this.element.querySelectorAll("[role=treeitem]")];
@@ -221,7 +221,7 @@ function indent(element, depth) {
 }
 
 /**
- * The JSON that is in a string; null where there is none.
+ * The JSON inside a string; null if there is none.
  * @param {import("./json.js").JsonNode} node
  */
 function innerJson(node) {
@@ -230,10 +230,10 @@ function innerJson(node) {
 }
 
 /**
- * @param {string | null} key as it is written; of an array the place
+ * @param {string | null} key as written; for an array the index
  * @param {import("./json.js").JsonNode} node
  * @param {number} depth
- * @param {string | undefined} severity of what was found at it
+ * @param {string | undefined} severity of the findings at it
  */
 function lineElement(key, node, depth, severity) {
   const inner = node.type === "string" ? innerJson(node) : null;

@@ -1,4 +1,4 @@
-/** The views of a session as tabs; what a view shows is made when it is first looked at. */
+/** The views of a session as tabs; the content of a view is created when it is first shown. */
 
 import { foldFindings, showFindings } from "./findings.js";
 import { Sequence } from "./sequence.js";
@@ -57,14 +57,14 @@ export class Views {
     else this.lists.stderr = new Stderr(this.state).rows;
   }
 
-  /** Put the focus into the view. */
+  /** Focus the view. */
   focus() {
     const { view } = this.state;
     (this.lists[view]?.element ?? byId(`view-${view}`)).focus();
   }
 
   /**
-   * Go on in the view: in a list to another row, else to another thing that can be pressed.
+   * Move in the view: in a list to another row, else to another link or button.
    * @param {number} step
    * @param {"row" | "page"} [by]
    */
@@ -92,7 +92,7 @@ export class Views {
     if (group instanceof HTMLDetailsElement) group.open = open;
   }
 
-  /** Open what is selected: its message; a frame of another view in the timeline. */
+  /** Open the selected row: its message, or, from another view, its row in the timeline. */
   open() {
     if (this.state.view === "timeline") return true;
     this.state.show("timeline");
@@ -102,7 +102,7 @@ export class Views {
 
 /**
  * @param {HTMLElement} view
- * @param {number} step so many further on; a large one leads to the first or last
+ * @param {number} step elements to move; a large number goes to the first or last
  */
 function focusNext(view, step) {
   const all = [.../** @type {NodeListOf<HTMLElement>} */ (view.querySelectorAll("summary, a.frame, button"))].filter(

@@ -1,7 +1,7 @@
 /**
- * The words of the filter, marked where they stand in messages.
+ * The words of the filter, highlighted in messages.
  *
- * They are marked by ranges, so the page gets no elements for them. A browser that knows no such ranges marks nothing.
+ * They are marked by ranges, so the page needs no elements for them. A browser without such ranges marks nothing.
  */
 
 import { smartCase } from "./terms.js";
@@ -21,7 +21,7 @@ export function markWords(state, element) {
 }
 
 /**
- * Where words stand in the texts of an element, by the case that each asks for.
+ * The ranges of words in the texts of an element; each word is matched with its own case rule.
  * @param {HTMLElement} element
  * @param {string[]} words
  */

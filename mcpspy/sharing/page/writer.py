@@ -1,8 +1,8 @@
-"""From a capture to its page: the lines that are shared, what is folded from them, and both put into the page.
+"""From a capture to its page: the lines that are shared, what is computed from them, and both put into the page.
 
-The lines go to a file of their own first, in a directory that only the user can read: all that the page shows is folded
-from that file. Both the fold and the lines are compressed as they come, so memory grows with the open exchanges and
-not with the capture.
+The lines are first written to a file of their own, in a directory that only the user can read. Everything that the page
+shows is computed from that file. Both parts are compressed as they are produced, so memory grows with the open
+exchanges and not with the capture.
 """
 
 import binascii
@@ -27,49 +27,49 @@ from mcpspy.sharing.scrub import Scrub
 from mcpspy.text import size_text
 
 MOST_BYTES = 64 << 20
-"""Bytes of the largest capture that a page carries."""
+"""Maximum size of a capture in a page, in bytes."""
 
 MOST_ROWS = 100_000
-"""Rows of the longest."""
+"""Maximum number of rows in a page."""
 
 _SESSION = OPENING.replace(b"capture", b"session")
 _CLOSING = b"</script>\n"
-_GROUP = 57 << 10  # bytes that become base64 at once; a multiple of three
+_GROUP = 57 << 10  # bytes that are encoded as base64 at once; a multiple of three
 _CHUNK = 1 << 20  # bytes read at once
-_LEVEL = 6  # of the compression: 9 takes three times as long for a hundredth less
+_LEVEL = 6  # of the compression: 9 takes three times as long to save one per cent
 
 
 class Shared(NamedTuple):
     """What is put into a page."""
 
     path: str
-    """The capture."""
+    """The path of the capture."""
     lines: Callable[[], Iterator[bytes]]
-    """Its lines as they are shared, each with its newline, or in larger pieces; called as often as they are needed."""
+    """Its shared lines, each with its newline, or in larger pieces; called as often as they are needed."""
     about: dict[str, Any]
     """What the page gets in addition to the capture: `scrubbed`, `raw`, `replaced`."""
     wanted: Filter | None = None
-    """Which rows are shared; None for all."""
+    """The filter for the shared rows; None for all rows."""
 
 
 def scrubbed(path: str, scrub: Scrub, wanted: Filter | None) -> Shared:
-    """A capture as it is shared after a scrub of it."""
+    """Return a capture to share after a scrub of it."""
     replaced = [{"kind": it.kind, "label": it.label, "count": it.count} for it in scrub.replaced]
     file = scrub.text(os.path.basename(path))
     return Shared(path, scrub.lines, {"scrubbed": True, "raw": False, "replaced": replaced, "file": file}, wanted)
 
 
 def unscrubbed(path: str, wanted: Filter | None) -> Shared:
-    """A capture as it was recorded; the page says so."""
+    """Return a capture to share as it was recorded; the page states that."""
     return Shared(path, partial(raw_lines, path), {"scrubbed": False, "raw": True, "replaced": []}, wanted)
 
 
 def write_page(shared: Shared, output: BinaryIO, read: Callable[[int], None] = lambda _: None) -> int:
-    """Write the page of a capture; returns how many rows it has.
+    """Write the page of a capture; return the number of its rows.
 
-    `read` is called with numbers of bytes as they are read, `readings` times the size of the capture.
+    `read` is called with the number of bytes that were read, in total `readings` times the size of the capture.
 
-    Raises UsageError where there is more to share than a browser opens, CaptureError for a capture that cannot be read.
+    Raises UsageError if there is more to share than a browser can open, and CaptureError if the capture cannot be read.
     """
     capture = Capture(shared.path)
     live = capture.live
@@ -97,24 +97,24 @@ def write_page(shared: Shared, output: BinaryIO, read: Callable[[int], None] = l
 
 
 def readings(shared: Shared) -> int:
-    """How often a capture is read while its page is written."""
+    """Return how often a capture is read while its page is written."""
     return 5 if shared.wanted else 3
 
 
 def raw_lines(path: str) -> Iterator[bytes]:
-    """The bytes of a capture as they are, in large pieces; of one in several files, joined to one."""
+    """Yield the bytes of a capture unchanged, in large pieces; if it has several files, they are joined."""
     with JoinedFiles(path) as file:
         while chunk := file.read(_CHUNK):
             yield chunk
 
 
 def is_too_large(capture: Capture) -> bool:
-    """Whether a capture has more bytes than a page carries; its rows are known only when it is read."""
+    """Return whether a capture is larger than a page may be; the number of its rows is known only after reading it."""
     return sum(map(os.path.getsize, capture.paths)) > MOST_BYTES
 
 
 def refuse_too_large(capture: Capture, wanted: Filter | None) -> NoReturn:
-    """Raise UsageError for a capture that no page carries, with the filter that keeps its newest part."""
+    """Raise UsageError for a capture that is too large for a page, with a filter that keeps its newest part."""
     times, sizes = array("q"), array("q")
     for record in capture.records(largest=1):
         times.append(record.t)
@@ -133,12 +133,12 @@ def refuse_too_large(capture: Capture, wanted: Filter | None) -> NoReturn:
     raise UsageError(f"{capture.path} is too large to be shared: {bound}; --filter {fits!r} {kept}")
 
 
-_FEW = 5  # records that are no part of a session worth sharing
-_OVERHEAD = 150  # bytes of a record beside its frame
+_FEW = 5  # with fewer records than this, the newest part is not worth sharing
+_OVERHEAD = 150  # bytes of a record without its frame
 
 
 def _whole(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines out of pieces of any size; a last line without its newline gets one."""
+    """Yield lines from pieces of any size; add a newline to a last line without one."""
     rest = b""
     for piece in pieces:
         *lines, rest = (rest + piece).split(b"\n")
@@ -148,7 +148,7 @@ def _whole(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _embed(output: BinaryIO, opening: bytes, pieces: Iterable[bytes]) -> None:
-    """Write an element that carries some bytes: gzip in base64."""
+    """Write an element that contains some bytes: gzip in base64."""
     packer, rest = zlib.compressobj(_LEVEL, wbits=31), b""
     output.write(opening)
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""Taking secrets and personal data out of captures, so that they can be given to others."""
+"""Removes secrets and personal data from captures, so that they can be given to others."""
 
 from mcpspy.sharing.scrub.leftovers import Leftover
 from mcpspy.sharing.scrub.options import ScrubOptions

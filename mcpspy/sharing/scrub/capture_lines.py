@@ -1,9 +1,9 @@
-"""The lines of a capture without what is to be replaced, each in the place of the line of the same number.
+"""The scrubbed lines of a capture; each line replaces the line with the same number.
 
-Most lines hold nothing suspicious: a few searches through their characters tell, and they go through as they are. Of a
-frame in pieces all lines wait until the last has come, and with them what stands between. A frame that is larger than
-readers decode goes through as spaces, piece by piece, so that readers see one of the same size. A damaged line becomes
-another one that no reader can parse, for it may hold anything.
+Most lines contain nothing suspicious: a few searches of their characters show that, and they stay unchanged. If a frame
+has several pieces, all its lines wait for the last one, together with the lines between them. A frame that is larger
+than readers decode is replaced by spaces, piece by piece, so readers see a frame of the same size. A damaged line is
+replaced by another line that no reader can parse, because it may contain anything.
 """
 
 from base64 import b64decode
@@ -21,11 +21,11 @@ from mcpspy.sharing.scrub.frames import FrameScrub, blank
 from mcpspy.sharing.scrub.record_fields import RecordScrub
 
 WAITING = 4 * LARGEST
-"""Bytes of lines that wait for the last piece of a frame, at most."""
+"""Maximum number of bytes of lines that wait for the last piece of a frame."""
 DAMAGED = b'{"kind":"gap","why":"a damaged line"}\n'
-"""A line that readers find damaged: it has no time."""
+"""A line that readers treat as damaged: it has no time."""
 _FRAME = b'{"kind":"frame","ch":'
-_FEW = 4  # members of the record of a frame with nothing special
+_FEW = 4  # members of a plain frame record
 _WITHHELD = "«withheld:".encode()
 
 
@@ -36,11 +36,11 @@ class _Waiting:
         self.lines: list[tuple[int, dict[str, Any], bytes, bytes]] = []  # number, record, bytes of the frame, line
         self.size = 0
         self.blank = False
-        """It is too large, and its pieces are blanked as they come."""
+        """The frame is too large, and its pieces are blanked as they come."""
 
 
 class LineScrub:
-    """Turns the lines of a capture, the header first, into those of the new one; `feed` each, then `end`."""
+    """Scrubs the lines of a capture, the header first; `feed` each, then `end`."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class LineScrub:
         undecoded: Collection[int],
         on_withheld: Callable[[str], None],
     ) -> None:
-        """`undecoded` has the channels whose content coding could not be undone, as far as they are known."""
+        """`undecoded` has the channels whose content coding could not be decoded, as far as they are known."""
         self.n = 0
-        """The number of the line that is looked at, of a frame that of its last piece."""
+        """The number of the current line; for a frame, that of its last piece."""
         self._records = records
         self._frames = frames
         self._is_suspicious = is_suspicious
@@ -86,7 +86,7 @@ class LineScrub:
         yield from self._finished()
 
     def _is_plain(self, line: bytes) -> bool:
-        """Whether a line is that of a whole frame, as it is usually written, with nothing to replace."""
+        """Return whether a line is a complete frame in the usual form, with nothing to replace."""
         if not line.startswith(_FRAME):
             return False
         try:
@@ -210,7 +210,7 @@ class LineScrub:
 
 
 def _line(record: dict[str, Any]) -> bytes:
-    """A record as a line; what is nested deeper than our writer takes is left out, as no relay has written it."""
+    """Return a record as a line; leave out values that are nested too deeply, which no relay has written."""
     try:
         return record_line(record)
     except TypeError:
@@ -218,7 +218,7 @@ def _line(record: dict[str, Any]) -> bytes:
 
 
 def _parsed(n: int, line: bytes) -> dict[str, Any] | None:
-    """The fields of a record; None for a line that readers find damaged."""
+    """Return the fields of a record; None for a line that readers treat as damaged."""
     record, _ = parse_line(n, line)
     if record is not None and is_damage(record):
         return None
@@ -232,7 +232,7 @@ def _raw_of(fields: dict[str, Any]) -> bytes:
 
 
 def _with_raw(fields: dict[str, Any], raw: bytes) -> dict[str, Any]:
-    """The record of a frame with other bytes, in the place of those that it has."""
+    """Return the record of a frame with other bytes in place of its own."""
     value = as_sent(raw)
     key, value = ("raw", value) if isinstance(value, str) else ("b64", (value or {}).get("b64"))
     return {(key if name in ("raw", "b64") else name): (value if name in ("raw", "b64") else it)
@@ -240,7 +240,7 @@ def _with_raw(fields: dict[str, Any], raw: bytes) -> dict[str, Any]:
 
 
 def _pieces(frame: bytes, sizes: list[int]) -> list[bytes]:
-    """A frame in as many pieces as before, of about the same part each, never divided inside a character."""
+    """Return a frame in as many pieces as before, of similar proportions, never split inside a character."""
     if len(sizes) == 1:
         return [frame]
     total, pieces, start, so_far = sum(sizes) or 1, [], 0, 0

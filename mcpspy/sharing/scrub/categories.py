@@ -1,7 +1,7 @@
 """What a scrub replaces: the categories, their rules for `scrub --check`, and the labels.
 
-A label is lower-case ASCII without a space, so that it stands unchanged in JSON, in URLs and in HTTP heads. No label is
-a secret by our own table: what was scrubbed is found clean, and a second scrub changes nothing.
+A label is lower-case ASCII without a space, so it stays unchanged in JSON, in URLs and in HTTP heads. No label matches
+the table of secrets: a scrubbed capture passes the check, and a second scrub changes nothing.
 """
 
 import re
@@ -11,16 +11,16 @@ from mcpspy.secrets.patterns import Kind
 
 
 class Category(NamedTuple):
-    """A category of what is replaced."""
+    """A category of replaced values."""
 
     rule: str
-    """The id in reports of `scrub --check`; empty for what is renamed there without being a fault."""
+    """The id in reports of `scrub --check`; empty for values that a scrub renames without a finding."""
     title: str
-    """For people."""
+    """The name for people."""
     stem: str
-    """What a label begins with."""
+    """The beginning of a label."""
     ending: str = ""
-    """What it ends with."""
+    """The end of a label."""
 
 
 VALUE = Category("scrub/value-under-secret-name", "value under a secret name", "redacted-value-")
@@ -41,12 +41,12 @@ RULES = {
     MATCH.rule: "A capture holds what --replace names.",
     WITHHELD.rule: "A capture holds a frame that cannot be searched: it was not decoded.",
 }
-"""What each rule of `scrub --check` finds."""
+"""The summary of each rule of `scrub --check`."""
 
 
 def of_token(kind: Kind) -> Category:
-    """The category of a kind of token."""
-    if kind.kept:  # behind a host: shorter than what would be a secret there
+    """Return the category of a kind of token."""
+    if kind.kept:  # behind a host: the label must be shorter than a secret there
         return Category("scrub/secret", kind.name, "redacted-url-")
     plain = kind.name.rpartition("similar ")[2]
     return Category("scrub/secret", kind.name, f"redacted-{'-'.join(re.findall('[a-z0-9]+', plain.lower()))}-")
@@ -55,4 +55,4 @@ def of_token(kind: Kind) -> Category:
 LABEL = re.compile(
     r"redacted-(?:[a-z0-9]+-)+\d+|(?:user|session|state)-\d+|email-\d+@redacted\.invalid|«(?:redacted|withheld):[^»]*»"
 )
-"""What a recording or a scrub has put in the place of something."""
+"""A replacement made by a recording or a scrub."""

@@ -1,7 +1,7 @@
-"""What `scrub --check` finds in captures, for people and for programs; never the values themselves.
+"""The findings of `scrub --check` in captures, for people and for programs; they never contain the values.
 
-A place has the form that `check` uses: the line of the capture and a JSON Pointer into the message. What repeats comes
-once for each kind and place, the items of an array being one place, with the number of times.
+A place has the same form as in `check`: the line of the capture and a JSON Pointer into the message. Repeated findings
+are reported once for each kind and place, with their number; the elements of an array count as one place.
 """
 
 import re
@@ -57,7 +57,7 @@ class _Repeated:
 
 
 def check(path: str, options: ScrubOptions, read: Read | None = None) -> ScrubChecked:
-    """Find what `scrub` would replace in a capture; session ids and requestStates are no secrets."""
+    """Find what `scrub` would replace in a capture; session ids and requestStates are not secrets."""
     found: dict[tuple[str, str, str], _Repeated] = {}
     for place in Scrub(path, options, read).places():
         rule, kind = place.category.rule, place.category.title
@@ -77,7 +77,7 @@ def check(path: str, options: ScrubOptions, read: Read | None = None) -> ScrubCh
 def without_waived(
     waivers: Sequence[Waiver], captures: Sequence[ScrubChecked], today: date
 ) -> tuple[list[ScrubChecked], list[Waiver], list[Waiver]]:
-    """What valid waivers leave of the captures; the waivers that waive nothing; those that have expired."""
+    """Return the captures without waived findings, the waivers that waive nothing, and the expired waivers."""
     expired = [waiver for waiver in waivers if waiver.expires and waiver.expires < today]
     valid = [waiver for waiver in waivers if waiver not in expired]
     used: set[Waiver] = set()
@@ -95,7 +95,7 @@ def without_waived(
 
 
 def as_text(captures: Sequence[ScrubChecked]) -> Iterator[str]:
-    """A line for each place, and a summary."""
+    """Yield a line for each place, and a summary."""
     for checked in captures:
         for finding in checked.findings:
             yield f"{printable(checked.path, 1000)}:{finding.line}: {_sentence(finding)}  [{finding.rule}]\n"
@@ -106,13 +106,13 @@ def as_text(captures: Sequence[ScrubChecked]) -> Iterator[str]:
 
 
 def as_json(captures: Sequence[ScrubChecked]) -> Iterator[str]:
-    """Everything on one line."""
+    """Yield everything on one line."""
     found = [{"path": printable(it.path, 4096), "findings": [_fields(one) for one in it.findings]} for it in captures]
     yield orjson.dumps({"captures": found}, option=orjson.OPT_APPEND_NEWLINE).decode()
 
 
 def as_sarif(captures: Sequence[ScrubChecked]) -> Iterator[str]:
-    """A log of the Static Analysis Results Interchange Format, 2.1.0."""
+    """Yield a log of the Static Analysis Results Interchange Format, 2.1.0."""
     used = sorted({finding.rule for checked in captures for finding in checked.findings})
     rules = [{"id": rule, "shortDescription": {"text": RULES[rule]}} for rule in used]
     results = [
@@ -133,7 +133,7 @@ def as_sarif(captures: Sequence[ScrubChecked]) -> Iterator[str]:
 
 
 def as_github(captures: Sequence[ScrubChecked]) -> Iterator[str]:
-    """A workflow command for each place, which GitHub shows beside the line of the capture."""
+    """Yield a workflow command for each place, which GitHub shows beside the line of the capture."""
     for checked in captures:
         for finding in checked.findings:
             yield command("error", checked.path, finding.line, f"mcpspy ({finding.rule})", _sentence(finding))
@@ -159,4 +159,4 @@ FORMATS: dict[str, Callable[[Sequence[ScrubChecked]], Iterable[str]]] = {
     "sarif": as_sarif,
     "github": as_github,
 }
-"""By the name that `--format` takes, the default first."""
+"""By the name for `--format`, the default first."""

@@ -1,7 +1,7 @@
-"""Frames without what is to be replaced: lines, events, bodies and messages of WebSockets, as text.
+"""Scrubbed frames: lines, events, bodies and messages of WebSockets, as text.
 
-What is not UTF-8 keeps its bytes. The message of an event stands in its `data` lines; the other lines are texts. A key
-in PEM may be written to stderr line by line, and then each line between its first and its last is a secret.
+Bytes that are not UTF-8 are kept. The message of an event is in its `data` lines; the other lines are texts. A PEM key
+may be written to stderr line by line, and then each line between its first and its last is a secret.
 """
 
 import json
@@ -23,20 +23,20 @@ _PEM_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}-----")
 _PEM = Category("scrub/secret", "private key (PEM)", "redacted-private-key-line-")
 _PEM_LINES = 200
 _FIELDS = frozenset(("", "event", "id", "retry"))
-"""Fields of events beside `data`; the empty one is a comment."""
+"""Fields of events besides `data`; the empty one is a comment."""
 _STARTS = ("data:", "event:", "id:", "retry:", ":")
 
 
 class FrameScrub:
-    """Takes out of frames what is to be replaced."""
+    """Scrubs frames."""
 
     def __init__(self, messages: MessageScrub, texts: Texts) -> None:
         self._messages = messages
         self._texts = texts
-        self._keys: dict[int, int] = {}  # by channel: lines that a key in PEM may still have
+        self._keys: dict[int, int] = {}  # by channel: the number of lines that a PEM key may still have
 
     def frame(self, text: str, framing: str, ch: int = 0) -> str:
-        """The text of a frame without it; `framing` is that of its channel, or empty where that is not known."""
+        """Return the scrubbed text of a frame; `framing` is that of its channel, or empty if it is not known."""
         if framing == "lines" and (ch in self._keys or "PRIVATE KEY" in text):
             line = self._key_line(text, ch)
             if line is not None:
@@ -46,7 +46,7 @@ class FrameScrub:
         return self._message(text, form=framing == "body" or not framing)
 
     def busy(self, ch: int) -> bool:
-        """Whether the next line of a channel may be one of a key."""
+        """Return whether the next line of a channel may belong to a key."""
         return ch in self._keys
 
     def _message(self, text: str, *, form: bool = False) -> str:
@@ -59,7 +59,7 @@ class FrameScrub:
         return self._texts.text(text, form=form and "=" in text and _FORM.fullmatch(text) is not None)
 
     def _event(self, block: str) -> str:
-        """An event block: all of its data as one message, in as many lines as before."""
+        """Return an event block: scrub all of its data as one message, in as many lines as before."""
         lines = [[it["name"], it["colon"] or "", it["value"], it["end"]] for it in _LINE.finditer(block) if it[0]]
         data = [line for line in lines if line[0].removeprefix("\ufeff") == "data"]
         if data:
@@ -72,12 +72,12 @@ class FrameScrub:
             name = line[0].removeprefix("\ufeff")
             if name in _FIELDS:
                 line[2] = self._texts.text(line[2])
-            elif name != "data":  # an unknown field, or what is no event
+            elif name != "data":  # an unknown field, or not an event
                 line[:3] = self._texts.text("".join(line[:3])), "", ""
         return "".join(map("".join, lines))
 
     def _key_line(self, text: str, ch: int) -> str | None:
-        """A line of a key in PEM; None for another line."""
+        """Return a scrubbed line of a PEM key; None for another line."""
         left = self._keys.pop(ch, None)
         if left is None:
             if _PEM_BEGINS.search(text):
@@ -94,7 +94,7 @@ _KEPT = ("jsonrpc", "id", "method", "code")
 
 
 def blank(piece: bytes, *, first: bool, last: bool) -> bytes:
-    """A piece of a frame that is too large to be decoded: spaces, but for its id, method and the name of a tool.
+    """Return a piece of a frame that is too large to decode, as spaces, except its id, method and tool name.
 
     So readers see a frame of the same size, with the same outline.
     """
@@ -112,7 +112,7 @@ def blank(piece: bytes, *, first: bool, last: bool) -> bytes:
 
 
 def _head(found: dict[str, Any]) -> str:
-    """The beginning of an object whose last member does not end in it."""
+    """Return the beginning of an object whose last member does not end in it."""
     out = "{"
     for number, (name, value) in enumerate(found.items(), 1):
         opened = number == len(found)

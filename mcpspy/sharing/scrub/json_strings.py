@@ -1,9 +1,9 @@
-"""JSON texts in which strings are replaced: every other character stays where it is.
+"""JSON texts in which strings are replaced, and every other character stays unchanged.
 
-A message that is parsed and written again loses digits, duplicate names, spaces and the order of members. So a scanner
-goes through the text once and calls back for each string, name of a member and number, with the place where it stands.
-What it gives back takes the place of the characters between the quotes. A text that is not JSON is no fault: `changed`
-returns None, and the caller treats it as plain text.
+If a message is parsed and serialized again, it loses digits, duplicate names, spaces and the order of members. So a
+scanner goes through the text once and calls a visitor for each string, member name and number, with its position. The
+return value replaces the characters between the quotes. A text that is not JSON is not an error: `changed` returns
+None, and the caller treats it as plain text.
 """
 
 import json
@@ -16,7 +16,7 @@ import orjson
 
 from mcpspy.json_values import pointer
 
-_SCAN = json.decoder.scanstring  # type: ignore[attr-defined]  # the one of C, where there is one
+_SCAN = json.decoder.scanstring  # type: ignore[attr-defined]  # the C version, if there is one
 _TOKEN = re.compile(
     r'"(?P<string>[^"\\]*)(?P<whole>")?|(?P<open>[{\[])|(?P<close>[}\]])|(?P<atom>[^\s"{}\[\],:\ufeff]+)'
 )
@@ -31,34 +31,34 @@ class Level:
     key_next: bool = True
     """In an object: the name of a member comes next."""
     count: int = 0
-    """In an array: how many elements have come."""
+    """In an array: the number of elements so far."""
     step: str | int = ""
-    """The name or place of the member that comes."""
+    """The name or index of the next member."""
     secret: bool = False
-    """It stands under a secret name."""
+    """It is below a secret name."""
     schema: bool = False
     """It is part of a JSON Schema, where names are no evidence."""
     above: str | int = ""
-    """The step that leads here."""
+    """The step from its parent to it."""
     previous: str = ""
     """In an array: the string before; in an object: the value of the member `name` or `key`."""
     value: str = ""
     """In an object: the value of the member `value`."""
     shown: str = ""
-    """The name of the member that comes as it reads in the new text, where that is another."""
+    """The name of the next member in the new text, if it differs."""
 
 
 @dataclass(slots=True)
 class Levels:
-    """Where the scanner is: the levels from the outside inwards."""
+    """The position of the scanner: the levels from the outside inwards."""
 
     open: list[Level] = field(default_factory=list)
     at_name: bool = False
-    """The name of a member comes: it stands at the object that has it."""
+    """The name of a member comes next: its position is that of the object."""
 
     @property
     def path(self) -> tuple[str | int, ...]:
-        """The steps to the value that comes."""
+        """The steps to the next value."""
         return tuple(level.step for level in (self.open[:-1] if self.at_name else self.open))
 
     @property
@@ -68,23 +68,23 @@ class Levels:
 
 
 class StringVisitor(Protocol):
-    """What is asked about each part of a text; `levels` is where it stands."""
+    """What is called for each part of a text; `levels` is the position."""
 
     def enter(self, levels: Levels, level: Level) -> None:
-        """An object or array begins; `level` gets what is known of it."""
+        """Begin an object or array; set in `level` what is known of it."""
 
     def string(self, text: str, levels: Levels) -> str:
-        """The replacement of a string."""
+        """Return the replacement of a string."""
 
     def key(self, text: str, levels: Levels) -> str:
-        """The replacement of the name of a member."""
+        """Return the replacement of a member name."""
 
     def number(self, digits: str, levels: Levels) -> str:
-        """The replacement of a number."""
+        """Return the replacement of a number."""
 
 
 def is_json(text: str) -> bool:
-    """Whether a text is an object or array of JSON, also one with lone surrogates, NaN or control characters."""
+    """Return whether a text is a JSON object or array, also with unpaired surrogates, NaN or control characters."""
     text = text.removeprefix("\ufeff")
     try:
         return isinstance(orjson.loads(text), dict | list)
@@ -97,7 +97,7 @@ def is_json(text: str) -> bool:
 
 
 def changed(text: str, visitor: StringVisitor) -> str | None:
-    """The text with what the visitor gives for its strings; None if it is not an object or array of JSON."""
+    """Return the text with the visitor's replacements; None if it is not a JSON object or array."""
     if not is_json(text):
         return None
     levels = Levels()
@@ -154,11 +154,11 @@ def _string(
 ) -> tuple[int, int]:
     """Visit the string or name that begins with a token.
 
-    Returns where to go on, which is -1 where the token is all of it, and how far `out` goes.
+    Return where the scan continues, which is -1 if the token is the whole string, and how far `out` goes.
     """
     start, end = token.start() + 1, token.end() - 1
     value, resume = token["string"], -1
-    if token["whole"] is None:  # there is an escape in it
+    if token["whole"] is None:  # it contains an escape
         value, resume = _SCAN(text, start, False)
         end = resume - 1
     level = levels.open[-1]
@@ -175,7 +175,7 @@ def _string(
 
 
 def _escaped(new: str, old: str) -> str:
-    """A string for JSON, escaped as the one that it replaces: non-ASCII characters as they are, if that has some."""
+    """Return a string escaped like the one that it replaces: non-ASCII characters unescaped if that has some."""
     if old.isascii():
         return json.dumps(new)[1:-1]
     if "\\u" in old:  # an escaped surrogate must not become a byte
@@ -187,5 +187,5 @@ def _escaped(new: str, old: str) -> str:
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _BYTES = re.compile("[\udc80-\udcff]")
-"""The replacement of the bytes of a text that is not UTF-8."""
+"""The characters that stand for bytes of a text that is not UTF-8 (`surrogateescape`)."""
 _BUT_BYTES = re.compile("[\ud800-\udc7f\udd00-\udfff]")

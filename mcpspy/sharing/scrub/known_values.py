@@ -1,9 +1,10 @@
 """The values that are replaced, each with its label, and their places in a text.
 
-Equal values have equal labels, numbered in the order in which they first appear. A value that stood under a secret name
-once is a secret everywhere: a long or random one wherever its characters stand, also percent-encoded or escaped for
-JSON; a shorter one as a whole word; any other only as a whole string. A search for each value takes longer with each
-value. So from some number on the places in a text are compared with the beginnings of all of them at once.
+Equal values have equal labels, numbered in the order in which they first appear. A value that was once below a secret
+name is a secret everywhere. A long or random value is found wherever its characters are, also percent-encoded or
+escaped for JSON; a shorter one only as a whole word; any other only as a whole string. One search per value would take
+longer with each value. So from a certain number on, the positions in a text are compared with the beginnings of all
+values at once.
 """
 
 import json
@@ -14,9 +15,9 @@ from urllib.parse import quote, quote_plus
 from mcpspy.sharing.scrub.categories import HOME, USER, Category
 from mcpspy.sharing.scrub.looks import is_distinctive, is_word
 
-_FEW = 100  # forms for which one search each is faster
-_GRAM = 6  # characters of the shortest value that is searched for
-_ANCHOR = 3  # characters of the shortest part of a value that is searched for to find the value
+_FEW = 100  # number of forms up to which one search each is faster
+_GRAM = 6  # minimum length of a value that is searched for
+_ANCHOR = 3  # minimum length of the part of a value that is searched for to find the value
 _PERCENT = re.compile("%[0-9A-F]{2}")
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 _NAMES = frozenset(
@@ -25,11 +26,11 @@ _NAMES = frozenset(
     " sandbox secret service session shared src state system temp test testuser tmp token ubuntu user username users"
     " value var vagrant vscode web work workspace www x xxx you your".split()
 )
-"""Names of accounts that are nobody's, and words that are no names."""
+"""Names of accounts that belong to no person, and words that are not names."""
 
 
 def is_personal(name: str) -> bool:
-    """Whether the name of a home directory may be that of a person."""
+    """Return whether the name of a home directory may be that of a person."""
     plain = name.lower().strip(".")
     return plain not in _NAMES and any(map(str.isalpha, plain)) and not re.fullmatch(r"user-\d+", plain)
 
@@ -41,20 +42,20 @@ class KnownValues:
         self._labels: dict[tuple[str, str], str] = {}  # by stem and value
         self._numbers: dict[str, int] = {}
         self._whole: dict[str, tuple[Category, str]] = {}
-        self._forms: dict[str, tuple[str, bool]] = {}  # the value, and whether only a whole word counts
-        self._grams: set[str] = set()  # what forms begin with
-        self._anchors: set[str] = set()  # of each form, and user name, the longest part that no encoding changes
+        self._forms: dict[str, tuple[str, bool]] = {}  # the value, and whether it must be a whole word
+        self._grams: set[str] = set()  # the beginnings of forms
+        self._anchors: set[str] = set()  # the longest part of each form and user name that no encoding changes
         self._anchor_grams: set[str] = set()
         self._foreign = False  # whether a value has characters that JSON may escape
-        self._wholes: set[str] = set()  # values that are found as a whole string only
+        self._wholes: set[str] = set()  # values that are found only as a whole string
         self._users: dict[str, re.Pattern[str]] = {}
 
     def label(self, category: Category, value: str) -> str:
-        """The replacement of a value; it is known from now on."""
+        """Return the replacement of a value, which is known from now on."""
         key = (category.stem, value)
         found = self._labels.get(key)
         if found is None:
-            if value in self._whole and category not in (HOME, USER):  # as another kind before
+            if value in self._whole and category not in (HOME, USER):  # known before as another kind
                 return self._whole[value][1]
             number = self._numbers[category.stem] = self._numbers.get(category.stem, 0) + 1
             found = self._labels[key] = f"{category.stem}{number}{category.ending}"
@@ -65,11 +66,11 @@ class KnownValues:
         return found
 
     def whole(self, text: str) -> tuple[Category, str] | None:
-        """The category and label of a whole string."""
+        """Return the category and label of a whole string."""
         return self._whole.get(text)
 
     def may_stand_in(self, line: str) -> bool:
-        """Whether a line of a capture may contain a value, or a user name, in any encoding; never wrongly False."""
+        """Return whether a line of a capture may contain a value or user name in any encoding; never wrongly False."""
         if self._foreign and ("\\u" in line or "%" in line):
             return True
         if self._wholes and not self._wholes.isdisjoint(part.rstrip("\\") for part in line.split('"')):
@@ -80,9 +81,9 @@ class KnownValues:
         return any(line[at : at + _ANCHOR] in grams for at in range(len(line) - _ANCHOR + 1))
 
     def replaced(self, text: str, found: Callable[[Category, str], None], *, words: bool = True) -> str:
-        """A text without the values and user names in it; `found` is called for each with its label.
+        """Return a text without the values and user names in it; `found` is called for each with its label.
 
-        Without `words` only long or random values count.
+        Without `words`, only long or random values count.
         """
         for form, value, word in self._present(text):
             category, label = self._whole[value]
@@ -104,7 +105,7 @@ class KnownValues:
         return text
 
     def _present(self, text: str) -> Iterator[tuple[str, str, bool]]:
-        """The forms in a text, long ones first, with their values."""
+        """Yield the forms in a text, long ones first, with their values."""
         if len(self._forms) <= _FEW:
             found = [form for form in self._forms if form in text]
         else:
@@ -137,7 +138,7 @@ class KnownValues:
 
     def _add_anchor(self, value: str) -> None:
         anchor = max(_PLAIN.findall(value), key=len, default="")
-        if len(anchor) < _ANCHOR:  # then any line is looked at that has a character of it
+        if len(anchor) < _ANCHOR:  # then any line with a character of it is examined
             self._foreign = True
             anchor = value[:_ANCHOR]
         self._foreign = self._foreign or not value.isascii()
@@ -146,7 +147,7 @@ class KnownValues:
 
 
 def _in_urls(value: str) -> Iterator[str]:
-    """A value as programs write it in URLs: Python, `encodeURIComponent`, forms; hexadecimal digits in either case."""
+    """Yield a value as written in URLs by Python, `encodeURIComponent` and forms; hexadecimal digits in either case."""
     for form in (quote(value), quote(value, safe=""), quote(value, safe="!'()*"), quote_plus(value)):
         yield form
         yield _PERCENT.sub(lambda it: it[0].lower(), form)
@@ -155,6 +156,6 @@ def _in_urls(value: str) -> Iterator[str]:
 def _encodable(value: str) -> bool:
     try:
         value.encode()
-    except UnicodeEncodeError:  # a lone surrogate
+    except UnicodeEncodeError:  # an unpaired surrogate
         return False
     return True

@@ -1,4 +1,4 @@
-"""What still looks random in a scrubbed capture: words that nothing names, for the user to judge."""
+"""What still looks random in a scrubbed capture: words without a name, which the user has to judge."""
 
 import re
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from mcpspy.sharing.scrub.known_values import KnownValues
 from mcpspy.sharing.scrub.looks import LONGEST, looks_random
 
 _MOST = 1000  # different words that are kept
-_BINARY = 500  # characters of a text without a space that is data in base64
+_BINARY = 500  # characters of a text without a space that counts as base64 data
 _CLASS = "A-Za-z0-9_+=-"
-_SHORTEST = 20  # characters of such a word
+_SHORTEST = 20  # minimum length of such a word
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?:[_-]\d+)?")
 _WORD = re.compile(rf"(?<![{_CLASS}])[{_CLASS}]{{{_SHORTEST},{LONGEST}}}(?![{_CLASS}])")
 _BLANKS = bytes(
     code if chr(code).isascii() and re.match(f"[{_CLASS}]", chr(code)) else 0x20 for code in range(256)
-)  # the bytes of words as they are, others as spaces
+)  # bytes of words unchanged, others as spaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Leftover:
     """A word that looks random and was not replaced."""
 
     n: int
-    """The number of the first record that has it."""
+    """The number of the first record that contains it."""
     where: str
     text: str
     length: int
@@ -31,13 +31,13 @@ class Leftover:
 
 
 class Leftovers:
-    """Collects them, each once; `look` at each text after its secrets were replaced."""
+    """Collects such words, each once; `look` at each text after its secrets were replaced."""
 
     def __init__(self) -> None:
         self._found: dict[str, tuple[int, str, int]] = {}
 
     def look(self, text: str, n: int, where: str) -> None:
-        """Take what looks random in a text."""
+        """Add the words of a text that look random."""
         if len(text) < _SHORTEST or (len(text) > _BINARY and not re.search(r"\s", text)):
             return
         for match in _WORD.finditer(text):
@@ -49,7 +49,7 @@ class Leftovers:
                 self._found[word] = n, where, 1
 
     def of(self, known: KnownValues) -> tuple[Leftover, ...]:
-        """Those that are not replaced after all, the most frequent first."""
+        """Return the words that were not replaced in the end, the most frequent first."""
         left = [
             Leftover(n, where, word, len(word), count)
             for word, (n, where, count) in self._found.items()
@@ -59,10 +59,10 @@ class Leftovers:
 
 
 def _is_left(word: str) -> bool:
-    """Whether a word is one of them; a UUID is not, for sessions are full of ids."""
+    """Return whether a word is a leftover; a UUID is not, because sessions are full of ids."""
     return looks_random(word) and not LABEL.search(word) and not _UUID.fullmatch(word)
 
 
 def may_have_leftovers(line: bytes) -> bool:
-    """Whether a line of a capture has a word that is long enough."""
+    """Return whether a line of a capture has a word that is long enough."""
     return max(map(len, line.translate(_BLANKS).split()), default=0) >= _SHORTEST

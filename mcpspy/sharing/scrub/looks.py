@@ -1,7 +1,7 @@
 """What a word looks like: a placeholder, a secret, something random. Pure guesses from characters.
 
-Two thresholds. Beside the name of a secret a word with letters and digits is enough (`looks_secret`); where nothing
-names it, a word must look random (`looks_random`), and then it is only shown to the user.
+There are two thresholds. Beside the name of a secret, a word with letters and digits is enough (`looks_secret`).
+Without a name, a word must look random (`looks_random`), and then it is only shown to the user.
 """
 
 import re
@@ -10,7 +10,7 @@ from mcpspy.secrets.patterns import is_secret_name
 from mcpspy.sharing.scrub.categories import LABEL
 
 LONGEST = 200
-"""Characters of the longest word that is looked at: what is longer is binary data in base64."""
+"""Maximum length of an examined word: longer ones are binary data in base64."""
 _PLACEHOLDER = re.compile(
     r"""<[^<>]*>|\$\{?[\w.:-]*\}?|\{\{?[^{}]*\}?\}|%\w+%|[*.•…xX_-]+|\[?redacted\]?|\[(?:hidden|masked|filtered)\]"""
     r"""|your[\s_-].*|(?:null|none|nil|true|false|yes|no|undefined|required|optional|string|number|object|bearer|basic)""",
@@ -28,7 +28,7 @@ _MONOTONE = re.compile(r"(.{1,4}?)\1*+.{0,3}", re.DOTALL)
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether a value under a secret name is not a secret: a variable, an example, or redacted already."""
+    """Return whether a value below a secret name is not a secret: a variable, an example, or redacted already."""
     return (
         not value.strip()
         or LABEL.fullmatch(value) is not None
@@ -37,35 +37,35 @@ def is_placeholder(value: str) -> bool:
 
 
 def looks_secret(word: str) -> bool:
-    """Whether a word beside a secret name may be the secret: letters and digits, or letters and signs."""
+    """Return whether a word beside a secret name may be the secret: letters and digits, or letters and signs."""
     if not 6 <= len(word) <= 4096 or is_placeholder(word) or _TECHNICAL.fullmatch(word) or _PATH.match(word):
         return False
     if not word.isascii() or not any(map(str.isdigit, word)) or not any(map(str.isalpha, word)):
         return looks_random(word)
-    return not re.fullmatch(r"[\w.-]*\(.*|[a-z]+(?:[_-][a-z]+)+[_-]?\d{1,2}", word)  # a call, `page_size_10`
+    return not re.fullmatch(r"[\w.-]*\(.*|[a-z]+(?:[_-][a-z]+)+[_-]?\d{1,2}", word)  # a call, or `page_size_10`
 
 
 def looks_random(word: str) -> bool:
-    """Whether a word looks like a key, a token or a digest rather than like words put together."""
+    """Return whether a word looks like a key, a token or a digest rather than like joined words."""
     for piece in _PIECES.findall(word[:LONGEST]):
         if len(piece) < 8 or _MONOTONE.fullmatch(piece):
             continue
         turns = len(_TURN.findall(piece))
         if (turns >= 4 or (len(piece) >= 16 and turns >= 3)) and any(map(str.isdigit, piece)):
             return True
-        if len(piece) >= 20 and turns >= 6:  # letters alone, in a case that changes again and again
+        if len(piece) >= 20 and turns >= 6:  # only letters whose case changes again and again
             return True
     return False
 
 
 def is_distinctive(value: str) -> bool:
-    """Whether a value is found anywhere in a text, not only as a whole word."""
+    """Return whether a value is found anywhere in a text, not only as a whole word."""
     solid = value.strip()
     return len(solid) >= 16 and (not solid.isalpha() or looks_random(solid)) and not solid.isdecimal()
 
 
 def is_word(value: str) -> bool:
-    """Whether a value is found in a text where it stands as a whole word: too short or too plain for more."""
+    """Return whether a value is found only as a whole word, because it is too short or too plain for more."""
     if value.isalpha():
         return len(value) >= 8 and not is_secret_name(value) and value.lower() not in _VOCABULARY
     return len(value) >= 6 and (len(value) >= 8 or not value.isdecimal())
@@ -78,4 +78,4 @@ _VOCABULARY = frozenset(
     " authorization authentication application javascript typescript document documents message messages account"
     " accounts customer customers customer administrator assistant elicitation completed cancelled arguments".split()
 )
-"""Words that messages are made of; under a secret name they are replaced, elsewhere they stay."""
+"""Words that are usual in messages; below a secret name they are replaced, elsewhere they stay."""

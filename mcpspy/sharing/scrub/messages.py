@@ -1,8 +1,8 @@
-"""Messages, and other JSON, without what is to be replaced: which strings are secrets by where they stand.
+"""Scrubbed messages and other JSON: which strings are secrets by their position.
 
 A string is a secret if a name above it is that of one, if the member beside it names one (`{"name": "TOKEN", "value":
-…}`), or if it stands behind the name of an option in a list. In a JSON Schema names are no evidence: `password` is what
-a property is called there. Ids, methods and versions of the protocol stay, for pairing rests on them.
+…}`), or if it follows the name of an option in a list. In a JSON Schema names are no evidence: there, `password` is the
+name of a property. Ids, methods and versions of the protocol stay, because pairing needs them.
 """
 
 import re
@@ -24,9 +24,9 @@ _STRUCTURE = frozenset(
     "type role method jsonrpc protocolVersion mimeType action status resultType level format mode required $ref"
     " $schema pattern kind from framing how".split()
 )
-"""Members whose strings are words of a protocol: they are no values that stood elsewhere."""
+"""Members whose strings are words of a protocol: they are not values that were secrets elsewhere."""
 _DESCRIPTIVE = frozenset("type description title format in scheme $ref".split())
-"""Members that describe what stands beside them, also under a secret name."""
+"""Members that describe the values beside them, also below a secret name."""
 _ENVELOPE = frozenset(("id", "jsonrpc", "method"))
 _IDS = frozenset(("progressToken", "io.modelcontextprotocol/subscriptionId", "io.modelcontextprotocol/protocolVersion"))
 _FIXED = _ENVELOPE | _IDS | {"requestId", "protocolVersion"}
@@ -35,39 +35,39 @@ _NAMED = (("params", "name"), ("params", "ref", "name"))
 _LISTED = (("result", "tools"), ("result", "prompts"))
 _LISTED_DEPTH = 4
 _VAGUE = frozenset("key keys tokens signature".split())
-"""Names that are more often something else: the value must look random."""
+"""Names that more often mean something else: the value must look random."""
 _SHORT = frozenset("token auth pass pat".split())
 """Names whose value is not a secret if it is a short word: `{"token": "the"}`."""
 _CREDENTIALS = re.compile(rf"(?i)(?:{'|'.join(SCHEMES)})\s+")
 _DIGITS = re.compile(r"(?:pass(?:word|wd|code|phrase)|pwd|pin|otp|secret|(?:api|access|auth)(?:key|token))\d*$")
-"""Names under which numbers are secrets, in lower case without punctuation."""
-_LARGEST = 1 << 20  # characters of the longest string that is searched for JSON in it
-_DEEPEST = 4  # texts in texts
+"""Names whose numbers are secrets, in lower case without punctuation."""
+_LARGEST = 1 << 20  # maximum length of a string that is searched for JSON
+_DEEPEST = 4  # levels of texts in texts
 
 
 class MessageScrub:
-    """Takes out of JSON texts what is to be replaced."""
+    """Scrubs JSON texts."""
 
     def __init__(self, texts: Texts, known: KnownValues, keep: tuple[str, ...]) -> None:
         self._levels = Levels()
         self._texts = texts
         self._known = known
         self._keep = frozenset(keep)
-        self._above: list[str] = []  # pointers to the strings in which the text stands that is scanned
+        self._above: list[str] = []  # pointers to the strings around the current text
         self._envelope = True
 
     @property
     def where(self) -> str:
-        """The JSON Pointer to the string that was asked about last; one that leads on in a string has a `#`."""
+        """The JSON Pointer to the last visited string; a `#` marks where it continues inside a string."""
         return "#".join([*self._above, self._levels.pointer])
 
     def json(self, text: str, *, envelope: bool = True) -> str | None:
-        """A JSON text without it, None if the text is not JSON; `envelope` says that it may be a message."""
+        """Return a scrubbed JSON text; None if it is not JSON. `envelope` means that it may be a message."""
         self._envelope = envelope
         return changed(text, self)
 
     def member(self, name: str, value: Any) -> tuple[str, Any]:
-        """A member of something that is no message, its value None if that is nested too deeply."""
+        """Return a scrubbed member of a value that is not a message; its value is None if it is nested too deeply."""
         try:
             text = orjson.dumps({name: value}).decode()
         except TypeError:
@@ -78,11 +78,11 @@ class MessageScrub:
         return next(iter(new.items()))
 
     def forget(self) -> None:
-        """What comes is no string of the last text."""
+        """Reset the position: the next text is not a string of the last one."""
         self._levels = Levels()
 
     def enter(self, levels: Levels, level: Level) -> None:
-        """An object or an array begins."""
+        """Begin an object or an array."""
         if not levels.open:
             return
         parent = levels.open[-1]
@@ -93,20 +93,20 @@ class MessageScrub:
             level.secret = parent.above != "properties" and name.lower() not in (_VAGUE | _SHORT) and _is_name(name)
 
     def key(self, text: str, levels: Levels) -> str:
-        """The replacement of the name of a member."""
+        """Return the replacement of a member name."""
         if len(text) < _LONGEST_NAME and _is_plain_name(text):
             return text
         self._levels = levels
         return text if self._kept(levels) else self._texts.key(text)
 
     def string(self, text: str, levels: Levels) -> str:
-        """The replacement of a string."""
+        """Return the replacement of a string."""
         level = levels.open[-1]
         step, before = level.step, level.previous
         if level.closing == "]" or step in ("name", "key"):
             level.previous = text
             if level.value and not level.schema and _is_name(text) and _names(text, level.value):
-                self._texts.learn(level.value)  # it stood before its name: the second pass replaces it
+                self._texts.learn(level.value)  # it came before its name: the second pass replaces it
         elif step == "value":
             level.value = text
         if not text or self._is_id(levels) or self._kept(levels):
@@ -127,7 +127,7 @@ class MessageScrub:
         return self._inner(text)
 
     def number(self, digits: str, levels: Levels) -> str:
-        """The replacement of a number: one with as many digits, for a schema may bound it."""
+        """Return the replacement of a number: one with as many digits, because a schema may limit it."""
         level = levels.open[-1]
         name = level.step if isinstance(level.step, str) else level.above
         if not digits.isdecimal() or len(digits) < _SHORTEST_NUMBER or level.schema or not isinstance(name, str):
@@ -135,14 +135,14 @@ class MessageScrub:
         secret = _DIGITS.search(_plain(name)) or (len(digits) >= _LONG and self._known.whole(digits))
         if not secret or self._is_id(levels) or self._kept(levels):
             return digits
-        if digits.startswith("10") and int(digits[1:]) < _MOST_NUMBERS:  # it has been replaced
+        if digits.startswith("10") and int(digits[1:]) < _MOST_NUMBERS:  # it has been replaced already
             return digits
         self._levels = levels
         number = self._texts.label(VALUE, digits).rpartition("-")[2]
         return "1" + number.rjust(len(digits) - 1, "0")
 
     def _inner(self, text: str) -> str:
-        """A string that may hold JSON itself."""
+        """Return the replacement of a string that may contain JSON itself."""
         if text[0] in "{[" and 2 < len(text) < _LARGEST and len(self._above) < _DEEPEST and text[-1] in "]} \n":
             envelope, levels = self._envelope, self._levels
             self._above.append(levels.pointer)
@@ -165,7 +165,7 @@ class MessageScrub:
         return step == 1 and isinstance(level.above, int) and _names(before, text) and looks_secret(text)  # a field
 
     def _is_id(self, levels: Levels) -> bool:
-        """Whether a value identifies a message, or the protocol."""
+        """Return whether a value identifies a message, or the protocol."""
         step = levels.open[-1].step
         if step not in _FIXED or not self._envelope:
             return False
@@ -177,7 +177,10 @@ class MessageScrub:
         return (len(path) == 1 and step in _ENVELOPE) or path in _PARAMS
 
     def _is_identifier(self, levels: Levels) -> bool:
-        """Whether a name identifies a tool or a prompt, in its listing or in a request: it is no echo of a secret."""
+        """Return whether a name identifies a tool or a prompt, in its listing or in a request.
+
+        It is not a secret then.
+        """
         path = levels.path if self._envelope else ()
         if path and isinstance(path[0], int):
             path = path[1:]
@@ -194,7 +197,7 @@ _is_name = lru_cache(4096)(is_secret_name)
 
 
 def _names(name: str, text: str) -> bool:
-    """Whether a name says that a string is a secret."""
+    """Return whether a name marks a string as a secret."""
     if not _is_name(name) or is_placeholder(text):
         return False
     plain = name.lower()
@@ -205,7 +208,7 @@ def _names(name: str, text: str) -> bool:
 
 @lru_cache(4096)
 def _is_plain_name(name: str) -> bool:
-    """Whether a name of a member has no sign that would make it a token, a path or an address."""
+    """Return whether a member name has no character that would make it a token, a path or an address."""
     return _PLAIN_NAME.fullmatch(name) is not None
 
 
@@ -213,8 +216,8 @@ def _plain(name: str) -> str:
     return "".join(filter(str.isalnum, name.lower()))
 
 
-_LONG = 8  # characters of a word that may be a secret under a name such as `token`
-_LONGEST_NAME = 16  # characters of a name that is no value known from elsewhere
+_LONG = 8  # minimum length of a word that may be a secret below a name such as `token`
+_LONGEST_NAME = 16  # maximum length of a name that is not a value known from elsewhere
 _PLAIN_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$-]*")
 _SHORTEST_NUMBER = 4
 _MOST_NUMBERS = 1000

@@ -1,4 +1,4 @@
-"""What a user decides about a scrub."""
+"""The user's options for a scrub."""
 
 import re
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ _POINTER = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
 
 @dataclass(frozen=True, slots=True)
 class ScrubOptions:
-    """What is replaced beside secrets, and what is not. Raises UsageError for a pointer that is not valid."""
+    """What is replaced besides secrets, and what is not. Raises UsageError for an invalid pointer."""
 
     only_secrets: bool = False
-    """No e-mail addresses, home directories and user names."""
+    """Keep e-mail addresses, home directories and user names."""
     replace: tuple[re.Pattern[str], ...] = ()
-    """What the user wants to be replaced too."""
+    """Further patterns to replace."""
     keep: tuple[str, ...] = ()
-    """JSON Pointers into messages; values there stay."""
+    """JSON Pointers into messages; the values there stay."""
 
     def __post_init__(self) -> None:
         for pointer in self.keep:

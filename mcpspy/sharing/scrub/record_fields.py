@@ -1,7 +1,7 @@
-"""The fields of records without what is to be replaced: the header, HTTP heads, reasons, gates.
+"""The scrubbed fields of records: the header, HTTP heads, reasons, gates.
 
-Words of the format, times and numbers stay. The id of a scrubbed capture is derived from that of the original, so that
-the same capture always gives the same file.
+Words of the format, times and numbers stay. The id of a scrubbed capture is derived from that of the original, so the
+same capture always gives the same file.
 """
 
 from base64 import b64decode
@@ -14,21 +14,21 @@ from mcpspy.sharing.scrub.messages import MessageScrub
 from mcpspy.sharing.scrub.texts import Texts
 
 _FIXED = frozenset("kind from role framing how transport started tool id peer to op".split())
-"""Members of records that are words of the format, or ids; only a token or an address is replaced there."""
+"""Members of records that are words of the format, or ids; only tokens and addresses are replaced there."""
 
 
 class RecordScrub:
-    """Takes out of records what is to be replaced."""
+    """Scrubs records."""
 
     def __init__(self, frames: FrameScrub, messages: MessageScrub, texts: Texts) -> None:
         self.words = ""
-        """Where in the record the text stands that was looked at last."""
+        """The position of the last examined text in the record."""
         self._frames = frames
         self._messages = messages
         self._texts = texts
 
     def header(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """The header of the new capture."""
+        """Return the header of the new capture."""
         new = {key: fields[key] for key in fields if key not in ("argv", "url", "control")}
         argv = fields.get("argv")
         self.words = "argv"
@@ -46,7 +46,7 @@ class RecordScrub:
         return new
 
     def open(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """The record of a channel that begins."""
+        """Return the record of a channel that begins."""
         new = dict(fields)
         for name in ("head", "sent"):
             if isinstance(fields.get(name), dict):
@@ -54,7 +54,7 @@ class RecordScrub:
         return self.other(new, but=("head", "sent"))
 
     def forwarded(self, fields: dict[str, Any], framing: str) -> dict[str, Any]:
-        """The fields of a frame or a release, its frame itself left as it is."""
+        """Return the fields of a frame or a release, without a change to its frame."""
         new = dict(fields)
         sent = fields.get("sent")
         self.words = "sent"
@@ -68,7 +68,7 @@ class RecordScrub:
         return self.other(new, but=("sent", "raw", "b64"))
 
     def other(self, fields: dict[str, Any], but: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Any record: each string in it is a text; those under `but` have been looked at."""
+        """Return any record: each string in it is scrubbed; those in `but` were scrubbed before."""
         new: dict[str, Any] = {}
         for name, value in fields.items():
             self.words = name

@@ -1,8 +1,8 @@
 """One scrub of one capture, in two passes.
 
-A secret that has a name in one place is in other places without a name. So the first pass reads the capture to learn
-all values, and throws away what it writes; the second does the same again, and knows every value from the first line
-on. Both are the same code, and both stream: only the values are kept.
+A secret that has a name in one place may appear in other places without a name. So the first pass reads the capture to
+learn all values, and discards its output. The second pass does the same again, and knows every value from the first
+line on. Both passes are the same code, and both stream: only the values are kept.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ class Replaced:
     """For people: `GitHub token`, `e-mail address`."""
     label: str
     count: int
-    """Places."""
+    """The number of places."""
     first: int
     """The number of the first record."""
 
@@ -55,9 +55,9 @@ class ScrubbedPlace:
 
 
 class Scrub:
-    """One scrub of one capture: what is replaced, what is left, and the lines of the new one.
+    """One scrub of one capture: what is replaced, what is left, and the lines of the new capture.
 
-    The constructor reads the capture once. Raises CaptureError where it cannot be read.
+    The constructor reads the capture once. Raises CaptureError if it cannot be read.
     """
 
     def __init__(self, path: str, options: ScrubOptions = ScrubOptions(), read: Read | None = None) -> None:  # noqa: B008
@@ -68,7 +68,7 @@ class Scrub:
         self._undecoded: set[int] = set()
         self._size: int | None = None  # bytes that the first pass has read; a live capture grows
         self.live = Capture(path).live
-        """Whether a relay was writing to it: it is scrubbed as far as it goes."""
+        """Whether a relay was still writing the capture, which is then scrubbed as far as it goes."""
         size = 0
 
         def advance(number: int) -> None:
@@ -79,14 +79,14 @@ class Scrub:
 
         leftovers = Leftovers()
         self.damaged = sum(line == DAMAGED for line in self._pass(lambda _: None, leftovers).lines(advance))
-        """How many lines of it are damaged."""
+        """The number of damaged lines."""
         self._size = size
         self.leftovers: tuple[Leftover, ...] = leftovers.of(self._known)
         """What still looks random, the most frequent first."""
 
     @cached_property
     def replaced(self) -> tuple[Replaced, ...]:
-        """What is replaced, in the order in which it first appears; the capture is read again to count it."""
+        """What is replaced, in the order of first appearance; the capture is read again to count it."""
         counts: dict[tuple[str, str], tuple[int, int]] = {}
         for place in self.places():
             key = place.category.title, place.label
@@ -95,15 +95,15 @@ class Scrub:
         return tuple(Replaced(kind, label, *found) for (kind, label), found in counts.items())
 
     def lines(self) -> Iterator[bytes]:
-        """The lines of the new capture, each with its newline, read again from the file."""
+        """Yield the lines of the new capture, each with its newline, read again from the file."""
         return self._pass(lambda _: None, None).lines(None)
 
     def text(self, text: str) -> str:
-        """A text that is no part of the capture, such as its name, without what is replaced in there."""
+        """Scrub a text that is not part of the capture, such as its name."""
         return self._pass(lambda _: None, None).texts.text(text)
 
     def places(self, read: Read | None = None) -> Iterator[ScrubbedPlace]:
-        """Each place at which something is replaced, read again from the file."""
+        """Yield each place at which something is replaced, read again from the file."""
         found: list[ScrubbedPlace] = []
         for _ in self._pass(found.append, None).lines(read):
             yield from found
@@ -140,7 +140,7 @@ class _Pass:
         self._lines = LineScrub(self._records, frames, self._is_suspicious, undecoded, self._withheld)
 
     def lines(self, read: Read | None) -> Iterator[bytes]:
-        """The lines of the new capture."""
+        """Yield the lines of the new capture."""
         for line in _file_lines(self._path, self._size, read):
             if b'"reason"' in line and line.startswith(b'{"kind":"close"'):
                 self._learn_undecoded(line)
@@ -148,7 +148,7 @@ class _Pass:
         yield from self._lines.end()
 
     def _learn_undecoded(self, line: bytes) -> None:
-        """Note a channel whose content coding could not be undone: the second pass withholds its frames."""
+        """Note a channel whose content coding could not be decoded: the second pass withholds its frames."""
         try:
             fields = orjson.loads(line)
         except ValueError:
@@ -157,7 +157,7 @@ class _Pass:
             self._undecoded.add(fields["ch"])
 
     def _is_suspicious(self, text: str, line: bytes) -> bool:
-        """Whether a line, as text and as it stands in the file, has to be looked at string by string."""
+        """Return whether a line, as text and as bytes of the file, has to be examined string by string."""
         return (
             bool(self._options.replace)
             or is_suspicious(text, only_secrets=self._options.only_secrets)
@@ -184,7 +184,7 @@ class _Pass:
 
 
 def _file_lines(path: str, size: int | None, read: Read | None) -> Iterator[bytes]:
-    """The lines of a capture and of the files that it goes on in, without newlines; the first `size` bytes, or all."""
+    """Yield the lines of a capture and its further files, without newlines; the first `size` bytes, or all."""
     lines = FileLines()
     with JoinedFiles(path) as file:
         while chunk := file.read(_CHUNK if size is None else min(_CHUNK, size - file.tell())):

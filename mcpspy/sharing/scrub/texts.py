@@ -1,8 +1,8 @@
-"""Texts without what is to be replaced: a string of a message, a line of stderr, a value of a head.
+"""Scrubbed texts: a string of a message, a line of stderr, a value of a head.
 
-What counts as a secret, by its form and by what names it, is known to `mcpspy.secrets`; here its places become known
-values. Then e-mail addresses, home directories, what the user names, and last all values that are known from elsewhere.
-In a sentence a word behind a secret name is a secret only if it looks like one.
+`mcpspy.secrets` defines what is a secret, by its form and by the name beside it; here its places become known values.
+Then come e-mail addresses, home directories, what the user names, and finally all values that are known from elsewhere.
+In a sentence, a word after a secret name is a secret only if it looks like one.
 """
 
 import re
@@ -22,10 +22,10 @@ from mcpspy.sharing.scrub.looks import is_placeholder, looks_random, looks_secre
 from mcpspy.sharing.scrub.options import ScrubOptions
 
 Found = Callable[[Category, str], None]
-"""Called for each place that is replaced, with its category and label."""
+"""Called for each replaced place, with its category and label."""
 
 _WRAPPED = re.compile("«redacted:\ufdd0([^»]*)»")
-_EMAIL = re.compile(  # also behind an escape in a URL or in JSON
+_EMAIL = re.compile(  # also after an escape in a URL or in JSON
     r"(?:(?<![\w%\\])|(?<=%[0-9A-Fa-f]{2})|(?<=\\)(?![bfnrtu])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4}))"
     r"\w[\w.+-]{0,63}(?P<at>@|%40)(?!redacted\.invalid|v?\d+\.\d|\dx\.)"
     r"(?:[^\W_](?:[^\W_]|-){0,62}\.){1,8}(?:[^\W\d_]{2,24}|xn--[a-z0-9-]{2,59})(?![\w@-]|\.\w)"
@@ -58,7 +58,10 @@ _XML = re.compile(r"<(?P<name>[\w.:-]{1,64})>(?P<value>[^<>\s]{1,512})(?=</)")
 
 
 def is_suspicious(line: str, *, only_secrets: bool) -> bool:
-    """Whether a text, or a line of a capture, may hold anything of this module but tokens; never a false no."""
+    """Return whether a text, or a line of a capture, may contain any secret of this module except tokens.
+
+    It is never wrongly False.
+    """
     lower = line.lower().replace("progresstoken", "")
     for word in _WORDS if only_secrets else _PERSONAL:
         if word in lower:
@@ -76,12 +79,12 @@ class _Heads(Redactor):
         self._wrapped = wrapped
 
     def mark(self, secret: str) -> str:
-        """The replacement of a secret."""
+        """Return the replacement of a secret."""
         return self._wrapped(secret)
 
 
 class Texts:
-    """Takes secrets, personal data and known values out of texts; `found` is called for each place."""
+    """Removes secrets, personal data and known values from texts; `found` is called for each place."""
 
     def __init__(
         self, known: KnownValues, found: Found, done: Callable[[str], None] | None, options: ScrubOptions
@@ -95,9 +98,9 @@ class Texts:
         self._heads = _Heads(self._wrapped)
 
     def text(self, text: str, *, form: bool = False) -> str:
-        """A text without them; `form` says that it begins with a field of a form.
+        """Return a scrubbed text; `form` means that it begins with a field of a form.
 
-        Colours of a terminal stand within words, so a text in which something is replaced loses them.
+        Terminal colours may be inside words, so a text in which something is replaced loses them.
         """
         if "\x1b[" in text:
             plain = _COLOUR.sub(_gap, text)
@@ -123,7 +126,7 @@ class Texts:
         return text
 
     def key(self, text: str) -> str:
-        """The name of a member without tokens and personal data: what it is called is no secret otherwise."""
+        """Return a member name without tokens and personal data; other names are not secrets."""
         if len(text) <= _SHORTEST:
             return text
         changed = text
@@ -134,7 +137,7 @@ class Texts:
         return self._known.replaced(changed, self._found, words=False)
 
     def secret(self, value: str) -> str:
-        """The label of a value that stands under a secret name, or is a token; placeholders stay."""
+        """Return the label of a value that is below a secret name, or is a token; placeholders stay."""
         if is_placeholder(value):
             return value
         kind = None if len(value) <= _SHORTEST else kind_of(value)
@@ -144,22 +147,22 @@ class Texts:
         return label
 
     def learn(self, value: str) -> None:
-        """Know a secret without replacing it here."""
+        """Learn a secret without replacing it here."""
         if not is_placeholder(value):
             self._known.label(VALUE, value)
 
     def label(self, category: Category, value: str) -> str:
-        """The label of a value of a category."""
+        """Return the label of a value of a category."""
         label = self._known.label(category, value)
         self._found(category, label)
         return label
 
     def argv(self, words: list[str]) -> list[str]:
-        """A command line."""
+        """Return a scrubbed command line."""
         return [self.text(_unwrapped(word)) for word in self._heads.argv(words)]
 
     def field(self, name: str, value: str) -> str:
-        """The value of a field of a head; `target` and `reason` are fields too."""
+        """Return the scrubbed value of a field of a head; `target` and `reason` are fields too."""
         if name.lower() == "mcp-session-id":
             return value if is_placeholder(value) else self.label(SESSION, value)
         if name.lower() == "mcp-name" and self._known.whole(value):  # as in the message
@@ -167,12 +170,12 @@ class Texts:
         if value.startswith(_BASE64[0]) and value.endswith(_BASE64[1]):
             return self._encoded_field(name, value)
         head = {name: value} if name in ("target", "reason") else {"headers": [[name, value]]}
-        clean = _Heads(self._wrapped).head(head)  # each has a memory of its own, in which no place is missed
+        clean = _Heads(self._wrapped).head(head)  # a new redactor each time: one that remembers would skip a place
         value = clean["headers"][0][1] if "headers" in clean else clean[name]
         return self.text(_unwrapped(value))
 
     def _encoded_field(self, name: str, value: str) -> str:
-        """A value in base64 (2026-07-28, transports: Mcp-Name, Mcp-Param-*)."""
+        """Return a scrubbed value in base64 (2026-07-28, transports: Mcp-Name, Mcp-Param-*)."""
         try:
             plain = b64decode(value[len(_BASE64[0]) : -len(_BASE64[1])]).decode()
         except ValueError:
@@ -187,19 +190,19 @@ class Texts:
         return label
 
     def _match(self, labels: Sequence[tuple[int, int]], found: re.Match[str]) -> str:
-        """The label of a match of --replace; what is part of a label stays."""
+        """Return the label of a match of --replace; what is part of a label stays."""
         start, end = found.span()
         inside = start == end or any(first <= start and end <= last for first, last in labels)
         return found[0] if inside else self.label(MATCH, found[0])
 
     def _wrapped(self, value: str) -> str:
-        """The label in the form of a recording's mark, which no later search looks into."""
+        """Return the label in the form of a recording's mark, which later searches skip."""
         if is_placeholder(value):
             return value
         return f"«redacted:\ufdd0{self.secret(value)}»"
 
     def _prose(self, name: str, value: str) -> str:
-        """The replacement of the words behind a name in a text: the first may be a secret."""
+        """Return the replacement of the words after a name in a text: the first one may be a secret."""
         word = re.match(r"[\"'`]?([^\s\"'`,;]+)", value)
         secret = word[1].rstrip(".)]}") if word else ""
         line = value.partition("\n")[0].strip("\"'` \r")
@@ -221,7 +224,7 @@ class Texts:
         return _unwrapped(text)
 
     def _element(self, found: re.Match[str]) -> str:
-        """An element of XML whose name is that of a secret."""
+        """Return an XML element, with its value replaced if its name is that of a secret."""
         value = found["value"]
         if "redacted:" in value or not is_secret_name(found["name"]) or not looks_secret(value):
             return found[0]
@@ -270,7 +273,7 @@ class Texts:
 
 
 def _parts(value: str) -> Iterator[str]:
-    """The secrets in a secret: in the value of a `Cookie`, and in the credentials of `Basic` (RFC 7617)."""
+    """Yield the secrets inside a secret: in the value of a `Cookie`, and in `Basic` credentials (RFC 7617)."""
     if "=" in value[1:-2]:
         for cookie in _COOKIE.finditer(value):
             if looks_secret(cookie[1]):
@@ -283,7 +286,7 @@ def _parts(value: str) -> Iterator[str]:
 
 
 def _gap(colours: re.Match[str]) -> str:
-    """The replacement of colours: a space between words."""
+    """Return the replacement of colours: a space between words."""
     text, end = colours.string, colours.end()
     before, after = text[max(colours.start() - 1, 0) : colours.start()], text[end : end + 1]
     return " " if before.isalnum() and after.isalnum() else ""
@@ -293,9 +296,9 @@ _COOKIE = re.compile(r"(?:\A|; ?)[\w.-]{1,64}=([^;,\s\"]{6,4096})")
 _BASIC = re.compile(r"[A-Za-z0-9+/]{8,1024}={0,2}")
 _USER_OF_URL = re.compile(r"//[^\s/?#]*\Z")
 _PASSWORD = re.compile(r"(?i)(?:passw(?:or)?d|pwd|passphrase)\d*$")
-_LONG_WORD = 8  # characters of a word that may be a password where nothing stands behind it
+_LONG_WORD = 8  # minimum length of a word that may be a password if nothing follows it
 _BASE64 = ("=?base64?", "?=")
-_SHORTEST = 9  # characters of a text without a suspicious word that may hold a token
+_SHORTEST = 9  # characters of a text without a suspicious word that may contain a token
 
 
 def _unwrapped(text: str) -> str:
