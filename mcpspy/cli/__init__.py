@@ -11,7 +11,7 @@ from mcpspy.errors import McpspyError, UsageError
 
 
 def main() -> int:
-    """The console script: returns the exit status."""
+    """Run the command line and return the exit status."""
     arguments = sys.argv[1:]
     try:
         if arguments[:1] == ["wrap"]:
@@ -30,7 +30,7 @@ def main() -> int:
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
         status = run(arguments)
-        sys.stdout.flush()  # here, where a failure can still be reported
+        sys.stdout.flush()  # a failure can still be reported here
         return status
     except McpspyError as error:
         return _fail(str(error), error.exit_code)
@@ -39,7 +39,7 @@ def main() -> int:
     except BrokenPipeError:  # `mcpspy show … | head`
         _forget_output()
         return 141
-    except OSError as error:  # files that are read have their own errors, so this is about the output
+    except OSError as error:  # reading a file raises its own errors, so this one comes from the output
         _forget_output()
         return _fail(f"cannot write the output: {error.strerror}")
 
@@ -52,7 +52,7 @@ def _fail(sentence: str, code: int = 2) -> int:
 
 
 def _forget_output() -> None:
-    """Discard buffered output; otherwise the interpreter tries to write it again at exit, and prints an error."""
+    """Discard buffered output, which the interpreter would otherwise write again at exit, with an error message."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.close(null)

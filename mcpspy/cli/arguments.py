@@ -13,13 +13,13 @@ _INVALID = re.compile(r"argument WHAT: invalid choice: '(.*)' \(choose from (.*)
 
 
 class Parser(argparse.ArgumentParser):
-    """Reports a mistake as UsageError, so that it is one line with exit code 2. Options cannot be abbreviated."""
+    """A parser that raises UsageError for a mistake: one line, exit code 2. Options cannot be abbreviated."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, **options)
 
     def parse(self, arguments: Sequence[str], given: argparse.Namespace) -> argparse.Namespace:
-        """Parse, with options anywhere, unless words of the command line belong to a subcommand or another program."""
+        """Parse, and allow options anywhere, unless some words belong to a subcommand or to another program."""
         try:
             return self.parse_intermixed_args(arguments, given)
         except TypeError:
@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{said}{'' if said.endswith('?') else ';'} see '{self.prog} --help'")
 
     def _plain(self, message: str) -> str:
-        """The message of argparse in plain words, with the nearest valid name."""
+        """Return the message of argparse in plain words, with the nearest valid name."""
         kind, _, rest = message.partition(": ")
         if kind == "unrecognized arguments":
             option = next((word for word in rest.split() if word.startswith("-")), "")
@@ -85,11 +85,11 @@ def choice(
 
 
 def offer(action: argparse.Action, names: Mapping[str, str]) -> None:
-    """Set the values that shells complete for an argument, with meanings; the command itself validates them."""
+    """Set the values that shells complete for an argument, with their meanings. The command validates the argument."""
     vars(action)["offered"] = names
 
 
 def offered(action: argparse.Action) -> Mapping[str, str] | None:
-    """The completion values of an argument, if it has any."""
+    """Return the completion values of an argument, if it has any."""
     names: Mapping[str, str] | None = vars(action).get("offered")
     return names

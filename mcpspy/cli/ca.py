@@ -11,7 +11,7 @@ from mcpspy.text import printable
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = "Manage the certificate authority of 'mcpspy mitm', in ~/.mcpspy/ca."
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     export = what.add_parser(
@@ -72,7 +72,7 @@ def _environment(authority: Authority) -> None:
 
 
 def quote_for_powershell(value: str) -> str:
-    """A value as a PowerShell literal."""
+    """Return a value as a PowerShell literal."""
     return "'" + value.replace("'", "''") + "'"
 
 

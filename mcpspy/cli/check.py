@@ -36,18 +36,18 @@ from mcpspy.spec.revisions import Revision
 _FAILED = 2
 """The exit status if a bug of ours prevented some checks, whatever else was found."""
 SMALL = 1 << 18
-"""Bytes of captures that one process checks faster than others can start."""
+"""Up to this size of all captures, in bytes, one process is faster than starting more processes."""
 GC_OFTEN = gc.get_threshold()
 GC_SELDOM = (10_000, 10, 100)
 """Thresholds of the garbage collector.
 
-It runs often for captures of HTTP, where each exchange is a reference cycle that keeps its frames in memory, whatever
-their size; and seldom for captures of stdio, which have few cycles.
+The collector runs often for captures of HTTP: each exchange is a reference cycle that keeps its frames in memory,
+whatever their size. It runs seldom for captures of stdio, which have few cycles.
 """
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = (
         "Find protocol violations in captures, by the revision of MCP that client and server use. Exit status 2 "
         "also means that a bug in mcpspy stopped a check: stderr has the details, and the report has all other "
@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
     options.captures = options.captures or [newest_capture()]
     threshold: Threshold = options.fail_on
     form: str = options.format
-    gc.freeze()  # imported modules stay in memory, so the collector need not examine them
+    gc.freeze()  # imported modules stay in memory, so the collector can skip them
     if options.follow:
         return _follow(options, revision, clients, ignored, threshold)
     lock = lock_file.read(options.lock) if options.lock else None
@@ -122,7 +122,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _checked(paths: Sequence[str], work: Work[Checked]) -> list[Checked]:
-    """Check captures, on all processors if that is worthwhile, with a progress bar."""
+    """Check captures with a progress bar, on all processors if there is enough to check."""
     size = sum(map(size_of, paths))
     with ProgressBar("checking", size) as bar:
         return mapped(work, paths, bar.advance, cores() if size > SMALL else 1)
@@ -191,7 +191,7 @@ def _revision(name: str | None) -> Revision | None:
 
 
 def _clients(names: Sequence[str]) -> frozenset[str]:
-    """The clients with these names."""
+    """Return the clients with these names."""
     for name in names:
         if name not in (*CLIENTS, "all"):
             raise _unknown("client", name, CLIENTS, ", or all")
@@ -199,14 +199,14 @@ def _clients(names: Sequence[str]) -> frozenset[str]:
 
 
 def _unknown(what: str, name: str, known: Collection[str], more: str = "") -> UsageError:
-    """The error for an unknown name: the nearest valid name, and all of them."""
+    """Return the error for an unknown name, with the nearest valid name and all valid names."""
     near = get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}? The" if near else "the"
     return UsageError(f"there is no {what} {name!r}; {hint} {what}s are {', '.join(known)}{more}")
 
 
 def _ignored(patterns: Sequence[str]) -> set[str]:
-    """The rules that match patterns such as `tools/arguments`, `tools/*`."""
+    """Return the rules that match patterns such as `tools/arguments`, `tools/*`."""
     found = set()
     for pattern in patterns:
         rules = {current(rule) for rule in (*RULES, *FORMER) if fnmatchcase(rule, pattern)}

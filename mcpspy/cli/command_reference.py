@@ -1,6 +1,7 @@
 """The reference of all commands and their options, as Markdown: `scripts/write-rules` writes it to docs/commands.md.
 
-It is made from the parsers. The help of `argparse` differs between versions of Python, so the tables are made here.
+The reference is made from the parsers. The help output of `argparse` differs between versions of Python, so the tables
+are made here.
 """
 
 import argparse
@@ -52,7 +53,7 @@ _OWN_HELP = ("-h", "--help")
 
 
 def document() -> str:
-    """The page."""
+    """Return the page."""
     parts = [_TITLE]
     for title, group in GROUPS.items():
         parts.append(f"## {title}\n")
@@ -66,7 +67,7 @@ def document() -> str:
 
 
 def _sections(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """The synopsis, the description and the options of a command, then of its subcommands."""
+    """Yield the synopsis, the description and the options of a command, then of its subcommands."""
     actions = list(declared_actions(parser))
     options = [it for it in actions if it.option_strings and it.option_strings[0] not in _OWN_HELP]
     inner = next((it for it in actions if it.nargs == argparse.PARSER), None)
@@ -96,7 +97,7 @@ def _synopsis(parser: argparse.ArgumentParser, options: list[argparse.Action], a
 
 
 def _placeholder(action: argparse.Action) -> str:
-    """A positional argument, such as `[CAPTURE]...`."""
+    """Return the text for a positional argument, such as `[CAPTURE]...`."""
     name = "SUBCOMMAND" if action.nargs == argparse.PARSER else str(action.metavar or action.dest).upper()
     form = {"?": f"[{name}]", "*": f"[{name}]...", "+": f"{name}..."}
     return form.get(str(action.nargs), name)

@@ -1,6 +1,6 @@
-"""The table of commands, and how to run one: its module is imported only then, and declares its arguments.
+"""The table of commands, and how to run one. The module of a command is imported only when the command runs.
 
-The module of a command has `arguments(parser)`, which declares them, and `run(options)`, which returns the exit status.
+The module has `arguments(parser)`, which declares the arguments, and `run(options)`, which returns the exit status.
 `wrap` parses its few options itself and does not use this module (`mcpspy.cli`).
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Subcommand(NamedTuple):
-    """One command: its name, a short description, and the module of `mcpspy.cli` if its name differs."""
+    """One command: its name, a short description, and its module in `mcpspy.cli` if that has another name."""
 
     name: str
     help: str
@@ -71,9 +71,9 @@ GROUPS = {
         Subcommand("ca", "manage the certificate authority of 'mitm'"),
     ),
 }
-"""By task, in the order of `mcpspy --help`."""
+"""The commands by task, in the order of `mcpspy --help`."""
 COMMANDS = {command.name: command for group in GROUPS.values() for command in group}
-"""By name."""
+"""The commands by name."""
 
 _HEAD = """\
 usage: mcpspy [COMMAND] [ARGUMENT...]
@@ -93,7 +93,7 @@ Options:
 
 
 def overview() -> str:
-    """The output of `mcpspy --help`."""
+    """Return the output of `mcpspy --help`."""
     width = max(map(len, COMMANDS))
     groups = [
         "\n".join([f"{title}:", *(f"  {command.name:<{width}}  {command.help}" for command in group)])
@@ -103,7 +103,7 @@ def overview() -> str:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command that `arguments` name. Returns the exit status."""
+    """Run the command that `arguments` name, and return the exit status."""
     if not arguments:
         on_terminal = sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()
         arguments = ["tui", directory(None, os.environ)] if on_terminal else ["--help"]
@@ -120,8 +120,8 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _unknown(name: str) -> str:
-    """The error for a first word that is neither a command nor a global option."""
-    from difflib import get_close_matches  # needed for mistakes only
+    """Return the error for a first word that is neither a command nor a global option."""
+    from difflib import get_close_matches  # only a mistake needs it
 
     kind, known, otherwise = "command", tuple(COMMANDS), f"the commands are {', '.join(COMMANDS)}"
     if name.startswith("-"):
@@ -153,7 +153,7 @@ def _run(name: str, module: "ModuleType", arguments: Sequence[str]) -> int:
     except (McpspyError, OSError):
         raise
     except Exception as error:
-        from mcpspy.cli.faults import sentence  # it reads captures; most commands do not need it
+        from mcpspy.cli.faults import sentence  # it imports the reader of captures, which most commands do not need
 
         raise McpspyError(sentence(error, options)) from error
     return status

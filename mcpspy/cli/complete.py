@@ -1,12 +1,12 @@
 """`mcpspy __complete SHELL …`: the program that the scripts of `mcpspy completion` run at each Tab.
 
-The shell waits, so no command is imported here. Their arguments are read from `completions/table.json`, which
-`scripts/write-rules` makes from the parsers (`mcpspy.cli.completion_table`). All decisions are made here; a script only
-passes the result to its shell. Names are passed unchanged, terminated by NUL, and the shell quotes them, so a name is
-never evaluated as shell code. (Scripts made by shtab cannot do that: they read names line by line. argcomplete imports
-the command, which takes 300 ms.)
+The user waits for the result, so no command is imported here. The arguments of the commands are read from
+`completions/table.json`, which `scripts/write-rules` makes from the parsers (`mcpspy.cli.completion_table`). All
+decisions are made here; a script only passes the result to its shell. Names are passed unchanged, terminated by NUL,
+and the shell quotes them, so a name is never evaluated as shell code. (Scripts made by shtab cannot do that: they read
+names line by line. argcomplete imports the command, which takes 300 ms.)
 
-The output is a word with the kind of the rest, then the candidates for the place of the cursor.
+The output is one word for the kind of completion, then the candidates at the cursor.
 """
 
 import os
@@ -27,16 +27,16 @@ TABLE = os.path.join(os.path.dirname(__file__), "completions", "table.json")
 VALUES, TERMS, CAPTURES, FILES, DIRECTORIES, COMMAND = (
     "values", "terms", "captures", "files", "directories", "command",
 )  # fmt: skip
-"""Words; prefixes of words; captures; files; directories; another program and its arguments."""
+"""The kinds: words; prefixes of words; captures; files; directories; another program and its arguments."""
 
 
 class Completion:
-    """The candidates for the place of the cursor."""
+    """The candidates at the cursor."""
 
     def __init__(self, kind: str, words: "dict[str, str] | None" = None, before: str = "") -> None:
         self.kind = kind
         self.words = words or {}
-        """Word -> its meaning, in the order in which they are shown."""
+        """Word -> its meaning, in the order of display."""
         self.before = before
         """The text before them in the same word: `--format=`, or the earlier terms of a filter."""
 
@@ -58,7 +58,7 @@ def complete(arguments: "Sequence[str]") -> int:
 
 
 def read_table() -> "Node":
-    """The table: the arguments of the program, and `terms`, the terms of filters.
+    """Return the table: the arguments of the program, and `terms`, the terms of filters.
 
     A node is the program or a command. It has `options` with their values (null for an option without a value), a text
     for each in `help`, `positionals`, `many` (whether the last may be repeated), `server` (whether the command line of
@@ -70,7 +70,7 @@ def read_table() -> "Node":
 
 
 def answer(table: "Node", words: "Sequence[str]") -> Completion:
-    """The candidates for the last of some words, which is incomplete; the first word is a command."""
+    """Return the candidates for the last word, which is incomplete. The first word is a command."""
     found = _answer(table, words)
     if found.kind == TERMS:
         earlier, space, term = words[-1][len(found.before) :].rpartition(" ")
@@ -80,7 +80,7 @@ def answer(table: "Node", words: "Sequence[str]") -> Completion:
 
 
 def _answer(table: "Node", words: "Sequence[str]") -> Completion:
-    """The candidates in one place: values of an option, options, commands, or values of the next argument."""
+    """Return the candidates: values of an option, options, commands, or values of the next argument."""
     node, place, value, over = table, 0, None, False
     *earlier, last = words
     for word in earlier:
@@ -119,12 +119,12 @@ def _answer(table: "Node", words: "Sequence[str]") -> Completion:
 
 
 def _of(value: "str | dict[str, str]", before: str = "") -> Completion:
-    """The candidates for the value of an argument."""
+    """Return the candidates for the value of an argument."""
     return Completion(value, None, before) if isinstance(value, str) else Completion(VALUES, value, before)
 
 
 def captures(folder: str) -> list[str]:
-    """The paths of the captures in a directory, the most recently written first."""
+    """Return the paths of the captures in a directory, the most recently written first."""
     try:
         with os.scandir(folder) as entries:
             found = [(_written(it), it.path) for it in entries if it.name.endswith(SUFFIX)]
@@ -134,20 +134,20 @@ def captures(folder: str) -> list[str]:
 
 
 def _written(entry: "os.DirEntry[str]") -> int:
-    """When a file was last written, in nanoseconds; 0 if it is not a regular file."""
+    """Return when a file was last written, in nanoseconds; 0 if it is not a regular file."""
     try:
         return max(entry.stat().st_mtime_ns, 1) if entry.is_file() else 0
-    except OSError:  # deleted meanwhile, or a link to itself
+    except OSError:  # the file was deleted meanwhile, or is a link to itself
         return 0
 
 
 def split(line: str, breaks: str) -> tuple[list[str], int]:
-    """The words of a bash line without their quotes, and where in the last word the part begins that bash replaces.
+    """Return the words of a bash line without quotes, and the position in the last word from which bash replaces.
 
-    This part begins after the last unquoted character of `breaks`.
+    The position is after the last unquoted character of `breaks`.
     """
     words, quote, start, escaped = [""], "", 0, False
-    between = True  # whether between two words
+    between = True  # whether the character is between two words
     for character in line:
         if escaped:
             words[-1] += character
@@ -174,7 +174,7 @@ def split(line: str, breaks: str) -> tuple[list[str], int]:
 
 
 def _bash(found: Completion, word: str, start: int) -> "Iterator[str]":
-    """Whole candidates for the part that bash replaces: bash neither filters them nor shows descriptions."""
+    """Yield whole candidates for the part that bash replaces. bash neither filters them nor shows descriptions."""
     rest = word[len(found.before) :]
     if found.kind == CAPTURES:
         named = [it for it in found.words if rest and rest in os.path.basename(it)]
@@ -185,7 +185,7 @@ def _bash(found: Completion, word: str, start: int) -> "Iterator[str]":
 
 
 def _here(word: str) -> "Iterator[str]":
-    """The captures and directories that a path is a prefix of; without a path, only captures."""
+    """Yield the captures and directories whose path begins with the word; only captures if the word is empty."""
     folder, name = os.path.split(word)
     try:
         found = sorted(os.listdir(os.path.expanduser(folder) or "."))
@@ -203,7 +203,7 @@ def _here(word: str) -> "Iterator[str]":
 
 
 def _zsh(found: Completion, _: str, __: int) -> "Iterator[str]":
-    """Candidates, then as many lines to display; zsh filters them."""
+    """Yield candidates, then as many lines to display. zsh filters them."""
     words = [f"{found.before}{it}" for it in found.words]
     yield from words
     if found.kind != CAPTURES:
@@ -211,7 +211,7 @@ def _zsh(found: Completion, _: str, __: int) -> "Iterator[str]":
 
 
 def _fish(found: Completion, word: str, _: int) -> "Iterator[str]":
-    """Candidates with descriptions after a tab, so a name with a tab cannot be offered; fish filters them."""
+    """Yield candidates, each with its description after a tab, so names with a tab are left out. fish filters them."""
     here = _here(word[len(found.before) :]) if found.kind == CAPTURES else ()
     words = found.words | dict.fromkeys(here, "")
     yield from (f"{found.before}{it}\t{text}".rstrip("\t") for it, text in words.items() if "\t" not in it)

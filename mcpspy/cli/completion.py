@@ -12,12 +12,12 @@ SHELLS = {
     "zsh": 'eval "$(mcpspy completion zsh)"     in ~/.zshrc, after compinit',
     "fish": "mcpspy completion fish | source     in ~/.config/fish/config.fish",
 }
-"""Shell -> the line that enables the script, and the file for it."""
+"""Shell -> the line that enables the script, and the file in which to put it."""
 _SCRIPTS = os.path.join(os.path.dirname(__file__), "completions")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = "Print the script with which a shell completes commands, options and captures."
     parser.epilog = "To switch it on:\n" + "".join(f"  {line}\n" for line in SHELLS.values())

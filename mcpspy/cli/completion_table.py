@@ -1,7 +1,7 @@
-"""The arguments of all commands as the table that shells complete from: `scripts/write-rules` writes it to a file.
+"""The table for shell completion, with the arguments of all commands: `scripts/write-rules` writes it to a file.
 
-It is made from the parsers, so everything that a command declares is completed. The kind of a value comes from its
-placeholder (`CAPTURE`, `FILE`), or from the names that the command offers (`mcpspy.cli.arguments.offer`).
+The table is made from the parsers, so everything that a command declares is completed. The kind of a value comes from
+its placeholder (`CAPTURE`, `FILE`), or from the names that the command offers (`mcpspy.cli.arguments.offer`).
 """
 
 import argparse
@@ -42,7 +42,7 @@ _OPTION = re.compile(r"^  (-.+?)(?:  +|\n {10,})(.+(?:\n {10,}.+)*)", re.MULTILI
 
 
 def document() -> str:
-    """The table as JSON, one line for each command."""
+    """Return the table as JSON, one line for each command."""
     commands = {name: _declared(name) | {"text": command.help} for name, command in COMMANDS.items()}
     lines = ",\n".join(f"{json.dumps(name)}:{_compact(node)}" for name, node in commands.items())
     options = {"-h": "show the commands", "--help": "show the commands", "--version": "show the version"}
@@ -55,7 +55,7 @@ def _compact(value: Any) -> str:
 
 
 def _terms() -> dict[str, str]:
-    """The beginnings of filter terms, and the terms whose values are known."""
+    """Return the beginnings of filter terms, and the terms whose values are known."""
     values = (f"{key}:{value}" for key, known in _TERMS.items() for value in known)
     return dict.fromkeys([*(f"{key}:" for key in KEYS), *values], "")
 
@@ -67,14 +67,14 @@ def _declared(name: str) -> dict[str, Any]:
 
 
 def parser_of(name: str) -> Parser:
-    """The parser of a command with all its arguments; not for `wrap`, which has no parser."""
+    """Return the parser of a command with all its arguments; not for `wrap`, which has no parser."""
     parser = Parser(prog=f"mcpspy {name}")
     importlib.import_module(f"mcpspy.cli.{COMMANDS[name].module or name}").arguments(parser)
     return parser
 
 
 def _from_help(text: str) -> dict[str, Any]:
-    """The options in the help text of a command that starts a server; a lower-case placeholder is a value."""
+    """Return the options in the help text of a command that starts a server. A lower-case placeholder is a value."""
     options: dict[str, Any] = {}
     texts = {}
     for head, words in _OPTION.findall(text):
@@ -106,7 +106,7 @@ def _node(parser: argparse.ArgumentParser) -> dict[str, Any]:
 
 
 def declared_actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """The arguments of a parser, without those hidden from its help."""
+    """Yield the arguments of a parser, without those hidden from its help."""
     yield from (action for action in parser._actions if action.help != argparse.SUPPRESS)  # noqa: SLF001
 
 
@@ -118,7 +118,7 @@ def _value(action: argparse.Action) -> str | Mapping[str, str]:
 
 
 def help_of(action: argparse.Action) -> str:
-    """The help of an option or argument."""
+    """Return the help of an option or argument."""
     return (action.help or "").replace("%(default)s", str(action.default)).replace("%%", "%")
 
 

@@ -22,7 +22,7 @@ _STEP = 0.01  # seconds between two checks for the start of the capture
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = (
         "Run a sample session: a client calls a small weather server behind 'mcpspy wrap'. Show it live."
     )
@@ -55,7 +55,7 @@ def run(_: argparse.Namespace) -> int:
 
 
 def _new_path() -> str:
-    """A path for a new capture, in a directory where one can be created. Raises CaptureError if there is none."""
+    """Return a path for a new capture in a directory where it can be created. Raises CaptureError if there is none."""
     folder = directory(None, os.environ)
     try:
         make_directory(folder)
@@ -81,7 +81,7 @@ def _await_capture(client: subprocess.Popen[bytes], path: str) -> None:
 
 
 def _complaint(client: subprocess.Popen[bytes]) -> str:
-    """The error message of `wrap`, or else of the client."""
+    """Return the error message of `wrap`, or else of the client."""
     assert client.stderr
     said = client.stderr.read().decode(errors="replace").splitlines()
     of_wrap = [line.removeprefix("mcpspy: ") for line in said if line.startswith("mcpspy: ")]

@@ -10,7 +10,7 @@ from mcpspy.report.changes import FORMATS, examine
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = "Compare two captures of a server: its tools, prompts and resources, its answers, its latency."
     parser.epilog = "Exit status 1: something differs."
     parser.add_argument("old", metavar="A")

@@ -22,7 +22,7 @@ _CORRECT = {
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = "Start each server as its MCP client would, and report problems with their fixes."
     target = parser.add_argument("target", nargs="?", metavar="CLIENT|SERVER", help="default: all clients")
     offer(target, {one.id: one.name for one in BY_ID.values()})
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _chosen(target: str | None, machine: Machine) -> list[tuple[Found, list[Server], str]]:
-    """The places to check, each with its servers and the reason if it cannot be read."""
+    """Return the places to check, each with its servers, and with the reason if it cannot be read."""
     known = routes.load()
     if target in BY_ID:
         assert target
@@ -74,7 +74,7 @@ def _look(found: Found, machine: Machine, known: dict[str, routes.Route]) -> tup
 
 
 def _print(checks: Iterable[Check], margin: str) -> int:
-    """Print the checks. Returns the number of problems."""
+    """Print the checks, and return the number of problems."""
     problems = 0
     for level, text, fix in checks:
         first, *more = text.split("\n")

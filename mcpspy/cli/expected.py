@@ -22,7 +22,7 @@ def declare_expectations(parser: argparse.ArgumentParser) -> None:
 
 
 def expectations_of(options: argparse.Namespace) -> Expectations:
-    """The expectations of the options. Raises UsageError."""
+    """Return the expectations that the options declare. Raises UsageError."""
     found = read(options.expect) if options.expect else Expectations()
     for option, more in (("--expect-tool", {}), ("--forbid-tool", {"never": True})):
         for name in getattr(options, option[2:].replace("-", "_")):

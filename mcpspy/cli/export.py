@@ -21,7 +21,7 @@ _PARQUET = "parquet"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = (
         "Convert captures to formats of other programs. Secrets are kept: run 'mcpspy scrub' first if you "
         "give the result to somebody else."
@@ -47,7 +47,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the exports, and print the path of each file that was written."""
+    """Write the exports, and print the path of each file written."""
     if options.format == _PARQUET:
         return _run_parquet(options)
     kind = FORMATS[options.format]
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         if path is not None and any(is_file_of(path, source.capture) for source in sources):
             raise UsageError(f"{path} is a capture that is exported here; the export needs another name")
     passes = kind.passes if options.filter is None else kind.filtered_passes
-    on_terminal = options.output is None and sys.stdout.isatty()  # there the bar would appear within the text
+    on_terminal = options.output is None and sys.stdout.isatty()  # a bar would appear within the text
     total = sum(size_of(source.capture.path) for source in sources) * passes
     with ProgressBar("exporting", total) as bar:
         for source in sources:
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _run_parquet(options: argparse.Namespace) -> int:
-    """Add what is new to a directory of tables."""
+    """Add new captures to a directory of tables."""
     if options.output is None:
         raise UsageError("--format parquet needs a directory: -o DIR")
     if options.filter is not None:
@@ -99,7 +99,7 @@ def _source(path: str, text: str | None) -> ExportSource:
 
 
 def _targets(sources: list[ExportSource], name: str, output: str | None) -> dict[str | None, list[ExportSource]]:
-    """Output file -> sources; None is stdout. Creates the directory if it does not exist."""
+    """Return output file -> sources; None is stdout. Creates the directory if it does not exist."""
     suffix = FORMATS[name].suffix
     if output is None:
         return {None: sources}

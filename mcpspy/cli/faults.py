@@ -1,7 +1,7 @@
 """The message for an unexpected failure of a command: one line, never a traceback.
 
-Captures contain data from strangers. A message may be nested so deeply that Python's stack overflows, and a capture may
-trigger a bug of ours. Both end the command, and are reported only here.
+Captures contain data from unknown programs. A message may be nested so deeply that Python's stack overflows, and a
+capture may trigger a bug of ours. Both end the command, and are reported only here.
 """
 
 import argparse
@@ -13,13 +13,13 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
 from mcpspy.errors import CaptureError
 
-_DEEP = 100  # levels: a frame with fewer brackets did not overflow the stack
+_DEEP = 100  # levels; a frame with at most this many opening brackets did not overflow the stack
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _ROOT = "mcpspy"
 
 
 def sentence(error: Exception, options: argparse.Namespace) -> str:
-    """Why a command failed, and where."""
+    """Return why a command failed, and where."""
     if isinstance(error, RecursionError):
         return _too_deep(options)
     places = [frame for frame in traceback.extract_tb(error.__traceback__) if f"{_ROOT}/" in frame.filename]
@@ -36,24 +36,24 @@ def _too_deep(options: argparse.Namespace) -> str:
 
 
 def _deep_frames(options: argparse.Namespace) -> Iterator[tuple[int, int, str]]:
-    """Levels, line number and capture of each frame that may have overflowed the stack."""
+    """Yield levels, line number and capture of each frame that may have overflowed the stack."""
     for path in _paths(options):
         try:
             for record in Capture(path).records():
                 if isinstance(record, Frame) and record.raw.count(b"{") + record.raw.count(b"[") > _DEEP:
                     yield _levels(record.raw), record.n, path
         except (CaptureError, OSError):
-            continue  # not a capture, or not the requested one
+            continue  # the argument is not a capture
 
 
 def _paths(options: argparse.Namespace) -> Iterator[str]:
-    """The arguments of a command; some are captures."""
+    """Yield the arguments of a command that may be captures."""
     for value in vars(options).values():
         yield from (it for it in (value if isinstance(value, list) else [value]) if isinstance(it, str) and it)
 
 
 def _levels(raw: bytes) -> int:
-    """The nesting depth of a frame, even if it is not valid JSON throughout."""
+    """Return the nesting depth of a frame, which need not be valid JSON."""
     level = deepest = 0
     for character in re.sub(rb"[^][{}]", b"", _STRING.sub(b"", raw)):
         level += 1 if character in b"[{" else -1

@@ -1,6 +1,6 @@
 """`mcpspy mock --gate`: the relay of `wrap` or `proxy` in front of a mock server, without recording.
 
-So a gate does exactly the same to a mock as to a real server, and the mock itself does not know about gates.
+A gate thus does exactly the same to a mock as to a real server, and the mock itself does not know about gates.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def relay_stdio(command: list[str], gates: list[dict[str, Any]], answerers: "Answerers") -> NoReturn:
-    """Relay between this process's client and the mock started by a command. Exits with the status of the mock."""
+    """Start the mock with a command, relay between it and our client, and exit with the status of the mock."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C that ends the mock also ends us
     environ = environment()

@@ -1,6 +1,6 @@
-"""What commands with a gate file share: the options, compiling the gates, and answers from recordings.
+"""The common parts of commands with a gate file: the options, compiling the gates, and answers from recordings.
 
-On the `wrap` path if there are gates: no heavy imports.
+This module is on the `wrap` path if there are gates, so it has no heavy imports.
 """
 
 import os
@@ -44,7 +44,7 @@ def add_control(parser: "argparse.ArgumentParser") -> None:
 
 
 def compiled(path: str | None, transport: str) -> "list[dict[str, Any]] | None":
-    """The gates of a file, compiled in this process; None without a file. Raises GateError."""
+    """Return the gates of a file, compiled in this process; None without a file. Raises GateError."""
     if path is None:
         return None
     from mcpspy.gate_files.file import compile_file
@@ -53,9 +53,9 @@ def compiled(path: str | None, transport: str) -> "list[dict[str, Any]] | None":
 
 
 def compiled_apart(path: str) -> "list[dict[str, Any]] | None":
-    """The gates of a file for stdio, compiled in another process; None if that process has reported a mistake.
+    """Return the gates of a file for stdio, compiled in another process; None if that process reported a mistake.
 
-    A client waits for this process, and it lives as long as the session, so it does not import the compiler.
+    A client waits for this process, and this process runs as long as the session, so it does not import the compiler.
     """
     argv = [sys.executable, "-P", "-c", _PROGRAM, "--transport", "stdio", "--", path, _ROOT]
     try:
@@ -66,7 +66,7 @@ def compiled_apart(path: str) -> "list[dict[str, Any]] | None":
 
 
 def _output_of(argv: list[str]) -> tuple[int, str]:
-    """The exit status and the stdout of a program; stderr is passed through."""
+    """Return the exit status and the stdout of a program; stderr is passed through."""
     if sys.platform == "win32":
         import subprocess
 
@@ -85,12 +85,12 @@ def _output_of(argv: list[str]) -> tuple[int, str]:
         text = output.read()
     try:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), text
-    except ChildProcessError:  # SIGCHLD is ignored (inherited), so the kernel keeps no status
+    except ChildProcessError:  # this process inherited an ignored SIGCHLD, so the kernel keeps no status
         return (0 if text else 2), text
 
 
 def recorded_answers(gates: "Iterable[dict[str, Any]] | None") -> "Answerers":
-    """The recorded answers for each gate that answers from a recording. Raises CaptureError."""
+    """Return the recorded answers for each gate that answers from a recording. Raises CaptureError."""
     found = {gate["name"]: gate["action"]["answer-from"] for gate in gates or () if "answer-from" in gate["action"]}
     if not found:
         return {}

@@ -11,7 +11,7 @@ from mcpspy.text import plural, printable
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = (
         "Make a capture for each server in a recording of another program, or in a page of 'mcpspy share', and "
         "print the paths."

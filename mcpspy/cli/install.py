@@ -27,7 +27,7 @@ _WIDEST = 10_000  # characters of a line of the diff
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = (
         "Wrap the servers in an MCP client's configuration; 'uninstall' undoes it. Without CLIENT, list the "
         "clients on this machine and what would be wrapped."
@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
 def _add_agent(
     options: argparse.Namespace, chosen: Client, places: Sequence[Found], machine: Machine, words: Sequence[str]
 ) -> int:
-    """Add the server for agents to the client's configuration, and change nothing more."""
+    """Add the server for agents to the client's configuration, and change nothing else."""
     if options.servers:
         raise UsageError("--agent takes no servers: it adds 'mcpspy mcp' itself")
     drafts = agents(places, machine, routes.load(), words)
@@ -140,7 +140,7 @@ def _steps(drafts: Sequence[Draft], action: str) -> list[tuple[Draft, Step]]:
 
 
 def _refuse_unknown(drafts: Sequence[Draft], chosen: Client) -> None:
-    """Raise Unwrappable if an entry has an unknown form, and list the servers that can be wrapped without it."""
+    """Raise Unwrappable if an entry has an unknown form. The error lists the servers that can be wrapped."""
     refused = _steps(drafts, REFUSE)
     if not refused:
         return
@@ -156,7 +156,7 @@ def _save(needed: Mapping[str, routes.Route]) -> None:
 
 
 def existing(chosen: Client, machine: Machine, scope: str | None) -> list[Found]:
-    """The places of a client that exist. If there are none, raises an Error that lists the paths searched."""
+    """Return the places of a client that exist. If there are none, raises an Error that lists the paths searched."""
     if scope is not None and scope not in SCOPES:
         raise UsageError(f"there is no scope {scope!r}; the scopes are {', '.join(SCOPES)}")
     if places := find(chosen, machine, scope):
@@ -170,7 +170,7 @@ def existing(chosen: Client, machine: Machine, scope: str | None) -> list[Found]
 
 
 def check_servers(drafts: Sequence[Draft], names: Sequence[str], chosen: Client) -> None:
-    """Raise an Error for a server that was named and does not exist, or cannot be changed."""
+    """Raise an Error for a named server that does not exist, or that cannot be changed."""
     steps = [step for draft in drafts for step in draft.steps]
     for name in names:
         own = [step for step in steps if step.server == name]
@@ -205,7 +205,7 @@ def print_plan(drafts: Sequence[Draft], margin: str = "") -> None:
 
 
 def print_changes(drafts: Sequence[Draft]) -> None:
-    """The changes as a unified diff, without secrets, and without context lines, which may contain more secrets."""
+    """Print the changes as a unified diff, without secrets, and without context lines, which may contain secrets."""
     for draft in drafts:
         path = draft.config.path
         old, new = (withheld(content.decode(), draft.form).split("\n") for content in (draft.config.raw, draft.content))
@@ -214,12 +214,12 @@ def print_changes(drafts: Sequence[Draft]) -> None:
 
 
 def changed_servers(drafts: Sequence[Draft]) -> str:
-    """How many servers were changed, in words."""
+    """Return how many servers were changed, in words."""
     return plural(sum(len(step.edits) > 0 for draft in drafts for step in draft.steps), "server")
 
 
 def _agreed(*, asks: bool) -> bool:
-    """Whether the user agrees. Without a terminal this needs `--yes`; otherwise raises UsageError."""
+    """Return whether the user agrees. Without a terminal, raises UsageError unless there is `--yes`."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("there is no terminal to ask on, so nothing was changed; run it again with --yes")
     if not asks:

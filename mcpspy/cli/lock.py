@@ -1,4 +1,4 @@
-"""`mcpspy lock`: write what servers offer to a file that is committed and compared with later."""
+"""`mcpspy lock`: write what servers offer to a file, which is committed and compared with later captures."""
 
 import argparse
 import os
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.usage = "mcpspy lock [OPTION...] (CAPTURE|DIR... | --url URL | -- COMMAND [ARG...])"
     parser.description = (
         "Write a lock file of what servers offer: capabilities, instructions, tools, prompts, resources and "
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _known(path: str, *, update: bool) -> Lock:
-    """The current content of the file. An entry that was edited by hand can only be replaced."""
+    """Return the current content of the file. An entry that was edited by hand can only be replaced."""
     if not os.path.lexists(path):
         return {}
     try:
@@ -139,7 +139,7 @@ def _from_server(options: argparse.Namespace, known: Lock) -> Lock:
 
 
 def _name(known: Lock, offered: Offered, capture: str) -> str:
-    """The name of a server in the file: from its existing entry, else its own name, else the name of the capture."""
+    """Return the name of a server in the file: of its existing entry, else its own name, else that of the capture."""
     return entry_of(known, offered.name, capture) or offered.name or capture
 
 

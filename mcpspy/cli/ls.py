@@ -29,7 +29,7 @@ Counted = list[tuple[Listed, Counts | None]]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = (
         "List the captures of a directory, live ones first. Captures of the same client process are grouped."
     )
@@ -71,18 +71,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _heading(counted: Counted) -> str:
-    """The heading above several captures of one client process."""
+    """Return the heading above several captures of one client process."""
     process = client_process(counted[0][0].header)
     return f"{printable(_client(counted) or 'client', 60)}, process {process}: {plural(len(counted), 'capture')}"
 
 
 def _client(counted: Counted) -> str:
-    """Name and version of the client of a run, if it introduced itself."""
+    """Return name and version of the client of a run, or "" if no capture has them."""
     return next((counts.client for _, counts in counted if counts and counts.client), "")
 
 
 def _run_line(counted: Counted) -> str:
-    """A run on one line: start, client, process, and the totals of all its captures."""
+    """Return a run on one line: start, client, process, and the totals of all its captures."""
     fields = _run_fields(counted)
     began = min(listed.started for listed, _ in counted)
     when = "live" if fields["live"] else age_text(time.time() - began)
@@ -100,7 +100,7 @@ def _run_line(counted: Counted) -> str:
 
 
 def _run_fields(counted: Counted) -> dict[str, Any]:
-    """A run as JSON; if a capture is too large to be counted, the run has no counts."""
+    """Return a run as JSON. If a capture is too large to be counted, the run has no counts."""
     names = dict.fromkeys(listed.header.name for listed, _ in counted)
     known = [counts for _, counts in counted if counts]
     complete = len(known) == len(counted)
@@ -122,13 +122,13 @@ def _run_fields(counted: Counted) -> dict[str, Any]:
 
 
 def _turn_fields(turn: RunTurn) -> dict[str, Any]:
-    """A turn as JSON."""
+    """Return a turn as JSON."""
     started, ended = (iso_time(t) for t in (turn.start, turn.end))
     return {"started": started, "ended": ended, "frames": turn.frames, "exchanges": turn.exchanges}
 
 
 def _fields(listed: Listed, counts: Counts | None) -> dict[str, Any]:
-    """A capture as JSON."""
+    """Return a capture as JSON."""
     header = listed.header
     return {
         "path": os.fsencode(listed.capture.path).decode("utf-8", "replace"),
@@ -157,7 +157,7 @@ def _line(listed: Listed, counts: Counts | None) -> str:
 
 
 def _about(counts: Counts) -> tuple[str, str]:
-    """A summary of a session: the client, the server and the most called tools; and the last error."""
+    """Return a summary of a session (client, server, most called tools), and the last error."""
     most = sorted(counts.called.items(), key=lambda called: -called[1])
     tools = ", ".join([*(f"{name} {number:,}" for name, number in most[:_TOOLS]), *["…"] * (len(most) > _TOOLS)])
     error = f"last error {counts.last_error}" if counts.last_error else ""

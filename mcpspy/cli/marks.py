@@ -1,7 +1,7 @@
 """Which frames of a capture match the gates of a file: the marks of `mcpspy show --gate`.
 
-The frames pass through a gate that never acts, so a mark shows where a relay with this file would have acted. `chance`,
-`after` and `times` are ignored.
+The frames pass through a gate that never acts, so a mark shows where a relay with this file would have acted. The
+settings `chance`, `after` and `times` are ignored.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ _FRAMES = frozenset(("request", "notification", "result", "error", "invalid"))
 
 
 class _Watching(DeclaredGate):
-    """A gate that only reports whether it would act."""
+    """A gate that only notes whether it would act."""
 
     def __init__(self, gate: dict[str, Any]) -> None:
         super().__init__({"name": gate["name"], "when": gate["when"], "action": {"drop": True}})
@@ -35,7 +35,7 @@ class _Watching(DeclaredGate):
 
 
 class GateMarks:
-    """The names of gates that match the frames of one capture; rows must be passed in order."""
+    """The names of the gates that match the frames of one capture. Rows must be passed in order."""
 
     def __init__(self, gates: Sequence[dict[str, Any]]) -> None:
         self._watching = [_Watching(gate) for gate in gates]
@@ -45,14 +45,14 @@ class GateMarks:
         self._names: list[str] = []
 
     def watch(self, found: Iterable[Streamed]) -> Iterator[Streamed]:
-        """Pass items through, and show the rows to the gates."""
+        """Yield everything unchanged, and pass the frames of the rows to the gates."""
         for it in found:
             if isinstance(it, Row) and it.n != self._n:  # the messages of a batch are one frame
                 self._n, self._names = it.n, self._match(it)
             yield it
 
     def of(self, row: Row) -> list[str]:
-        """The names of the gates that match the frame of the latest row."""
+        """Return the names of the gates that match the frame of the latest row."""
         return self._names if row.n == self._n else []
 
     def _match(self, row: Row) -> list[str]:
@@ -62,6 +62,6 @@ class GateMarks:
         if key not in self._facts:
             self._facts[key] = self._gate.facts(row.sender, "lines", row.session)
         for gate in self._watching:
-            gate.acted = False  # a frame that is too long is not shown to any gate
+            gate.acted = False  # a frame that is too long is not passed to any gate
         self._gate.decide(row.raw, self._facts[key], row.t)
         return [gate.name for gate in self._watching if gate.acted]

@@ -11,7 +11,7 @@ from mcpspy.text import printable
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = (
         "Serve captures to agents: an MCP server on stdin and stdout, read-only, without secrets and personal data."
     )

@@ -20,7 +20,7 @@ DEFAULT_PORT = 6279
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = "Decrypt and record the MCP traffic of clients that connect directly to an HTTPS server."
     parser.epilog = "It prints its own URL. Ctrl-C ends it. Each server gets its own capture."
     parser.add_argument(
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
         address = _address(options.mode, host, port)
         try:
             print(address, flush=True)
-        except OSError as error:  # mitmproxy would not report it
+        except OSError as error:  # mitmproxy would not report the error
             say(f"cannot write the output, which is {address}: {error.strerror}")
         if not is_loopback(host):
             say(f"listening on {host}: whoever reaches this machine can use it as a proxy")
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def interceptor() -> ModuleType:
-    """The module that runs mitmproxy. Raises UsageError if it is not installed."""
+    """Return the module that runs mitmproxy. Raises UsageError if mitmproxy is not installed."""
     try:
         from mcpspy.relay.mitm import master as mitm
     except ModuleNotFoundError as error:
@@ -118,14 +118,14 @@ def interceptor() -> ModuleType:
 
 
 def _address(mode: str, host: str, port: int | None) -> str:
-    """The setting that a client needs."""
+    """Return the setting that a client needs."""
     if port is None:
         return mode
     return f"{'socks5' if mode == 'socks5' else 'http'}://{to_dial(host)}:{port}"
 
 
 def _next(mode: str, host: str, port: int | None) -> str:
-    """The next step for the user, at the client."""
+    """Return the next step for the user, at the client."""
     address = f"{to_dial(host)}:{port}"
     if mode.startswith("reverse"):
         return f"; in the client's URL put http://{address} in place of {mode.partition(':')[2]}"

@@ -17,7 +17,7 @@ from mcpspy.replay.script.load import load
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.usage = "mcpspy mock CAPTURE... [OPTION...] [--record-missing -- COMMAND [ARG...]]"
     parser.description = "Serve captures as a mock MCP server, on stdin and stdout or over HTTP."
     parser.epilog = "Exit status 1: a request or an answer of the client differs from the capture."
@@ -43,7 +43,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serve until the client disconnects, or over HTTP until a signal.
 
-    Returns 1 if a request was not recorded, or was wrong.
+    Returns 1 if a request was not recorded, if an answer of the client is missing or differs from the capture, or if
+    the real server did not answer a request (`--record-missing`).
     """
     refuse(options)
     gates = compiled(options.gate, "http" if options.listen else "stdio")
@@ -72,13 +73,13 @@ def _serve(options: argparse.Namespace, gates: list[dict[str, Any]] | None) -> S
 
 def _serve_stdio(mock: Mock) -> Mock:
     sink = os.dup(1)
-    os.dup2(2, 1)  # nothing else may be written between the messages
+    os.dup2(2, 1)  # stdout carries only messages; all other output goes to stderr
     serve(mock, 0, sink, say)
     return mock
 
 
 def _command(options: argparse.Namespace) -> list[str]:
-    """The command line of the same mock on stdio, without gates."""
+    """Return the command line of the same mock on stdio, without gates."""
     strategies = [f"--{strategy.name}" for strategy in options.strategies[1:]]
     return [
         sys.executable,
@@ -93,7 +94,7 @@ def _command(options: argparse.Namespace) -> list[str]:
 
 
 def _as_path(path: str) -> str:
-    """A path that cannot be mistaken for an option."""
+    """Return a path that cannot be mistaken for an option."""
     return os.path.join(".", path) if path.startswith("-") else path
 
 
@@ -110,7 +111,7 @@ def _serve_web(make: Callable[[], Mock], where: str, gates: list[dict[str, Any]]
 def _told(wrong: Wrong) -> str:
     answer = f"the client's answer to {wrong.question.body.value['method']} (#{wrong.question.n})"
     if wrong.difference is None:
-        return f"{answer} did not come"
+        return f"{answer} is missing"
     recorded, observed = excerpt(wrong.difference.recorded), excerpt(wrong.difference.observed)
     where = f" at {wrong.difference.pointer}" if wrong.difference.pointer else ""
-    return f"{answer} is another: it has {observed}{where} instead of {recorded}"
+    return f"{answer} differs from the capture: expected {recorded}{where}, got {observed}"

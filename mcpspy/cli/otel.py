@@ -37,7 +37,7 @@ _LARGEST = 32768  # maximum length of an argument or a result, in characters
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = (
         "Send captures to an OpenTelemetry collector over OTLP/HTTP: each exchange as a span; stderr, log messages and "
         "findings as logs; with --follow also durations as metrics. What the collector has accepted is not sent again."
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check_environment() -> None:
-    """Raises UsageError for variables that would prevent any export."""
+    """Raise UsageError for environment variables that would prevent any export."""
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         raise UsageError("nothing is sent, because OTEL_SDK_DISABLED is true")
     if os.environ.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower() not in ("otlp", ""):
@@ -97,10 +97,10 @@ def _check_environment() -> None:
 
 
 def _signals() -> Callable[[float], bool]:
-    """Make SIGINT and SIGTERM end the command soon, and a second one at once.
+    """Make the first SIGINT or SIGTERM end the command soon, and a second one at once.
 
-    Returns a function that waits for some seconds, and returns whether a signal arrived. A handler must not take a
-    lock, such as that of an event: the interrupted code may hold it.
+    Returns a function that waits for some seconds, and returns whether a signal arrived. A signal handler must not
+    acquire a lock, such as that of an event, because the interrupted code may hold it.
     """
     came: list[int] = []
 
@@ -141,7 +141,7 @@ def _sender(options: argparse.Namespace, report: Callable[[str], None]) -> "Send
 
 
 def _contents(redact: Callable[[str], str], exchange: "Exchange") -> "dict[str, Value]":
-    """Arguments and results as JSON text; strings unchanged; known secrets redacted."""
+    """Return arguments and results as JSON text, and strings unchanged, with known secrets redacted."""
     found: dict[str, Value] = {}
     for name, value in content_attributes(exchange).items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""What commands print besides their results, whether results are coloured, and how paths are shown."""
+"""Output of commands besides their results: notices on stderr, whether to use colours, and how paths are shown."""
 
 import os
 import shutil
@@ -13,17 +13,17 @@ def say(sentence: str) -> None:
 
 
 def has_colours() -> bool:
-    """Whether stdout is a terminal, and the user wants colours (https://no-color.org)."""
+    """Return whether stdout is a terminal, and the user wants colours (https://no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def line_width(elsewhere: int) -> int:
-    """The width of the terminal on stdout in columns; `elsewhere` if stdout is not a terminal."""
+    """Return the width of the terminal on stdout in columns; `elsewhere` if stdout is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else elsewhere
 
 
 def path_text(path: str) -> str:
-    """A path for display: safe on a terminal, and with `~` for the home directory, which contains the user name."""
+    """Return a path for display: safe on a terminal, and with `~` for the home directory, which has the user name."""
     home = os.path.expanduser("~")
     if path == home or path.startswith(home + os.sep):
         path = "~" + path[len(home) :]

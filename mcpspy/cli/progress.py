@@ -20,7 +20,7 @@ PATIENCE = 0.5
 
 
 class ProgressBar:
-    """A context manager that shows the progress towards `total`; at its end the bar disappears."""
+    """A context manager that shows the progress towards `total`. The bar disappears at its end."""
 
     def __init__(self, title: str, total: int) -> None:
         self._title = title
@@ -58,7 +58,7 @@ class ProgressBar:
             TaskProgressColumn(),
             TimeRemainingColumn(),
         )
-        # stdout is for results: the bar must not redirect it.
+        # The bar must not redirect stdout, which is for results.
         bar = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
         bar.add_task(self._title, total=self._total, completed=self._done)
         bar.start()
@@ -66,7 +66,7 @@ class ProgressBar:
 
 
 def size_of(path: str) -> int:
-    """The size of a capture in bytes; 0 if it cannot be read, which is reported by its reader."""
+    """Return the size of a capture in bytes; 0 if it cannot be read, because its reader reports that."""
     try:
         return sum(map(os.path.getsize, Capture(path).paths))
     except (CaptureError, OSError):

@@ -28,7 +28,7 @@ from mcpspy.text import capture_limit
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = "Proxy HTTP traffic between clients and one or several MCP servers, and record it."
     parser.epilog = "It prints the URL to put into the client. Ctrl-C ends it."
     parser.add_argument(
@@ -138,7 +138,7 @@ def run(options: argparse.Namespace) -> int:
 async def _serve(relay: Relay, listener: socket.socket, lines: list[str]) -> None:
     """Print `lines` and relay."""
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(lambda _, context: None)  # noqa: ARG005 (connections that break: the capture tells)
+    loop.set_exception_handler(lambda _, context: None)  # noqa: ARG005 (broken connections: the capture shows them)
     stop = asyncio.Event()
     on_ending_signal(loop, stop.set)
     server = await loop.create_server(relay.server(), sock=listener, backlog=1024)
@@ -151,7 +151,7 @@ async def _serve(relay: Relay, listener: socket.socket, lines: list[str]) -> Non
 
 
 def _addresses(options: argparse.Namespace) -> dict[str, Address]:
-    """The upstream of each route, by its name."""
+    """Return the upstream of each route, by the name of the route."""
     found: dict[str, Address] = {}
     for chosen in map(client, options.clients):
         own = _routes_of(chosen, Machine.here())

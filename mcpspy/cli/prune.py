@@ -14,7 +14,7 @@ _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = "Delete old captures, but never a live one. It needs --older, --keep or both."
     parser.add_argument("directory", nargs="?", metavar="DIR", help="default: the capture directory")
     parser.add_argument("--older", metavar="AGE", help="delete captures older than this: 90m, 12h, 30d, 8w")
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
             freed += listed.size
             number += 1
     if not options.dry_run:
-        forget_gone()  # tables that 'mcpspy sql' keeps of deleted captures
+        forget_gone()  # deletes the tables that 'mcpspy sql' keeps of deleted captures
     left = sum(listed.size for listed in found) - freed
     verb = "would be deleted" if options.dry_run else "deleted"
     print(
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _old(found: list[Listed], older: float | None, keep: float | None) -> list[Listed]:
-    """The captures to delete, oldest first. Live captures count for `keep` but are never deleted."""
+    """Return the captures to delete, oldest first. Live captures count for `keep` but are never deleted."""
     candidates = sorted((listed for listed in found if not listed.live), key=lambda listed: listed.started)
     total = sum(listed.size for listed in found)
     old: list[Listed] = []

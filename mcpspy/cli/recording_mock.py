@@ -24,9 +24,9 @@ from mcpspy.replay.script.turns import Script
 from mcpspy.text import printable
 from mcpspy.wire.jsonrpc import Result
 
-_ANSWERS = 10.0  # seconds for pending answers after the client has closed its end
-_MOST = 5  # requests that are listed,
-_LONGEST = 60  # each with at most so many characters
+_ANSWERS = 10.0  # seconds to wait for pending answers after the client has closed stdin
+_MOST = 5  # maximum number of requests listed
+_LONGEST = 60  # maximum length of a listed request, in characters
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
@@ -79,7 +79,7 @@ def serve_recording(options: argparse.Namespace) -> Mock:
     """Serve the client on stdin and stdout until it disconnects, and add what was missing to the capture."""
     path = options.captures[0]
     sink = os.dup(1)
-    os.dup2(2, 1)  # nothing else may be written between the messages
+    os.dup2(2, 1)  # stdout carries only messages; all other output goes to stderr
     recovered = take_in(path, say)
     if recovered:
         say(f"{path} has {_requests(recovered)} more, of an earlier session that was not added when it ended")
@@ -95,7 +95,7 @@ def serve_recording(options: argparse.Namespace) -> Mock:
     server.end()
     while not heard.empty():
         take = heard.get()
-        if take:  # None is a signal: the session already ends
+        if take:  # None stands for a signal: the session is already ending
             take()
     say_due(mock, sink)
     _tell_revision(path, scripts, missing.revision)
@@ -105,7 +105,7 @@ def serve_recording(options: argparse.Namespace) -> Mock:
 
 
 def _hear_out(mock: Mock, missing: Missing, heard: Heard, sink: int) -> None:
-    """Wait for pending answers of the server. The client has closed stdin but may still read; after a signal, stop."""
+    """Wait for pending answers: the client has closed stdin, but may still read. A signal ends the wait."""
     due = time.monotonic() + _ANSWERS
     while missing.pending:
         try:
@@ -126,7 +126,7 @@ def _tell(path: str, asked: list[str], added: int) -> None:
 
 
 def _tell_revision(path: str, scripts: list[Script], spoken: str | None) -> None:
-    """Warn if the server uses a revision unknown to the client, because the client got the recorded handshake."""
+    """Warn if the server answered with a revision other than the recorded one, which the client got."""
     answers = [turn.response for script in scripts for turn in script.turns if turn.method == "initialize"]
     told = [member(it.body.result, "protocolVersion") for it in answers if it and isinstance(it.body, Result)]
     if spoken and told and spoken not in told:
@@ -143,7 +143,7 @@ def _requests(count: int) -> str:
 def _end_by_signals(heard: Heard) -> threading.Event:
     """Let signals that end processes end the session normally, so that new recordings are added.
 
-    Returns an event that is set by then.
+    Returns an event that such a signal sets.
     """
     stopped = threading.Event()
 

@@ -1,6 +1,6 @@
 """The options of `mcpspy wrap --reload`, and the checks before a server is started.
 
-Imported on the `wrap` path only with that option.
+The module is on the `wrap` path only with that option.
 """
 
 import os

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.usage = "mcpspy replay CAPTURE [OPTION...] (--url URL | -- COMMAND [ARG...])"
     parser.description = "Replay the client's messages from a capture against a server and report differences."
     parser.epilog = (
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _replay(options: argparse.Namespace, script: Script, path: str, *, read_only: bool) -> Replayed:
-    """One run. Each run has its own progress bar, because its thread must not exist while a server is started."""
+    """Run once. Each run has its own progress bar, because its thread must not exist while a server is started."""
     with ProgressBar("replaying", len(script.messages)) as bar:
         connect = partial(_connect, options, script)
         return replay(script, connect, path, read_only=read_only, advance=bar.advance)
@@ -143,7 +143,7 @@ def _report(options: argparse.Namespace, replayed: Replayed, rules: Rules) -> in
 
 
 def _advise(capture: str, compared: Sequence[Compared]) -> None:
-    """Print how to ignore differences that look new in each run (R-15)."""
+    """Print how to ignore differences in values that seem to change in each run (R-15)."""
     found = [(it, difference) for it in compared for difference in it.differences if looks_volatile(difference)]
     if not found:
         return
@@ -158,7 +158,7 @@ def _advise(capture: str, compared: Sequence[Compared]) -> None:
 
 
 def _propose(found: list[Ignored], file: str, *, write: bool) -> None:
-    """Show what differed between runs, and write it to the settings if requested."""
+    """Show what differed between runs, and write it to the settings file if requested."""
     patterns = [str(pattern) for pattern in found]
     if not patterns:
         say("the runs did not differ: there is nothing to ignore")

@@ -8,7 +8,7 @@ from mcpspy.errors import UsageError
 
 
 def refuse_to_overwrite(option: str, output: str, read: Sequence[str]) -> None:
-    """Raises UsageError if the output would overwrite a file that is read."""
+    """Raise UsageError if the output would overwrite a file that is read."""
     for path in read:
         if os.path.exists(output) and os.path.exists(path) and os.path.samefile(output, path):
             raise UsageError(f"{option} {output} is the file {path} that is read here; give another one")

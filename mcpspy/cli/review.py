@@ -42,7 +42,7 @@ def scrub_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def scrub_options(options: argparse.Namespace) -> ScrubOptions:
-    """The settings from those options. Raises UsageError for an invalid regular expression."""
+    """Return the settings from those options. Raises UsageError for an invalid regular expression."""
     return ScrubOptions(options.only_secrets, tuple(map(_pattern, options.replace)), tuple(options.keep))
 
 
@@ -82,7 +82,7 @@ def _confirmed(file: str) -> bool:
 
 
 def _table(replaced: Sequence[Replaced], leftovers: Sequence[Leftover]) -> Iterator[str]:
-    """The tables of replaced and of remaining values, for review."""
+    """Yield the lines of the tables of replaced and of remaining values."""
     if not replaced:
         yield "found nothing to replace"
     else:

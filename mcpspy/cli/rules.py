@@ -9,11 +9,11 @@ from mcpspy.report.catalogue import explanation, overview
 from mcpspy.report.waivers import no_rule
 from mcpspy.rules import RULES, current
 
-_WIDEST = 100  # columns of prose on a terminal
+_WIDEST = 100  # maximum width of prose on a terminal, in columns
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = "List the rules, or explain one of them: what it finds, how to fix it, and examples."
     rule = parser.add_argument("rule", nargs="?", metavar="RULE")
     offer(rule, {it.id: it.explanation for it in RULES.values()})

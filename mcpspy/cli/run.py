@@ -25,7 +25,7 @@ _NODE = ("node", "npx", "npm", "pnpm", "yarn", "tsx")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.usage = "mcpspy run [--proxy HOST:PORT] -- COMMAND [ARG...]"
     parser.description = (
         "Start a client with environment variables that send its traffic through 'mcpspy mitm' and make it trust "
@@ -42,7 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Become the client. Returns an exit status only if that is impossible."""
+    """Replace this process by the client. Returns an exit status only if that is impossible."""
     argv = options.server
     if options.without_dashes:
         raise UsageError(f"put '--' before the client's command: mcpspy run -- {shown(options.without_dashes[0])} ...")
@@ -67,13 +67,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of this process, including our own variables: the client may start `mcpspy wrap`."""
+    """Return the environment of this process, with our own variables: the client may start `mcpspy wrap`."""
     own = {name: value for name, value in os.environ.items() if name.startswith("MCPSPY_")}
     return {os.fsdecode(name): os.fsdecode(value) for name, value in environment().items()} | own
 
 
 def _proxy(place: str) -> str:
-    """The URL of the proxy at a place. Raises UsageError if nothing listens there."""
+    """Return the URL of the proxy at an address. Raises UsageError if nothing listens there."""
     host, port = listening_place(place.removeprefix("http://").removesuffix("/"), 6279, "--proxy")
     try:
         socket.create_connection((host, port), 5).close()
@@ -84,7 +84,7 @@ def _proxy(place: str) -> str:
 
 
 def _ignores_proxies(command: str) -> str | None:
-    """A warning for a client that runs on a version of Node that ignores proxies."""
+    """Return a warning if the client runs on a version of Node that ignores proxies."""
     path = shutil.which(command)
     if path is None:
         return None
@@ -112,16 +112,16 @@ def _is_script_of_node(path: str) -> bool:
 
 
 def heeds_proxies(major: int, minor: int) -> bool:
-    """Whether a version of Node obeys NODE_USE_ENV_PROXY (its documentation, "Enterprise network configuration")."""
+    """Return whether a version of Node obeys NODE_USE_ENV_PROXY (Node docs, "Enterprise network configuration")."""
     return major >= 24 or (major == 22 and minor >= 21)
 
 
 def _become(argv: list[str], environ: dict[str, str]) -> int:
     try:
-        if sys.platform == "win32":  # after exec, two processes would share the terminal
+        if sys.platform == "win32":  # here exec starts a second process, and both would share the terminal
             program = shutil.which(argv[0], path=environ.get("PATH")) or argv[0]
             return subprocess.call(command_line(argv, environ, program), env=environ)
-        for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and exec would pass that on
+        for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and the client would inherit that through exec
             signal.signal(getattr(signal, name), signal.SIG_DFL)
         os.execvpe(argv[0], argv, environ)
     except OSError as error:

@@ -23,7 +23,7 @@ Definitions = dict[str, Schema]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = "Print the message schemas of each revision of MCP, and what changed between two of them."
     what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     everything = "list the revisions and the known extensions"
@@ -71,7 +71,7 @@ def _show(revision: Revision, name: str | None) -> None:
 
 
 def _extent(extension: Extension) -> str:
-    """The first revision that has an extension, and its size in the newest revision."""
+    """Return the first revision that has an extension, and its size in the newest revision."""
     having = [revision for revision in Revision if _own(extension, revision)]
     first, newest = having[0], having[-1]
     added = [owner for owner, _ in extension_methods(newest).values() if owner is extension]
@@ -79,18 +79,18 @@ def _extent(extension: Extension) -> str:
 
 
 def _own(extension: Extension, revision: Revision) -> list[str]:
-    """The names of an extension's definitions that exist in a revision."""
+    """Return the names of an extension's definitions that exist in a revision."""
     return [name for name in all_definitions(revision) if name in extension.definitions]
 
 
 def _extension(name: str, revision: Revision) -> Extension | None:
-    """The extension of a revision with an id, or with the last part of one."""
+    """Return the extension of a revision whose id, or the last part of it, is `name`."""
     named = (it for it in EXTENSIONS.values() if it.prefix and name in (it.id, it.id.rpartition("/")[2]))
     return next((it for it in named if _own(it, revision)), None)
 
 
 def _schema_of(extension: Extension, revision: Revision) -> Schema:
-    """The JSON Schema of an extension, including the protocol definitions that it refers to."""
+    """Return the JSON Schema of an extension, including the protocol definitions that it refers to."""
     every = all_definitions(revision)
     found: dict[str, Schema] = {}
     wanted = _own(extension, revision)
@@ -125,7 +125,7 @@ def _definition(revision: Revision, name: str) -> str:
 
 
 def changes(old: Revision, new: Revision) -> Iterator[str]:
-    """What was added, removed and changed from one revision to another, in lines."""
+    """Yield lines about what was added, removed and changed from one revision to another."""
     before, after = definitions(old), definitions(new)
     came, went = sorted(after.keys() - before.keys()), sorted(before.keys() - after.keys())
     yield from (f"+ {name}{_state(after[name])}" for name in came)
@@ -142,13 +142,13 @@ def changes(old: Revision, new: Revision) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """The definitions of two revisions; the path of a part is empty for the whole definition."""
+    """A comparison of the definitions of two revisions. The path of a part is empty for the whole definition."""
 
     before: Definitions
     after: Definitions
 
     def lines(self, path: str, was: Schema, now: Schema) -> Iterator[str]:
-        """The changes in a definition, or in a part that exists in both revisions."""
+        """Yield the changes in a definition, or in a part that exists in both revisions."""
         was, now = (
             self._spelled_out(path, was, now, self.before, self.after),
             self._spelled_out(path, now, was, self.after, self.before),
@@ -176,9 +176,8 @@ class _Comparison:
     def _spelled_out(path: str, schema: Schema, other: Schema, here: Definitions, there: Definitions) -> Schema:
         """Resolve a reference if that shows more.
 
-        It has to be new; and the target is params, not an object, or the same as the schema in the other revision.
-
-        Until 2025-06-18 params were part of the definitions of their requests.
+        The other revision must not have the same reference. The target must be params, not an object, or equal to the
+        schema in the other revision. Until 2025-06-18 params were part of the definitions of their requests.
         """
         name = schema.get("$ref", "").removeprefix("#/$defs/")
         if not name or name in there:
@@ -209,7 +208,7 @@ def _state(schema: Schema) -> str:
 
 
 def type_text(schema: Schema) -> str:
-    """A schema as a short type: `string`, `Tool[]`, `"user" | "assistant"`, `{name, title?}`."""
+    """Return a schema as a short type: `string`, `Tool[]`, `"user" | "assistant"`, `{name, title?}`."""
     if "$ref" in schema:
         return str(schema["$ref"].removeprefix("#/$defs/"))
     for keyword, sign in (("anyOf", " | "), ("allOf", " & ")):

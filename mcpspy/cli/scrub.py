@@ -22,11 +22,11 @@ from mcpspy.sharing.scrub.findings import FORMATS, ScrubChecked, check, without_
 from mcpspy.text import printable
 
 SMALL = 1 << 20
-"""Bytes of captures that one process checks faster than others can start."""
+"""Up to this size of all captures, in bytes, one process is faster than starting more processes."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = (
         "Write a copy of a capture without secrets, e-mail addresses, home directories and user names; or, "
         "with --check, exit 1 if captures hold any. Record numbers stay the same, and equal values get the "

@@ -17,7 +17,7 @@ from mcpspy.text import plural, printable, size_text
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = (
         "Write a capture as one HTML page that opens offline in any browser and holds the whole session. Secrets, "
         "e-mail addresses, home directories and user names are replaced first. 'mcpspy import' reads the page back."

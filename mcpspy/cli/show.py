@@ -24,7 +24,7 @@ from mcpspy.timeline import Row, Streamed, Timeline, act_fields, final_rows, fin
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = "Print a capture as a timeline."
     parser.add_argument("capture", nargs="?", metavar="CAPTURE", help="default: the newest capture")
     parser.add_argument("--json", action="store_true", help="print one JSON object for each message")
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     found: Iterable[Streamed]
     if wanted and not options.follow:
         timeline = Timeline()
-        # the outcome of an exchange is shown at its request too
+        # the request of an exchange shows its outcome too
         found = final_rows(capture.records, timeline, live=live)
     else:
         timeline = Timeline(rules=True)
@@ -83,16 +83,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 class _Choice:
-    """What is printed: everything, or what matches a filter."""
+    """The rows and findings to print: all, or those that match a filter."""
 
     def __init__(self, wanted: Filter | None) -> None:
         self._wanted = wanted
         self._printed: set[tuple[int, int]] = set()  # the addresses of printed rows, if there is a filter
 
     def wants(self, found: Streamed) -> bool:
-        """Whether to print a row or a later finding. A finding is printed if its row was printed, or if it matches.
+        """Return whether to print a row or a later finding.
 
-        The outcome of a held frame is printed if its row was printed.
+        A finding is printed if its row was printed, or if it matches. The outcome of a held frame is printed if its row
+        was printed.
         """
         if self._wanted is None:
             return True
@@ -108,7 +109,7 @@ class _Choice:
         return False
 
     def printed(self, message: Message) -> bool:
-        """Whether the row of a message was printed."""
+        """Return whether the row of a message was printed."""
         return self._wanted is None or (message.n, message.part) in self._printed
 
 
@@ -132,7 +133,7 @@ def _print_json(capture: Capture, choose: Callable[[Streamed], bool], marks: Gat
 
 
 def title(capture: Capture, *, live: bool) -> str:
-    """The text above the timeline."""
+    """Return the text above the timeline."""
     header = capture.header
     state = " · live" if live else ""
     command = " ".join(header.argv) or header.url or ""
@@ -146,7 +147,7 @@ def title(capture: Capture, *, live: bool) -> str:
 
 
 def _noted(found: Iterable[Streamed], declarations: Declarations) -> Iterator[Streamed]:
-    """Pass items through, and note the extensions that rows declare."""
+    """Yield everything unchanged, and note the extensions that rows declare."""
     for row in found:
         if isinstance(row, Row) and row.extensions:
             declarations.add(row.n, row.sender, row.extensions)
@@ -182,4 +183,4 @@ def _print_lines(
         for finding in row.findings:
             put(finding_line(finding), words.SEVERITIES[finding.severity])
         if row.exchange and row.kind in ("result", "error") and row.http is None:
-            row.exchange.untie()  # not over HTTP: other checks may still need its connection
+            row.exchange.untie()  # not over HTTP, where other checks may still need the connections of the exchange

@@ -30,7 +30,7 @@ _NULL = ""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = (
         f"Query captures with SQL (DuckDB). The tables are {', '.join(TABLES)}; "
         '"DESCRIBE messages" lists the columns of the table "messages".'
@@ -52,7 +52,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Make missing tables, and run the query."""
+    """Create missing tables, and run the query."""
     if options.format == "parquet" and options.output is None:
         raise UsageError("--format parquet needs a file: -o FILE")
     if options.output is not None and os.path.lexists(options.output) and not options.force:
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _table(database: "CaptureDatabase", query: str, file: BinaryIO) -> None:
-    """Text columns: the first rows determine their widths, and longer values are cut."""
+    """Write text columns. The first rows determine their widths, and longer values are cut."""
     names, rows = database.texts(query)
     first = [_printed(row) for row in islice(rows, _MEASURED)]
     heading = [printable(name, _WIDEST) for name in names]
@@ -82,7 +82,7 @@ def _table(database: "CaptureDatabase", query: str, file: BinaryIO) -> None:
     file.write(_line(heading, widths))
     file.write(_line(["-" * width for width in widths], widths))
     count = 0
-    for count, cells in enumerate(chain(first, map(_printed, rows)), 1):  # noqa: B007 (the last one is told)
+    for count, cells in enumerate(chain(first, map(_printed, rows)), 1):  # noqa: B007 (the last count is printed)
         file.write(_line(cells, widths))
     file.write(f"({plural(count, 'row')})\n".encode())
 
@@ -101,7 +101,7 @@ def _json(database: "CaptureDatabase", query: str, file: BinaryIO) -> None:
 
 
 def _csv(database: "CaptureDatabase", query: str, file: BinaryIO) -> None:
-    """RFC 4180, with the same protection against spreadsheet formulas as `export --format csv`."""
+    """Write CSV (RFC 4180), with the same protection against spreadsheet formulas as `export --format csv`."""
     names, rows = database.texts(query)
     table = csv.writer(_Encoded(file), lineterminator="\r\n")
     table.writerow(map(plain, names))

@@ -20,9 +20,9 @@ from mcpspy.text import duration_text, plural, printable, size_text
 
 _PARTS = (0.5, 0.95)
 _NAME, _BAR = 30, 6  # widths in characters
-_NEVER = 20  # tools without calls that are listed
+_NEVER = 20  # maximum number of tools without calls that are listed
 _BARS = ""  # the heading of the bars
-_SHARED = 50  # groups of tools with the same name or definition that are printed
+_SHARED = 50  # maximum number of groups of tools with the same name or definition that are printed
 _TOKENS = f"""\
 context, result, largest: tokens that the definition, a result on average and the largest result take of a
 model's context. Estimated: one for {TOKEN} bytes, of a definition for name, description and inputSchema"""
@@ -36,7 +36,7 @@ _LESS = ("definition", "arguments", "results", "max", _BARS, "largest", "found")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = (
         "Count what servers, tools and clients do: calls, errors, latencies, bytes, findings, and requests "
         "that clients gave up on. Also show where the time was spent, and how much of a model's context the tools "
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     """Read the captures, and print the counts."""
     stats = Stats()
     paths = {os.path.realpath(path): path for path in readable_paths(options.captures or [directory(None, os.environ)])}
-    captures = list(map(Capture, paths.values()))  # a capture that is named twice counts once
+    captures = list(map(Capture, paths.values()))  # a capture that is given twice counts once
     with ProgressBar("counting", sum(size_of(capture.path) for capture in captures)) as bar:
         for capture in captures:
             stats.add(capture, bar.advance)
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _columns() -> dict[str, int]:
-    """The columns that fit, each with its width; for a file or another program all of them, but without bars."""
+    """Return the columns that fit, each with its width; if stdout is not a terminal, all columns except the bars."""
     columns = dict(_COLUMNS)
     if not sys.stdout.isatty():
         del columns[_BARS]
@@ -106,7 +106,7 @@ def _server_lines(server: ServerUse, columns: Mapping[str, int]) -> Iterator[str
 
 
 def _more_lines(server: ServerUse) -> Iterator[str]:
-    """Times of both sides, the cost of the definitions, and the tools without calls."""
+    """Yield the times of both sides, the cost of the definitions, and the tools without calls."""
     waited = waited_text(server.times)
     if waited:
         yield f"  waited for: {waited}"
@@ -131,7 +131,7 @@ def _duplicate_lines(shared: list[Duplicate]) -> Iterator[str]:
 
 
 def _cells(tool: ToolUse, most: int) -> dict[str, str]:
-    """The content of each column; `most` is the highest number of calls of a tool."""
+    """Return the content of each column. `most` is the highest number of calls of a tool."""
     latencies = [duration_text(latency) for latency in tool.latencies.quantiles(*_PARTS, 1)] or ["-"] * 3
     return {
         "calls": f"{tool.calls:,}",
@@ -167,7 +167,7 @@ def _client_lines(client: ClientUse) -> Iterator[str]:
 
 
 def _times(latencies: Latencies) -> dict[str, float | None]:
-    """Seconds; null if there was no response."""
+    """Return the latencies in seconds; null if there was no response."""
     found: dict[str, float | None] = dict.fromkeys(("p50", "p95", "max"))
     found.update((name, it / 1e9) for name, it in zip(found, latencies.quantiles(*_PARTS, 1), strict=False))
     return found

@@ -23,7 +23,7 @@ from mcpspy.text import age_text, plural, printable
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = "List the servers of all MCP clients, whether they are wrapped, and their captures."
     parser.add_argument("--json", action="store_true", help="print one JSON object for each server")
 
@@ -52,13 +52,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _of(server: Server, recorded: Sequence[Listed]) -> list[Listed]:
-    """The captures of a server, newest first."""
+    """Return the captures of a server, newest first."""
     own = [listed for listed in recorded if _wrote(server, listed.capture.header)]
     return sorted(own, key=lambda listed: -listed.started)
 
 
 def _wrote(server: Server, header: Header) -> bool:
-    """Whether a capture is of a server: name, and command line or route, are the same as in the header."""
+    """Return whether a capture is of a server: its header has the same name, and the same command line or route."""
     if server.url or server.route:
         return header.transport == "http" and header.name == server.route
     if header.name != server.label or len(header.argv) != len(server.words):
@@ -69,13 +69,13 @@ def _wrote(server: Server, header: Header) -> bool:
 
 
 def _resolves(server: Server) -> bool | None:
-    """Whether the server's own command is found here; None if that is unknown."""
+    """Return whether the server's own command is found on this machine; None if that is unknown."""
     if not server.words:
         return None
     command = server.words[0]
     if os.path.dirname(command):
         command = os.path.join(server.cwd or "", command)
-        if not os.path.isabs(command):  # relative to a directory, or to a `~`, that only the client knows
+        if not os.path.isabs(command):  # only the client knows the directory, or the `~`, to which it is relative
             return None
     return None if has_variable(command, server.found.client) else resolves(command)
 

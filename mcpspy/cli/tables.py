@@ -18,11 +18,11 @@ from mcpspy.text import printable
 if TYPE_CHECKING:
     from types import ModuleType
 
-_PASSES = 2  # over a capture
+_PASSES = 2  # number of times that a capture is read
 
 
 def built(named: Sequence[str]) -> list[CapturedTables]:
-    """The tables of the named captures; missing and outdated ones are made.
+    """Return the tables of the named captures, and make those that are missing or outdated.
 
     Raises UsageError if the extra is not installed, CaptureError if a capture cannot be read.
     """
@@ -44,7 +44,7 @@ def built(named: Sequence[str]) -> list[CapturedTables]:
 
 
 def _imported() -> "ModuleType":
-    """The module that needs the extra."""
+    """Return the module that needs the extra."""
     try:
         from mcpspy.query import build
     except ModuleNotFoundError as error:
@@ -56,5 +56,5 @@ def _imported() -> "ModuleType":
 
 
 def _matching(name: str) -> list[str]:
-    """The files that match a quoted pattern; any other name, and one without matches, is returned unchanged."""
+    """Return the files that match a pattern. Any other name, and a pattern without matches, is returned unchanged."""
     return [name] if os.path.lexists(name) else sorted(glob(name)) or [name]

@@ -17,14 +17,14 @@ Skipped = tuple[type[CaptureError], ...]
 
 
 def readable_paths(named: Sequence[str]) -> Iterator[str]:
-    """As `capture_paths`, for counts over many captures: in directories, captures of a later mcpspy are skipped too."""
+    """Yield the same as `capture_paths`, but in directories also skip captures of a later mcpspy: for counts."""
     return capture_paths(named, (NotACapture, NewerFormat))
 
 
 def capture_paths(named: Sequence[str], skipped: Skipped = (NotACapture,)) -> Iterator[str]:
-    """The named captures, and those in named directories, by name.
+    """Yield the named captures, and the captures in named directories, sorted by name within a directory.
 
-    Failures of the kinds `skipped` are skipped and listed.
+    In directories, files that fail with an error in `skipped` are skipped, with a notice on stderr.
     """
     for name in named:
         if not os.path.isdir(name):
@@ -41,7 +41,7 @@ def capture_paths(named: Sequence[str], skipped: Skipped = (NotACapture,)) -> It
 
 
 def _captures(paths: Sequence[str], skipped: Skipped) -> list[str]:
-    """The captures among some files, each by its first file. Raises CaptureError if one cannot be read."""
+    """Return the captures among some files, each by its first file. Raises CaptureError if one cannot be read."""
     found, continued = [], set()
     for path in paths:
         try:
@@ -56,9 +56,9 @@ def _captures(paths: Sequence[str], skipped: Skipped) -> list[str]:
 
 
 def newest_capture() -> str:
-    """The capture in the capture directory that started last.
+    """Return the capture in the capture directory that started last.
 
-    Its name, and newer files that are not captures, go to stderr.
+    Its name, and newer files that are not captures, are printed to stderr.
     """
     folder = directory(None, os.environ)
     refused: Refused = {}
@@ -75,12 +75,12 @@ def newest_capture() -> str:
 def _modified(path: str) -> float:
     try:
         return os.path.getmtime(path)
-    except OSError:  # deleted meanwhile
+    except OSError:  # the file was deleted meanwhile
         return 0.0
 
 
 def existing_path(path: str) -> str:
-    """The path, if it exists. Raises CaptureError, with the nearest name in its directory."""
+    """Return the path if it exists. Otherwise raises CaptureError with the nearest name in its directory."""
     if os.path.lexists(path):
         return path
     folder, name = os.path.split(path)
@@ -93,7 +93,7 @@ def existing_path(path: str) -> str:
 
 
 def is_file_of(path: str, capture: Capture) -> bool:
-    """Whether a path is a file of a capture, which output must not overwrite."""
+    """Return whether a path is a file of a capture, which output must not overwrite."""
     return os.path.exists(path) and any(os.path.samefile(path, part) for part in capture.paths)
 
 

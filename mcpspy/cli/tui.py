@@ -16,7 +16,7 @@ _PORT = 6280
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = "Browse captures in the terminal: one, several, or all of a directory. Live ones are followed."
     parser.add_argument(
         "targets",
@@ -34,7 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show the given captures and directories, or the newest capture with the list behind it."""
+    """Show the given captures and directories; by default the newest capture, with the list behind it."""
     folder = directory(None, os.environ)
     for target in options.targets:
         if target == folder:  # it may not exist yet
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _web() -> ModuleType:
-    """The module that imports textual-serve. Raises UsageError if it is not installed."""
+    """Return the module that imports textual-serve. Raises UsageError if textual-serve is not installed."""
     try:
         from mcpspy.tui.web import page
     except ModuleNotFoundError as error:

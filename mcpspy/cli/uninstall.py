@@ -13,7 +13,7 @@ from mcpspy.errors import UsageError
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.description = "Remove mcpspy from the servers in an MCP client's configuration."
     named = parser.add_argument("client", metavar="CLIENT", help="cursor, claude-desktop, claude-code, vscode, …")
     offer(named, {one.id: one.name for one in CLIENTS})

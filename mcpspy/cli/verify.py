@@ -27,7 +27,7 @@ _ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what the command takes."""
+    """Declare the arguments of the command."""
     parser.usage = "mcpspy verify [OPTION...] -- COMMAND [ARG...]\n       mcpspy verify [OPTION...] --url URL"
     parser.description = (
         "Run one session with a server, directly and through mcpspy, and compare all that client and server can see:"
@@ -144,7 +144,7 @@ def _recorded(path: str, calls: Mapping[str, Any]) -> "SessionPlan":
 
 
 def _calls(named: Sequence[str], *, from_capture: bool) -> dict[str, Any]:
-    """The tools of `--call`, with their arguments."""
+    """Return the tools of `--call` with their arguments."""
     found = {}
     for text in named:
         name, equals, value = text.partition("=")
@@ -173,11 +173,11 @@ def _seconds(text: str) -> float:
 
 @contextmanager
 def _signals_heeded() -> Iterator[None]:
-    """Let signals that end this process end the servers too.
+    """Make signals that end this process end the servers too.
 
     A signal that was ignored when this process started, such as SIGINT in the background of a script, would be ignored
-    by a server as well, and there would be nothing to compare. A signal with a handler here gets its default action in
-    a new process.
+    by a server as well, and there would be nothing to compare. A signal with a handler gets its default action in a new
+    process.
     """
 
     def interrupt(*_: object) -> None:

@@ -1,7 +1,7 @@
 """`mcpspy --version --verbose`: the facts about the installation for a bug report.
 
-It prints names of variables and versions only; values only of variables that describe the terminal, and `~` for the
-home directory. No package is imported to find its version, so a broken dependency cannot prevent the report.
+It prints versions and names of variables. It prints values only of variables that describe the terminal, and `~` for
+the home directory. No package is imported to find its version, so a broken dependency cannot prevent the report.
 """
 
 import os
@@ -20,12 +20,12 @@ from mcpspy.text import printable
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)[^;]*(?:;\s*(?P<marker>.*))?")
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([\w.-]+)['"]""")
 _AROUND = ("NO_COLOR", "TMUX", "STY", "SSH_CONNECTION", "WT_SESSION")
-"""Only whether they are set matters; their values may contain host names."""
+"""Variables of which only the names are printed: their values may contain host names."""
 _INDENT = "  "
 
 
 def report() -> str:
-    """The whole report, as aligned lines of plain text."""
+    """Return the whole report, as aligned lines of plain text."""
     try:
         required = metadata.requires("mcpspy") or []
     except metadata.PackageNotFoundError:  # run from a source tree
@@ -69,12 +69,12 @@ def parse(required: Sequence[str]) -> tuple[dict[str, str], dict[str, list[str]]
 
 
 def of_dependency(name: str, marker: str) -> str:
-    """The installed version of a package; if it is missing, when it is needed."""
+    """Return the installed version of a package; if it is missing, when it is needed."""
     return _version(name) or (f"not installed; needed if {marker}" if marker else "not installed")
 
 
 def of_extra(name: str, packages: Sequence[str]) -> str:
-    """The packages of an extra with their versions, or that it is not installed."""
+    """Return the packages of an extra with their versions, or that it is not installed."""
     versions = {package: _version(package) for package in packages}
     if not any(versions.values()):
         return f"not installed (mcpspy[{name}])"
@@ -89,7 +89,7 @@ def _version(package: str) -> str:
 
 
 def _captures() -> str:
-    """The capture directory, the variable that sets it, and whether it exists."""
+    """Return the capture directory, the variable that sets it, and whether it exists."""
     folder = directory(None, os.environ)
     origin = ", from MCPSPY_CAPTURE_DIR" if os.environ.get("MCPSPY_CAPTURE_DIR") else ""
     state = "" if os.path.isdir(folder) else ", does not exist yet"
@@ -101,7 +101,7 @@ def _terminal() -> str:
 
 
 def _terminal_facts(environ: Mapping[str, str]) -> Iterator[str]:
-    """What affects the TUI: the kind and size of the terminal, its encoding, and programs such as tmux around it."""
+    """Yield what affects the TUI: the kind, size and encoding of the terminal, and programs such as tmux around it."""
     if not sys.stdout.isatty():
         yield "none (stdout is not a terminal)"
     else:

@@ -1,6 +1,6 @@
-"""`mcpspy wrap`: parse its few options by hand, because `argparse` costs 8 ms, and become the relay.
+"""`mcpspy wrap`: parse its few options without `argparse`, which costs 8 ms, and run the relay.
 
-Imported on the `wrap` path: no heavy imports.
+This module is on the `wrap` path, so it has no heavy imports.
 """
 
 import _signal  # type: ignore[import-not-found]  # `signal` imports `enum`: 7 ms
@@ -63,7 +63,7 @@ _FLAGS = ("--check", "--no-control")
 
 
 def wrap(arguments: list[str]) -> int:
-    """Run the command; `arguments` are the words after `wrap`."""
+    """Run the command. `arguments` are the words after `wrap`."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # no traceback for Ctrl-C in these first milliseconds
     options: dict[str, str | None] = dict.fromkeys(_OPTIONS.values())
@@ -108,12 +108,12 @@ def wrap(arguments: list[str]) -> int:
     environ = environment()
     try:
         server = spawn(argv, environ)
-    except SpawnError as error:  # no process could be started: there may not even be a descriptor left for imports
+    except SpawnError as error:  # no process could be started; imports may fail too, if no file descriptor is free
         os.write(2, f"mcpspy: {error}\n".encode())
         return error.status
     from mcpspy.relay.stdio.relay import run  # while the server starts
 
-    # Nothing needs cleaning up afterwards, and the pumps may still block in a read: no finalisation.
+    # No finalisation: there is nothing to clean up, and the pumps may still block in a read.
     name, output, folder = options["name"], options["output"], options["folder"]
     status = run(
         server,

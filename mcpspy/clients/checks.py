@@ -260,14 +260,16 @@ def stale(launcher: Sequence[str], path: str | None = None) -> str:
     """Return why mcpspy cannot be started any more by its launcher; empty if it can, or without a launcher."""
     found = _which(launcher[0], path) if launcher else ""
     if found is None:
-        return "is gone"
+        return "no longer exists"
     try:
         with open(found, "rb") as file:
             line = os.fsdecode(file.readline(_LONGEST_LINE))
     except OSError:  # there is none, or it is executable but not readable
         return ""
     interpreter = line.removeprefix("#!").split()[:1] if line.startswith("#!") else []
-    return f"needs {interpreter[0]}, which is gone" if interpreter and not os.path.exists(interpreter[0]) else ""
+    return (
+        f"needs {interpreter[0]}, which no longer exists" if interpreter and not os.path.exists(interpreter[0]) else ""
+    )
 
 
 def resolves(command: str) -> bool:
@@ -322,11 +324,11 @@ def of_answer(answer: Answer) -> Iterator[Check]:
         how = f"signal {-answer.exit}" if answer.exit < 0 else f"status {answer.exit}"
         yield Check(PROBLEM, f"it ended after {answer.seconds:.1f} s with {how}, without an answer{said}", _IN_A_SHELL)
     elif answer.error:
-        yield Check(PROBLEM, f"it refused to begin: {answer.error}{said}", _IN_A_SHELL)
+        yield Check(PROBLEM, f"it rejected initialize: {answer.error}{said}", _IN_A_SHELL)
     else:
         yield Check(
             PROBLEM,
-            f"it said nothing for {answer.seconds:.0f} s{said}",
+            f"it sent nothing for {answer.seconds:.0f} s{said}",
             "is it an MCP server, and does it speak stdio?",
         )
     if answer.noise:

@@ -26,7 +26,7 @@ def read(text: str) -> Node:
     reader = _Reader(text)
     node = reader.value(reader.skip(0), 0)
     if (rest := reader.skip(node.end)) < len(text):
-        raise Syntax(rest, f"something follows the end: {text[rest : rest + 10]!r}")
+        raise Syntax(rest, f"text after the end: {text[rest : rest + 10]!r}")
     return node
 
 
@@ -66,7 +66,7 @@ class _Reader:
         match = _BLANK.match(self._text, at)
         assert match
         if self._text.startswith("/*", match.end()):
-            raise Syntax(match.end(), "a comment without an end")
+            raise Syntax(match.end(), "an unterminated comment")
         return match.end()
 
     def value(self, at: int, depth: int) -> Node:
@@ -89,7 +89,7 @@ class _Reader:
     def _string(self, at: int) -> Node:
         match = _STRING.match(self._text, at)
         if not match:
-            raise Syntax(at, "a string without an end")
+            raise Syntax(at, "an unterminated string")
         try:
             return Node(at, match.end(), _decode(match[0])[0])
         except ValueError as error:

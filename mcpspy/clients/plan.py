@@ -40,7 +40,7 @@ the entry cannot be changed, the action is `cannot`, and the other servers are c
 """
 
 _PLAIN = re.compile(r"[A-Za-z/][\w./@-]*")  # a YAML plain scalar in any place, if it is a string
-_BY_HAND = "it was wrapped by hand in a way of its own; undo it there"
+_BY_HAND = "it was wrapped by hand in another form; undo it by hand"
 _LOGIN = ("auth", "oauth", "authProviderType", "requiresOAuth")
 
 
@@ -85,7 +85,7 @@ def install(
             if launched := launch(entry):
                 step = _wrap(text, form, entry, launched, launcher)
             elif only_switched(entry):
-                step = Step(entry.name, LEAVE, "no server: it only switches one of another file on or off")
+                step = Step(entry.name, LEAVE, "not a server: it only enables or disables one of another file")
             else:
                 step, routes = _route(text, found, entry, routes)
         except Refusal as refusal:
@@ -160,7 +160,7 @@ def _unwrap(text: str, form: str, entry: Entry, launched: Launch, before: Entry 
         itself = is_agent(launched.words)
         return Step(entry.name, LEAVE, "mcpspy itself; --agent removes it" if itself else "not wrapped")
     if behind.by_hand and not named:
-        return Step(entry.name, LEAVE, "it was wrapped by hand; name it, and that is undone too")
+        return Step(entry.name, LEAVE, "it was wrapped by hand; name it to undo that too")
     if not (behind.ours and behind.words):
         raise Refusal(_BY_HAND)
     command, args, elements = launched.command.node, launched.args, launched.nodes
@@ -210,7 +210,7 @@ def _route(text: str, found: Found, entry: Entry, routes: Mapping[str, Route]) -
         return Step(entry.name, LEAVE, "routed already", notes=_notes(entry)), routes
     parts = split(url)
     if any(mark in (parts.origin if parts else url) for mark in "${}"):
-        raise Unroutable("the origin of its URL has a variable, and the proxy cannot know what stands for it")
+        raise Unroutable("the origin of its URL has a variable, and the proxy cannot expand it")
     if not parts:
         raise Unroutable("its URL is neither http nor https")
     if reason := refused(parts.origin):
@@ -220,7 +220,7 @@ def _route(text: str, found: Found, entry: Entry, routes: Mapping[str, Route]) -
     name, routes = assign(routes, entry.name, parts.origin, found.client.id, found.path)
     notes = _notes(entry)
     if not (local(parts.origin) or _credentials(entry)):
-        notes += ("no credentials are configured: should it ask for a login, uninstall it and use 'mcpspy mitm'",)
+        notes += ("no credentials are configured: if it requires a login, uninstall it and use 'mcpspy mitm'",)
     new = base(name, routes[name].port)
     edit = other_origin(text, target.node, parts.origin, new, parts.rest)
     return Step(entry.name, ROUTE, f"{new} for {parts.origin}", (new + parts.rest,), (edit,), notes), routes

@@ -268,4 +268,4 @@ def routes_at(port: int) -> list[str]:
         return []
     finally:
         connection.close()
-    return re.findall(r"/([\w.-]+)/", said) if said.startswith("mcpspy: no route stands at this path") else []
+    return re.findall(r"/([\w.-]+)/", said) if said.startswith("mcpspy: there is no route at this path") else []

@@ -106,7 +106,7 @@ class ArchivedExchange:
             data = frame.raw.decode() if opcode == 1 else base64.b64encode(frame.raw).decode()
         except UnicodeDecodeError:
             opcode, data = 2, base64.b64encode(frame.raw).decode()
-            self.note(f"#{frame.n} is a text message that is not UTF-8; it stands here as a binary one")
+            self.note(f"#{frame.n} is a text message that is not UTF-8; it is exported as a binary one")
         fields = {"type": "send" if sender == "client" else "receive", "time": seconds, "opcode": opcode, "data": data}
         _add_json(self.messages, fields)
 
@@ -164,7 +164,7 @@ class ArchivedExchange:
         elif self.response.sender == "mcpspy":
             yield "mcpspy sent this response, not the server"
         if self.end and self.end.undecoded:
-            yield f"the content coding could not be undone: {self.end.reason}"
+            yield f"the content coding could not be decoded: {self.end.reason}"
 
     def _timings(self) -> tuple[Fields, float]:
         """Return the milliseconds of each phase, and the total. A response may begin before the request is complete."""
@@ -196,7 +196,7 @@ class ArchivedExchange:
         yield _dumps(fields)[:-1] + b',"postData":'
         post: Fields = {"mimeType": media_type(head) or _UNKNOWN_TYPE}
         if not body.is_text:
-            post |= {"encoding": "base64", "comment": "the text is the body in base64, for it is not UTF-8"}
+            post |= {"encoding": "base64", "comment": "the text is the body in base64, because it is not UTF-8"}
         yield from _with_text(post, body)
         yield b"}"
 

@@ -106,11 +106,11 @@ def save(pieces: Iterable[bytes], name: str) -> None:
     completely; then there is no file.
     """
     if not name.strip() or os.path.basename(name) != name or name in (".", ".."):
-        raise UsageError(f"no name of a file in this directory, give it without a path: {name!r}")
+        raise UsageError(f"not the name of a file in this directory, give it without a path: {name!r}")
     try:
         file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
     except FileExistsError:
-        raise UsageError(f"there is such a file already, {_free(name)} is free: {name!r}") from None
+        raise UsageError(f"the file exists, {_free(name)} is free: {name!r}") from None
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot be created, {getattr(error, 'strerror', None) or error}: {name!r}") from error
     try:

@@ -69,7 +69,7 @@ class _Parser:
     def _one(self) -> Node:
         self._depth += 1
         if self._depth > _DEPTH:
-            raise self._wrong("there are too many brackets or negations within each other", self._at)
+            raise self._wrong("brackets or negations are nested too deeply", self._at)
         found: Node
         start = self._at
         if self._take(_NOT):

@@ -51,7 +51,7 @@ class GateAction:
         check(by, "action.", action, _ACTIONS)
         names = [name for name in action if name != "delay"] or list(action)
         if len(names) != 1:
-            raise ValueError(f"{by} needs one action, and delay at most beside it")
+            raise ValueError(f"{by} needs exactly one action; only delay may be added to it")
         self._by = by
         self._name = names[0]
         self._value = action[self._name]

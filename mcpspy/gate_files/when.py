@@ -90,7 +90,9 @@ def _id(value: Value) -> list[Any]:
 def _size(value: Value) -> list[Any]:
     least, most = sizes(value)
     if most is not None and most < max(least or 0, 0):
-        raise ValueError(f"no frame has size:{printable(value.text, 40)}; the least comes first, as in 1kb..2kb")
+        raise ValueError(
+            f"no frame has size:{printable(value.text, 40)}; the smaller number comes first, as in 1kb..2kb"
+        )
     return [[least or 0, most]]
 
 

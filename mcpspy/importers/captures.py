@@ -105,7 +105,7 @@ class Captures:
         recording = self._open.get(key)
         if recording is None:
             if len(self._open) == MOST:
-                raise CaptureError(f"the file tells of more than {MOST} servers at once: export fewer")
+                raise CaptureError(f"the file has more than {MOST} servers at once: export fewer")
             recording = self._open[key] = self._create(wall, name, fields)
         return recording
 

@@ -79,7 +79,7 @@ def _bring(
         raise CaptureError(f"{path} {error}") from None
     if form is None:
         known = ", ".join(each.name for each in FORMS)
-        raise NotACapture(f"{path} is in no form that can be imported; these are: {known}")
+        raise NotACapture(f"{path} has no format that can be imported; the formats are: {known}")
     account = Account(form.unit, advance=advance)
     imported = {"from": form.name, "approximate": list(form.approximate), "missing": list(form.missing)}
     name = printable_name(os.path.splitext(os.path.basename(path))[0])

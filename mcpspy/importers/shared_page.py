@@ -91,7 +91,7 @@ def _unpacked(file: BinaryIO, captures: Captures) -> Iterator[bytes]:
     for packed in _decoded(file):
         captures.account.advance(len(packed) * 4 // 3)
         if unpacker.eof and packed:
-            raise _DamagedPageError("the capture in it is damaged: something stands behind its end")
+            raise _DamagedPageError("the capture in it is damaged: there is data after its end")
         rest, full = packed, False
         while (rest or full) and not unpacker.eof:
             try:
@@ -104,7 +104,7 @@ def _unpacked(file: BinaryIO, captures: Captures) -> Iterator[bytes]:
                 raise _DamagedPageError(f"the capture in it has more than {size_text(MOST)}")
             yield piece
     if unpacker.unused_data:
-        raise _DamagedPageError("the capture in it is damaged: something stands behind its end")
+        raise _DamagedPageError("the capture in it is damaged: there is data after its end")
     if not unpacker.eof:
         raise _DamagedPageError("the capture in it is cut off")
 

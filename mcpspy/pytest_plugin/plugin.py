@@ -129,7 +129,7 @@ def _chosen(request: pytest.FixtureRequest, capture: str | Path, *, named: bool)
     if live and not named:
         pytest.fail(f"{path} cannot be recorded: the test names no server to record")
     if not live and not path.exists():
-        pytest.fail(f"there is no {path}, and --mcpspy-record=none makes none")
+        pytest.fail(f"there is no {path}, and --mcpspy-record=none records nothing")
     return path, live
 
 
@@ -175,7 +175,7 @@ def _judge(session: Path) -> None:
 def _fail(said: str) -> NoReturn:
     """Fail with the stderr of a mock."""
     told = [line.removeprefix("mcpspy: ") for line in said.splitlines() if line.startswith("mcpspy: ")]
-    pytest.fail("\n".join(["the client and the capture do not agree:", *told]), pytrace=False)
+    pytest.fail("\n".join(["the client differs from the capture:", *told]), pytrace=False)
 
 
 class FaultyServer(list[str]):

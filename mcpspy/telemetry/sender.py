@@ -88,7 +88,7 @@ class Sender:
         failure = self._logs.send(batch.logs, lambda entry: sdk_log(entry, about, started))
         if not failure or self._logs.status not in _NO_PLACE:
             return failure
-        self._report(f"the collector takes no logs (status {self._logs.status}); only spans are sent")
+        self._report(f"the collector accepts no logs (status {self._logs.status}); only spans are sent")
         self._logs.close()
         self._logs = None
         return None
@@ -142,7 +142,7 @@ class _Exports(Generic[_Sent]):
             elif portion > 1:
                 portion = (portion + 1) // 2
             else:
-                self._report("one span or log record was left out: the collector finds it too large")
+                self._report("one span or log record was left out: the collector rejects it as too large")
                 self._taken += 1
         return None
 

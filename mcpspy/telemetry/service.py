@@ -95,7 +95,7 @@ class TelemetryService:
             capture = open_capture(path)
             if not self._claims.take(capture.place):
                 if not self._blocked:
-                    self._report(f"another mcpspy sends {path}; what it sends is left to it")
+                    self._report(f"another mcpspy sends {path}, so this one does not")
                 if path not in self._blocked:
                     self._blocked.append(path)
                 return False
@@ -139,13 +139,13 @@ class TelemetryService:
                 self.failure = failure
                 return False
             if failure != self.failure:
-                self._report(f"{failure}; trying again until the collector takes telemetry")
+                self._report(f"{failure}; trying again until the collector accepts telemetry")
                 self.failure = failure
             if self._wait(_PAUSES[min(attempts, len(_PAUSES) - 1)]):
                 return False
             attempts += 1
         if self.failure:
-            self._report("the collector takes telemetry again")
+            self._report("the collector accepts telemetry again")
             self.failure = None
         self._receiver.measure(batch, resource)
         self.spans += len(batch.spans)

@@ -83,9 +83,9 @@ def _refusal(response: Response) -> str:
         reason = printable(response.reason or "", 60)
         return f"the collector answers with status {status}{reason and f' ({reason})'}"
     if status >= 300:
-        return f"the collector answers with a redirection (status {status}); name the place it leads to"
+        return f"the collector answers with a redirection (status {status}); use the URL that it points to"
     if "html" in response.headers.get("content-type", "").lower():
-        return "a web page was answered, so no collector of OTLP over HTTP listens there"
+        return "the response is a web page, so no collector of OTLP over HTTP listens there"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Creating the files of captures; tests/capture/test_writer.py has what a writer makes of them."""
+"""Creating the files of captures; tests/capture/test_writer.py tests what a writer does with them."""
 
 import os
 

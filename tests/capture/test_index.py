@@ -1,4 +1,4 @@
-"""The index finds the rows that the reader finds, whatever is in the file and however it comes."""
+"""The index finds the same rows as the reader, whatever the file contains and in whatever steps it grows."""
 
 import fcntl
 import json
@@ -29,27 +29,27 @@ BIG = b'{"method":"x","params":"%s"}' % (b"12345678" * 32768)  # 256 KiB: five p
 
 @pytest.fixture
 def opened():
-    """Opens indexes, and closes them in the end."""
+    """Open indexes, and close them after the test."""
     with ExitStack() as stack:
         yield lambda path: stack.enter_context(closing(Index(str(path))))
 
 
 @pytest.fixture
 def grown(opened):
-    """Indexes a file that nobody writes to, to the end."""
+    """Index a file that nobody writes to, up to its end."""
     return lambda path: grow(opened(path))
 
 
 def grow(index, limit=1 << 20):
-    """Index all there is."""
+    """Index all bytes that the file has now."""
     while index.grow(limit):
         pass
     return index
 
 
 def read(path):
-    """What the reader says of a file: its rows, and each of them with the time that the index gives to damage."""
-    told = {row.n for row in rows(Capture(str(path)).records())}  # of HTTP some heads, and some ends of bodies
+    """Return the rows that the reader finds in a file; damage gets the time 0, as in the index."""
+    told = {row.n for row in rows(Capture(str(path)).records())}  # with HTTP also some heads and ends of bodies
     recorded = decode(Path(path).read_bytes())  # in the order of the file
     found = [it for it in recorded if isinstance(it, Frame | Gap | Signal | End) or it.n in told]
     return [
@@ -59,17 +59,17 @@ def read(path):
 
 
 def damaged(path, n):
-    """Whether line `n` is not a gap that a writer wrote."""
+    """Return whether line `n` is damaged, rather than a gap that a writer wrote."""
     with open(path, "rb") as lines:
         text = lines.read().split(b"\n")[n - 1]
     try:
-        return json.loads(text.decode())["kind"] != "gap"  # of bytes it would take a BOM, which no reader does
+        return json.loads(text.decode())["kind"] != "gap"  # `loads` accepts a BOM in bytes, and no reader does
     except (ValueError, TypeError, KeyError):
         return True
 
 
 def agree(index, path, limit=1 << 20):
-    """Index a file that nobody writes to any more and compare what was found with what the reader finds."""
+    """Index a file that nobody writes to any more, and compare the result with that of the reader."""
     expected = read(path)
     grow(index, limit)
     assert list(index.rows) == [record.n for record in expected]
@@ -82,7 +82,7 @@ def agree(index, path, limit=1 << 20):
 
 @pytest.fixture
 def kept(tmp_path):
-    """Writes a file's content and returns its path."""
+    """Write the content of a file and return its path."""
 
     def keep(*records, tail=b""):
         path = tmp_path / "a.jsonl"
@@ -107,7 +107,7 @@ def test_a_golden_capture_has_the_rows_of_its_timeline_in_their_order(opened, pa
     assert index.header == Capture(str(path)).header
 
 
-# Whatever a file may hold.
+# Files with any content.
 
 TORN = b'{"kind":"frame","ch":1,"t":6,"ra\n'
 CASES = {
@@ -172,7 +172,7 @@ def test_the_rows_are_those_of_the_reader(opened, kept, name, limit):
 @pytest.mark.parametrize("tail", [TORN[:-1], b"x", line(FRAME)[:-1], line(piece(9, "yz"))[:-1], line(END)[:-1]])
 @EACH
 def test_the_rows_are_those_of_the_reader_where_the_last_line_has_no_end(opened, kept, name, tail):
-    """A SIGKILL in the middle of a write."""
+    """As after a SIGKILL in the middle of a write."""
     path = kept(*CASES[name], tail=tail)
     agree(opened(path), path)
 
@@ -194,7 +194,7 @@ LINE = (
 )
 @example([TORN, GAP], 0, [1] * 30, 7)
 def test_a_file_that_grows_while_it_is_indexed_gives_the_same_rows(tmp_path_factory, records, torn, steps, limit):
-    """Live, every row that the reader would give of the lines so far is there; at the end, all of them."""
+    """A live capture that is cut at any byte is still live; after its end, its rows are those of the reader."""
     path = str(tmp_path_factory.mktemp("grows") / "a.jsonl")
     content = file(*records)
     first = content.index(b"\n") + 1
@@ -213,7 +213,7 @@ def test_a_file_that_grows_while_it_is_indexed_gives_the_same_rows(tmp_path_fact
 
 @contextmanager
 def live(path, content):
-    """A file under the lock that marks a live capture; yields what writes bytes to it, and with None lets go of it."""
+    """Hold the lock of a live capture, and yield a function that writes bytes to it, or closes it when given None."""
     with open(path, "wb", buffering=0) as file:
         file.write(content)
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -245,7 +245,7 @@ def test_a_damaged_line_is_a_gap_of_one(grown, kept):
 
 @pytest.mark.parametrize(("limit", "size"), [(1, 65536), (65536, 65536), (65537, 131072), (1 << 20, len(BIG))])
 def test_of_a_big_frame_only_the_beginning_is_read(grown, tmp_path, limit, size):
-    """As much as the limit, and then the piece that is begun."""
+    """The index reads up to the limit, and then to the end of the current piece."""
     writer = begin(tmp_path / "a.jsonl")
     write_in_pieces(writer, 1, BIG)
     finish(writer)
@@ -258,7 +258,7 @@ def test_of_a_big_frame_only_the_beginning_is_read(grown, tmp_path, limit, size)
 
 
 def write_in_pieces(writer: Writer, t, raw, size=65536):
-    """A frame as the tap writes it, in pieces of 64 KiB."""
+    """Write a frame as a relay does, in pieces of 64 KiB."""
     for at in range(0, len(raw), size):
         writer.frame(1, t, raw[at : at + size], more=at + size < len(raw), cut=False)
 
@@ -377,7 +377,7 @@ def test_a_capture_is_known_to_be_live_at_once(opened, tmp_path):
 
 @pytest.mark.parametrize("later", [b"", b"short", b"x" * 100_000])
 def test_a_capture_that_is_cut_short_stays_so(grown, tmp_path, later):
-    """What is written after that is another capture."""
+    """Whatever is written after that belongs to another capture."""
     path = capture(tmp_path / "a.jsonl", '> {"id":1,"method":"ping"}')
     index = grown(path)
     os.truncate(path, 10)

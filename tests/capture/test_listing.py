@@ -147,7 +147,7 @@ def test_no_descriptor_is_left_open(tmp_path):
 
 @pytest.fixture
 def looked_at(monkeypatch):
-    """The names of the files whose headers are read."""
+    """Return a list that collects the names of the files whose headers are read."""
     seen = []
 
     class Read(library.Capture):
@@ -160,7 +160,7 @@ def looked_at(monkeypatch):
 
 
 def dated(folder, name, started, written=None):
-    """A capture that started on a day of November, and was written last on another one."""
+    """Write a capture that started on one day of November, and was last written on another one."""
     path = folder / f"{name}.jsonl"
     path.write_bytes(header(f"2025-11-{started:02}T00:00:00Z"))
     if written:

@@ -1,4 +1,4 @@
-"""The live directory: what a viewer writes is what a relay reads, and nobody else is heard."""
+"""The live directory: a relay reads exactly what a viewer writes, and ignores files of anybody else."""
 
 import os
 import stat
@@ -163,7 +163,7 @@ def test_a_symbolic_link_is_refused_by_both(tmp_path, folder, viewer):
 
 def test_a_directory_that_others_may_use_is_refused(folder, viewer):
     os.mkdir(folder.path)
-    os.chmod(folder.path, 0o770)  # noqa: S103 (what is refused)
+    os.chmod(folder.path, 0o770)  # noqa: S103 (the mode that is refused)
     assert "other users may use" in refusal(folder.path)
     with pytest.raises(CaptureError, match="mode 770, expected 700"):
         viewer.set_gates(GATES)

@@ -54,7 +54,7 @@ def name(*argv):
     ],
 )
 def test_the_name_tells_the_server_from_others(command, expected):
-    """The launchers of the field; neither a launcher nor an option nor what holds `://`, `=` or a password."""
+    """The usual launchers: the name is never a launcher, an option, or a word with `://`, `=` or a password."""
     assert name(*command.split()) == expected
 
 

@@ -1,4 +1,4 @@
-"""The order of times (R-01): by `t` within a window, the file's order within a channel."""
+"""The order of records (R-01): by `t` within a window, and in the order of the file within a channel."""
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ from tests.transcript import capture
 
 
 def frames(*times, raw=b""):
-    """A frame a time, each on a channel of its own."""
+    """Return one frame for each time, each on its own channel."""
     return [Frame(n, n, t, raw) for n, t in enumerate(times, 2)]
 
 
@@ -27,7 +27,7 @@ def test_records_come_in_the_order_of_their_times():
 
 
 def test_the_order_within_a_channel_is_that_of_the_file():
-    """Also where a file has been made up, whose times go back."""
+    """Also in a handmade file in which times go backwards."""
     opened, closed = Open(2, 1, 9, "client", "stdin", "lines"), Close(5, 1, 1, "eof")
     assert numbers([opened, Frame(3, 1, 5, b""), Frame(4, 2, 3, b""), closed]) == [4, 2, 3, 5]
 
@@ -44,7 +44,7 @@ def test_damage_stays_behind_the_record_before_it_and_the_end_is_the_last():
 
 
 def held(records):
-    """The line numbers of what is let through before the end."""
+    """Return the line numbers of the records that the window gives out before the end."""
     window = Window()
     return [found.n for record in records for found in window.feed(record)]
 
@@ -93,7 +93,7 @@ def test_within_the_window_all_are_in_order(times):
 
 
 def swapped(calls):
-    """Sequential calls that reuse a token; the line of each answer stands before that of its request."""
+    """Return a transcript of sequential calls that reuse a token; in every third, the response precedes its request."""
     told = ["@0.0001 > " + INITIALIZE, "@0.0002 < " + AGREED, "@0.0003 > " + READY]
     for n in range(1, calls + 1):
         t = n / 1000
@@ -118,7 +118,7 @@ READY = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
 
 
 def test_4000_sequential_calls_that_reuse_a_token_have_nothing_wrong_in_them(tmp_path):
-    """R-01: two pumps swap the lines of requests and answers; by line that looks like errors."""
+    """R-01: two pumps can swap the lines of a request and its response; in line order, that looks like errors."""
     path = capture(tmp_path / "a.jsonl", swapped(4000))
     assert check(path).findings == ()
     times = [row.t for row in final_rows(Capture(path).records, live=False)]

@@ -1,4 +1,4 @@
-"""A capture that went on in further files is read as one (A-04)."""
+"""A capture that continues in further files is read as one (A-04)."""
 
 import errno
 import io
@@ -44,7 +44,7 @@ def written(path, limit=2000, frames=100):
 
 
 def told(records):
-    """Records without their line numbers, which differ by the lines that name the next file."""
+    """Return records without their line numbers: lines that name the next file shift these."""
     return [(type(record), record.t, getattr(record, "raw", None), getattr(record, "ch", None)) for record in records]
 
 
@@ -129,7 +129,7 @@ def test_a_file_whose_beginning_was_deleted_is_listed_by_itself(tmp_path):
     ["../a-2.jsonl", "/etc/passwd", "", ".", "..", "missing.jsonl", "a.jsonl", 5, None, ["a"], "other.jsonl", "folder"],
 )
 def test_a_hostile_name_of_the_next_file_leads_nowhere(tmp_path, name):
-    """Only a file of the same directory is read, and only if it goes on from this very capture."""
+    """A file is read only if it is in the same directory and continues this capture."""
     written(tmp_path / "other.jsonl", limit=None)
     (tmp_path / "folder").mkdir()
     path = written(tmp_path / "a.jsonl", limit=None, frames=3)
@@ -194,7 +194,7 @@ def test_a_capture_of_many_files_needs_few_descriptors(tmp_path):
 
 
 def test_a_next_file_that_cannot_be_read_is_an_error_and_no_end(tmp_path, monkeypatch):
-    """It must not look as if nothing followed, such as where descriptors run out."""
+    """A missing descriptor, for example, must not look like the end of the capture."""
     path = written(tmp_path / "a.jsonl", frames=30)
     real = open
 
@@ -209,7 +209,7 @@ def test_a_next_file_that_cannot_be_read_is_an_error_and_no_end(tmp_path, monkey
 
 
 def test_a_capture_that_is_written_on_in_another_file_is_not_replaced(tmp_path):
-    """As no live capture is."""
+    """It is live, and a live capture is never replaced."""
     path = tmp_path / "a.jsonl"
     writer = begin(path)
     write(writer, 0, 50)
@@ -224,7 +224,7 @@ def test_a_capture_that_is_written_on_in_another_file_is_not_replaced(tmp_path):
 
 
 def test_what_is_repeated_in_each_file_does_not_count_for_its_size(tmp_path):
-    """A-04: else each record would begin a new file once many channels are open."""
+    """A-04: otherwise each record would start a new file when many channels are open."""
     writer = begin(tmp_path / "a.jsonl", limit=2000)
     for channel in range(3, 60):
         writer.open(channel, 0, "client", "stdin", "lines")

@@ -46,12 +46,12 @@ def line(record):
 
 
 def file(*records, tail=b""):
-    """A capture; records are objects, or bytes as they stand in the file."""
+    """Return the bytes of a capture; each record is an object, or raw bytes of the file."""
     return b"".join(record if isinstance(record, bytes) else line(record) for record in (HEADER, *records)) + tail
 
 
 def decode(content, size=None):
-    """The records, fed whole or `size` bytes at a time."""
+    """Decode the content, all at once or `size` bytes at a time, and return the records."""
     decoder = Records()
     step = size or max(len(content), 1)
     found = [record for i in range(0, len(content), step) for record in decoder.feed(content[i : i + step])]
@@ -59,7 +59,7 @@ def decode(content, size=None):
 
 
 def both(content):
-    """The records, which must not depend on how the bytes come: whole, byte by byte, in chunks."""
+    """Return the records, after a check that they are the same for the whole content, for bytes and for chunks."""
     found = decode(content)
     assert decode(content, 1) == found
     assert decode(content, 7) == found
@@ -97,7 +97,7 @@ def test_a_header_reads_as_the_design_shows_it():
     ],
 )
 def test_a_header_tells_what_it_was_imported_from(fields, read):
-    """docs/import.md."""
+    """See docs/import.md."""
     assert parse_header(line(HEADER | {"imported": fields})).imported == read
 
 
@@ -162,7 +162,7 @@ def test_keys_that_this_version_does_not_know_are_skipped():
 
 
 def test_what_a_gate_did_to_a_frame_is_told_apart():
-    """Changed, dropped (null), held, and as it came (no `sent`) are four things."""
+    """Four cases: changed, dropped (`sent` is null), held, and unchanged (no `sent`)."""
     records = both(
         file(
             OPEN,
@@ -208,7 +208,7 @@ def test_a_frame_with_a_damaged_mark_of_a_gate_is_a_gap(change):
 
 
 def test_a_file_with_carriage_returns_reads_alike():
-    """Somebody has sent it through Windows."""
+    """As after a transfer by way of Windows."""
     assert both(file(OPEN, FRAME, END).replace(b"\n", b"\r\n")) == both(file(OPEN, FRAME, END))
 
 
@@ -259,7 +259,7 @@ def test_a_joined_frame_is_cut_where_its_last_piece_is():
     ids=["the end of the file", "a close", "a gap", "the end", "a damaged line", "a torn line", "an open"],
 )
 def test_more_without_the_rest_is_cut(after, expected):
-    """A-07: a file that ends after `more` yields the part, `cut`."""
+    """A-07: if the file ends after a piece with `more`, the frame is yielded with `cut`."""
     assert both(file(piece(1, "ab"), piece(2, "cd"), *after)) == [Frame(3, 1, 2, b"abcd", cut=True), *expected]
 
 
@@ -363,7 +363,7 @@ def test_a_record_that_is_none_is_a_gap(record):
     ]
 
 
-# What is no capture, or a later one.
+# Files that are not captures, or have a newer format.
 
 
 @pytest.mark.parametrize(
@@ -520,11 +520,11 @@ def test_a_deleted_capture_is_not_live_and_cannot_be_read(tmp_path):
         list(opened.records())
 
 
-# Following. `wait` does what happens meanwhile: no threads, no sleeps.
+# Following. `wait` runs the next step of the writer, so the tests need neither threads nor sleeps.
 
 
 class Meanwhile:
-    """Called where the file ends: does the next step, and fails when nothing is left to wait for."""
+    """A `wait` that is called at the end of the file: it runs the next step, and fails when no step is left."""
 
     def __init__(self, *steps):
         self.steps = list(steps)
@@ -570,7 +570,7 @@ def test_a_line_that_is_being_written_is_waited_for(tmp_path):
 
 
 def test_following_ends_where_the_relay_was_killed(tmp_path):
-    """S-07: no lock and no `end`: the relay was killed. `follow` ends there."""
+    """S-07: without a lock and without an `end`, the relay was killed, and `follow` stops."""
     writer = begin(tmp_path / "a")
 
     def die():

@@ -21,7 +21,7 @@ def test_every_record_has_a_line_number_and_a_time():
 
 @pytest.mark.parametrize("kind", [record.Header, *get_args(Record)])
 def test_records_are_slotted_and_frozen_but_for_frames(kind):
-    """There are millions of frames, and a frozen one takes several times as long to make."""
+    """There are millions of frames, and creating a frozen one takes several times as long."""
     values = {field.name: 0 for field in fields(kind)}
     instance = kind(**values)
     assert not hasattr(instance, "__dict__")

@@ -1,4 +1,4 @@
-"""Which captures are of one client process."""
+"""Grouping captures by client process."""
 
 import itertools
 import math
@@ -14,7 +14,7 @@ HOUR = 3600
 
 @dataclass
 class Recorded:
-    """A capture, by its name, its client and its times."""
+    """A capture with a name, a client process and times."""
 
     name: str
     ppid: int | None
@@ -44,7 +44,7 @@ def test_captures_of_one_client_process_are_together_where_the_first_of_them_is(
 
 @pytest.mark.parametrize("ppid", [None, 0, 1, -3, "7", 7.5, True, [7]])
 def test_what_is_no_process_of_a_client_joins_nothing(ppid):
-    """1 is what adopts orphans; a header may have anything there."""
+    """Process 1 adopts orphans; any JSON value may stand in a header."""
     header = Recorded("a", ppid, 0, 1).header
     assert client_process(header) is None
     assert names(Recorded("a", ppid, 0, 1), Recorded("b", ppid, 0, 1)) == ["a", "b"]
@@ -56,7 +56,7 @@ def test_an_imported_capture_has_no_client_process():
 
 
 def test_one_number_of_processes_that_began_at_different_times_joins_nothing():
-    """Clients in containers, each with the number 7, at the same time."""
+    """Clients in different containers can have the process id 7 at the same time."""
     one, two = ([Recorded(name, 7, at, math.inf, client_start=start) for at, name in enumerate(names)]
                 for start, names in ((100, "abc"), (101, "de")))  # fmt: skip
     assert names(*one, *two) == ["abc", "de"]

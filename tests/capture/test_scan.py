@@ -1,4 +1,4 @@
-"""The rules of lines, joins and damage, which the reader and the index share (A-03: in bounded memory)."""
+"""The rules for lines, joined frames and damage that the reader and the index share (A-03: in bounded memory)."""
 
 import tracemalloc
 
@@ -12,12 +12,12 @@ from tests.capture.test_reader import CLOSE, FRAME, GAP, line, piece
 
 @pytest.fixture
 def short(monkeypatch):
-    """Lines over 10 bytes are too long."""
+    """Limit lines to 10 bytes."""
     monkeypatch.setattr(module, "LONGEST", 10)
 
 
 def cut(content, size):
-    """The lines of some bytes that come `size` at a time, with what was dropped of each, and what is pending."""
+    """Feed `size` bytes at a time; return the lines with the number of bytes dropped of each, and the `FileLines`."""
     lines, found = FileLines(), []
     for at in range(0, len(content), size):
         complete = lines.feed(content[at : at + size])
@@ -59,7 +59,7 @@ def test_a_line_of_200_mb_is_read_in_flat_memory():
 
 
 def scanned(*records, largest=8 << 20):
-    """The records of some lines, and of the end."""
+    """Return the records of these lines, including those at the end, and the joined frames."""
     found, joined = [], {}
     scan = Scan(largest, joined)
     for n, record in enumerate(records, 2):

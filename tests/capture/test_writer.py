@@ -1,4 +1,4 @@
-"""Writing a capture: one write a record, nothing raised, losses told."""
+"""Writing a capture: one write per record, no exceptions, and losses are recorded."""
 
 import base64
 import errno
@@ -28,7 +28,7 @@ SYSTEM_WRITE = os.write
 
 
 class Disk:
-    """`os.write` as a disk that may be full: `room` is the number of bytes that it still takes, None any number."""
+    """A fake `os.write` of a disk that may be full: `room` is the number of bytes that fit, None is no limit."""
 
     def __init__(self):
         self.room = None
@@ -50,7 +50,7 @@ class Disk:
 
 @contextmanager
 def disk():
-    """A disk in place of the real one."""
+    """Replace the real disk by a fake one."""
     with pytest.MonkeyPatch.context() as patch:
         instead = Disk()
         patch.setattr(module.os, "write", instead.write)
@@ -64,7 +64,7 @@ def full():
 
 
 def make(path, **options):
-    """A writer to `path`, and the list of what it says."""
+    """Return a writer to `path`, and the list of its messages to the user."""
     said = []
     options = {"output": str(path), "folder": None, "environ": {}, "wall": WALL, "say": said.append} | options
     return create(dict(HEADER), **options), said
@@ -84,7 +84,7 @@ def lines(path):
 
 
 def feed(writer, ch, stream, size=65536):
-    """Write a stream as the tap does."""
+    """Write a stream as a relay does."""
     decoder = Lines()
     for i in range(0, len(stream), size):
         for raw, more, cut in decoder.feed(stream[i : i + size]):
@@ -124,7 +124,7 @@ def test_each_record_is_one_line_as_the_design_shows_it(tmp_path):
 
 
 def test_records_of_http_have_what_stdio_has_not(tmp_path):
-    """The keys stand in the order of docs/capture-format.md, and only where there is something to say."""
+    """Keys are in the order of docs/capture-format.md; a key without a value is left out."""
     writer, _ = make(tmp_path / "a")
     head = {"status": 200, "reason": "OK", "headers": [["content-type", "text/event-stream"]]}
     writer.open(7, 1, "server", "response", "sse", {"answers": 6, "head": head, "sent": {"headers": []}, "by": "host"})
@@ -189,7 +189,7 @@ def test_the_end_says_how_the_server_ended(tmp_path, status, expected):
 @pytest.mark.parametrize("length", [0, 1, 4095, 4096, 70000])
 @pytest.mark.parametrize("unit", [b"a", b'"\\\x00\x1f\x7f', "é\u2028🌍".encode(), b"\xff", b"{}\r"])
 def test_a_frame_of_any_length_reads_back_as_it_was(tmp_path, unit, length):
-    """F-02; the two ways of quoting meet at 4 KiB."""
+    """F-02; the way of quoting changes at 4 KiB."""
     raw = unit * (length // len(unit) + 1)
     writer, _ = make(tmp_path / "a")
     writer.frame(1, 1, raw, more=False, cut=False)
@@ -197,7 +197,7 @@ def test_a_frame_of_any_length_reads_back_as_it_was(tmp_path, unit, length):
 
 
 def test_all_ways_of_quoting_read_back_alike(tmp_path):
-    """Another one is used after a big frame, or after many."""
+    """The way of quoting changes after a big frame, or after many frames."""
     frames = [b'"\\\x00\x1f\x7f/' + "é\u2028🌍".encode() * length for length in (1, 100, 1, 600, 1, 100)]
     frames += [b"\xff", b"a" * 3000, *[frames[1]] * 3]
     before = {"nothing": [], "big": [b"b" * 5000], "many": [b"m" * 3000] * 400}
@@ -276,7 +276,7 @@ def test_each_record_is_one_write_on_a_descriptor_that_appends(tmp_path, full):
 
 @pytest.mark.parametrize("raw", [b'{"a":"\xc3\xa9"}', b"\xff", b""])
 def test_a_whole_channel_is_written_as_its_records_are(tmp_path, full, raw):
-    """With one write; but for the time, nothing tells it from a channel whose records came one by one."""
+    """With one write, the lines are the same as when the records are written one by one."""
     rest = {"answers": 1, "head": {"status": 200, "reason": "OK", "headers": [("a", "b")]}}
     writer, _ = make(tmp_path / "a")
     writer.whole(2, 7, "server", "response", rest, raw)
@@ -293,7 +293,7 @@ def test_a_whole_channel_is_written_as_its_records_are(tmp_path, full, raw):
 
 @pytest.mark.parametrize("room", range(0, 160, 3))
 def test_of_a_whole_channel_what_did_not_fit_on_the_disk_is_counted(tmp_path, full, room):
-    """At any place that a write may be short."""
+    """A write may be short at any byte."""
     writer, said = make(tmp_path / "a")
     full.room = room
     writer.whole(1, 1, "client", "request", {}, b"{}")
@@ -313,7 +313,7 @@ def test_of_a_whole_channel_what_did_not_fit_on_the_disk_is_counted(tmp_path, fu
 
 @pytest.mark.parametrize("room", [0, 1, 2, 40])
 def test_a_whole_channel_behind_a_gap_that_did_not_fit_is_counted_in_full(tmp_path, full, room):
-    """What was written of the gap, or of a header with the open channels, is no record of the channel."""
+    """A partly written gap, or a header with the open channels, does not count as a record of the channel."""
     writer, _ = make(tmp_path / "a")
     for torn in (20, room):
         full.room = torn
@@ -327,7 +327,7 @@ def test_a_whole_channel_behind_a_gap_that_did_not_fit_is_counted_in_full(tmp_pa
 
 
 def test_a_whole_channel_goes_into_one_file(tmp_path):
-    """A-04, A-10: also where the capture goes on in a new file just then."""
+    """A-04, A-10: also if the capture continues in a new file at that moment."""
     writer, _ = make(tmp_path / "a.jsonl", limit=300)
     for number in range(1, 6):
         writer.whole(number, number, "client", "request", {}, b"x" * 200)
@@ -488,7 +488,7 @@ def test_a_header_that_fails_first_is_written_before_the_first_record_that_can_b
 
 
 def test_a_file_that_cannot_be_emptied_is_told_once_like_any_failure(tmp_path, monkeypatch):
-    """S-01: the user is told once. An append-only file (`chattr +a`) is one such."""
+    """S-01: the user gets one message. An append-only file (`chattr +a`) is such a file."""
 
     def refuse(*_):
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
@@ -530,13 +530,14 @@ CALLS = st.lists(
 )
 
 
-# The rest of a frame is dropped after something else was written; a gap stands inside a frame of another channel.
+# The examples: the rest of a frame is dropped after another record was written, and a gap stands between the pieces
+# of another channel's frame.
 @given(CALLS, st.none() | st.integers(0, 90))
 @example([(1, b"x", True, 0), (2, b"x", False, None), (1, b"x", False, None)], None)
 @example([(1, b"x", True, 0), (2, b"x", True, None), (1, b"x", False, None), (2, b"x", False, None)], None)
 @example([(1, b"x", True, 0), (1, b"x", False, None)], 0)
 def test_whatever_the_disk_does_records_are_kept_or_counted_and_frames_whole_or_cut(tmp_path_factory, calls, first):
-    """S-01: at any write that fails, and any that is short."""
+    """S-01: any write may fail, and any may be short."""
     path = tmp_path_factory.mktemp("disk") / "a"
     spoken = {ch: [b""] for ch in (1, 2, 3)}
     with disk() as full:
@@ -580,7 +581,7 @@ print(len(said))
 
 
 def test_a_file_that_reaches_its_size_limit_goes_on_when_it_may(tmp_path):
-    """The real thing, not a fake: a short write, then EFBIG."""
+    """With a real limit, not a fake: a short write, then EFBIG."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(module.__file__)))
     command = [sys.executable, "-c", LIMITED, str(tmp_path / "a"), root]
     run = limits.run(command, capture_output=True, text=True, check=True)
@@ -597,7 +598,7 @@ def test_a_file_that_reaches_its_size_limit_goes_on_when_it_may(tmp_path):
 
 
 def test_files_are_for_the_user_alone(tmp_path):
-    """Files have mode 0600, and 0700 the directories that we create."""
+    """Files have mode 0600, and the directories that we create have 0700."""
     writer, _ = make(tmp_path, output=None, folder=str(tmp_path / "a" / "b"))
     assert os.stat(writer.path).st_mode & 0o777 == 0o600
     assert os.stat(tmp_path / "a").st_mode & 0o777 == os.stat(tmp_path / "a" / "b").st_mode & 0o777 == 0o700
@@ -766,14 +767,14 @@ def test_a_name_that_another_capture_has_by_chance_is_drawn_again(tmp_path, monk
 
 
 def test_a_header_that_cannot_be_written_leaves_no_file(tmp_path):
-    """A surrogate that stands alone and for no byte is in no argument, but in what other programs wrote."""
+    """A lone surrogate that encodes no byte never occurs in an argument, but files of other programs may have one."""
     for place in ({"output": None, "folder": str(tmp_path)}, {"output": str(tmp_path / "x.jsonl"), "folder": None}):
         with pytest.raises(UnicodeEncodeError):
             create(HEADER | {"argv": ["\ud800"]}, environ={}, wall=WALL, say=pytest.fail, **place)
     assert not os.listdir(tmp_path)
 
 
-# A capture that goes on in a new file.
+# A capture that continues in a new file.
 
 SECOND = 1_000_000_000
 
@@ -787,7 +788,7 @@ def parts(path):
     ("harm", "what"), [("truncate", "was truncated"), ("remove", "was removed"), ("replace", "was removed")]
 )
 def test_a_capture_that_is_harmed_while_it_is_written_goes_on_in_a_sibling(tmp_path, harm, what):
-    """A-10: it was lost without a word."""
+    """A-10: it was lost without a message."""
     path = tmp_path / "a.jsonl"
     writer, said = make(path)
     writer.open(1, 0, "client", "stdin", "lines")
@@ -814,7 +815,7 @@ def test_a_capture_that_is_harmed_while_it_is_written_goes_on_in_a_sibling(tmp_p
 
 
 def test_a_capture_that_is_whole_is_left_as_it_is(tmp_path):
-    """A-10: a second passes between two looks."""
+    """A-10: more than a second passes between two checks of the file."""
     path = tmp_path / "a"
     writer, said = make(path)
     for second in range(5):

@@ -15,7 +15,7 @@ GREEN = '{"jsonrpc":"2.0","id":0,"result":{"content":"green"}}'
 
 @pytest.fixture
 def mock(tmp_path):
-    """Serves a transcript to a client that says some lines, and returns exit status, stdout and stderr."""
+    """Serve a transcript to a client that sends some lines, and return exit status, stdout and stderr."""
 
     def run(text, *lines, options=()):
         paths = [capture(tmp_path / f"{n}.jsonl", it) for n, it in enumerate([text] if isinstance(text, str) else text)]
@@ -45,10 +45,10 @@ def test_misses_are_listed_at_the_end(mock):
 def test_an_answer_that_is_another_is_listed_at_the_end(mock):
     text = f"> {call(1, 'a')}\n< {SAMPLE}\n> {GREEN}\n< {result(1, 'A')}"
     code, _, err = mock(text, call(1, "a"), GREEN.replace("green", "red"))
-    wrong = 'is another: it has "red" at /result/content instead of "green"'
+    wrong = 'differs from the capture: expected "green" at /result/content, got "red"'
     assert (code, err) == (1, [f"mcpspy: the client's answer to sampling/createMessage (#6) {wrong}"])
     code, _, err = mock(text, call(1, "a"))
-    assert (code, err) == (1, ["mcpspy: the client's answer to sampling/createMessage (#6) did not come"])
+    assert (code, err) == (1, ["mcpspy: the client's answer to sampling/createMessage (#6) is missing"])
 
 
 def test_loosely_a_request_is_served_and_that_is_said(mock):

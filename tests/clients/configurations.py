@@ -1,7 +1,7 @@
-"""The fixtures, each a client's configuration as people have it, and generated configurations in every format.
+"""Fixtures, each a realistic configuration of a client, and generated configurations in every format.
 
-A fixture is called CLIENT.SCOPE.PLATFORM.FORMAT. A generated one is a value and a text of it with odd blanks, quotes,
-line ends and numbered comments.
+A fixture is called CLIENT.SCOPE.PLATFORM.FORMAT. A generated configuration is a value and its text, with unusual
+whitespace, quotes, line ends and numbered comments.
 """
 
 import json
@@ -19,18 +19,18 @@ LAUNCHER = ["/opt/my tools/mcpspy"]
 
 
 def machine(tmp_path, **changes):
-    """A Linux machine whose home and working directory lie in `tmp_path`."""
+    """Return a Linux machine whose home and working directory are in `tmp_path`."""
     parts = {"home": str(tmp_path / "home"), "platform": "linux", "environ": {}, "cwd": str(tmp_path / "home" / "work")}
     return Machine(**(parts | changes))
 
 
 def fixture(name):
-    """The bytes of a fixture."""
+    """Return the bytes of a fixture."""
     return (Path(__file__).parent / "fixtures" / name).read_bytes()
 
 
 def place(name):
-    """The place that a fixture is for."""
+    """Return the place that a fixture belongs to."""
     client, scope, _, form = name.split(".")
     fits = [
         one for one in BY_ID[client].places
@@ -40,7 +40,7 @@ def place(name):
 
 
 def put(name, tmp_path):
-    """Lay a fixture where a Linux client looks for it; returns its path and the machine."""
+    """Write a fixture to the path where a Linux client reads it. Return the path and the machine."""
     here = machine(tmp_path, **({"cwd": "/home/me/app"} if name == "claude-code.user.linux.json" else {}))
     from mcpspy.clients.places import candidates
 
@@ -65,7 +65,7 @@ SERVERS = st.dictionaries(WORDS.filter(bool), ENTRIES, min_size=1, max_size=3)
 
 
 class Writer:
-    """Writes values in odd ways; every comment has a number of its own."""
+    """Writes values in unusual formatting. Every comment has its own number."""
 
     def __init__(self, draw):
         self.draw = draw
@@ -197,7 +197,7 @@ class Yaml(Writer):
 
 @st.composite
 def generated(draw, writer):
-    """A mapping of servers, and a text with them."""
+    """Draw a mapping of servers and a configuration text that holds it."""
     servers = draw(SERVERS)
     if writer is Jsonc:
         return servers, Jsonc(draw).text({"other": [1, None, {"command": "no"}], "mcpServers": servers})

@@ -1,4 +1,4 @@
-"""The parts of `docs/recipes/clients.md` that follow from the table of clients; `scripts/write-rules` writes them."""
+"""The parts of `docs/recipes/clients.md` that are generated from the table of clients by `scripts/write-rules`."""
 
 import re
 from pathlib import Path
@@ -11,14 +11,14 @@ FOLDERS = {"{home}": "~", "{xdg}": "~/.config", "{project}/": ""}
 
 
 def document(text):
-    """`text` with what stands between `<!-- ID -->` and `<!-- /ID -->` written anew."""
+    """Return `text` with everything between `<!-- ID -->` and `<!-- /ID -->` generated again."""
     return re.sub(
         r"(?s)(<!-- ([\w-]+) -->\n).*?(<!-- /\2 -->)", lambda match: match[1] + part(match[2]) + match[3], text
     )
 
 
 def part(name):
-    """The list about one client."""
+    """Return the list about one client."""
     client, waits = BY_ID[name], BY_CLIENT.get(name)
     lines = [f"- Tried with {client.version} on {client.checked}." if client.version else "- From its documentation."]
     lines += [f"- File ({place.scope}): {path}" for place in client.places for path in files(place)]
@@ -33,7 +33,7 @@ def part(name):
 
 
 def files(place):
-    """The path of a place as a person writes it, with what moves it and what to know about it."""
+    """Yield the path of a place as a person writes it, with the variables that move it and its note."""
     moved = ", ".join(f"`{variable}`" for variable, _ in place.variables)
     if isinstance(place.path, str) and "{config}" not in place.path:
         path = place.path
@@ -47,5 +47,5 @@ def files(place):
 
 
 def note(place):
-    """What to know about a place, without the name of the client."""
+    """Return the note about a place, without the name of the client."""
     return place.note.format(name="the client")

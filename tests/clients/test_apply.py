@@ -1,4 +1,4 @@
-"""A configuration on the disk: replaced whole or not at all, and the way back kept first."""
+"""A configuration on the disk is replaced whole or not at all, and the backup is kept first."""
 
 import os
 import stat
@@ -130,7 +130,7 @@ def test_a_replacement_that_fails_leaves_everything_as_it_was(path, monkeypatch)
 
 @pytest.mark.parametrize("victim", ["os.replace", "os.fsync"])
 def test_a_kill_at_any_point_loses_nothing(path, home, victim):
-    """Killed within each call that matters: the configuration is whole, and the way back is there or not needed."""
+    """A kill in each relevant call leaves a whole configuration, and a backup if one is needed."""
     for survived in range(4):
         script = (
             f"import os, sys; sys.path.insert(0, {os.path.dirname(os.path.dirname(apply.__file__))!r} + '/..')\n"

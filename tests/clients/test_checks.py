@@ -14,7 +14,7 @@ from mcpspy.clients.table import BY_ID
 from mcpspy.process.ports import Holder
 from tests.clients.configurations import machine
 
-CURSOR = Found(BY_ID["cursor"], BY_ID["cursor"].places[0], os.path.abspath(__file__))  # whose owner counts
+CURSOR = Found(BY_ID["cursor"], BY_ID["cursor"].places[0], os.path.abspath(__file__))  # the owner of this file matters
 PROJECT = Found(BY_ID["cursor"], BY_ID["cursor"].places[1], CURSOR.path)
 DEMO = [sys.executable, "-m", "mcpspy.demo.server"]
 
@@ -58,7 +58,7 @@ def test_the_launcher_of_a_wrapped_server_is_tried(here):
 
 
 @pytest.mark.parametrize(
-    ("launcher", "said"), [("/gone/mcpspy", "which is gone"), ("/bin/false", "which does not run")]
+    ("launcher", "said"), [("/gone/mcpspy", "which no longer exists"), ("/bin/false", "which does not run")]
 )
 def test_a_stale_launcher_is_a_problem_with_a_fix(here, launcher, said):
     check = next(of_server(server(DEMO, launcher=[launcher]), here))
@@ -118,7 +118,7 @@ def told(source):
 
 
 def test_a_server_is_started_as_the_client_would(here, tmp_path):
-    """With the variables that SDK clients pass, the configuration's, those of its envFile, and in its directory."""
+    """The server gets the variables that SDK clients pass, those of its entry and of its envFile, and its directory."""
     here.environ.update(SECRET="x", SHELL="/bin/sh")
     (tmp_path / "env").write_text("# c\nexport A=1\nB='2 3'\nC=file\nnothing\n")
     one = server(
@@ -134,7 +134,7 @@ def test_a_server_is_started_as_the_client_would(here, tmp_path):
 
 @pytest.mark.parametrize("cwd", ["WORK/here", "here", "${workspaceFolder}/here"])
 def test_a_command_with_a_path_is_looked_for_in_the_server_s_directory(here, tmp_path, monkeypatch, cwd):
-    """As the system does, whatever directory doctor itself is called in."""
+    """This is what the system does, whatever the working directory of doctor is."""
     (tmp_path / "home" / "work" / "here").mkdir()
     program = tmp_path / "home" / "work" / "here" / "server"
     monkeypatch.chdir("/")
@@ -164,7 +164,7 @@ def test_a_desktop_program_starts_its_user_s_servers_anywhere(here, found, cwd):
 
 
 def test_mcporter_starts_servers_beside_its_file(here, tmp_path):
-    """CF-11: seen with mcporter 0.12.3."""
+    """CF-11: observed with mcporter 0.12.3."""
     path = tmp_path / "mcporter.json"
     path.write_text("")
     found = Found(BY_ID["mcporter"], BY_ID["mcporter"].places[0], str(path))
@@ -277,8 +277,8 @@ def test_a_routed_server_needs_a_proxy(here, monkeypatch):
         (Answer("initialize", {"serverInfo": 3, "_meta": 4}), FINE, "initialize was answered"),
         (Answer(exit=3, seconds=0.5, stderr=["no key"]), PROBLEM, "status 3, without an answer\n    stderr: no key"),
         (Answer(exit=-11), PROBLEM, "signal 11"),
-        (Answer(error="bad"), PROBLEM, "it refused to begin: bad"),
-        (Answer(seconds=10), PROBLEM, "it said nothing for 10 s"),
+        (Answer(error="bad"), PROBLEM, "it rejected initialize: bad"),
+        (Answer(seconds=10), PROBLEM, "it sent nothing for 10 s"),
     ],
 )  # fmt: skip
 def test_an_answer_is_judged(answer, level, said):
@@ -312,7 +312,7 @@ def test_whether_captures_can_be_written_is_tried(here, tmp_path):
 
 
 def test_the_version_is_that_of_the_very_command(here, tmp_path):
-    """CF-11: `python3` where no `python` lies beside it, as on Debian."""
+    """CF-11: `python3` without a `python` in the same directory, as on Debian."""
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin" / "python3"
     program.write_text("#!/bin/sh\necho Python 3.99\n")
@@ -354,7 +354,7 @@ def test_a_server_has_as_much_time_as_its_client_gives(begin, patience):
     ],
 )
 def test_each_client_has_a_parser_of_its_own(tmp_path, client, refused):
-    """CF-11: each was run with the three texts, but Claude Desktop, which is documented."""
+    """CF-11: each client was run with the three texts, except Claude Desktop, whose documentation was used."""
     texts = {"comment": "{} // c", "comma": '{"a": [1,]}', "mark": "\ufeff{}"}
     path = tmp_path / "c.json"
     made = []

@@ -1,4 +1,4 @@
-"""Plans over files: installed, changed by others, uninstalled."""
+"""Plans over files that are installed, changed by other programs, and uninstalled."""
 
 import dataclasses
 import json
@@ -72,7 +72,7 @@ def test_install_then_uninstall_restores_the_bytes_of_every_fixture(name, tmp_pa
 
 
 def written_by(text):
-    """A JSON configuration as a client writes it after `mcp add`: what was there, and a server more."""
+    """Return a JSON configuration as a client writes it after `mcp add`: the old content and one more server."""
     value = plain(read(text, JSON))
     value.setdefault("mcp" if "mcp" in value else "mcpServers", {})["theirs"] = {"command": "z"}
     return value
@@ -87,7 +87,7 @@ def written_by(text):
     ],
 )
 def test_what_a_client_wrote_between_install_and_uninstall_stays(name, tmp_path, home):
-    """CF-10: each of these clients writes its file anew, with two blanks and without comments."""
+    """CF-10: each of these clients rewrites its file, indented by two spaces and without comments."""
     path, here = put(name, tmp_path)
     client = name.split(".")[0]
     routes = install(client, here)
@@ -149,7 +149,7 @@ def test_after_a_kill_between_backup_and_replacement_all_goes_on(cursor, tmp_pat
 
 @pytest.fixture
 def projects(home):
-    """Claude Code's file with servers of projects A and B, and machines that work there, and in C."""
+    """Claude Code's file with servers of projects A and B, and machines that work in A, B and C."""
     here = {name: machine(home.parent, cwd=str(home / name)) for name in "ABC"}
     servers = {here[name].cwd: {"mcpServers": {f"s{name}": {"command": "x"}}} for name in "AB"}
     home.mkdir(exist_ok=True)
@@ -201,7 +201,7 @@ def test_a_wrap_made_by_hand_before_is_there_again(cursor, tmp_path, home):
 
 
 def test_what_the_edits_alone_would_not_bring_back_is_remembered(home, tmp_path):
-    """A command in a TOML string of another kind moves into the arguments, and comes back in other quotes by itself."""
+    """A command in a multi-line TOML string moves into the arguments. Edits alone would restore it in other quotes."""
     path, text = home / ".codex" / "config.toml", '[mcp_servers.a]\ncommand = """\nx"""\n'
     path.parent.mkdir(parents=True)
     for kept_memory in (True, False):

@@ -65,7 +65,7 @@ def test_a_launch_is_the_command_with_its_arguments():
 
 
 def test_a_command_may_be_an_object():
-    """Zed before 2025-06."""
+    """Zed wrote it so before 2025-06."""
     one = entry('{"command": {"path": "npx", "args": ["x"]}, "args": ["not these"]}')
     assert launch(one).words == ["npx", "x"]
 
@@ -189,7 +189,7 @@ def test_servers_under_the_key_of_another_client_are_not_overlooked():
 
 
 def test_claude_code_names_a_project_by_the_root_of_the_main_working_tree():
-    """CF-10: also outside the home, and for one that `git worktree` added."""
+    """CF-10: also outside the home, and in a working tree that `git worktree` added."""
     here = Machine("/home/me", "linux", {}, "/srv/second/deep", "/srv/second", "/srv/main")
     [_, local, _] = BY_ID["claude-code"].places
     text = '{"projects": {"/srv/main": {"mcpServers": {"s": {}}}, "/srv/second": {"mcpServers": {"t": {}}}}}'

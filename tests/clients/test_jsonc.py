@@ -57,12 +57,12 @@ def test_a_comment_may_hold_what_looks_like_text():
         ("{'a': 1}", "line 1, column 2", "expected a key in double quotes"),
         ('{"a": tru}', "line 1, column 7", "expected a value, got 't'"),
         ('{"a": 1.2.3}', "line 1, column 7", "expected a value"),
-        ('{"a": "x\n"}', "line 1, column 7", "a string without an end"),
+        ('{"a": "x\n"}', "line 1, column 7", "an unterminated string"),
         ('{"a": "\\x"}', "line 1, column 7", "a string with an escape that JSON does not have"),
         ("{,}", "line 1, column 2", "expected a key"),
         ("[1,,2]", "line 1, column 4", "expected a value, got ','"),
-        ("{} {}", "line 1, column 4", "something follows the end: '{}'"),
-        ("{/* x", "line 1, column 2", "a comment without an end"),
+        ("{} {}", "line 1, column 4", "text after the end: '{}'"),
+        ("{/* x", "line 1, column 2", "an unterminated comment"),
         ('\ufeff{"a": }', "line 1, column 7", "expected a value, got '}'"),
         ("9" * 5000, "line 1, column 1", "a number with too many digits"),
         ("[" * (DEEPEST + 2), "line 1, column 202", "nested too deeply"),
@@ -94,7 +94,7 @@ def test_what_a_parser_refuses_is_told_with_its_place(text, refused, reason):
 
 
 def test_lines_of_slashes_after_a_comma_are_read_at_once():
-    """CF-11: taken apart in every way, so long a line would take years."""
+    """CF-11: a regular expression that tries every split would take years for such a line."""
     text = '{"a": 1,\n' + "/" * 200 + '\n"b": 2,}'
     assert improper(text, (MARK,)) == ""
     assert improper(text, (COMMA,)) == "line 3, column 7: a trailing comma"

@@ -11,7 +11,7 @@ from mcpspy.errors import ConfigError
 
 @pytest.fixture
 def script(tmp_path, monkeypatch):
-    """An executable `mcpspy`, linked to from a directory on PATH."""
+    """An executable `mcpspy`, and a link to it in a directory on PATH."""
     real = tmp_path / "venv" / "mcpspy"
     real.parent.mkdir()
     real.write_text("#!/bin/sh\n")

@@ -20,7 +20,7 @@ def git(*words):
 
 
 def test_the_git_working_tree_around_a_directory_is_found(tmp_path):
-    """CF-10: also a second working tree, whose main one is another; not one of another user."""
+    """CF-10: also a second working tree, which has another main working tree."""
     assert repository(str(tmp_path)) == ("", "")
     (tmp_path / "main" / "deep").mkdir(parents=True)
     git("init", str(tmp_path / "main"))

@@ -1,4 +1,4 @@
-"""The entry of `mcpspy mcp` goes into the configuration of every client, and out of it again, byte for byte."""
+"""The entry of `mcpspy mcp` is added to the configuration of every client; removing it restores every byte."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""CF-10: `docs/recipes/clients.md` says what the table of clients says."""
+"""CF-10: `docs/recipes/clients.md` agrees with the table of clients."""
 
 import re
 

@@ -207,7 +207,7 @@ def test_a_file_that_the_client_reads_in_each_directory_is_found_in_each(tmp_pat
     ],
 )
 def test_each_client_has_variables_that_move_its_file(client, environ, path):
-    """CF-10: each was seen with the client itself."""
+    """CF-10: each was observed with the client itself."""
     assert first(client, Machine("/home/me", "linux", environ, "/home/me/code/app")) == path
 
 
@@ -220,7 +220,7 @@ def test_opencode_keeps_its_files_in_the_same_place_on_every_platform():
 
 
 def test_a_client_is_here_if_a_file_of_its_own_is(tmp_path):
-    """VS Code and Copilot CLI also read the file of Claude Code."""
+    """VS Code and Copilot CLI also read Claude Code's file, which does not make them present."""
     here = machine(tmp_path)
     (tmp_path / "home" / "work").mkdir(parents=True)
     (tmp_path / "home" / "work" / ".mcp.json").write_text("{}")

@@ -1,4 +1,4 @@
-"""What install and uninstall do to a text: the entries as they should be, and not a character more."""
+"""The edits of install and uninstall in a text: the entries change as planned, and no other character does."""
 
 import json
 import re
@@ -33,7 +33,7 @@ def take_off(text, found=CURSOR, names=(), routes=None, original=None):
 
 
 def lines(text):
-    """The command line of each server."""
+    """Return the command line of each server."""
     listed = entries(read(text, "json"), CURSOR, HERE, text)
     return {entry.name: launched.words for entry in listed if (launched := launch(entry))}
 
@@ -68,7 +68,7 @@ def test_in_a_fixture_nothing_but_commands_args_and_urls_differs(name):
 
 
 def blank(value):
-    """Take out of a value what an edit may change."""
+    """Remove from a value the members that an edit may change."""
     if isinstance(value, dict):
         for key in ("command", "path", "args", "url", "httpUrl", "serverUrl", "baseUrl"):
             if not isinstance(value.get(key), dict):
@@ -78,7 +78,7 @@ def blank(value):
 
 
 def named(value, found):
-    """The entries of a configuration by name, whatever holds them."""
+    """Return the entries of a configuration by name, from a mapping or a list."""
     servers = value[found.place.root[0]]
     return {entry["name"]: entry for entry in servers} if isinstance(servers, list) else servers
 
@@ -420,7 +420,7 @@ def test_a_disabled_server_is_wrapped_and_said_to_be_disabled():
 
 @pytest.mark.parametrize("more", ['"other"', '"npx"], "new": ["x"', '"npx"], "env": {"A": "2"}, "args": ["x'])
 def test_an_edit_that_would_change_more_is_refused(monkeypatch, more):
-    """A bug of ours must not reach a configuration."""
+    """A bug in mcpspy must not damage a configuration."""
     monkeypatch.setattr(plan, "quote", lambda word: more if word == "--" else quote(word))
     with pytest.raises(ConfigError, match="by hand"):
         put_on(one('{"command": "npx", "env": {"A": "1"}}'))

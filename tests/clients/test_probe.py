@@ -1,4 +1,4 @@
-"""Servers in all states: answering, refusing, silent, dying, chatty; where silence is the case, patience is short."""
+"""Servers that answer, refuse, stay silent, die or write too much. The time-outs are short."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ ENVIRON = {"PATH": os.defpath}
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Nobody waits as long as for a real server."""
+    """Shorten the time-outs for real servers."""
     monkeypatch.setattr(probe, "PROBE", 0.3)
     monkeypatch.setattr(probe, "LEAVE", 0.3)
 
@@ -82,7 +82,7 @@ def test_a_silent_server_is_ended_whatever_it_ignores(tmp_path):
 
 @pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_a_signal_ends_the_server_too_however_often_it_comes(tmp_path, how):
-    """The server sends it to us: before its start has returned, it may be, and while it is given time to end."""
+    """The server sends the signal: possibly before its start has returned, and while it has time to exit."""
     pid, number = tmp_path / "pid", getattr(signal, how)
     source = (
         "import os, signal, time\n"
@@ -147,7 +147,7 @@ def test_what_cannot_be_started_is_an_error():
 @pytest.mark.parametrize(
     ("answer", "there"),
     [
-        (b"mcpspy: no route stands at this path; there is /a/, /b-2.c/\n", ["a", "b-2.c"]),
+        (b"mcpspy: there is no route at this path; there is /a/, /b-2.c/\n", ["a", "b-2.c"]),
         (b"there is /a/", []),
         (None, []),
     ],

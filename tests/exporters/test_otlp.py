@@ -15,7 +15,7 @@ from tests.transcript import capture
 
 
 def parsed(text):
-    """The spans of a file; in JSON, OTLP has ids in hexadecimal where protocol buffers have base64."""
+    """Return the spans of a file; OTLP in JSON writes ids in hexadecimal, where protocol buffers expect base64."""
     found = []
     for line in text.splitlines():
         data = ParseDict(json.loads(line, object_hook=binary), TracesData())
@@ -58,7 +58,7 @@ def test_a_filter_chooses_exchanges_and_several_captures_are_one_file(tmp_path):
 
 
 def test_whatever_a_peer_sends_can_be_read(tmp_path):
-    """Halves of surrogate pairs, and numbers of more than 64 bits."""
+    """Lone surrogates, and numbers with more than 64 bits."""
     text = """
         > {"id":1,"method":"tools/call","params":{"name":"a\\ud800","_meta":{"progressToken":1}}}
         < {"method":"notifications/progress","params":{"progressToken":1,"progress":1%s}}

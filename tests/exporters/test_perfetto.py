@@ -31,7 +31,7 @@ def engine():
 
 @pytest.fixture
 def asked(engine, tmp_path):
-    """What Perfetto has of a trace: slices, flows, the highest counter."""
+    """Return a function that exports captures and returns Perfetto's slices, flows and highest counter."""
 
     def ask(*captures, wants=None):
         path = tmp_path / "trace.json"

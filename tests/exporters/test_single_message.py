@@ -1,4 +1,4 @@
-"""What is exported is run: curl asks a server, a shell reads the words, Python makes the call."""
+"""Exports are executed: curl sends the request to a server, a shell splits the words, Python makes the call."""
 
 import contextlib
 import http.server
@@ -46,7 +46,7 @@ def web(url="http://127.0.0.1:3000/mcp"):
 
 
 def row(message, sender="client", raw=None):
-    """The only row of a message."""
+    """Return the only row of a message."""
     frame = Frame(7, 1 if sender == "client" else 2, 0, raw if raw is not None else json.dumps(message).encode())
     (found,) = rows([*OPENS, frame])
     return found
@@ -62,7 +62,7 @@ def opened(headers=HEADERS, target="/mcp", **more):
 
 @pytest.fixture
 def server():
-    """A server on loopback that remembers what it was asked: the URL, and the list of requests."""
+    """A server on loopback that keeps the requests it receives: its URL, and the list of requests."""
     if not shutil.which("curl"):
         pytest.skip("curl is not installed")
     asked = []
@@ -89,14 +89,14 @@ def server():
 
 
 def shell(command, **options):
-    """What a POSIX shell makes of a command; nothing else may be printed."""
+    """Run a command in a POSIX shell and return its output; curl must print no error."""
     run = subprocess.run(["sh"], input=command.encode(), capture_output=True, timeout=LIMIT, check=True, **options)
     assert run.stderr == b"" or "curl:" not in run.stderr.decode(errors="replace"), run.stderr
     return run.stdout
 
 
 def words(command):
-    """The words that `curl` gets of a shell."""
+    """Return the arguments that a shell passes to `curl`."""
     found = shell(f"curl() {{ for word; do printf '%s\\0' \"$word\"; done; }}\n{command}")
     return found.decode().split("\0")[:-1]
 
@@ -116,7 +116,7 @@ def test_curl_asks_what_was_asked(server):
 
 
 def test_curl_takes_no_text_for_the_name_of_a_file(server):
-    """`--data @FILE` and `--header @FILE` would send files of the user's."""
+    """`--data @FILE` and `--header @FILE` would send files of the user."""
     url, asked = server
     found = row(None, raw=b"@/etc/passwd")
     shell(single_message.curl(web(url), found, opened([["@/etc/passwd", "x"], ["x", "@/etc/passwd"]])))
@@ -129,13 +129,13 @@ def test_curl_takes_no_text_for_the_name_of_a_file(server):
 @given(name=EVIL, value=EVIL, key=EVIL, target=EVIL)
 @settings(max_examples=60, deadline=None)
 def test_no_text_leaves_its_word(name, value, key, target):
-    """A shell gets a command of fixed form, whatever a tool, an argument, a header or a target is called."""
+    """A shell receives a command of fixed form, whatever the names of tools, arguments, headers and targets are."""
     message = {"id": 1, "method": "tools/call", "params": {"name": name, "arguments": {key: value}}}
     found = row(message, raw=json.dumps(message, ensure_ascii=False).encode())
     channel = opened([[name, value], ["x-mine", value]], f"/{target}")
     try:
         command = single_message.curl(web(), found, channel)
-    except UsageError:  # the target is none
+    except UsageError:  # the target is invalid
         channel = opened([[name, value], ["x-mine", value]])
         command = single_message.curl(web(), found, channel)
     assert not unsafe(command.replace("\n", ""))
@@ -202,7 +202,7 @@ def test_a_target_with_an_origin_is_asked_for_at_the_upstream():
 
 
 def played(program):
-    """Run a program with a stub in place of the SDK; what was called, and with what."""
+    """Run a program with a stub in place of the SDK; return the calls with their arguments."""
     calls = []
 
     class Client:
@@ -236,7 +236,7 @@ def played(program):
             module = types.ModuleType(name)
             vars(module).update(members)
             patch.setitem(sys.modules, name, module)
-        exec(compile(program, "program", "exec"), {})  # noqa: S102 (that is what is tested)
+        exec(compile(program, "program", "exec"), {})  # noqa: S102 (the program is under test)
     return calls
 
 
@@ -418,9 +418,9 @@ def test_nothing_is_overwritten_and_a_free_name_is_told(folder):
     for name in ("a.json", "a-2.json"):
         single_message.save([b"first"], name)
     (folder / "link").symlink_to(folder / "nowhere")
-    with pytest.raises(UsageError, match=r"such a file already, a-3\.json is free: 'a\.json'"):
+    with pytest.raises(UsageError, match=r"the file exists, a-3\.json is free: 'a\.json'"):
         single_message.save([b"second"], "a.json")
-    with pytest.raises(UsageError, match="such a file already, link-2 is free"):
+    with pytest.raises(UsageError, match="the file exists, link-2 is free"):
         single_message.save([b"second"], "link")
     assert (folder / "a.json").read_bytes() == b"first"
     assert not (folder / "nowhere").exists()

@@ -15,14 +15,14 @@ FORMULAS = ["=1+1", "+1", "-1+2", "@SUM(A1)", "\t=1", "\r=1", "\N{FULLWIDTH EQUA
 
 
 def read(content):
-    """The rows of a table, by Python's reader in its strict form."""
+    """Return the rows of a table, read by Python's CSV reader in strict mode."""
     reader = csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True)
     assert reader.fieldnames == list(COLUMNS)
     return list(reader)
 
 
 def undone(cell):
-    """A cell as it was: one apostrophe in front is ours."""
+    """Return the original text of a cell, without the apostrophe that the export adds in front."""
     return cell.removeprefix("'")
 
 
@@ -50,7 +50,7 @@ def test_sqlite_takes_the_tables_of_all_golden_captures():
     base.execute("create table rows ('" + "', '".join(COLUMNS) + "')")
     rows = [row for path in golden() for row in csv.reader(io.StringIO(exported("csv", path).decode(), newline=""))]
     marks = ", ".join("?" * len(COLUMNS))
-    base.executemany(f"insert into rows values ({marks})", rows)  # noqa: S608 (question marks); each as wide as that
+    base.executemany(f"insert into rows values ({marks})", rows)  # noqa: S608 (question marks); rows need as many cells
     [(calls,)] = base.execute("select count(*) from rows where kind = 'request' and method = 'tools/call'")
     [(valid,)] = base.execute("select count(*) from rows where kind = 'request' and json_valid(message)")
     assert 0 < calls < valid

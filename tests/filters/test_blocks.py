@@ -1,4 +1,4 @@
-"""Many rows are decided at once by their columns, as each would be by itself."""
+"""Filtering many rows at once by their columns gives the same result as filtering each row."""
 
 from itertools import accumulate
 
@@ -26,11 +26,11 @@ TERMS = (
     "time:>0.5s",
 )
 UNKNOWN = ("id:2", "severity:error", "ping")
-"""What no column tells."""
+"""Terms that no column can decide."""
 
 
 def column(**values):
-    """Columns in which a number stands for the value at that place of a list."""
+    """Return a getter of columns; each number in a column is an index into the list of values."""
 
     def get(name):
         return Gathered(values[name][0], values[name][1].__getitem__) if name in values else None

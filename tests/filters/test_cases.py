@@ -15,12 +15,12 @@ from tests.timelines import CAPTURES
 
 CASES = json.loads((Path(__file__).parent / "cases.json").read_text(encoding="utf-8"))
 STARTED = "2026-11-20T19:15:00.123456Z"
-"""When the capture began for which the mistakes are made."""
+"""The start of the capture for the cases with a mistake."""
 
 
 @functools.cache
 def read(name):
-    """A golden capture: when it began, and its rows."""
+    """Return the start and the rows of a golden capture."""
     capture = Capture(str(CAPTURES / name))
     return capture.header.started, list(final_rows(capture.records, live=False))
 

@@ -1,4 +1,4 @@
-"""Lines are ruled out together by their bytes, and what is left open has the text of its frame."""
+"""Lines are ruled out together by their bytes; for the undecided lines, the text of the frame is available."""
 
 import pytest
 
@@ -24,7 +24,7 @@ ALL = range(10, 10 + len(LINES))
 
 
 def block(**options):
-    """Those lines; the first is number 10, at 1000."""
+    """Return a block of LINES; the first has number 10 and begins at byte 1000."""
     starts = [1000]
     for line in LINES:
         starts.append(starts[-1] + len(line) + 1)
@@ -32,14 +32,14 @@ def block(**options):
 
 
 def left_open(traces, rows=ALL, **options):
-    """The rows that are not ruled out."""
+    """Return the rows that are not ruled out."""
     told = block(**options).rule_out(traces, rows)
     assert set(told) <= {False, None}
     return [n for n, said in zip(rows, told, strict=True) if said is None]
 
 
 HIDING = [13, 14, 16, 18, 19, 20]
-"""Those that may hide any text."""
+"""The lines whose bytes may hide any text."""
 
 
 @each(

@@ -1,4 +1,4 @@
-"""The syntax: how terms are joined, what is printed is what was read, and where a mistake is."""
+"""The syntax: how terms are joined, that a printed filter parses to the same filter, and where a mistake is."""
 
 import pytest
 from hypothesis import given
@@ -73,8 +73,8 @@ def test_a_filter_is_printed_as_what_it_means(text, printed):
         ("a not", 6, "something to look for is missing at column 6"),
         ('a "b', 3, "a quote is not closed at column 3"),
         ('name:"b', 6, "a quote is not closed at column 6"),
-        ("(" * 1000 + "a" + ")" * 1000, 51, "there are too many brackets or negations within each other at column 51"),
-        ("-" * 1000 + "a", 51, "there are too many brackets or negations within each other at column 51"),
+        ("(" * 1000 + "a" + ")" * 1000, 51, "brackets or negations are nested too deeply at column 51"),
+        ("-" * 1000 + "a", 51, "brackets or negations are nested too deeply at column 51"),
     ],
 )
 def test_a_mistake_says_where_it_is_and_what_was_meant(text, column, sentence):

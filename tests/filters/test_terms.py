@@ -1,4 +1,4 @@
-"""What each key means for the rows of a session."""
+"""The meaning of each key for the rows of a session."""
 
 import re
 
@@ -27,7 +27,7 @@ ROWS = list(final_rows(lambda: records(SESSION), live=False))
 
 
 def lines(text):
-    """The lines of the transcript that a filter wants, counted from 1."""
+    """Return the lines of the transcript that match a filter, counted from 1."""
     wanted = parse(text, STARTED)
     return [row.n for row in ROWS if wanted(row)]
 

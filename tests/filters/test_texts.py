@@ -1,4 +1,4 @@
-"""Texts are compared as people mean them, and whatever fits leaves its trace."""
+"""Text comparison as people expect it; every match is also found by the trace of the text."""
 
 import json
 import sys
@@ -14,9 +14,9 @@ EVERY_LETTER = [chr(code) for code in range(sys.maxunicode + 1)]
 
 
 def test_folding_makes_no_letter_out_of_another_that_its_trace_would_keep():
-    """What a trace keeps of a folded text must stand in the bytes of whatever folds to it.
+    """The characters that a trace keeps must be in the bytes of every text with the same folding.
 
-    And what is folded already stays, so a text that stands in a frame as it was typed needs no folding of the frame.
+    Folding twice gives the same text, so a frame that contains the folded text needs no folding itself.
     """
     for letter in EVERY_LETTER:
         for low in folded(letter) if folded(letter) != letter else ():

@@ -1,4 +1,4 @@
-"""A filter asked of a row, of a part of what is known of it, or of its line alone never contradicts itself."""
+"""A filter gives consistent verdicts for a whole row, for some of its fields, and for its line alone."""
 
 import json
 from functools import cache
@@ -30,7 +30,7 @@ def quoted(text):
 
 @cache
 def rows_and_lines(path):
-    """The rows of a capture, and by its number the line of each that is not in pieces."""
+    """Return the rows of a capture, and by row number the lines of the rows that are not in pieces."""
     rows = list(final_rows(Capture(str(path)).records, live=False))
     index = Index(str(path))
     while index.grow():
@@ -42,7 +42,7 @@ def rows_and_lines(path):
 
 
 def agree(wanted, path):
-    """Whatever is known of a row, the verdict is that of all of it, or there is none yet."""
+    """Check that a verdict on some fields of a row is the verdict on the whole row, or None."""
     rows, lines = rows_and_lines(path)
     for row in rows:
         verdict = wanted(row)
@@ -104,7 +104,7 @@ def test_what_a_golden_row_has_is_found_by_its_line(path, data):
     agree(wanted, path)
 
 
-# Lines as peers and our writer make them.
+# Lines with the JSON spellings of peers and of the writer.
 
 SPELLINGS = [
     json.dumps,
@@ -166,7 +166,7 @@ def test_most_lines_of_a_session_need_no_decoding():
     assert len(kept) < len(lines) / 4
 
 
-# Answers of three values.
+# Verdicts with three values.
 
 ROW = Row(1, 0, "error", "server", status="error", raw=b"needle")
 

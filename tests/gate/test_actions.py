@@ -116,5 +116,5 @@ def test_a_value_that_has_no_meaning_is_named(name, value, words):
 
 @pytest.mark.parametrize("action", [{}, {"drop": True, "cut": 1}, {"hold": 1, "throttle": 1}])
 def test_it_is_exactly_one_besides_delay(action):
-    with pytest.raises(ValueError, match="gate g needs one action"):
+    with pytest.raises(ValueError, match="gate g needs exactly one action"):
         verdict(action)

@@ -20,7 +20,7 @@ def said():
 
 
 class Rewriter:
-    """A gate that is no compiled one, as a relay's own."""
+    """A gate that is not compiled from a file, like those of the relay itself."""
 
     by = "endpoint"
     follows = False
@@ -146,7 +146,7 @@ def test_a_ping_that_a_gate_names_is_the_gates(said):
 
 @pytest.mark.parametrize("action", [{"hold": 5}, {"delay": 5, "drop": True}, {"throttle": 5}, {"drop": True}], ids=str)
 def test_nothing_overtakes_where_nothing_can_wait(said, action):
-    """Then a ping need not be decoded."""
+    """In that case, a ping need not be parsed."""
     gate = Gate([compiled("a", {"method": "x"}, action)], said.append)
     waits = action != {"drop": True}
     assert isinstance(gate.decide(b'{"method":"x"}', gate.facts("server", "lines"), 0), Hold) == waits

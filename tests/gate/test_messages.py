@@ -1,4 +1,4 @@
-"""What a gate reads of a frame agrees with what the check reads of it."""
+"""A gate and `check` read the same messages from a frame."""
 
 import json
 
@@ -44,7 +44,7 @@ def facts(frame):
 
 
 def told(frame):
-    """The same out of the parser that the check uses."""
+    """Return the same facts from the parser that `check` uses."""
     found = []
     for body in jsonrpc.parse(frame):
         if isinstance(body, jsonrpc.Invalid):

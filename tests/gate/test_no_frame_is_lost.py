@@ -1,4 +1,4 @@
-"""Random gates and random frames: whatever a gate does, no frame is lost, and what no gate names keeps its bytes."""
+"""Random gates and random frames: no frame is ever lost, and without gates every frame passes."""
 
 import json
 from itertools import count
@@ -13,7 +13,7 @@ from mcpspy.gate.splice import with_message
 from mcpspy.gate.verdicts import Hold, Pass
 
 FRAMES = 100
-"""Frames of one example: 500 examples in the nightly run are 50,000."""
+"""The number of frames in one example; the 500 examples of the nightly run have 50,000."""
 TEXTS = st.sampled_from(["a", "tools/call", "ping", "search", "é", 'a"b', "\\", "x" * 50])
 PARAMS = st.fixed_dictionaries({}, optional={"name": TEXTS, "requestId": st.sampled_from([1, "1"])})
 MESSAGES = st.fixed_dictionaries(
@@ -111,7 +111,7 @@ def test_every_frame_comes_out_once(gates, framing, random, data):
             try:
                 gone += orders[sender].release(random.randrange(1, FRAMES), how, b'{"a":1}')
             except ValueError as error:
-                assert framing == "sse", error  # noqa: PT017 (an event without data has no place for a message)
+                assert framing == "sse", error  # noqa: PT017 (an event without data cannot carry a message)
         gone += orders[sender].expire(t)
     for order in orders.values():
         gone += order.end("closed")

@@ -1,4 +1,4 @@
-"""What waits, as transcripts: `> name verdict` feeds a frame, the numbers after it go."""
+"""The order of frames behind held ones."""
 
 from itertools import count
 

@@ -1,4 +1,4 @@
-"""JSON Patch by splicing: only what is addressed changes; the results are those of the library `jsonpatch`."""
+"""JSON Patch by splicing: only the addressed values change; the results are those of the library `jsonpatch`."""
 
 import json
 
@@ -88,7 +88,7 @@ VALUES = st.recursive(
 
 @st.composite
 def patches(draw):
-    """A document and operations on places that are in it, or nearly."""
+    """Draw a document and operations on paths that exist in it, or nearly exist."""
     document = draw(st.dictionaries(st.text("ab/~", max_size=2), VALUES, max_size=3))
     paths = [""]
     for path in places(document, ""):
@@ -109,7 +109,7 @@ def patches(draw):
 
 
 def places(value, path):
-    """The pointers of a value and of all in it."""
+    """Yield the JSON pointers of a value and of all values in it."""
     yield path
     if isinstance(value, dict):
         for name, inner in value.items():
@@ -127,7 +127,7 @@ def test_the_result_is_that_of_another_implementation(patch, indent):
     except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, TypeError):
         return
     if any(it["op"] in ("remove", "move") and it.get("from", it["path"]) == "" for it in operations):
-        return  # the library removes the whole document, which leaves no message
+        return  # the library then removes the whole document
     if any(it["op"] == "move" and it["path"].startswith(it["from"] + "/") for it in operations):
         return  # RFC 6902, 4.4 forbids it
     assert json.loads(patched(json.dumps(document, indent=indent), operations)) == wanted

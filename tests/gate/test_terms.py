@@ -1,4 +1,4 @@
-"""Which frames the terms of a gate name."""
+"""The frames that match the terms of a gate."""
 
 import fnmatch
 import re
@@ -78,7 +78,7 @@ def test_a_response_to_a_request_that_is_not_in_the_table_has_neither_method_nor
     ],
 )
 def test_the_search_for_words_hides_no_frame_that_matches(frame):
-    """Escapes, another case, batches."""
+    """Frames with escapes or in another case, and batches."""
     assert acts({"method": "tools/call", "name": "search*"}, frame)
 
 
@@ -214,7 +214,7 @@ WHENS = st.recursive(
 
 @given(WHENS, st.sampled_from([CALL, RESULT, ERROR, NOTE, b"\xff no JSON", b""]), st.sampled_from(["client", "server"]))
 def test_a_frame_that_the_search_for_words_leaves_out_would_not_have_matched(when, frame, sender):
-    """Escaped frames are not searched for words, and have to give the same verdict."""
+    """Frames with escapes are not searched for words, and the result must be the same without that search."""
     table = InFlight()
     table.note(None, "client", read(CALL, "lines")[0])
     table.note(None, "server", read(CALL, "lines")[0])

@@ -30,7 +30,7 @@ SESSION = '> {"id":1,"method":"tools/list"}\n< {"id":1,"result":{"tools":[]}}'
 
 @pytest.fixture
 def compiled(tmp_path, monkeypatch):
-    """Compiles the text of a file called `gates.toml`, beside a capture called `weather.jsonl`."""
+    """Compile the text of a file called `gates.toml`, next to a capture called `weather.jsonl`."""
     monkeypatch.chdir(tmp_path)
     capture(tmp_path / "weather.jsonl", SESSION)
 
@@ -215,7 +215,7 @@ def test_a_recording_that_cannot_answer_is_refused(compiled, tmp_path):
         assert why in str(error.value)
 
 
-# Whatever a file holds, it is gates or one line with a place.
+# For any content, the result is gates, or an error of one line with its position.
 
 KEYS = [*"name when hold throttle edit drop repeat answer answer-from send cut garble close status exit".split()]
 KEYS += [*"delay miss chance after times reorder seed gate a.b answer.result".split(), '"x y"']
@@ -261,14 +261,14 @@ def test_whatever_a_file_holds_it_is_gates_or_one_line(content, transport):
         return
     assert gates
     for gate in gates:
-        DeclaredGate(gate)  # raises for what a relay cannot take
+        DeclaredGate(gate)  # raises if a relay cannot use the gate
     for gate in json.loads(json.dumps(gates)):
         assert set(gate) <= {"name", "when", "action", "after", "times", "chance", "reorder", "seed"}
         assert 1 <= len(gate["action"]) <= 1 + ("delay" in gate["action"])
 
 
 def outcome(path, transport):
-    """The gates of a file, or the error."""
+    """Return the gates of a file and None, or None and the error."""
     try:
         return compile_file(path, transport), None
     except GateError as error:

@@ -1,4 +1,4 @@
-"""The recipes of docs/gate.md: each file compiles, and does to a session what its heading says."""
+"""The recipes of docs/gate.md: each file compiles, and has the effect that its heading names."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ PROGRESS = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progr
 
 
 def recipes():
-    """The gate files of the page, by heading; the first is the example."""
+    """Return the gate files of the page by heading; the first is the example."""
     found = {}
     for section in re.split(r"(?m)^##+ ", PAGE):
         blocks = re.findall(r"(?ms)^```toml\n(.*?)^```", section)
@@ -28,7 +28,7 @@ def recipes():
 
 
 class Session:
-    """The verdicts on both sides of a session."""
+    """A session under gates: `client` and `server` return the verdict on a frame of that side."""
 
     def __init__(self, gates, answer):
         self.reports = []
@@ -43,7 +43,7 @@ class Session:
         return self.gate.decide(frame, self.facts["server"], 0)
 
     def call(self, name=b"get_forecast", id_=1):
-        """The verdicts on a call and on its result."""
+        """Return the verdicts on a call and on its result."""
         return self.client(CALL % (id_, name)), self.server(RESULT % id_)
 
 
@@ -125,7 +125,7 @@ def test_every_file_of_the_page_is_tested_here():
 
 
 def test_the_recipe_with_a_recording_is_that_of_the_hybrid_test():
-    """It needs a capture: tests/replay/test_hybrid.py runs such a gate with real clients and servers."""
+    """The recipe needs a capture; tests/replay/test_hybrid.py runs such a gate with real clients and servers."""
     text = recipes()["Answer an expensive API from a recording, the rest live"]
     assert "answer-from" in text
     assert (Path(__file__).parents[1] / "replay" / "test_hybrid.py").exists()

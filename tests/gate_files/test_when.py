@@ -58,8 +58,8 @@ MISTAKES = [
     ("a from:mcpspy", 3, "from:mcpspy never passes a gate; from is client or server"),
     ("kind:reqest", 6, "'reqest' is not a valid kind; did you mean request?"),
     ("id:007", 1, '007 is not a number in JSON; for an id that is a text write id:"007"'),
-    ("size:5..1", 1, "no frame has size:5..1; the least comes first, as in 1kb..2kb"),
-    ("size:<0", 1, "no frame has size:<0; the least comes first, as in 1kb..2kb"),
+    ("size:5..1", 1, "no frame has size:5..1; the smaller number comes first, as in 1kb..2kb"),
+    ("size:<0", 1, "no frame has size:<0; the smaller number comes first, as in 1kb..2kb"),
     ('""', 1, 'every frame contains ""; name a text, or leave the term out'),
     ('method:""', 1, "no method or name is empty; to ask for frames without one, negate the glob *"),
 ]

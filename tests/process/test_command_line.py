@@ -1,4 +1,4 @@
-"""Commands as Windows starts them; the lines are those that `cmd.exe` documents, and nobody has run them."""
+"""Commands as Windows starts them; the lines follow the documentation of `cmd.exe`, and are not run."""
 
 import pytest
 

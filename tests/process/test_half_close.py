@@ -1,4 +1,4 @@
-"""Whether a client has left or has only nothing more to send (A-11): the answer of the kernel, for real sockets."""
+"""Whether a client has disconnected or only half-closed (A-11), as the kernel reports it for real sockets."""
 
 import socket
 import sys

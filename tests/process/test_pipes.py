@@ -1,4 +1,4 @@
-"""How many bytes wait in a pipe."""
+"""The number of unread bytes in a pipe."""
 
 import os
 

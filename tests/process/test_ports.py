@@ -1,4 +1,4 @@
-"""Ports: named by `--listen`, taken, and who has taken them."""
+"""Ports: the values of `--listen`, ports in use, and which process uses them."""
 
 import os
 import socket

@@ -9,7 +9,7 @@ from tests import limits
 
 
 class WithoutSignals:
-    """A loop as on Windows."""
+    """An event loop without signal handlers, as on Windows."""
 
     def add_signal_handler(self, *_):
         raise NotImplementedError

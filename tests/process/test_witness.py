@@ -1,4 +1,4 @@
-"""C-01: a signal to the group is told from one to a single process."""
+"""C-01: a signal to the group is distinguished from a signal to a single process."""
 
 import os
 import signal
@@ -12,7 +12,8 @@ from tests.relay.harness import LIMIT, end_group, running, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what the witness holds")
 
-# Takes signals as `wrap` does; writes the pid of the witness, then for each line of stdin what the next signal was.
+# Receives signals as `wrap` does. Writes the pid of the witness, then for each line of stdin the next signal and
+# whether it was sent to the group.
 ASKER = """
 import os, signal
 from mcpspy.process.witness import Witness
@@ -65,14 +66,14 @@ def test_a_signal_to_the_group_is_told_from_one_to_a_process(asker):
 
 
 def test_each_signal_is_told_apart_by_itself(asker):
-    """One to the group and another to the process, both waiting."""
+    """One signal to the group and another to the process are pending together."""
     os.killpg(asker.pid, signal.SIGTERM)
     os.kill(asker.pid, signal.SIGINT)
     assert [asker.next(), asker.next()] == ["SIGINT process", "SIGTERM group"]
 
 
 def test_a_signal_whose_default_is_to_be_ignored_is_told_apart(asker):
-    """As a terminal sends it when its size changes."""
+    """A terminal sends such a signal when its size changes."""
     os.killpg(asker.pid, signal.SIGWINCH)
     assert asker.next() == "SIGWINCH group"
     os.kill(asker.pid, signal.SIGWINCH)
@@ -80,16 +81,16 @@ def test_a_signal_whose_default_is_to_be_ignored_is_told_apart(asker):
 
 
 def test_it_holds_nothing_but_its_two_pipes(asker):
-    """S-07: peers wait for every holder of a pipe."""
+    """S-07: peers wait until every process has closed its end of a pipe."""
     os.kill(asker.pid, signal.SIGTERM)
-    assert asker.next() == "SIGTERM process"  # so it has begun
+    assert asker.next() == "SIGTERM process"  # so the witness has started
     held = [os.readlink(entry) for entry in Path(f"/proc/{asker.witness}/fd").iterdir()]
     assert [target.partition(":")[0] for target in held] == ["pipe", "pipe"]
 
 
 def test_it_survives_what_the_group_is_sent(asker):
     os.kill(asker.pid, signal.SIGTERM)
-    assert asker.next() == "SIGTERM process"  # so it has begun
+    assert asker.next() == "SIGTERM process"  # so the witness has started
     for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP, signal.SIGUSR1, signal.SIGALRM):
         os.kill(asker.witness, number)
     os.killpg(asker.pid, signal.SIGTERM)
@@ -98,7 +99,7 @@ def test_it_survives_what_the_group_is_sent(asker):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_without_an_answer_the_signal_counts_as_sent_to_the_process(asker, number):
-    """So it is forwarded: better twice than never."""
+    """It is then forwarded: the server should receive a signal twice rather than never."""
     os.kill(asker.witness, number)
     until(lambda: stopped(asker.witness) or not running(asker.witness))
     for _ in range(2):
@@ -107,7 +108,7 @@ def test_without_an_answer_the_signal_counts_as_sent_to_the_process(asker, numbe
 
 
 def test_an_answer_that_comes_too_late_is_not_taken_for_another(asker):
-    """It was stopped, and goes on when the group does."""
+    """The witness was stopped, and continues when the group does."""
     os.kill(asker.witness, signal.SIGSTOP)
     until(lambda: stopped(asker.witness))
     os.killpg(asker.pid, signal.SIGTERM)
@@ -124,12 +125,12 @@ def test_it_ends_when_it_is_told_to_even_if_stopped(asker):
 
 
 def test_it_ends_with_the_process_that_forked_it(asker):
-    """S-07: also when that one is killed."""
+    """S-07: also when that process is killed."""
     asker.kill()
     asker.wait(LIMIT)
     until(lambda: not running(asker.witness), "the end of the witness")
 
 
 def stopped(pid: int) -> bool:
-    """Whether a process is stopped."""
+    """Return whether a process is stopped."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"

@@ -1,4 +1,4 @@
-"""Work on many items in several processes: order, failures, and that no worker is ever left."""
+"""Work on many items in several processes: order, failures, and the end of every worker."""
 
 import gc
 import os
@@ -80,7 +80,7 @@ def test_a_process_that_cannot_be_started_is_done_without(monkeypatch):
 
 
 def test_nothing_is_left_behind():
-    gc.collect()  # what other tests have left
+    gc.collect()  # closes what other tests left open
     before = len(os.listdir("/dev/fd")), threading.active_count()
     mapped(double, ITEMS, lambda _: None, 3)
     assert (len(os.listdir("/dev/fd")), threading.active_count()) == before
@@ -108,7 +108,7 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def busy(tmp_path):
-    """A process with two workers at work, in a group of its own; its output ends when all three have ended."""
+    """Start a process with two busy workers, in its own group; its output ends when all three processes have exited."""
     script = tmp_path / "busy.py"
     script.write_text(BUSY)
     pipe = subprocess.PIPE

@@ -1,8 +1,8 @@
-"""A sink that keeps what it is given."""
+"""A sink that keeps its calls."""
 
 
 class Recorder:
-    """A writer that keeps its calls; `fail` names the call that has a bug."""
+    """A writer that keeps its calls; the call that `fail` names raises."""
 
     path = "a.jsonl"
 

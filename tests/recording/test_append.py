@@ -16,7 +16,7 @@ HOUR = 3600 * 10**9
 
 
 def added(tmp_path, wall=WALL + HOUR, old=FIRST):
-    """A capture and one that began later, as one; the old file, and the records of the new one."""
+    """Append a later capture to an older one; return the bytes of the older file, and the path of the result."""
     first = capture(tmp_path / "first.jsonl", old)
     writer = begin(tmp_path / "second.jsonl", wall=wall)
     record(writer, SECOND)
@@ -49,7 +49,7 @@ def test_a_clock_that_was_set_back_puts_nothing_before_what_is_there(tmp_path):
     _, whole = added(tmp_path, wall=WALL - HOUR)
     times = [it.t for it in Capture(whole).records()]
     assert times == sorted(times)
-    assert times[6] == 10**10 + 1  # after the end of the first
+    assert times[6] == 10**10 + 1  # right after the end of the first capture
 
 
 def test_a_capture_whose_last_line_has_no_newline_is_not_torn_by_what_follows(tmp_path):

@@ -1,4 +1,4 @@
-"""A copy of a capture is written whole or not at all."""
+"""A copy of a capture is written completely or not at all."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""A channel of HTTP in a capture: framing, content codings, secrets, and bugs that must not reach the traffic."""
+"""An HTTP channel in a capture: framing, content codings, secrets, and bugs that must not affect the traffic."""
 
 import gzip
 
@@ -78,7 +78,7 @@ def test_an_event_that_was_changed_says_what_was_sent():
 
 
 def test_a_long_frame_says_on_its_first_piece_what_a_gate_did(tmp_path, said):
-    """docs/capture-format.md, `release`; readers look for it there."""
+    """Readers look for it there: docs/capture-format.md, `release`."""
     recording = Recording(said.append, sink=begin(tmp_path / "a"))
     body = opened(recording, "message", role="ws", answers=1)
     body.frame(b"x" * 200_000, 1, op="binary", gated={"sent": None, "by": "gate g", "held": 3})
@@ -89,7 +89,7 @@ def test_a_long_frame_says_on_its_first_piece_what_a_gate_did(tmp_path, said):
 
 
 def test_a_frame_that_a_gate_decided_on_keeps_no_secret(tmp_path):
-    """A-08: neither as it came nor as it was sent."""
+    """A-08: neither in the received nor in the sent bytes."""
     recorder = Recorder()
     body = body_of(recorder)
     login = b'{"grant_type":"password","password":"hunter2"}'
@@ -125,7 +125,7 @@ def test_a_coded_body_is_recorded_decoded():
 
 
 def test_what_cannot_be_decoded_stands_as_it_came_from_its_first_byte():
-    """H-11: also what was taken before it was clear."""
+    """H-11: also the bytes that were accepted before the fault was found."""
     recorder = Recorder()
     body = body_of(recorder, encoding="gzip")
     for byte in b"no gzip":
@@ -171,7 +171,7 @@ def test_a_secret_body_that_cannot_be_decoded_is_withheld():
 
 
 def test_a_secret_event_stream_is_withheld():
-    """Of an OAuth endpoint, which has no reason to send one."""
+    """An OAuth endpoint has no reason to send an event stream."""
     recorder = Recorder()
     body = body_of(recorder, framing="sse", secret=True)
     body.feed(b'data: {"access_token":"hunter2"}\n\n', 1)
@@ -215,7 +215,7 @@ def test_a_socket_says_what_each_message_is_and_how_it_closed():
 
 @pytest.mark.parametrize("call", ["open", "frame", "close"])
 def test_a_bug_in_recording_http_ends_it_and_is_said_once(said, call):
-    """M-03 for the proxy: a recorder's exception never breaks a flow."""
+    """M-03 for `proxy`: an exception in recording never interrupts the traffic."""
     recording = Recording(said.append, sink=Recorder(fail=call))
     for _ in range(2):
         body = opened(recording)
@@ -238,7 +238,7 @@ def test_a_bug_in_what_takes_a_body_apart_ends_the_recording_and_not_the_exchang
 
 
 def test_a_body_that_expands_without_end_is_recorded_up_to_a_bound(monkeypatch):
-    """A-04, A-12: the rest is left out, not recorded as it came, for it is no fault of the peer's."""
+    """A-04, A-12: the rest is omitted rather than recorded undecoded, because the peer has made no mistake."""
     monkeypatch.setattr(content_coding, "FREE", 1 << 20)
     recorder = Recorder()
     body = body_of(recorder, encoding="gzip")

@@ -1,4 +1,4 @@
-"""Framing, content coding and secrecy of an exchange, decided once for `proxy`, `mitm` and `import`."""
+"""Framing, content coding and redaction of an exchange, which `proxy`, `mitm` and `import` share."""
 
 import gzip
 
@@ -83,7 +83,7 @@ def test_what_a_foreign_file_has_decoded_is_taken_as_it_is(exchange, recorder):
     ids=["an OAuth endpoint", "a form", "a form with files", "a page", "an XHTML page"],
 )
 def test_what_may_hold_secrets_is_recorded_without_them(exchange, recorder, asked, answered, decoded):
-    """O-02: pages, which the proxy once recorded and `mitm` withheld, are withheld by all."""
+    """O-02: all three commands withhold pages; earlier, `proxy` recorded them."""
     secret = b"--b\r\nname=token\r\n\r\nhunter2" if "html" not in str(answered) else b"{}"
     exchange.open_request(0, asked, decoded=decoded).feed(secret, 1)
     exchange.open_response(1, answered, decoded=decoded).feed(b'<a href="?code=hunter2">', 2)
@@ -107,7 +107,7 @@ LOGINS = ["/oauth/register/42", "/oauth/exchange", "/%74oken", "/token.php", "/a
     ],
 )
 def test_a_login_is_known_by_what_it_holds_wherever_it_is(exchange, recorder, target, body):
-    """A-08: secrets of logins outside the usual paths stood in clear."""
+    """A-08: secrets of logins outside the usual paths were recorded in clear text."""
     for piece in (body[:9], body[9:]):
         (exchange.request or exchange.open_request(0, request(target=target))).feed(piece, 1)
     exchange.open_response(2, response(("content-type", "application/json"))).feed(body, 3)
@@ -146,7 +146,7 @@ def test_a_response_of_our_own_is_recorded_whole(exchange, recorder):
 
 
 def test_complete_messages_of_a_websocket(exchange, recorder):
-    """RFC 6455, 5.2: nothing is encoded to be decoded again."""
+    """RFC 6455, 5.2: messages are recorded without encoding them as frames first."""
     exchange.open_request(0, request(method="GET"))
     exchange.open_response(1, response(status=101))
     exchange.open_socket(2)
@@ -188,7 +188,7 @@ def test_a_gate_tells_what_was_sent(exchange, recorder):
 
 
 def test_a_client_that_leaves_before_the_head_of_a_response_is_seen_to_leave(exchange, recorder):
-    """H-05: a response without a head, which the client left."""
+    """H-05: the response has no head, and ends with `abort` because the client left."""
     exchange.open_request(0, request()).end(1, "eof")
     exchange.end(7, "reset", "abort")
     assert calls(recorder, "open")[1:] == [(2, 7, "server", "response", "body", {"answers": 1})]

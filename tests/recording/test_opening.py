@@ -1,4 +1,4 @@
-"""What a head says of its channel, and what is recorded of it."""
+"""The properties that a head gives its channel, and the recorded form of the head."""
 
 import json
 

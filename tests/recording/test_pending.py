@@ -1,4 +1,4 @@
-"""Records are kept until an exchange is recognised as MCP; the bytes have passed already (M-04)."""
+"""Records are kept until an exchange is recognised as MCP; the bytes are forwarded at once (M-04)."""
 
 from mcpspy.recording.pending import LIMIT, Pending
 from mcpspy.recording.recording import Recording
@@ -8,7 +8,7 @@ CALL = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
 
 
 class Begun:
-    """The recording of a capture, and how often it was asked for."""
+    """A function that returns the recording of a capture, and counts its calls."""
 
     def __init__(self):
         self.count = 0
@@ -84,7 +84,7 @@ def test_a_capture_that_could_not_be_begun_takes_nothing():
 
 
 def test_what_became_of_a_held_frame_waits_for_the_sign_too():
-    """M-04: frames that a gate holds before MCP is recognised; their numbers are the gate's."""
+    """M-04: a gate may hold frames before MCP is recognised; these keep the numbers that the gate gave them."""
     begun = Begun()
     recording = Recording([].append, sink=Pending(begun, ""))
     recording.record(lambda sink: sink.open(1, 0, "client", "request", "body"))

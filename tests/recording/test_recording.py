@@ -1,4 +1,4 @@
-"""Every capture has the same header and clock, whoever records it."""
+"""Every capture has the same kind of header and clock, whichever command records it."""
 
 import json
 import sys

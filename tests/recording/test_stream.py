@@ -1,4 +1,4 @@
-"""The funnel between a relay and its capture: a bug below must not reach the traffic (principle 1)."""
+"""Recording a stream between a relay and its capture: a bug in it must not affect the traffic (principle 1)."""
 
 import pytest
 from hypothesis import example, given
@@ -54,7 +54,7 @@ def test_a_big_frame_goes_on_from_piece_to_piece(tmp_path, said):
 
 
 def test_a_line_that_a_gate_decided_on_is_recorded_with_what_was_sent(tmp_path, said):
-    """The bytes that came stand beside those that went."""
+    """A record has both the received and the sent bytes."""
     recording = Recording(said.append, sink=begin(tmp_path / "a"))
     channel = Channel(recording, 0, "client", "stdin")
     channel.feed(b"as it came\n", 1)
@@ -113,7 +113,7 @@ def test_the_frames_are_those_of_the_framing_in_any_chunks(chunks):
 
 
 def test_an_end_is_recorded_once(said):
-    """A pump and its relay may both see it."""
+    """A pump and its relay may both notice the end."""
     recorder = Recorder()
     channel = Channel(Recording(said.append, sink=recorder), 0, "client", "stdin")
     channel.feed(b"tail", 1)
@@ -136,7 +136,7 @@ def test_channels_are_counted_from_1(said):
 
 
 def test_what_comes_after_the_end_is_not_recorded(said):
-    """A pump may still be blocked in a read when the relay ends."""
+    """A pump may still block in a read when the relay ends."""
     recorder = Recorder()
     recording = Recording(said.append, sink=recorder)
     channel = Channel(recording, 0, "client", "stdin")
@@ -161,7 +161,7 @@ def test_without_a_writer_nothing_is_recorded_and_nothing_said(said):
 
 @pytest.mark.parametrize("call", ["open", "frame", "close", "end"])
 def test_a_bug_ends_the_recording_and_is_said_once(said, call):
-    """S-01: a crash in recording degrades to pure relay."""
+    """S-01: after a crash in recording, the relay goes on without it."""
     recorder = Recorder(fail=call)
     recording = Recording(said.append, sink=recorder)
     first, second = Channel(recording, 0, "client", "stdin"), Channel(recording, 0, "server", "stdout")
@@ -174,7 +174,7 @@ def test_a_bug_ends_the_recording_and_is_said_once(said, call):
 
 
 def test_what_no_relay_may_catch_is_passed_on(said):
-    """An interrupt is no bug of the recording."""
+    """An interrupt is not a bug in recording."""
     recorder = Recorder()
     channel = Channel(Recording(said.append, sink=recorder), 0, "client", "stdin")
 

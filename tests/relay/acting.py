@@ -1,7 +1,7 @@
-"""A client and a server for gates, over every transport: what each of them sends is scripted, what it gets is kept.
+"""A client and a server for tests of gates, over every transport: both send scripted frames and keep what they receive.
 
-The client calls a tool and then `sync`; whatever has come by the answer to `sync` is what came of the call. The server
-answers a call with RESULT, whatever it was called with; over streams a progress notification comes before it.
+The client calls a tool and then `sync`; all frames before the response to `sync` belong to the call. The server answers
+every call with RESULT; over streams, a progress notification comes before it.
 """
 
 import asyncio
@@ -36,13 +36,13 @@ for line in sys.stdin.buffer:
 
 
 def stdio_server():
-    """The source of the server on stdin and stdout; it appends what it gets to the file that it is given."""
+    """Return the source of the stdio server; it appends the frames that it receives to the file in its argument."""
     given = {"SYNC": SYNC, "SYNCED": SYNCED, "PROGRESS": PROGRESS, "RESULT": RESULT}
     return "".join(f"{name} = {value!r}\n" for name, value in given.items()) + STDIO_SERVER
 
 
 def answers(message):
-    """What the server sends because of a message, the last of it the answer."""
+    """Return the messages that the server sends in reply to a message; the last one is the response."""
     if message == SYNC:
         return [SYNCED]
     try:
@@ -85,7 +85,7 @@ class Upstream:
         if message != SYNC:
             self.got.append(message)
         for part in answers(message):
-            with contextlib.suppress(ConnectionError):  # a gate has closed it
+            with contextlib.suppress(ConnectionError):  # a gate has closed the stream
                 await self.streams[request.query["session_id"]].write(b"event: message\ndata: " + part + b"\n\n")
         return web.Response(status=202)
 
@@ -103,7 +103,7 @@ class Upstream:
 
 @asynccontextmanager
 async def upstream():
-    """A running server over HTTP, and its port."""
+    """Run a server over HTTP; yield it and its port."""
     there = Upstream()
     app = web.Application()
     app.add_routes([web.post("/json", there.post), web.post("/sse", there.post), web.get("/ws", there.socket)])
@@ -118,25 +118,25 @@ async def upstream():
 
 
 class Came:
-    """What a client got of one call."""
+    """What a client received for one call."""
 
     def __init__(self):
         self.frames = []
         self.status = None
-        """Of the HTTP response to the call."""
+        """The status of the HTTP response to the call."""
         self.closed = False
-        """The stream ended before the answer to `sync`."""
+        """Whether the stream ended before the response to `sync`."""
 
 
 def events(raw):
-    """The data of the events in a stream."""
+    """Return the data of each event in a stream."""
     blocks = raw.replace(b"\r\n", b"\n").split(b"\n\n")
     lines = [[line for line in block.split(b"\n") if line.startswith(b"data:")] for block in blocks]
     return [b"\n".join(line[5:].removeprefix(b" ") for line in found) for found in lines if found]
 
 
 async def post(session, url, message):
-    """POST one message; what came of it."""
+    """POST one message; return what the client received."""
     came = Came()
     headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
     try:
@@ -154,7 +154,7 @@ async def post(session, url, message):
 
 
 async def over_legacy(session, base, message):
-    """A call in a session of HTTP+SSE."""
+    """Make a call in a session of HTTP+SSE."""
     came = Came()
     async with session.get(f"{base}/legacy", headers={"Accept": "text/event-stream"}) as stream:
         raw = b""
@@ -179,7 +179,7 @@ async def over_legacy(session, base, message):
 
 
 async def over_websocket(session, base, message, count):
-    """A call over a WebSocket, as of `over_stdio`."""
+    """Make a call over a WebSocket; `count` is as for `over_stdio`."""
     came, synced = Came(), False
     async with session.ws_connect(f"{base}/ws", autoping=True) as socket:
         await socket.send_str(message.decode())
@@ -201,7 +201,7 @@ async def over_websocket(session, base, message, count):
 
 
 async def over_stdio(process, message, count):
-    """A call of a server on stdin and stdout that brings so many frames: an answer of the relay's own may come last."""
+    """Make a call over stdio and wait for `count` frames: the relay's own response may come after that to `sync`."""
     came, synced = Came(), False
     process.stdin.write(message + b"\n" + SYNC + b"\n")
     while not synced or len(came.frames) < count:

@@ -5,7 +5,7 @@ from tests.relay.harness import Wrapped, end_group
 
 @pytest.fixture
 def wrap(tmp_path):
-    """Starts servers behind `mcpspy wrap`, each capture in a file of its own; ends all of them."""
+    """Start servers behind `mcpspy wrap`, each with its own capture file; end all of them after the test."""
     started = []
 
     def start(*command, options=None, **popen):

@@ -1,6 +1,6 @@
-"""`mcpspy wrap` with gates, which its own process does not compile: `gated.py CAPTURE GATES COMMAND...`.
+"""`mcpspy wrap` with gates that are already compiled: `gated.py CAPTURE GATES COMMAND...`.
 
-GATES is a JSON array of compiled gates; viewers can set others. One called `raises` has a bug.
+GATES is a JSON array of compiled gates; viewers can set others. A gate called `raises` raises an exception.
 """
 
 import json

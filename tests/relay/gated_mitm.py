@@ -1,6 +1,6 @@
-"""`mcpspy mitm` with gates of a file that is compiled already: `gated_mitm.py GATES mitm ...`.
+"""`mcpspy mitm` with gates that are already compiled: `gated_mitm.py GATES mitm ...`.
 
-GATES is a JSON array of compiled gates; what some names mean stands in `told.py`.
+GATES is a JSON array of compiled gates; `told.py` describes names with a special meaning.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""`mcpspy proxy` with gates of a file that is compiled already: `gated_proxy.py GATES proxy ...`.
+"""`mcpspy proxy` with gates that are already compiled: `gated_proxy.py GATES proxy ...`.
 
-GATES is a JSON array of compiled gates; what some names mean stands in `told.py`.
+GATES is a JSON array of compiled gates; `told.py` describes names with a special meaning.
 """
 
 import json

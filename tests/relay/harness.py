@@ -1,4 +1,4 @@
-"""Starting `mcpspy wrap` as a client would, and looking at what it did."""
+"""Start `mcpspy wrap` as a client does, and inspect its processes and its capture."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from mcpspy.capture.records import Frame
 from tests import limits
 from tests.limits import LIMIT
 
-PYTHON = (sys.executable, "-I", "-S", "-c")  # a server in Python that starts quickly
+PYTHON = (sys.executable, "-I", "-S", "-c")  # starts a Python server quickly
 
 
 class Wrapped(limits.Popen):
@@ -48,15 +48,15 @@ class Wrapped(limits.Popen):
         return Capture(str(self.path))
 
     def recording(self) -> bool:
-        """Whether the capture has begun; bytes pass a few milliseconds earlier."""
+        """Return whether the capture has content; bytes are forwarded a few milliseconds earlier."""
         return self.path.exists() and self.path.stat().st_size > 0
 
     def frames(self, ch: int) -> list[bytes]:
-        """The frames of a channel (1 stdin, 2 stdout, 3 stderr)."""
+        """Return the frames of a channel (1 stdin, 2 stdout, 3 stderr)."""
         return [record.raw for record in self.capture.records(1 << 62) if isinstance(record, Frame) and record.ch == ch]
 
     def stream(self, ch: int) -> bytes:
-        """The bytes of a channel as the capture tells them."""
+        """Return the bytes of a channel, as recorded in the capture."""
         parts = [
             r.raw + (b"" if r.cut else b"\n")
             for r in self.capture.records(1 << 62)
@@ -65,11 +65,11 @@ class Wrapped(limits.Popen):
         return b"".join(parts)
 
     def child(self) -> int:
-        """The pid of the server."""
+        """Return the pid of the server."""
         return self._children(1)[0]
 
     def witness(self) -> int:
-        """The pid of the process that tells signals to the group from others; waits for it."""
+        """Wait for the witness, which detects signals to the group, and return its pid."""
         return self._children(2)[1]
 
     def _children(self, count: int) -> list[int]:
@@ -79,12 +79,12 @@ class Wrapped(limits.Popen):
 
 
 def python(source: str) -> tuple[str, ...]:
-    """The command of a server written in Python."""
+    """Return the command of a server written in Python."""
     return (*PYTHON, source)
 
 
 def until(condition: Callable[[], object], what: str = "the condition") -> object:
-    """Poll for a state of another process that raises no event here; fails after LIMIT seconds."""
+    """Poll until a condition of another process is true and return its value; fail after LIMIT seconds."""
     deadline = time.monotonic() + LIMIT
     while time.monotonic() < deadline:
         if value := condition():
@@ -94,7 +94,7 @@ def until(condition: Callable[[], object], what: str = "the condition") -> objec
 
 
 def running(pid: int) -> bool:
-    """Whether a process exists and is no zombie."""
+    """Return whether a process exists and is not a zombie."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -103,18 +103,18 @@ def running(pid: int) -> bool:
 
 
 def to_us(number: int) -> None:
-    """Send a signal to the main thread: one to the process may be taken by a thread of those who run the tests."""
+    """Send a signal to the main thread: another thread of the test runner could receive a signal to the process."""
     signal.pthread_kill(threading.main_thread().ident, number)
 
 
 def status(pid: int, key: str) -> str:
-    """A line of /proc/PID/status."""
+    """Return the value of a key in /proc/PID/status."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(line.partition(":")[2].strip() for line in lines if line.startswith(key + ":"))
 
 
 def end_group(process: subprocess.Popen) -> None:
-    """End a process and its group, whatever state they are in."""
+    """Kill a process and its group, in any state, and close the pipes."""
     for send in (lambda: os.killpg(process.pid, signal.SIGKILL), process.kill):
         try:
             send()
@@ -142,5 +142,5 @@ print(json.dumps({
 
 
 def probe(lines: bytes) -> dict:
-    """What PROBE printed."""
+    """Parse the output of PROBE."""
     return json.loads(lines)

@@ -1,4 +1,4 @@
-"""A scripted HTTPS upstream, the real `mcpspy mitm` before it, and clients that trust it: bytes are the test's own."""
+"""A scripted HTTPS upstream, the real `mcpspy mitm` in front of it, and clients that trust it; tests send all bytes."""
 
 import asyncio
 import json
@@ -21,15 +21,15 @@ __all__ = ["certificate"]  # a fixture
 
 MCPSPY = ("-m", "mcpspy")
 READY = prepare.ready("mitm")
-GATED = str(Path(__file__).with_name("gated_mitm.py"))  # a file: its environment lacks what `tests` imports
+GATED = str(Path(__file__).with_name("gated_mitm.py"))  # a path: its environment lacks packages of `tests`
 needs_mitmproxy = pytest.mark.skipif(not READY, reason="the environment mitm is missing: python tests/peers/prepare.py")
 
 
 class Mitm:
-    """A running `mcpspy mitm`, with a home of its own."""
+    """A running `mcpspy mitm` with its own home directory."""
 
     def __init__(self, home: Path, *options: str, program: tuple[str, ...] = MCPSPY, cold: bool = False) -> None:
-        """`cold`: a start from nothing."""
+        """Start the process; with `cold`, a new interpreter rather than a prepared one."""
         self.home = home
         self.environ = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin"}
         self._err = home / "stderr"
@@ -51,11 +51,11 @@ class Mitm:
         return self.home / ".mcpspy" / "ca" / "mitmproxy-ca-cert.pem"
 
     def said(self) -> str:
-        """What it has written to stderr."""
+        """Return what the process has written to stderr."""
         return self._err.read_text()
 
     def says(self, *words: str) -> str:
-        """Wait for a line that holds all of these words."""
+        """Wait for a line on stderr that contains all of these words, and return it."""
         return until(
             lambda: next((line for line in self.said().splitlines() if all(word in line for word in words)), None),
             f"a line with {words}, in {self.said()!r}",
@@ -65,11 +65,11 @@ class Mitm:
         return sorted((self.home / ".mcpspy" / "captures").glob("*.jsonl"))
 
     def run(self, *command: str) -> list[str]:
-        """The argv that starts a client through it."""
+        """Return the argv that starts a client through this proxy."""
         return [prepare.python("mitm"), "-m", "mcpspy", "run", "--proxy", self.place, "--", *command]
 
     def end(self) -> None:
-        """Ctrl-C."""
+        """Send SIGINT, and check the exit status and stderr."""
         if self.process.poll() is None:
             self.process.send_signal(2)
         assert self.process.wait(LIMIT) == 0, self.said()
@@ -78,7 +78,7 @@ class Mitm:
 
 @contextmanager
 def intercepting(home: Path, *options: str, **popen):
-    """A `mcpspy mitm` that is ended in order."""
+    """Run `mcpspy mitm`, and end it with SIGINT."""
     mitm = Mitm(home, *options, **popen)
     try:
         assert mitm.url, mitm.said()
@@ -97,20 +97,20 @@ class Interception(Stage):
     mitm: Mitm | None = None
 
     async def connect(self) -> Peer:
-        """A connection to the proxy."""
+        """Open a connection to the proxy."""
         peer = Peer(*await asyncio.open_connection("127.0.0.1", int(self.mitm.place.rpartition(":")[2]), limit=1 << 22))
         self.peers.append(peer)
         return peer
 
     async def tunnel(self) -> Peer:
-        """A connection through the proxy, before a word of TLS."""
+        """Open a tunnel through the proxy; the TLS handshake has not started."""
         peer = await self.connect()
         await peer.send(b"CONNECT 127.0.0.1:%d HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % self.upstream)
         assert b" 200 " in await peer.head()
         return peer
 
     async def client(self, trust: str | None = None, alpn: tuple[str, ...] = ()) -> Peer:
-        """A client that trusts the authority, or what the file `trust` holds, and speaks one of `alpn`."""
+        """Connect a client that trusts the authority, or the certificates in the file `trust`, and offers `alpn`."""
         peer = await self.tunnel()
         tls = ssl.create_default_context(cafile=trust or self.mitm.authority)
         if alpn:
@@ -119,7 +119,7 @@ class Interception(Stage):
         return peer
 
     async def recorded(self, wanted) -> None:
-        """Wait until a record is in the capture that is `wanted`."""
+        """Wait until the capture has a record for which `wanted` is true."""
 
         def there() -> bool:
             if not self.mitm.captures():
@@ -133,7 +133,7 @@ class Interception(Stage):
         await asyncio.to_thread(until, there, f"a record; there are {self.mitm.captures()}, {self.mitm.said()!r}")
 
     async def captured(self) -> list:
-        """Every record, once it has ended."""
+        """End the process, and return all records of the capture."""
         await asyncio.to_thread(self.mitm.end)
         (self.path,) = self.mitm.captures()
         return self.records()
@@ -141,7 +141,7 @@ class Interception(Stage):
 
 @asynccontextmanager
 async def interception(home: Path, certificate, *options: str, alpn: tuple[str, ...] = (), **popen):
-    """Start an upstream, of the protocols `alpn`, that hands its connections to the test, and the proxy to it."""
+    """Start the proxy and an upstream with the protocols `alpn`, whose connections the test receives."""
     arrived: asyncio.Queue[Peer] = asyncio.Queue()
     peers: list[Peer] = []
 
@@ -170,5 +170,5 @@ async def interception(home: Path, certificate, *options: str, alpn: tuple[str, 
 
 
 def gated(home: Path, certificate, gates, **popen):
-    """As `interception`, with compiled gates."""
+    """Start the same as `interception`, with compiled gates."""
     return interception(home, certificate, program=(GATED, json.dumps(gates)), **popen)

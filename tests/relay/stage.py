@@ -1,4 +1,4 @@
-"""A scripted upstream, the real `mcpspy proxy` before it, and raw clients: every byte is the test's own."""
+"""A scripted upstream, the real `mcpspy proxy` in front of it, and raw clients: the test sends every byte."""
 
 import asyncio
 import functools
@@ -20,11 +20,11 @@ from tests.peers import warm
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
-GATED = str(Path(__file__).with_name("gated_proxy.py"))  # as a file: `tests` takes half a second to import
+GATED = str(Path(__file__).with_name("gated_proxy.py"))  # as a path: importing `tests` takes half a second
 
 
 def scripted(test):
-    """Run a test that is a coroutine."""
+    """Decorate a test that is a coroutine, so that it runs with a time limit."""
 
     @functools.wraps(test)
     def run(*args, **options):
@@ -35,7 +35,7 @@ def scripted(test):
 
 @dataclass
 class Peer:
-    """One connection of a test, on either side."""
+    """One connection of a test, to the proxy or from it."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -45,7 +45,7 @@ class Peer:
         await self.writer.drain()
 
     async def head(self) -> bytes:
-        """The next head, with its empty line."""
+        """Return the next head, with its empty line."""
         return await self.reader.readuntil(b"\r\n\r\n")
 
     async def read(self, count: int) -> bytes:
@@ -58,7 +58,7 @@ class Peer:
         return await self.reader.readuntil(end)
 
     async def gone(self) -> str:
-        """How the other side left: `eof` or `reset`."""
+        """Wait until the other side has closed the connection, and return how: `eof` or `reset`."""
         try:
             while await self.reader.read(65536):
                 pass
@@ -70,7 +70,7 @@ class Peer:
         self.writer.close()
 
     def abort(self) -> None:
-        """Leave with a reset."""
+        """Close the connection with a reset."""
         linger = struct.pack("ii", 1, 0)
         self.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self.writer.transport.abort()
@@ -84,7 +84,7 @@ class Stage:
     urls: list[str]
     path: Path
     upstream: int
-    """The upstream's port."""
+    """The port of the upstream."""
     arrived: "asyncio.Queue[Peer]" = field(default_factory=asyncio.Queue)
     peers: list[Peer] = field(default_factory=list)
     stderr: bytes = b""
@@ -94,24 +94,24 @@ class Stage:
         return int(re.search(r":(\d+)/", self.urls[0])[1])
 
     async def client(self) -> Peer:
-        """A new client of the proxy."""
+        """Connect a new client to the proxy."""
         peer = Peer(*await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 22))
         self.peers.append(peer)
         return peer
 
     async def server(self) -> Peer:
-        """The next connection that the proxy has opened."""
+        """Return the next connection that the proxy opens."""
         return await self.arrived.get()
 
     async def both(self, request: bytes) -> tuple[Peer, Peer, bytes]:
-        """Send a request's head; returns client, server, and the head as the server got it."""
+        """Send the head of a request; return the client, the server, and the head that the server received."""
         client = await self.client()
         await client.send(request)
         server = await self.server()
         return client, server, await server.head()
 
     async def end(self) -> int:
-        """Ctrl-C; returns the exit status."""
+        """Send SIGINT and return the exit status."""
         if self.process.returncode is None:
             self.process.send_signal(signal.SIGINT)
         self.stderr += await self.process.stderr.read()
@@ -128,7 +128,7 @@ class Stage:
         return [record.raw for record in self.records(Frame) if record.ch == ch]
 
     def how(self) -> dict[int, str]:
-        """How each channel ended."""
+        """Return how each channel ended."""
         return {record.ch: record.how for record in self.records(Close)}
 
     def ended(self) -> bool:
@@ -139,7 +139,7 @@ class Stage:
 async def stage(
     tmp_path: Path, *options: str, path: str = "/mcp", url: str | None = None, tls=None, gates=None
 ) -> AsyncIterator[Stage]:
-    """Start an upstream that hands its connections to the test, and a proxy to it; `gates` are compiled gates."""
+    """Start an upstream whose connections the test receives, and a proxy for it; `gates` are compiled gates."""
     arrived: asyncio.Queue[Peer] = asyncio.Queue()
     peers: list[Peer] = []
 

@@ -1,4 +1,4 @@
-"""A real SDK client that talks with a server line by line, and a viewer that interferes."""
+"""A real SDK client that calls a server for each line, and a viewer that edits frames."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from tests import limits
 
 
 class Talk:
-    """`say` sends a line, `heard` is what came back of the oldest one."""
+    """A conversation: `say` sends a line, and `heard` returns the answer to the oldest one."""
 
     def __init__(self, process):
         self._process = process
@@ -28,7 +28,7 @@ class Talk:
 
 @contextmanager
 def talking(command, environ=None):
-    """The client, started with a command of `prepare.talker`."""
+    """Start the client with a command of `prepare.talker`."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     process = limits.Popen(command, env=environ, **pipes)
     try:
@@ -43,12 +43,12 @@ def talking(command, environ=None):
 
 
 def message_of(frame):
-    """The message of a held frame, an SSE event or not."""
+    """Return the message of a held frame, which may be an SSE event."""
     return json.loads(parse_event(frame.raw).data if frame.raw.startswith((b"event:", b"data:")) else frame.raw)
 
 
 def hold_and_edit(viewer, talk, settled):
-    """A call and a result are held, edited and continued; `settled` waits until the relay knows of the gates."""
+    """Hold and edit a call and then a result; `settled` waits until the relay has the gates."""
     viewer.gate({"hold": 60_000_000_000}, **{"from": "client", "method": "tools/call"})
     settled()
     talk.say("two")

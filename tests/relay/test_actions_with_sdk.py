@@ -1,4 +1,4 @@
-"""What a client of the Python SDK makes of every action, on stdio and over Streamable HTTP."""
+"""How a client of the Python SDK reacts to every action, over stdio and over Streamable HTTP."""
 
 import sys
 
@@ -29,14 +29,14 @@ CASES = {
     "not-json-result": ('garble = "not-json"', LATE),
     "bom-result": ('garble = "bom"', LATE),
 }
-"""What a gate does, and how the line begins that the client prints."""
+"""The action of a gate, and the beginning of the line that the client prints."""
 STDIO = CASES | {"repeat-request": ("repeat = 2", OK), "exit-request": ("exit = 3", "McpError Connection closed")}
 HTTP = CASES | {"status-request": ("status = 503", "HTTPStatusError Server error '503 Service Unavailable'")}
-"""The last ones end the session."""
+"""The last case of each transport ends the session."""
 
 
 def gates(folder, cases):
-    """A file with a gate for each case, which acts on the call whose text is its name."""
+    """Write a file with a gate for each case, which acts on the call whose text is the name of the case."""
     tables = []
     for name, (action, _) in cases.items():
         sender = "client" if name.endswith("request") else "server"

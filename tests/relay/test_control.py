@@ -1,4 +1,4 @@
-"""A relay under the control of viewers: gates come into force and go, orders are carried out."""
+"""A relay under the control of viewers: their gates come into force and are removed, and their orders are executed."""
 
 import pytest
 
@@ -12,7 +12,7 @@ FRAME = b'{"method":"a"}'
 
 
 class Relay:
-    """The relay's side, with what it was told."""
+    """The side of the relay; it keeps all calls that it receives."""
 
     def __init__(self, capture):
         self.reports, self.recorded, self.sent, self.released = [], [], [], []
@@ -80,9 +80,9 @@ def test_a_gate_that_is_none_is_reported_once(relay):
     relay.look()
     relay.viewer.release(1, "continued")
     relay.look()
-    assert relay.reports == [
-        "gate other needs one action, and delay at most beside it; a viewer has set it, and it is not in force"
-    ]
+    (report,) = relay.reports
+    assert report.startswith("gate other needs exactly one action; ")
+    assert report.endswith("; a viewer has set it, and it is not in force")
     assert relay.recorded == [[DROP]]
     assert isinstance(relay.decide(), Drop)
 

@@ -1,6 +1,6 @@
-"""Every action of a gate file over every transport: what both sides get, and what the capture tells of it.
+"""Every action of a gate file over every transport: what both sides receive, and what the capture has.
 
-One relay for each transport, with one gate for each case: a gate acts on the tool that is called like it.
+There is one relay for each transport, with one gate for each case. A gate acts on calls of the tool with its name.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ HTTP_ONLY = {"status-request"}
 
 
 def gate_file(folder, *, http):
-    """A file with a gate for each case."""
+    """Write a file with a gate for each case."""
     gates = []
     for name, action in CASES.items():
         if action and (http or name not in HTTP_ONLY):
@@ -70,7 +70,7 @@ def gate_file(folder, *, http):
 
 
 def recording(path):
-    """A capture in which two of the tools were called."""
+    """Write a capture with calls of two of the tools."""
     lines = ['{"mcpspy":1,"id":"ab","started":"2026-11-20T19:15:00.000000Z","tool":"t","transport":"stdio","name":"n"}']
     for ch, sender, role in ((1, "client", "stdin"), (2, "server", "stdout")):
         lines.append(f'{{"kind":"open","ch":{ch},"t":0,"from":"{sender}","role":"{role}","framing":"lines"}}')
@@ -86,7 +86,7 @@ def recording(path):
 
 
 def expected(name, *, progress, joined):
-    """What the server and the client get; `joined`: frames of one body stand one after the other."""
+    """Return the frames that the server and the client receive; with `joined`, frames of one body are concatenated."""
     call, before = CALL % name.encode(), [PROGRESS] if progress else []
     server, client = [call], [*before, RESULT]
     if name in ("drop-request", "delayed-drop-request"):
@@ -123,7 +123,7 @@ STATUSES = {"drop-request": 202, "delayed-drop-request": 202, "status-request": 
 
 @contextlib.asynccontextmanager
 async def proxy(folder, port):
-    """`mcpspy proxy` in front of a port; its own URL."""
+    """Run `mcpspy proxy` in front of a port; yield its URL and a function that returns the path of the capture."""
     capture = folder / "capture.jsonl"
     command = [sys.executable, "-m", "mcpspy", "proxy", "--gate", str(gate_file(folder, http=True))]
     command += ["--listen", "127.0.0.1:0", "-o", str(capture), f"http://127.0.0.1:{port}/json"]
@@ -138,14 +138,14 @@ async def proxy(folder, port):
 
 @contextlib.asynccontextmanager
 async def mitm(folder, port):
-    """`mcpspy mitm` in front of a port; its own URL."""
+    """Run `mcpspy mitm` in front of a port; yield its URL and a function that returns the path of the capture."""
     options = ["--mode", f"reverse:http://127.0.0.1:{port}", "--gate", str(gate_file(folder, http=True))]
     with intercepting(folder, *options) as running:
         yield f"http://{running.place}", lambda: running.captures()[0]
 
 
 async def over_web(folder, relay, transport, headers):
-    """What came of each case over HTTP: frames of the server, and what the client got."""
+    """Run each case over HTTP; return the frames that the server and the client received, and the capture."""
     found = {}
     async with acting.upstream() as (server, port), relay(folder, port) as (base, capture):
         for name in CASES:
@@ -163,7 +163,7 @@ async def over_web(folder, relay, transport, headers):
 
 
 async def over_stdio(folder):
-    """The same through `wrap`; each case that ends the stream has a relay of its own, and comes last."""
+    """Run each case through one `wrap`; return the same as `over_web`. The case that ends the stream comes last."""
     found, got, path = {}, folder / "got", str(gate_file(folder, http=False))
     got.touch()
     capture = folder / "capture.jsonl"
@@ -179,7 +179,7 @@ async def over_stdio(folder):
             came = await acting.over_stdio(process, CALL % name.encode(), count)
             found[name] = got.read_bytes().splitlines()[before:], came
         process.stdin.close()
-        assert await process.wait() in (0, 120)  # Python's, if it could not write its last line: the stream is closed
+        assert await process.wait() in (0, 120)  # 120: Python could not write its last line to the closed stream
     finally:
         if process.returncode is None:
             process.kill()
@@ -188,7 +188,7 @@ async def over_stdio(folder):
 
 
 def judge(found, capture, *, progress, joined, waits=True, statuses=True):
-    """Compare what came with what the gate file says, and with the capture."""
+    """Compare the received frames with the gate file and with the capture."""
     told = {name: (server, came.frames) for name, (server, came) in found.items()}
     wanted = {name: expected(name, progress=progress, joined=joined) for name in found}
     assert told == wanted
@@ -231,7 +231,7 @@ def test_legacy_sse(tmp_path):
     _, refused = found.pop("status-request")
     assert (refused.status, refused.frames) == (503, [])
     _, broken = found["close-result"]
-    broken.frames = [PROGRESS]  # aiohttp gives out nothing of what it has when the stream breaks off
+    broken.frames = [PROGRESS]  # aiohttp discards what it has read when the stream breaks off
     judge(found, capture, progress=True, joined=True, statuses=False)
 
 

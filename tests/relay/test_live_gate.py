@@ -1,4 +1,4 @@
-"""The gate of one capture: in force only while somebody has set one, or a viewer awaits an answer."""
+"""The gate of one capture: in force only while a gate is set, or while a viewer waits for a response."""
 
 import asyncio
 import os
@@ -124,7 +124,7 @@ def test_what_is_no_gate_is_refused():
 
 
 class Holding:
-    """Who holds frames; notes what it is told, and holds them no more."""
+    """A holder of frames; it keeps the orders that it receives, and releases the frames."""
 
     def __init__(self, gate, *numbers):
         self.gate, self.released, self.gone = gate, [], asyncio.Event()
@@ -148,7 +148,7 @@ async def test_while_many_frames_are_held_one_task_looks_for_what_viewers_decide
         session.viewer.release(number, "continued")
     await holding.gone.wait()
     assert holding.released == [(number, "continued") for number in range(1, 101)]
-    await task  # nothing is held: nobody looks
+    await task  # the task ends when nothing is held
 
 
 @scripted

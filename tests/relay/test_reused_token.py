@@ -1,6 +1,6 @@
-"""Four thousand calls, one after the other, with the same progress token, on one core: nothing is wrong with them.
+"""Four thousand sequential calls with the same progress token, on one core, have no findings.
 
-With everything on one core a relay that forwards first records an answer before its request now and then.
+On one core, a relay that forwards before it records sometimes records a response before its request.
 """
 
 import os
@@ -28,7 +28,7 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def _one_core():
-    """Whatever is started from here on has one core."""
+    """Restrict this process, and all processes that it starts, to one core."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(cores)})
     yield
@@ -42,7 +42,7 @@ def call(*where):
 
 
 def found(path):
-    """The findings in a capture, which has all of the calls."""
+    """Check that a capture has all calls, and return the findings in it."""
     judge = Judge()
     events = [event for record in Capture(str(path)).records() for event in judge.feed(record)]
     assert sum(getattr(it, "method", None) == "tools/call" for it in events) == 2 * CALLS

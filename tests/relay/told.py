@@ -1,4 +1,4 @@
-"""Gates whose name says what they do besides, for programs in this folder: `raises` and `refuses 503`."""
+"""Gates with an extra effect that their name selects (`raises`, `refuses 503`), for the programs in this folder."""
 
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.verdicts import Hold, Refuse, Reply
@@ -6,7 +6,7 @@ from mcpspy.relay import live_gate
 
 
 class Told(DeclaredGate):
-    """`raises` has a bug; `refuses` answers with a status what it would answer otherwise."""
+    """A compiled gate; `raises` raises an exception, and `refuses` refuses with an HTTP status instead of a reply."""
 
     def __init__(self, gate, answerers=None):
         super().__init__(gate)
@@ -24,5 +24,5 @@ class Told(DeclaredGate):
 
 
 def install():
-    """Have relays use them."""
+    """Make relays use these gates."""
     live_gate.DeclaredGate = Told

@@ -1,4 +1,4 @@
-"""A viewer of a running session, as the terminal application is one: it sets gates, and decides on what they hold."""
+"""A viewer of a running session, like the terminal application: it sets gates and decides on held frames."""
 
 import asyncio
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ HOLD = {"hold": 60_000_000_000}
 
 
 class Viewer(LiveViewer):
-    """A viewer of the capture at a path, which it reads."""
+    """A viewer of the capture at a path."""
 
     def __init__(self, path):
         self.capture = str(path)
@@ -22,18 +22,18 @@ class Viewer(LiveViewer):
         return [record for record in Capture(self.capture).records(1 << 62) if isinstance(record, kind)]
 
     def gate(self, action, name="g", **when):
-        """Have one gate in force, once the relay says so."""
+        """Set one gate, and return the gates that the relay records when they are in force."""
         gates = [{"name": name, "when": when, "action": action}]
         self.set_gates(gates)
         return gates
 
     def in_force(self):
-        """The gates that the relay has recorded last."""
+        """Return the gates that the relay recorded last."""
         found = self.records(Gates)
         return list(found[-1].gates) if found else []
 
     def held(self, count=1):
-        """Wait for frames that are held, and return them."""
+        """Wait for `count` held frames, and return them."""
 
         def there():
             gone = {release.held for release in self.records(Release)}
@@ -47,13 +47,13 @@ class Viewer(LiveViewer):
         until(lambda: len(self.records(Release)) == len([it for it in self.records(Frame) if it.held is not None]))
 
     async def holds(self, count=1):
-        """The same where an event loop runs."""
+        """Do the same as `held` without blocking the event loop."""
         return await asyncio.to_thread(self.held, count)
 
 
 @contextmanager
 def viewing(path):
-    """A viewer that takes its gates back in the end."""
+    """Create a viewer that removes its gates at the end."""
     viewer = Viewer(path)
     try:
         yield viewer

@@ -1,4 +1,4 @@
-"""Scripts out of transcripts, a link without a server, and the scripted server of the goldens."""
+"""Scripts from transcripts, a link without a server process, and the scripted server of the golden capture."""
 
 import os
 import queue
@@ -9,7 +9,7 @@ from mcpspy.replay.script.turns import Script, read
 from tests.transcript import records
 
 SERVER = (sys.executable, "-I", "-S", os.path.join(os.path.dirname(__file__), "server.py"))
-"""The command of the scripted server; append a change."""
+"""The command of the scripted server; append a change as its argument."""
 
 INITIALIZE = (
     '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
@@ -22,24 +22,24 @@ INITIALIZED = (
 
 
 def script(text: str, *, ended: bool = True) -> Script:
-    """The script of a transcript; lines are counted from 1."""
+    """Return the script of a transcript; lines are counted from 1."""
     return read(None, [*records(text), *([End(1000, 10**10, 0)] if ended else [])])
 
 
 def call(number: int, name: str, arguments: str = "{}", meta: str = "") -> str:
-    """A call of a tool."""
+    """Return a tool call."""
     more = f',"_meta":{meta}' if meta else ""
     params = f'{{"name":"{name}","arguments":{arguments}{more}}}'
     return f'{{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{params}}}'
 
 
 def result(number: object, text: str) -> str:
-    """The result of a call."""
+    """Return the result of a tool call."""
     return f'{{"jsonrpc":"2.0","id":{number},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}'
 
 
 class FakeLink:
-    """A link to a server that is a function from a line to the lines that it says then."""
+    """A link to a server that is a function: it returns the lines that the server sends after a line."""
 
     def __init__(self, server) -> None:
         self.heard = queue.SimpleQueue()

@@ -1,4 +1,4 @@
-"""A weather server that answers as the capture of the goldens has it, but for the change that is its argument."""
+"""A weather server that answers as in the golden capture, except for the change named by its argument."""
 
 import json
 import sys

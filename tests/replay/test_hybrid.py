@@ -1,4 +1,4 @@
-"""Some tools of a server are recorded, the others are live: gates with `answer-from`, and clients of the SDKs."""
+"""Some tools are answered from a recording, the others live: gates with `answer-from`, with clients of the SDKs."""
 
 import json
 import sys
@@ -32,7 +32,7 @@ miss = "{miss}"
 
 @pytest.fixture(params=["forward", pytest.param("nearest", marks=pytest.mark.field)])
 def hybrid(request, tmp_path):
-    """The path of a gate file beside its recording, and the steps of the scenario that are answered from it."""
+    """The path of a gate file beside its recording, and the steps of the scenario that the recording answers."""
     capture(tmp_path / "recorded.jsonl", RECORDED)
     path = tmp_path / "gates.toml"
     path.write_text(GATES.format(miss=request.param))
@@ -41,14 +41,14 @@ def hybrid(request, tmp_path):
 
 
 def steps(client, *server):
-    """What a client's program reports of the steps of its session."""
+    """Run a client's program; return its report on each step of its session."""
     done = run([*prepare.client(client, "--scenario", "basic"), *server])
     assert done.returncode == 0, done.stderr
     return {step["name"]: step for step in json.loads(done.stdout)["steps"]}
 
 
 def judge(found, bare, answers, path):
-    """The recorded answers came from the recording, and all others from the server; the capture tells which."""
+    """Check that the expected steps were answered from the recording and all others by the server."""
     assert found.keys() == bare.keys()
     for name, step in found.items():
         assert step == bare[name] if name not in answers else step["result"]["content"] == answers[name]

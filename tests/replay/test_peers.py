@@ -1,4 +1,4 @@
-"""The captures of real sessions, served to the clients and replayed to the servers that were recorded."""
+"""Captures of real sessions, served to the recorded clients and replayed to the recorded servers."""
 
 import json
 import signal
@@ -12,7 +12,7 @@ from tests.peers.serving import each, run, running, serving
 from tests.replay.webs import served
 from tests.timelines import CAPTURES
 
-SESSIONS = {  # the capture, its server, its client with the client's options: those of scripts/record-golden
+SESSIONS = {  # capture: server, client with its options, as in scripts/record-golden
     "features-node-2024-11-05": ("node", "python1 --scenario features --revision 2024-11-05"),
     "features-python2-2025-03-26": ("python2", "node --scenario features --revision 2025-03-26"),
     "full-python1-2025-06-18": ("python1", "python2 --scenario full --revision 2025-06-18"),
@@ -22,7 +22,7 @@ SESSIONS = {  # the capture, its server, its client with the client's options: t
     "probe-node-2025-11-25": ("node", "python2 --scenario basic"),
     "features-python2-2026-07-28": ("python2", "python2 --scenario features"),
 }
-WEB_SESSIONS = {  # over HTTP: the capture, its server, the transport, its client
+WEB_SESSIONS = {  # over HTTP: capture: server, transport, client
     "http-python1-2025-11-25": ("python1", "http", "python1 --scenario features"),
     "http-everything-2025-11-25": ("everything", "http", "node --scenario everything"),
     "http-python2-2026-07-28": ("python2", "http", "python2 --scenario features"),
@@ -30,7 +30,7 @@ WEB_SESSIONS = {  # over HTTP: the capture, its server, the transport, its clien
     "field-sse": ("mem0", "sse", "mem0"),
 }
 MCPSPY = (sys.executable, "-m", "mcpspy")
-USUAL = {  # every SDK, the oldest revision and the newest, what has every feature
+USUAL = {  # every SDK, the oldest and the newest revision, a server with every feature
     "features-node-2024-11-05", "full-python1-2025-06-18", "everything-2025-11-25", "features-python2-2026-07-28",
 }  # fmt: skip
 EACH = pytest.mark.parametrize("name", each(SESSIONS, USUAL))
@@ -40,7 +40,7 @@ EACH_WEB = pytest.mark.parametrize(
 
 
 def peers(name):
-    """The commands of the server and of the client of a capture."""
+    """Return the commands of the server and of the client of a capture."""
     server, client = SESSIONS[name]
     sdk, *options = client.split()
     needs(server, sdk)
@@ -55,7 +55,7 @@ def needs(*sdks):
 
 
 def web_client(name, url):
-    """Run the client of a capture against a URL; what it reports."""
+    """Run the client of a capture against a URL; return its report."""
     _, transport, client = WEB_SESSIONS[name]
     sdk, *options = client.split()
     done = run(prepare.mem0(url) if sdk == "mem0" else prepare.client(sdk, *options, f"--{transport}", url))
@@ -94,14 +94,14 @@ def test_a_session_with_faults_is_replayed_with_them():
 
 
 def test_a_client_with_faults_is_served_with_them():
-    """It compares every line that it hears."""
+    """The client compares every line that it receives."""
     client = [sys.executable, prepare.HERE + "/field/client.py"]
     done = run([*client, "--", *MCPSPY, "mock", CAPTURES / "field-stdio.jsonl"])
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_another_sdk_answers_otherwise():
-    """What the test above would say if the server had changed."""
+    """The tests above would fail like this if the server changed."""
     _, _ = peers("features-node-2025-11-25")
     other, _ = peers("features-python1-2025-11-25")
     done = run([*MCPSPY, "replay", CAPTURES / "features-node-2025-11-25.jsonl", "--format", "json", "--", *other])
@@ -113,7 +113,7 @@ def test_another_sdk_answers_otherwise():
 
 @EACH_WEB
 def test_a_client_over_http_is_as_satisfied_with_the_mock_as_with_the_server(name, tmp_path):
-    """The scripted client compares every message that it hears; the others report what they heard."""
+    """The scripted client compares every message that it receives; the other clients report what they received."""
     server, transport, client = WEB_SESSIONS[name]
     needs(server, client.split()[0])
     session = tmp_path / "session.jsonl"
@@ -142,7 +142,7 @@ def test_the_server_over_http_that_was_recorded_is_still_the_same(name):
     assert set(totals.values()) == {0}
 
 
-WEBS = [  # a capture of pipes, and a transport
+WEBS = [  # a capture over stdio, and a transport
     ("features-python1-2025-11-25", "http"),
     ("features-python2-2026-07-28", "http"),
     ("full-python1-2025-06-18", "sse"),

@@ -1,4 +1,4 @@
-"""The job by hand of docs/recipes/ci.md, run as GitHub would run it, but for what it downloads."""
+"""The handwritten job of docs/recipes/ci.md, run as GitHub runs it, without its downloads."""
 
 import os
 import shutil
@@ -35,7 +35,7 @@ def job():
 
 @pytest.fixture
 def project(tmp_path):
-    """A repository with a server, a program that talks to it, a capture of that, and a lock."""
+    """A repository with a server, a client program, a capture of their session, and a lock."""
     shutil.copy(scripts.SERVER[-1], tmp_path / "weather_server.py")
     (tmp_path / "tests" / "captures").mkdir(parents=True)
     (tmp_path / "tests" / "session.py").write_text(SESSION_OF_TODAY, encoding="utf-8")
@@ -47,7 +47,7 @@ def project(tmp_path):
 
 
 def run(project):
-    """Run the job; the exit status of each step by its name, and the summary."""
+    """Run the job; return the exit status of each step by name, and the summary."""
     environ = os.environ | {
         "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]]),
         "GITHUB_STEP_SUMMARY": str(project / "summary.md"),

@@ -1,4 +1,4 @@
-"""The loop of a server's author, with real peers: what is missing is recorded, then no server is needed."""
+"""The workflow of a server author, with real peers: missing calls are recorded, then no server is needed."""
 
 import json
 
@@ -45,7 +45,7 @@ ALL = {name for name in SESSIONS if not name.startswith("probe")}
 
 @pytest.mark.parametrize("name", each({name: SESSIONS[name] for name in ALL}, {"full-python1-2025-06-18"}))
 def test_all_that_a_server_can_do_passes_and_is_recorded(name, tmp_path):
-    """Sampling, elicitation, roots, progress, cancellation, subscriptions, tasks: nothing is in the capture before."""
+    """Sampling, elicitation, roots, progress, cancellation, subscriptions, tasks; the capture does not exist before."""
     server, client = peers(name)
     capture = tmp_path / "c.jsonl"
     bare = json.loads(run([*client, "--", *server]).stdout)

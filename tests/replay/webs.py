@@ -1,4 +1,4 @@
-"""A mock over HTTP for the tests of its two ends: a process of its own, and plain requests."""
+"""A mock over HTTP in its own process, and plain requests to it."""
 
 import http.client
 import json
@@ -23,7 +23,7 @@ class Served:
         self.stderr = ""
 
     def ask(self, method, body=None, headers=None, target=None):
-        """Make a request; the response is not read."""
+        """Make a request; return the response, not read yet."""
         connection = http.client.HTTPConnection(*self.address, timeout=LIMIT)
         kind = {"Content-Type": "application/json"} if body else {}
         connection.request(method, target or urlsplit(self.url).path, body and body.encode(), kind | (headers or {}))
@@ -32,7 +32,7 @@ class Served:
         return response
 
     def post(self, body, headers=None, target=None):
-        """POST a message; the status and the text that answers it."""
+        """POST a message; return the status and the body of the response."""
         response = self.ask("POST", body, headers, target)
         try:
             return response.status, response.read().decode()
@@ -40,7 +40,7 @@ class Served:
             response.connection.close()
 
     def end(self):
-        """Ctrl-C; returns the exit status and what stderr has."""
+        """Send SIGINT, as Ctrl-C does; return the exit status and the text on stderr."""
         if self.code is None:
             self.process.send_signal(signal.SIGINT)
             _, self.stderr = self.process.communicate(timeout=LIMIT)
@@ -55,7 +55,7 @@ def served(*captures, options=()):
 
 @contextmanager
 def listening(*arguments):
-    """A command that listens on a free port and prints its URL."""
+    """Run a command that listens on a free port and prints its URL."""
     argv = [sys.executable, "-m", "mcpspy", *map(str, arguments), "--listen", "127.0.0.1:0"]
     process = limits.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     there = Served(process, process.stdout.readline().strip())
@@ -69,7 +69,7 @@ def listening(*arguments):
 
 
 def events(response, count):
-    """The next events of a stream: type and data of each."""
+    """Return the next events of a stream as type and data."""
     found = []
     for _ in range(count):
         fields = {}
@@ -81,5 +81,5 @@ def events(response, count):
 
 
 def told(text):
-    """The data of the events in a whole body, decoded."""
+    """Return the decoded data of all events in a body."""
     return [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]

@@ -1,4 +1,4 @@
-"""docs/example.html is a page as it is written now; `scripts/picture` makes it."""
+"""docs/example.html is a page in its current form; `scripts/picture` writes it."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""A collector on loopback: it parses what comes by the official protocol buffers, and counts."""
+"""A collector on loopback that parses requests with the official protocol buffers and counts spans."""
 
 import gzip
 import threading
@@ -17,14 +17,14 @@ REQUESTS = {
 
 
 class Collector:
-    """Listens on a free port while it is used as a context; `status` is what it answers with."""
+    """Listens on a free port while it is used as a context manager, and answers with `status`."""
 
     def __init__(self, port=0):
         self.status = 200
-        self.largest = None  # bytes of a request
-        self.answer = b""  # and its headers: what is answered with the status
+        self.largest = None  # limit of a request, in bytes
+        self.answer = b""  # body and headers of each response
         self.headers = {}
-        self.without = {}  # by path: the status of what it does not take
+        self.without = {}  # by path: the status with which it refuses a request
         self.spans, self.logs, self.metrics = [], [], {}
         self.resources = []
         self.came = threading.Condition()
@@ -79,15 +79,15 @@ class Collector:
                     self.metrics |= {metric.name: metric for metric in metrics}
 
     def counts(self):
-        """How often each span came."""
+        """Return how often each span arrived."""
         return Counter(span.span_id for span in self.spans)
 
     def until(self, true, seconds=30):
-        """Wait until something is true of what came."""
+        """Wait until a condition on the received telemetry is true."""
         with self.came:
             assert self.came.wait_for(true, seconds), (len(self.spans), len(self.logs))
 
 
 def attributes(pairs):
-    """Attributes as a dictionary."""
+    """Return attributes as a dictionary."""
     return {pair.key: getattr(pair.value, pair.value.WhichOneof("value")) for pair in pairs}

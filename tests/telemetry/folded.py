@@ -10,12 +10,12 @@ STDIO = Header("0" * 32, "2026-11-20T19:15:00.000000Z", "mcpspy", "stdio", "weat
 
 
 def spans(text, **options):
-    """The spans of a transcript over stdio, in the order in which they come out."""
+    """Return the spans of a transcript over stdio, in the order of their output."""
     return fold(STDIO, records(text), **options)
 
 
 def spans_of(path, **options):
-    """The spans of a capture."""
+    """Return the spans of a capture."""
     capture = Capture(path)
     return fold(capture.header, capture.records(), **options)
 

@@ -1,4 +1,4 @@
-"""What was taken is known after a restart (T-04)."""
+"""Accepted spans are still known after a restart (T-04)."""
 
 import os
 import stat
@@ -36,7 +36,7 @@ def test_spans_above_the_bound_are_known_one_by_one():
     checkpoint.take([(5, 0), (9, 1)], [], 6)
     assert [checkpoint.has(place) for place in ((5, 1), (6, 0), (9, 0), (9, 1))] == [True, False, False, True]
     assert checkpoint.taken == {(9, 1)}
-    checkpoint.take([], [(2, 0)], 3)  # a bound never falls, and what is read again is not open again
+    checkpoint.take([], [(2, 0)], 3)  # a bound never decreases, and a request that is read again is not open again
     assert checkpoint.has((5, 0))
     assert checkpoint.has((2, 0))
 

@@ -1,4 +1,4 @@
-"""What is to be sent of a capture that grows."""
+"""The telemetry to send for a capture that grows."""
 
 import os
 
@@ -28,7 +28,7 @@ def follow(tmp_path):
 
 
 def spans(capture):
-    """The next batch with spans: what could still be overtaken waits for a few looks that find nothing."""
+    """Return the next batch with spans; records that may still be reordered wait for a few looks without news."""
     return next(batch for batch in (capture.take(100) for _ in range(20)) if batch.spans)
 
 
@@ -52,7 +52,7 @@ def test_new_exchanges_come_once(tmp_path, follow):
 
 
 def test_after_a_restart_only_what_was_not_taken_comes(tmp_path, follow):
-    """T-04: an exchange that was open when others were taken is not forgotten."""
+    """T-04: an exchange that was open while others were accepted is not lost."""
     writer = begin(tmp_path / "a.jsonl")
     record(writer, '> {"id":0,"method":"tools/call","params":{"name":"slow"}}\n' + CALL % (1, 1))
     first = follow(tmp_path / "a.jsonl")
@@ -60,7 +60,7 @@ def test_after_a_restart_only_what_was_not_taken_comes(tmp_path, follow):
     assert ids(batch) == ["1"]
     first.acknowledge(batch)
     record(writer, CALL % (2, 2))
-    lost = spans(first)  # sent, but the process was killed before this was noted
+    lost = spans(first)  # sent, but the process was killed before it saved the checkpoint
     assert ids(lost) == ["2"]
     record(writer, '< {"id":0,"result":{}}')
     second = follow(tmp_path / "a.jsonl")

@@ -1,4 +1,4 @@
-"""What is logged of a capture: stderr, log messages, findings."""
+"""The log entries of a capture: stderr, log messages, findings."""
 
 from mcpspy.telemetry.captured import CapturedTelemetry
 from mcpspy.telemetry.logs import LogEntry
@@ -8,7 +8,7 @@ from tests.transcript import records
 
 
 def logs(text):
-    """The log entries of a transcript, and its spans."""
+    """Return the log entries and the spans of a transcript."""
     folded = CapturedTelemetry(STDIO, lambda text: text.replace("hunter2", "…"), lambda _: {})
     found = [*folded.feed(records(text)), *folded.end()]
     return [it for it in found if isinstance(it, LogEntry)], [it for it in found if isinstance(it, ExchangeSpan)]

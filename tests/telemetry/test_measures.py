@@ -1,4 +1,4 @@
-"""What is measured of a capture."""
+"""The measures of a capture."""
 
 import os
 

@@ -1,6 +1,6 @@
-"""Arize Phoenix takes the spans of every golden capture and shows each once (field).
+"""Arize Phoenix accepts the spans of every golden capture and shows each of them once (field).
 
-tests/cli/test_otel.py has the same with a collector of our own.
+tests/cli/test_otel.py tests the same with the collector of the tests.
 """
 
 import os
@@ -34,7 +34,7 @@ def phoenix(tmp_path):
 
 
 class Forwarder(Collector):
-    """Passes spans on to a backend. After `last` batches the client is killed before it gets the answer."""
+    """Forwards spans to a backend. After `last` batches, it kills the client before the client receives the answer."""
 
     def __init__(self, backend, last):
         super().__init__()
@@ -55,13 +55,13 @@ class Forwarder(Collector):
 
 
 def otel(home, endpoint, *words, **variables):
-    """A running `mcpspy otel` whose checkpoints are in `home`."""
+    """Start `mcpspy otel` with its checkpoints in `home`."""
     command = [sys.executable, "-m", "mcpspy", "otel", *map(str, words), "--endpoint", endpoint]
     return limits.Popen(command, env=os.environ | {"HOME": str(home)} | variables, stdout=PIPE, stderr=PIPE, text=True)
 
 
 def sent(*arguments, **variables):
-    """What a run of `mcpspy otel` tells in the end."""
+    """Run `mcpspy otel` and return its output."""
     with otel(*arguments, **variables) as process:
         out, err = process.communicate()
         assert process.returncode == 0, err
@@ -69,7 +69,7 @@ def sent(*arguments, **variables):
 
 
 def settled(phoenix, tmp_path, wanted):
-    """What Phoenix has once it has written all that came: the wanted spans, and one that is sent after them."""
+    """Wait until Phoenix has stored the wanted spans and one span that is sent after them; return the earlier spans."""
     backends.until(lambda: phoenix.spans().keys() >= wanted)
     last = capture(tmp_path / f"{len(os.listdir(tmp_path))}.jsonl", "> 1 ping\n< 1 = {}")
     sent(tmp_path / "last", phoenix.url, last)
@@ -81,7 +81,7 @@ def settled(phoenix, tmp_path, wanted):
 
 
 def expected(path):
-    """The spans of a capture by trace and span id, each as Phoenix tells it."""
+    """Return the spans of a capture by trace and span id, each as Phoenix shows it."""
     header = Capture(path).header
     telemetry = CapturedTelemetry(header, str, lambda _: {})
     spans = [*telemetry.feed(Capture(path).records()), *telemetry.end()]
@@ -102,12 +102,12 @@ def expected(path):
 
 
 def moment(nanoseconds):
-    """As Phoenix computes it: in a float, so the last digit may be another."""
+    """Return a time as Phoenix computes it: with a float, so the last digit may differ."""
     return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
 
 
 def shown(span, like):
-    """What Phoenix has of a span, without what it adds."""
+    """Return a span of Phoenix without the fields that Phoenix adds."""
     found = {name: span[name] for name in like}
     for name in ("start_time", "end_time"):
         found[name] = datetime.fromisoformat(span[name])
@@ -119,7 +119,7 @@ def shown(span, like):
 
 
 def test_each_exchange_is_one_span_after_a_kill_in_the_middle_and_two_runs(phoenix, tmp_path):
-    """T-03, T-04: the batch that was taken and not noted comes again."""
+    """T-03, T-04: a batch that was accepted but not saved in the checkpoint is sent again."""
     wanted = {place: span for path in PATHS for place, span in expected(path).items()}
     with Forwarder(phoenix.url, last=len(PATHS) // 2) as forwarder:
         quiet = {"OTEL_LOGS_EXPORTER": "none"}
@@ -143,11 +143,11 @@ def test_each_exchange_is_one_span_after_a_kill_in_the_middle_and_two_runs(phoen
 
 
 def test_a_span_that_comes_again_changes_nothing(phoenix, tmp_path):
-    """Not even if it has more attributes then."""
+    """Not even if it then has more attributes."""
     wanted = {place for path in PATHS for place in expected(path)}
     assert sent(tmp_path / "a", phoenix.url, CAPTURES).startswith(f"sent {len(wanted)} spans")
     before = settled(phoenix, tmp_path, wanted)
     assert sent(tmp_path / "b", phoenix.url, CAPTURES, "--content").startswith(f"sent {len(wanted)} spans")
     after = settled(phoenix, tmp_path, wanted)
     assert before.items() <= after.items()
-    assert len(after) == len(before) + 1  # the span that was sent last before
+    assert len(after) == len(before) + 1  # the extra span of the earlier `settled`

@@ -1,6 +1,6 @@
-"""The recipes for `mcpspy otel` in docs/recipes: each is parsed, and what they start is run.
+"""The recipes for `mcpspy otel` in docs/recipes: each one is parsed, and the commands in them are run.
 
-No collector runs here: its configuration is parsed, and what its parts name must be there.
+No collector runs here. Its configuration is parsed, and every name in it must be declared.
 """
 
 import json
@@ -27,7 +27,7 @@ KINDS = ("receivers", "processors", "exporters")
 
 
 def of_unit():
-    """The command of the systemd unit, and its environment."""
+    """Return the command of the systemd unit and its environment."""
     parser = ConfigParser(interpolation=None, delimiters="=", comment_prefixes="#")
     parser.optionxform = str
     parser.read(UNIT, encoding="utf-8")
@@ -36,7 +36,7 @@ def of_unit():
 
 
 def of_container():
-    """The command of the container, and its environment."""
+    """Return the command of the container and its environment."""
     lines = CONTAINER.read_text(encoding="utf-8").splitlines()
     found = dict(line.split(" ", 1) for line in lines if line and not line.startswith("#"))
     return json.loads(found["ENTRYPOINT"]), dict(word.split("=") for word in found["ENV"].split())
@@ -64,7 +64,7 @@ def test_what_a_recipe_starts_sends_the_captures_and_ends_at_a_signal(of_recipe,
 
 
 def faults(configuration):
-    """What the configuration of a collector names and does not have, and what it has and names nowhere."""
+    """Yield the names in a collector's configuration that are used but not declared, or declared but not used."""
     service = configuration["service"]
     stored = [exporter["sending_queue"]["storage"] for exporter in configuration["exporters"].values()]
     wanted = {"extensions": {*service["extensions"], *stored}} | {
@@ -121,7 +121,7 @@ def test_systemd_takes_the_unit(tmp_path, old, told):
 @pytest.mark.timeout(backends.SECONDS)
 @pytest.mark.parametrize(("old", "fault"), [("", False), ("ENTRYPOINT", True)])
 def test_hadolint_takes_the_containerfile(tmp_path, old, fault):
-    """But for a version of mcpspy, which would be old tomorrow."""
+    """Except for a pinned version of mcpspy, which would soon be outdated."""
     text = CONTAINER.read_text(encoding="utf-8")
     path = tmp_path / CONTAINER.name
     path.write_text(text.replace(old, "ENTRY") if old else text)

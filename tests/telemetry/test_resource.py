@@ -1,4 +1,4 @@
-"""Whom telemetry is about."""
+"""The resource that telemetry is about."""
 
 from dataclasses import replace
 

@@ -1,6 +1,6 @@
-"""Rotel, a collector in Rust, takes spans, logs and metrics of every golden capture (field).
+"""Rotel, a collector in Rust, accepts spans, logs and metrics of every golden capture (field).
 
-It prints all that comes, as it understands it.
+It prints everything that it receives, as it parses it.
 """
 
 import re
@@ -27,7 +27,7 @@ METRIC = re.compile(r"^ +-> Name: (mcp.*)\n", re.MULTILINE)
 
 @contextmanager
 def rotel(log):
-    """A running collector that prints into a file; the value is its URL."""
+    """Run a collector that prints into a file; the context value is its URL."""
     port = free()
     command = [backends.installed(backends.ROTEL) / "rotel-agent", "start", "--exporter", "blackhole"]
     command += ["--otlp-http-endpoint", f"127.0.0.1:{port}", "--otlp-grpc-endpoint", f"127.0.0.1:{free()}"]

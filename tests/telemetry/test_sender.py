@@ -1,4 +1,4 @@
-"""What the exporters of the SDK send, read by the official protocol buffers (T-01)."""
+"""The output of the SDK's exporters, parsed with the official protocol buffers (T-01)."""
 
 from contextlib import closing
 from dataclasses import replace
@@ -97,7 +97,7 @@ def test_a_collector_that_has_no_place_for_logs_gets_the_spans_alone(collector):
         assert sender.send(batch, RESOURCE, STARTED) is None
         assert sender.send(Batch([], [LogEntry(8, "slow", "mcp.log")], []), RESOURCE, STARTED) is None
     assert len(collector.spans) == 1
-    assert told == ["the collector takes no logs (status 405); only spans are sent"]
+    assert told == ["the collector accepts no logs (status 405); only spans are sent"]
 
 
 def test_spans_that_were_taken_are_not_sent_again_for_the_sake_of_logs(collector):
@@ -118,7 +118,7 @@ def test_logs_can_be_turned_off_as_the_sdk_has_it(collector, monkeypatch):
 
 
 def test_whatever_a_peer_sends_can_be_sent(collector):
-    """Halves of surrogate pairs and large numbers must not block what comes behind them."""
+    """Lone surrogates and large numbers must not block later telemetry."""
     odd = {"gen_ai.tool.name": "a\ud800", "mcpspy.frame": 1 << 70}
     events = [SpanEvent("progress", 20, {"mcpspy.progress": 10**400, "mcpspy.progress.message": "\udfff"})]
     span = ExchangeSpan(5, 0, CONTEXT, "tools/call a\ud800", 10, 30, odd, None, None, events, "\ud800")
@@ -144,7 +144,7 @@ def test_a_request_that_is_too_large_goes_in_portions(collector):
     with closing(Sender(collector.url, told.append, metrics=False)) as sender:
         assert sender.send(Batch(spans, [], []), RESOURCE, STARTED) is None
     assert sorted(span.span_id[0] for span in collector.spans) == [1, 2, 3, 4, 6, 7, 8, 9]
-    assert told == ["one span or log record was left out: the collector finds it too large"]
+    assert told == ["one span or log record was left out: the collector rejects it as too large"]
 
 
 def test_times_that_no_field_holds_are_the_nearest_that_it_does(collector):

@@ -1,4 +1,4 @@
-"""From captures to a collector that is there, away, or back again (T-05)."""
+"""From captures to a collector that is reachable, unreachable, or reachable again (T-05)."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ CALL = '> {{"id":{0},"method":"ping"}}\n< {{"id":{0},"result":{{}}}}'
 
 
 class FakeReceiver:
-    """Takes a batch as its script says, once for each; then always."""
+    """Accepts or refuses each batch as its script says; after the script, it accepts every batch."""
 
     def __init__(self, *script):
         self.script = list(script)
@@ -87,8 +87,8 @@ def test_a_collector_that_is_away_gets_the_batch_when_it_is_back(tmp_path, run):
     assert waited[:3] == [1.0, 2.0, 4.0]
     assert len(receiver.spans) == 1
     assert told == [
-        "nobody is there; trying again until the collector takes telemetry",
-        "the collector takes telemetry again",
+        "nobody is there; trying again until the collector accepts telemetry",
+        "the collector accepts telemetry again",
     ]
 
 
@@ -97,7 +97,7 @@ def test_who_does_not_follow_does_not_wait_for_a_collector(tmp_path, run):
     assert run(FakeReceiver(False), path) == (False, [], [])
     receiver = FakeReceiver()
     assert run(receiver, path)[0]
-    assert len(receiver.spans) == 1  # nothing was acknowledged before
+    assert len(receiver.spans) == 1  # no span was acknowledged before
 
 
 def test_it_ends_while_the_collector_is_away(tmp_path, run):
@@ -106,7 +106,7 @@ def test_it_ends_while_the_collector_is_away(tmp_path, run):
 
 
 class GrowingCapture:
-    """A live capture that has so many new items at each look, then always one."""
+    """A live capture with a given number of new measures at each look, then always one."""
 
     ended = False
     started = 1
@@ -144,7 +144,7 @@ def test_captures_that_never_rest_are_looked_at_from_time_to_time_until_it_is_ti
         growing = GrowingCapture(AT_ONCE + 1, AT_ONCE - 1)
         assert service.run(lambda: looks.pop(0), lambda _: growing, follow=True)
     assert receiver.sizes == [AT_ONCE, AT_ONCE - 1, 1]
-    assert [pause for pause in waited if pause] == [0.25, 0.25]  # none where there is more at once
+    assert [pause for pause in waited if pause] == [0.25, 0.25]  # no pause while more telemetry is ready
 
 
 def test_captures_that_never_rest_do_not_keep_others_waiting(tmp_path):
@@ -191,7 +191,7 @@ def test_a_capture_that_another_process_sends_is_left_to_it(tmp_path, run):
     with limits.Popen([sys.executable, "-c", words], stdin=PIPE, stdout=PIPE) as other:
         assert other.stdout.readline() == b"True\n"
         receiver = FakeReceiver()
-        assert run(receiver, path) == (True, [], [f"another mcpspy sends {path}; what it sends is left to it"])
+        assert run(receiver, path) == (True, [], [f"another mcpspy sends {path}, so this one does not"])
         assert not receiver.spans
         other.communicate()
     assert run(receiver, path)[0]

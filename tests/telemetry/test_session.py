@@ -1,4 +1,4 @@
-"""Why a collector did not take something, in one sentence each."""
+"""The reasons why a collector did not accept telemetry, in one sentence each."""
 
 import socket
 from contextlib import closing
@@ -24,7 +24,7 @@ def collector():
 
 
 def failure(url, told=None):
-    """What `send` says about a batch."""
+    """Send a batch and return the reason of the failure."""
     report = [].append if told is None else told.append
     with closing(Sender(url, report, metrics=False)) as sender:
         return sender.send(BATCH, RESOURCE, STARTED)
@@ -47,7 +47,7 @@ def test_a_redirection_and_a_web_page_are_no_success(collector):
     collector.status, collector.headers = 302, {"location": "/login"}
     assert "a redirection (status 302)" in failure(collector.url)
     collector.status, collector.answer, collector.headers = 200, b"<html>", {"content-type": "text/html; charset=utf-8"}
-    assert failure(collector.url).startswith("a web page was answered")
+    assert failure(collector.url).startswith("the response is a web page")
 
 
 def test_nobody_or_somebody_else_listens():

@@ -1,4 +1,4 @@
-"""Each exchange is one span, and spans that belong together are one trace."""
+"""Each exchange is one span, and related spans form one trace."""
 
 import os
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Captures that are found, at once and later."""
+"""Captures that are found at the start and later."""
 
 import os
 

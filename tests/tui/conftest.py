@@ -4,13 +4,13 @@ from contextlib import closing
 import pytest
 
 from mcpspy.browse.timeline import OpenCapture
-from tests.relay.conftest import wrap  # noqa: F401 (a fixture: servers behind a relay, all of them ended)
+from tests.relay.conftest import wrap  # noqa: F401 (a fixture: servers behind a relay, ended at the end)
 from tests.tui.terminal import Terminal
 
 
 @pytest.fixture
 def read():
-    """Opens captures and reads them to the end; all of them are closed."""
+    """Open captures and read them to the end. All of them are closed at the end."""
     opened = []
 
     def open_(path):
@@ -27,7 +27,7 @@ def read():
 
 @pytest.fixture
 def terminal(tmp_path):
-    """A real terminal, whose home is the test's folder."""
+    """A real terminal. Its home is the test's folder."""
     if shutil.which("tmux") is None:
         pytest.skip("tmux is not installed")
     with closing(Terminal(tmp_path)) as opened:

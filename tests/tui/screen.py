@@ -1,4 +1,4 @@
-"""The application without a terminal: keys go in, what stands on the screen comes out."""
+"""The application without a terminal: tests press keys and read the text of the screen."""
 
 import asyncio
 import os
@@ -26,15 +26,15 @@ from mcpspy.tui.session_rows import SessionRows
 from tests.limits import LIMIT
 
 STYLES = os.path.join(os.path.dirname(tui.__file__), "app.tcss")
-"""Seconds that anything here may take before the test fails."""
-_ROUNDS = 100  # of messages that are answered with messages
-_CALM = 2  # rounds without any: a message may have others sent when its receiver is idle
-_TURNS = 10  # of the event loop at least, for what is no message
-_MOST_TURNS = 1000  # where one is never done
+"""The style sheet of the application."""
+_ROUNDS = 100  # of messages that cause other messages
+_CALM = 2  # quiet rounds: an idle receiver may still send messages
+_TURNS = 10  # turns of the event loop at least, for work that is not a message
+_MOST_TURNS = 1000  # if a part is never done
 
 
 def play(scenario: Callable[[Pilot], Awaitable[None]], *targets, app: App | None = None, size=(120, 30)) -> None:
-    """Run a scenario in the application; an exception in either fails."""
+    """Run a scenario in the application. An exception in either of them fails the test."""
 
     async def main():
         shown = app or Spy([str(target) for target in targets])
@@ -58,7 +58,7 @@ def play(scenario: Callable[[Pilot], Awaitable[None]], *targets, app: App | None
     asyncio.run(main())
 
 
-# Every application parses the same styles: a tenth of what it takes to start one.
+# Every application parses the same styles, which takes a tenth of its start. So the results are kept.
 
 _VARIABLES: dict[tuple, dict] = {}
 _RULES: dict[tuple, list] = {}
@@ -79,30 +79,30 @@ def _rules(*what, variable_tokens, **more):
 
 
 async def settled(app: App) -> None:
-    """Let the application do all that it was asked for, and what it asks itself for then, and draw the screen.
+    """Let the application do all pending work, including the work that this causes, and draw the screen.
 
-    Textual's own waits until its process has little to do: 40 ms for a key, and up to a second while there is work.
+    Textual's own function waits until the process is idle: 40 ms for a key, and up to a second while there is work.
     """
     calm = 0
     for _ in range(_ROUNDS):
         await _answered(app)
         if not app.screen_stack:
             break
-        await Pilot(app).wait_for_animation()  # there are none; it draws the screen
+        await Pilot(app).wait_for_animation()  # there are no animations; this draws the screen
         calm = 0 if any(map(_busy, _nodes(app))) else calm + 1
         if calm == _CALM:
             break
-        app.screen.check_idle()  # for what waits until the screen is drawn
+        app.screen.check_idle()  # for callbacks that wait until the screen is drawn
 
 
 async def _answered(app: App) -> None:
-    """Let every part of the application come to the end of what waits for it now.
+    """Let every part of the application process its pending messages.
 
-    Textual's own sends each of them a message, which costs more than what most tests ask for.
+    Textual's own function sends a message to each of them, which costs more than the work of most tests.
     """
     waiting = _nodes(app)
     for turn in range(_MOST_TURNS):
-        await asyncio.sleep(0 if turn < 10 * _TURNS else 0.001)  # one may wait for another thread
+        await asyncio.sleep(0 if turn < 10 * _TURNS else 0.001)  # a part may wait for a thread
         waiting = [node for node in waiting if _busy(node)]
         if turn >= _TURNS and not waiting:
             break
@@ -113,13 +113,13 @@ def _nodes(app: App) -> list[MessagePump]:
 
 
 def _busy(node: MessagePump) -> bool:
-    """Whether it has a message, or is at work on one. Textual tells that by private names only."""
+    """Return whether a part has a message or processes one. Textual has only private names for that."""
     queue = node._message_queue
     return node.is_running and (queue.qsize() > 0 or not queue.ready_event._waiters)
 
 
 async def until(pilot: Pilot, condition: Callable[[], object], what: str = "the condition") -> None:
-    """Let the application work until the condition holds; fails after LIMIT seconds, with the screen."""
+    """Let the application work until the condition holds. Fail after LIMIT seconds and print the screen."""
     deadline = time.monotonic() + LIMIT
     while not condition():
         assert time.monotonic() < deadline, f"{what} did not come about:\n" + "\n".join(lines(pilot.app))
@@ -127,62 +127,62 @@ async def until(pilot: Pilot, condition: Callable[[], object], what: str = "the 
 
 
 async def resize(pilot: Pilot, width: int, height: int) -> None:
-    """Give the terminal another size, and let the screen have it."""
+    """Resize the terminal and wait until the screen has the new size."""
     await pilot.resize_terminal(width, height)
     await until(pilot, lambda: [strip.cell_length for strip in strips(pilot.app)] == [width] * height, "the size")
 
 
 def strips(app: App) -> list[Strip]:
-    """The screen as it is drawn, line by line. Textual tells the text of a screen by a private name only."""
+    """Return the drawn screen, line by line. Textual has only a private name for that."""
     return app.screen._compositor.render_strips()
 
 
 def lines(app: App) -> list[str]:
-    """The screen as text, line by line."""
+    """Return the screen as text, line by line."""
     return [strip.text.rstrip() for strip in strips(app)]
 
 
 def on_screen(pilot: Pilot, text: str) -> Callable[[], bool]:
-    """A condition: the text stands on the screen."""
+    """Return a condition: the screen shows the text."""
     return lambda: text in "\n".join(lines(pilot.app))
 
 
 def descriptors(path: str | os.PathLike[str]) -> int:
-    """How many descriptors of this process are open on a file."""
+    """Return how many descriptors this process has open on a file."""
     wanted, found = os.stat(path), 0
     for number in map(int, os.listdir("/dev/fd")):
-        with suppress(OSError):  # that of the listing itself
+        with suppress(OSError):  # the descriptor of the listing itself
             found += os.path.samestat(os.fstat(number), wanted)
     return found
 
 
 def title(app: App) -> str:
-    """The first line of the screen."""
+    """Return the first line of the screen."""
     return lines(app)[0].strip()
 
 
 def sessions(pilot: Pilot) -> SessionRows:
-    """The list of sessions."""
+    """Return the list of sessions."""
     return pilot.app.screen.query_one(SessionRows)
 
 
 def timeline(pilot: Pilot) -> TimelineRows:
-    """The timeline of the session that is open."""
+    """Return the timeline of the open session."""
     return pilot.app.screen.query_one(TimelineRows)
 
 
 def detail(pilot: Pilot) -> Detail:
-    """The message that is selected in it."""
+    """Return the detail, which shows the selected message of the timeline."""
     return pilot.app.screen.query_one(Detail)
 
 
 def pane(pilot: Pilot) -> Pane:
-    """Where the selected message stands in that."""
+    """Return the pane of the selected message in the detail."""
     return detail(pilot).pane
 
 
 def texts(document: Document, most: int = 1_000_000) -> list[str]:
-    """The rows of a document, or about the first of them."""
+    """Return the rows of a document, at most the first `most`."""
     while len(document) < most and document.grow(min(most, 1000)):
         pass
     return [_text(*document.pieces(row)) for row in range(min(len(document), most))]
@@ -194,18 +194,18 @@ def _text(pieces: list[Piece], cut: tuple[int, int]) -> str:
 
 
 def shown(widget) -> list[str]:
-    """The lines of a widget as it renders them."""
+    """Return the lines of a widget as it renders them."""
     return [widget.render_line(y).text.rstrip() for y in range(widget.scrollable_content_region.height)]
 
 
 def message(pilot: Pilot) -> str:
-    """All lines of the message, also those out of sight."""
+    """Return all lines of the message, also those that are not visible."""
     document = pane(pilot).document
     return "\n".join(texts(document)) if document else ""
 
 
 async def opened(pilot: Pilot) -> TimelineRows:
-    """The timeline, once all of the capture is read and the selected message is shown."""
+    """Wait until the capture is read and the selected message is shown, and return the timeline."""
     await until(pilot, lambda: pilot.app.screen.query(TimelineRows), "a timeline")
     rows = timeline(pilot)
     await until(pilot, lambda: rows.session.complete, "the end of the capture")

@@ -1,4 +1,4 @@
-"""The screen of the application as a small SVG: one line of the file for each line of the screen."""
+"""The screen of the application as a small SVG, with one line of the file for each line of the screen."""
 
 from html import escape
 
@@ -16,7 +16,7 @@ _HEAD = (
 
 
 def drawn(app: App) -> str:
-    """What is on the screen; the same on every machine, where the screen is."""
+    """Return the screen as SVG. The same screen gives the same text on every machine."""
     lines = strips(app)
     found = [_HEAD.format(width=app.size.width * _WIDTH, height=len(lines) * _HEIGHT)]
     for y, strip in enumerate(lines):
@@ -44,7 +44,7 @@ def _rectangles(grounds, y):
 
 
 def _look(style):
-    """The colour of a text, that behind it, and what else there is to its style, as attributes."""
+    """Return the colour of a text, its background, and the other attributes of its style."""
     colour = style.color.get_truecolor().hex if style and style.color else "#ffffff"
     ground = style.bgcolor.get_truecolor().hex if style and style.bgcolor else "#000000"
     if style is None:
@@ -59,5 +59,5 @@ def _look(style):
 
 
 def _text(text):
-    """A text with spaces that a browser keeps."""
+    """Return a text with spaces that a browser does not collapse."""
     return escape(text, quote=False).replace(" ", "\xa0")

@@ -1,4 +1,4 @@
-"""A real terminal, by tmux."""
+"""A real terminal, in tmux."""
 
 import os
 import shlex
@@ -12,7 +12,7 @@ SHELL = "sh"
 
 
 class Terminal:
-    """A terminal of 100 by 24 with a shell in it: types keys, returns its screen. Its tmux server is its own."""
+    """A terminal of 100 by 24 cells with a shell. It types keys and returns the screen. It has its own tmux server."""
 
     def __init__(self, folder):
         self._tmux = ["tmux", "-L", f"mcpspy-{os.getpid()}", "-f", os.devnull]
@@ -48,6 +48,6 @@ class Terminal:
 
 
 def mcpspy(*arguments, env=()):
-    """A line for the shell."""
+    """Return a shell line that runs mcpspy."""
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     return shlex.join(["env", f"PYTHONPATH={root}", *env, sys.executable, "-m", "mcpspy", *map(str, arguments)])

@@ -192,11 +192,11 @@ def test_a_small_screen_and_back():
     play(scenario, CAPTURES / "field-stdio.jsonl")
 
 
-# Every row there is.
+# All rows of the golden captures.
 
 
 def forms(pilot, place, most=10_000):
-    """The rows that the pane makes of a message, in each of its forms."""
+    """Yield the rows of a message in each form of the pane."""
     session, widget = timeline(pilot).session, detail(pilot)
     widget.show(session.messages(place), session.header, around(session, place))
     for _ in FORMS:
@@ -219,7 +219,7 @@ def test_every_row_of_the_golden_captures_is_shown_in_every_form():
     play(scenario, CAPTURES)
 
 
-# What is hostile (F-08).
+# Hostile content (F-08).
 
 BIDI = "\u202e\u2066\u200f\u061c"
 HOSTILE = [
@@ -260,11 +260,11 @@ FRAMES = [
 
 FRAME = '> {"jsonrpc":"2.0","id":1,"method":"ping"}'
 SCROLLBAR = ("scroll_up", "scroll_down", "grab", "release")
-"""What a click on a scrollbar does."""
+"""The actions of a click on a scrollbar."""
 
 
 def clean(strips):
-    """Nothing on these lines is a control character, a link, or something to click on."""
+    """Check that these lines have no control character, no link, and nothing that can be clicked."""
     for strip in strips:
         for segment in strip:
             text, style = segment.text, segment.style
@@ -302,7 +302,7 @@ def written(writer):
 
 
 def write(writer, ch, t, raw):
-    """A frame, in pieces where it is over 64 KiB."""
+    """Write a frame, in pieces if it is over 64 KiB."""
     pieces = [raw[at : at + 65536] for at in range(0, len(raw), 65536)] or [b""]
     for place, piece in enumerate(pieces, 1):
         writer.frame(ch, t, piece, more=place < len(pieces), cut=False)
@@ -310,7 +310,7 @@ def write(writer, ch, t, raw):
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
-    """A directory whose name is hostile, with a capture whose every string is."""
+    """A directory with a hostile name, and in it a capture in which every string is hostile."""
     folder = tmp_path_factory.mktemp("hostile") / "[@click=app.quit]\x1b[2J\u202e[/]"
     folder.mkdir(parents=True)
     text = "".join(HOSTILE[:12]).replace("\ud800x\udfff", "")

@@ -1,6 +1,6 @@
-"""A person with a terminal stops the calls of a real SDK client that has talked with a real SDK server for a while.
+"""A person with a terminal stops the calls of a real SDK client that is already connected to a real SDK server.
 
-SDK client ── mcpspy wrap ── SDK server        as the entry says that `mcpspy install` has written
+SDK client ── mcpspy wrap ── SDK server        with the entry that `mcpspy install` has written
 SDK client ── mcpspy proxy ── SDK server       Streamable HTTP
 """
 
@@ -31,7 +31,7 @@ sed -i.bak "$(cat {change})" "$1" && rm "$1.bak"
 
 @pytest.fixture
 def environ(tmp_path):
-    """A home of its own for the client, and so for the captures."""
+    """A separate home for the client, and therefore for the captures."""
     return {name: text for name, text in os.environ.items() if not name.startswith("MCPSPY")} | {"HOME": str(tmp_path)}
 
 
@@ -41,7 +41,7 @@ def person(tmp_path, terminal):
 
 
 class Person:
-    """Somebody with a terminal and an editor, who opens the newest session."""
+    """A person with a terminal and an editor, who opens the newest session."""
 
     def __init__(self, folder, terminal):
         self.folder, self.terminal = folder, terminal
@@ -58,10 +58,10 @@ class Person:
         until(lambda: text not in self.terminal.screen(), f"a screen without {text!r}")
 
     def goes_to_the_first_call(self):
-        """From what the client asked for last, which are the tools."""
+        """Move from the last row, the list of tools, up to the first call."""
         self.shows("tools/list\n result · server → client")
         self.shows("→ tools/call echo")
-        rows = self.terminal.screen().splitlines()  # over HTTP there may be heads between them
+        rows = self.terminal.screen().splitlines()  # over HTTP there may be HTTP heads between them
         call, tools = (
             next(n for n, row in enumerate(rows) if it in row) for it in ("→ tools/call echo", "← tools/list")
         )
@@ -69,14 +69,14 @@ class Person:
         self.shows("tools/call echo\n request · client → server")
 
     def breaks(self):
-        """Make a breakpoint from the row of a call."""
+        """Set a breakpoint from the row of a call."""
         self.type("B")
         self.shows("method:tools/call name:echo from:client")
         self.type("Enter")
         self.shows("held from now on")
 
     def breaks_at(self, when):
-        """Make a breakpoint from the row of a call, with another filter."""
+        """Set a breakpoint from the row of a call, with another filter."""
         self.type("B")
         self.shows("method:tools/call name:echo from:")
         self.type("C-u")
@@ -85,7 +85,7 @@ class Person:
         self.shows("held from now on")
 
     def meets_held(self, key, done, change=""):
-        """Go to the row that is held, and let it go."""
+        """Go to the held row and end the hold with a key."""
         self.change.write_text(change)
         self.shows("1 held")
         self.type("H")
@@ -95,7 +95,7 @@ class Person:
         self.no_longer_sees("1 held")
 
     def removes_the_gate(self, name):
-        """In the list of gates; then back to the call."""
+        """Remove the gate in the view of gates, then go back to the call."""
         self.type("6")
         self.shows(f"● on  {name}")
         self.type("x")
@@ -109,12 +109,12 @@ class Person:
 
 
 def wait_for(viewer, *names):
-    """Wait until these gates are in force, and no other."""
+    """Wait until exactly these gates are in force."""
     until(lambda: tuple(gate["name"] for gate in viewer.in_force()) == names, f"{names} in force")
 
 
 def nobody_is_blamed(capture, environ):
-    """By `mcpspy check`."""
+    """Return whether `mcpspy check` reports no error and no warning."""
     command = [*SPY, "check", str(capture)]
     done = limits.run(command, env=environ, check=False, capture_output=True, text=True)
     return done.stdout.startswith("0 errors, 0 warnings, ") or print(done.stdout)

@@ -32,7 +32,7 @@ HELLO = '> {"id":1,"method":"initialize","params":{"clientInfo":{"name":"claude\
 
 @pytest.fixture
 def run(tmp_path):
-    """A run of two captures, one of them killed, and one of another client, in a directory."""
+    """A directory with a run of two captures, one of them killed, and a capture of another client."""
     fields = {"ppid": 42, "client_start": 5, "argv": ("node", "s.js")}
     capture(tmp_path / "main.jsonl", HELLO, name="main", **fields)
     writer = begin(tmp_path / "probe.jsonl", wall=WALL - 10**9, name="probe", **fields)

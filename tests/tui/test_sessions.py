@@ -1,4 +1,4 @@
-"""The first screen: the sessions there are, live ones first, as they come and go."""
+"""The first screen: the list of sessions, live ones first, as they start and end."""
 
 import os
 from contextlib import contextmanager
@@ -186,11 +186,11 @@ def test_a_narrow_screen_shows_what_fits(tmp_path):
     play(scenario, tmp_path, size=(40, 10))
 
 
-# Marks, words, and several at once.
+# Marks, filters by words, and several sessions at once.
 
 
 def three(folder):
-    """Three captures; `c` stands first only where names decide, for all began at the same time."""
+    """Write three captures. All began at the same time, so names decide, and `c` comes first."""
     for name in "abc":
         capture(folder / f"{name}.jsonl", '> {"jsonrpc":"2.0","id":1,"method":"ping"}', name=f"server-{name}")
 
@@ -403,7 +403,7 @@ def test_hostile_names_and_commands_stand_there_as_text(tmp_path):
 
 @contextmanager
 def talking(writers):
-    """All of these sessions go on, as their relays would write them; the exchanges of each are counted."""
+    """Write exchanges into all these sessions, as their relays would. Yield the count of exchanges for each."""
     over, said = Event(), dict.fromkeys(writers, 0)
 
     def talk():
@@ -429,7 +429,7 @@ def talking(writers):
 
 @pytest.fixture
 def fifty(tmp_path, monkeypatch):
-    """Fifty live sessions that began three minutes ago, by their names."""
+    """Fifty live sessions that began three minutes ago, by name."""
     monkeypatch.setattr("mcpspy.tui.session_rows.time.time", lambda: WALL / 1e9 + 180)
     writers = {f"server-{n:02}": begin(tmp_path / f"{n:02}.jsonl", name=f"server-{n:02}") for n in range(50)}
     for writer in writers.values():
@@ -462,7 +462,7 @@ def test_fifty_live_sessions_are_told_of_as_they_go_on_and_stay_where_they_are_a
         for place, (name, exchanges) in enumerate(said.items()):
             expected = f"● live {name} stdio {2 * exchanges} frames {exchanges // 4} errors"
             await until(pilot, lambda place=place, text=expected: " ".join(words(rows, place)[:8]) == text, expected)
-        abandon(fifty.pop("server-03"))  # as its relay is killed
+        abandon(fifty.pop("server-03"))  # as if its relay was killed
         await until(pilot, on_screen(pilot, "50 sessions, 49 live"))
         assert here() == before
         assert words(rows, 49)[:4] == ["3", "min", "ago", "server-03"]
@@ -489,7 +489,7 @@ def test_of_fifty_live_sessions_one_is_opened_and_all_are_merged_while_they_go_o
         for name in list(fifty):
             finish(fifty.pop(name), 10**12)
         await until(pilot, lambda: merged.complete)
-        assert len(merged) == merged.counts.frames + 49  # an end of each but that which was killed
+        assert len(merged) == merged.counts.frames + 49  # one end for each session that was not killed
         await until(pilot, on_screen(pilot, "· killed ·"))
         await pilot.press("escape")
         await until(pilot, on_screen(pilot, "50 sessions, 0 live"))

@@ -1,6 +1,6 @@
-"""The main screens as they look, compared with the pictures in `snapshots/`.
+"""The main screens, compared with the pictures in `snapshots/`.
 
-A change of looks is reviewed as a change of these files, which a browser shows. To write them anew:
+A visual change is reviewed as a change of these files, which a browser can show. To write them again:
 
     MCPSPY_RENEW=1 pytest tests/tui/test_snapshots.py
 """
@@ -30,7 +30,7 @@ SIZE = (100, 30)
 
 @pytest.fixture
 def captures(tmp_path, monkeypatch):
-    """Three golden captures in `captures/` of the current directory, which began 3, 4 and 5 days ago."""
+    """Three golden captures in `captures/` of the current directory. They began 3, 4 and 5 days ago."""
     folder = tmp_path / "captures"
     folder.mkdir()
     monkeypatch.chdir(tmp_path)
@@ -43,7 +43,7 @@ def captures(tmp_path, monkeypatch):
 
 
 async def compared(pilot, name, *texts):
-    """The screen shows all of these texts, and looks as in the picture of that name."""
+    """Wait until the screen shows these texts, and compare it with the picture of that name."""
     for text in texts:
         await until(pilot, on_screen(pilot, text), text)
     path = FOLDER / f"{name}.svg"
@@ -56,7 +56,7 @@ async def compared(pilot, name, *texts):
     try:
         await until(pilot, lambda: drawn(pilot.app) == expected, f"the picture {path}")
     except AssertionError:
-        assert drawn(pilot.app).split("\n") == expected.split("\n")  # which tells the lines
+        assert drawn(pilot.app).split("\n") == expected.split("\n")  # the message shows the lines that differ
 
 
 def shown(name, keys, *texts, capture=STDIO, size=SIZE):
@@ -119,7 +119,7 @@ def test_the_menu_of_clients():
     async def scenario(pilot):
         await opened(pilot)
         await pilot.press("3", "down")
-        await until(pilot, on_screen(pilot, "definition"))  # what lies below a menu is not drawn again
+        await until(pilot, on_screen(pilot, "definition"))  # rows below a menu are not drawn again
         await pilot.press("c", "down")
         await compared(pilot, "clients", "openai-api")
 
@@ -192,7 +192,7 @@ def test_two_sessions_compared():
 
 @pytest.fixture
 def held(tmp_path, monkeypatch):
-    """Plays keys in a session of which a frame is held for 12 s, and compares the screen."""
+    """Return a function that presses keys in a session with a frame held for 12 s, and compares the screen."""
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)
     clock = SimpleNamespace(time=lambda: WALL / 1e9 + 102.5, monotonic=time.monotonic)

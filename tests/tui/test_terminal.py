@@ -1,4 +1,4 @@
-"""The application in a real terminal: tmux tells what stands on its screen, a pty can vanish."""
+"""The application in a real terminal: tmux returns the screen, and a pty can disappear."""
 
 import os
 import re
@@ -101,12 +101,12 @@ def test_control_z_goes_to_the_shell_and_fg_comes_back(tmp_path, terminal):
     until(lambda: not terminal.alternate(), "its end")
 
 
-# A terminal that vanishes.
+# A terminal that disappears.
 
 
 @pytest.fixture
 def lost(tmp_path):
-    """Starts `mcpspy tui` on a terminal that is nobody's but the test's, so no signal tells that it is gone."""
+    """Start `mcpspy tui` on a terminal that is not its controlling terminal, so no signal reports its end."""
     started, ends = [], []
 
     def start(*arguments, term="xterm-256color"):
@@ -130,7 +130,7 @@ def lost(tmp_path):
 
 
 def read(end, text, seen=b""):
-    """What the application writes to a terminal until that stands there."""
+    """Return the application's output, up to the given text."""
     while text not in seen:
         assert select.select([end], [], [], LIMIT)[0], seen[-1000:]
         seen += limits.read(end, 65536)
@@ -144,7 +144,7 @@ def test_it_ends_with_its_terminal(tmp_path, lost, keys):
     read(end, b"1 session")
     for key in keys:
         os.write(end, key.encode())
-        read(end, b"\x1b")  # it is drawn
+        read(end, b"\x1b")  # the screen is drawn
     os.close(end)
     assert process.wait(LIMIT) == 0
 
@@ -152,9 +152,9 @@ def test_it_ends_with_its_terminal(tmp_path, lost, keys):
 def test_it_ends_with_a_terminal_that_took_nothing_any_more(tmp_path, lost):
     process, end = lost(capture(tmp_path / "a.jsonl", CALL * 100))
     read(end, b"forecast")
-    for _ in range(60):  # more screens than a terminal and textual hold
+    for _ in range(60):  # more screens than the buffers of the terminal and textual hold
         os.write(end, b"jk")
-        time.sleep(0.02)  # two keys at once are one screen
+        time.sleep(0.02)  # two keys at once give one screen
     os.close(end)
     assert process.wait(LIMIT) == 0
 

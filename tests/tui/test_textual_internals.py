@@ -1,4 +1,4 @@
-"""The private names of textual are there, in the version that is installed."""
+"""The installed version of textual has the private names that mcpspy uses."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ class Silent(Driver):
 
 
 def in_loop(test):
-    """The same test, inside of an event loop, without which there is no driver."""
+    """Run a test inside an event loop, which a driver needs."""
 
     async def run():
         test()

@@ -1,4 +1,4 @@
-"""The private names of textual-serve are there, in the version that is installed."""
+"""The installed version of textual-serve has the private names that mcpspy uses."""
 
 import asyncio
 import sys

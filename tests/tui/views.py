@@ -1,4 +1,4 @@
-"""One view of a session by itself, as the session's screen holds it: it is told when the capture grows."""
+"""One view of a session without the session's screen. As there, the view is notified when the capture grows."""
 
 from textual.app import App, ComposeResult
 
@@ -8,7 +8,7 @@ from tests.tui.screen import STYLES, play
 
 
 class Shell(App):
-    """Nothing but the view of the capture at `path`; remembers where it wanted to jump."""
+    """An application with only the view of the capture at `path`. It records the jumps that the view requests."""
 
     CSS_PATH = STYLES
 
@@ -33,12 +33,12 @@ class Shell(App):
         self.session.close()
 
     def grow(self):
-        """Read what was written meanwhile, and tell the view."""
+        """Read the new records and notify the view."""
         self._settle()
         self.view.grown()
 
     def _settle(self):
-        for _ in range(3):  # some looks without anything new let through what waits for its order
+        for _ in range(3):  # some reads without new records release those that wait for their order
             while self.session.grow(1.0):
                 pass
 
@@ -47,7 +47,7 @@ class Shell(App):
 
 
 def view(kind, path, scenario, size=(120, 30)):
-    """Run a scenario in a view of a capture; returns the application."""
+    """Run a scenario in a view of a capture, and return the application."""
     app = Shell(kind, path)
     play(scenario, app=app, size=size)
     return app
@@ -60,4 +60,4 @@ HOSTILE = (
     "x" * 100_000,
     "日本" * 99,
 )
-"""Texts that a screen must not take at their word."""
+"""Texts that a screen must not interpret."""

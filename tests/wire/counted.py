@@ -1,8 +1,8 @@
-"""Bytes that count how many of them are copied, for what must take time linear in a message."""
+"""Bytes that count how many of them are copied, to test that code takes time linear in the length of a message."""
 
 
 class Counted(bytes):
-    """What is sliced, split or joined of it counts as well."""
+    """Slices, parts and joins of it count as well."""
 
     copied = 0
 
@@ -23,7 +23,7 @@ def counted(raw):
 
 
 def copied_by(feed, raw):
-    """How many bytes are copied while `feed` takes these at once, and what it returns."""
+    """Feed these bytes at once; return the number of copied bytes, and the result of `feed`."""
     Counted.copied = 0
     found = feed(Counted(raw))
     return Counted.copied, found

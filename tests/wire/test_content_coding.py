@@ -59,7 +59,7 @@ CASES = {
 
 
 def decode(encoding, *chunks):
-    """What the chunks decode to, and the fault."""
+    """Decode the chunks; return the text and the fault."""
     decoder = Decoder(encoding)
     parts = [part for chunk in chunks for part in decoder.feed(chunk)]
     decoder.end()
@@ -81,7 +81,7 @@ def test_plain_tells_whether_there_is_anything_to_decode():
 
 
 def flushed(name, events):
-    """Each event as the bytes that a server sends which flushes after each."""
+    """Return the bytes of each event, as a server sends them that flushes after each event."""
     if name == "br":
         coder = brotli.Compressor()
         return [coder.process(event) + coder.flush() for event in events]
@@ -95,7 +95,7 @@ def flushed(name, events):
 @pytest.mark.parametrize("name", ["gzip", "deflate", "raw", "br", "zstd"])
 @pytest.mark.parametrize("size", [10, 70_000])
 def test_what_the_peer_has_flushed_comes_out_at_once(name, size):
-    """H-04, H-11: an event of a compressed stream is not held back until the next one."""
+    """H-04, H-11: an event of a compressed stream does not wait for the next one."""
     events = [b"data: " + str(number).encode() * size + b"\n\n" for number in range(5)]
     decoder = Decoder("deflate" if name == "raw" else name)
     for event, coded in zip(events, flushed(name, events), strict=True):
@@ -115,7 +115,7 @@ def test_a_long_coded_body_is_not_copied_again_for_each_part(name):
 
 @pytest.mark.parametrize("name", ENCODE)
 def test_a_coding_is_given_parts_however_much_comes_at_once(name, monkeypatch):
-    """zlib copies what it has not come to yet for each part that it gives out."""
+    """For each part of the output, zlib copies the rest of the input."""
     sizes = []
 
     class Stage(body.CODINGS[name]):
@@ -148,7 +148,7 @@ def test_an_empty_body_is_complete(name):
 @pytest.mark.parametrize("damage", [b"not coded at all, but text", b'{"jsonrpc":"2.0"}', b"\xff" * 100])
 def test_what_is_not_coded_as_it_says_is_a_fault(name, damage):
     text, fault = decode(name, damage)
-    assert text == b"" or name in ("br", "deflate")  # neither has a signature
+    assert text == b"" or name in ("br", "deflate")  # these two formats have no signature
     assert fault
 
 
@@ -178,7 +178,7 @@ BOMBS = {
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_body_that_expands_without_end_is_stopped(name, monkeypatch):
-    """H-11: in bounded memory."""
+    """H-11: memory is bounded."""
     monkeypatch.setattr(body, "FREE", 8 << 20)
     coded = BOMBS[name](bytes(100 << 20))
     decoder = Decoder(name)
@@ -195,7 +195,7 @@ def test_a_body_that_expands_without_end_is_stopped(name, monkeypatch):
 
 
 def test_a_zstd_window_without_bounds_is_a_fault():
-    """RFC 8878, 3.1.1.1.2: a frame may ask its reader for 3.75 TB of memory."""
+    """RFC 8878, 3.1.1.1.2: a frame may require 3.75 TB of memory to decode."""
     options = {zstd.CompressionParameter.window_log: 28, zstd.CompressionParameter.content_size_flag: 0}
     coder = zstd.ZstdCompressor(options=options)
     text, fault = decode("zstd", coder.compress(b"{}") + coder.flush())
@@ -206,7 +206,7 @@ def test_a_zstd_window_without_bounds_is_a_fault():
 @pytest.mark.parametrize("name", ENCODE)
 @pytest.mark.parametrize("bug", [TypeError("no such argument"), AttributeError("None has no such thing")])
 def test_a_bug_is_not_reported_as_damage_of_the_body(name, bug, monkeypatch):
-    """A-12: a package that is called wrongly is our fault, and the caller's guard reports it as such."""
+    """A-12: a wrong call of a package is a bug of ours, and the guard of the caller reports it as one."""
 
     class Stage(body.CODINGS[name]):
         def feed(self, chunk):
@@ -254,7 +254,7 @@ print("decoded")
 
 @needs_mitmproxy
 def test_brotli_1_1_decodes_as_later_versions_do():
-    """H-11, A-12: mitmproxy pins it; its `process` cannot limit the output and takes no such argument."""
+    """H-11, A-12: mitmproxy pins version 1.1, whose `process` has no argument to limit the output."""
     inputs = [TEXT, brotli.compress(TEXT), brotli.compress(bytes(200 << 20), quality=5)]
     inputs += flushed("br", [b"data: " + b"%d" % number * 70_000 + b"\n\n" for number in range(3)])
     run = subprocess.run(

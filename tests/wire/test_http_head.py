@@ -1,4 +1,4 @@
-"""What the heads in a capture say."""
+"""Reading the HTTP heads in a capture."""
 
 import pytest
 

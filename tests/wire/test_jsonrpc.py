@@ -1,4 +1,4 @@
-"""JSON-RPC out of the bytes of a frame; how a frame comes together from chunks is a matter of `wire`."""
+"""Parsing JSON-RPC from the bytes of a frame; other tests of `wire` join frames from chunks."""
 
 import json
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mcpspy.json_values import Number
 from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result, parse
 
-BIG = 12345678901234567890123  # 23 digits: no double holds it
+BIG = 12345678901234567890123  # 23 digits: more than a double can represent
 
 
 def one(raw):
@@ -37,7 +37,7 @@ def one(raw):
     ],
 )
 def test_a_message_is_told_by_its_keys(raw, kind):
-    """Never by whether a value is true: `{}` is the usual result, and 0 a usual id."""
+    """The presence of a key counts, not its truth value: `{}` is a common result, and 0 a common id."""
     body = one(raw)
     assert type(body) is kind
     assert body.value == json.loads(raw)
@@ -45,7 +45,7 @@ def test_a_message_is_told_by_its_keys(raw, kind):
 
 
 def test_a_result_with_error_null_is_a_result():
-    """Seen in the field: an old FastMCP description answers with both."""
+    """Seen in practice: an old FastMCP description answers with both."""
     body = one('{"id":"request-123","result":"…","error":null}')
     assert type(body) is Result
     assert body.result == "…"
@@ -93,7 +93,7 @@ def test_what_is_no_message_says_why(raw, reason):
 
 @pytest.mark.parametrize("number", [2**63, 2**64 - 1, 2**64, 10**30, -(2**63), -(2**63) - 1, -(10**30), BIG, 10**1000])
 def test_an_integer_keeps_its_digits_wherever_it_stands(number):
-    """R-05: in a message of its own, in a batch, with and without spaces, at every place of a frame."""
+    """R-05: alone or in a batch, with and without spaces, at every place in a frame."""
     for before in range(20):
         text = f'{{"id":1,"method":"x","params":{{"{"a" * before}":[{number},  {number}],"n":{number}}}}}'
         expected = {"a" * before: [number, number], "n": number}
@@ -128,7 +128,7 @@ def test_an_integer_keeps_its_digits_wherever_it_stands(number):
     ],
 )
 def test_an_id_keeps_its_type_and_its_own_digits(text, expected):
-    """F-05; in a batch, in a frame that only lenient parsers take, and between its neighbours alike."""
+    """F-05: also in a batch, in a frame that only lenient parsers accept, and next to other keys."""
     message = f'{{"id":{text},"method":"ping"}}'
     assert one(message).id == expected
     assert one(f'{{"id":{text},"result":{{}}}}').id == expected
@@ -300,6 +300,6 @@ def test_any_string_is_an_id(text):
 
 
 def test_a_batch_of_odd_ids_takes_time_linear_in_its_length():
-    """Each element asks for its own digits; quadratic time would take minutes."""
+    """The digits of each id are looked up separately; in quadratic time, the test would take minutes."""
     found = parse(b"[" + b",".join([b'{"method":"a","id":1.50}'] * 20_000) + b"]")
     assert {message.id.token for message in found} == {"1.50"}

@@ -96,7 +96,7 @@ def test_a_long_line_that_never_ends_is_cut_in_its_last_piece():
 @pytest.mark.parametrize("character", ["é", "\u2028", "\U0001f30d"])
 @pytest.mark.parametrize("shift", range(4))
 def test_no_piece_ends_inside_a_utf_8_sequence(character, shift):
-    """F-02: a piece that is UTF-8 can be written as a string."""
+    """F-02: a piece of valid UTF-8 can be recorded as a string."""
     line = ("a" * shift + character * PIECE).encode()
     for triples in (split(line + b"\n"), split(*(line[i : i + 1000] for i in range(0, len(line), 1000)), b"\n")):
         assert "".join(raw.decode() for raw, _, _ in triples).encode() == line
@@ -111,7 +111,7 @@ def test_continuation_bytes_without_end_are_cut_at_the_limit():
 @example([b"a" * PIECE, b"\n"])
 @example([b"a" * PIECE, b"a\n"])
 def test_chunk_boundaries_cannot_matter(chunks):
-    """F-01: whole = in chunks = byte by byte, and nothing is lost."""
+    """F-01: a stream gives the same frames whole, in chunks and byte by byte, and no byte is lost."""
     stream = b"".join(chunks)
     triples = split(stream)
     assert split(*chunks) == triples
@@ -155,7 +155,7 @@ def test_messages_come_out_as_they_went_in(values):
 
 
 def test_the_module_imports_nothing():
-    """It stands on the wrap path (S-13)."""
+    """`wrap` imports it, and must stay light (S-13)."""
     import mcpspy.wire.lines
 
     with open(mcpspy.wire.lines.__file__, encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""What the ends of a large message tell of it (A-03)."""
+"""What is known of a large message from its first and last bytes (A-03)."""
 
 import json
 
@@ -15,7 +15,7 @@ ENDS = 1000
 
 
 def ends(text):
-    """What the ends of a message tell."""
+    """Return the outline of a message from its ends."""
     raw = text.encode()
     assert len(raw) > 4 * ENDS
     return outline(raw[:ENDS], raw[-ENDS:])

@@ -107,7 +107,7 @@ FIELDS = st.sampled_from(
 
 @st.composite
 def streams(draw):
-    """A stream of blocks, and the blocks. No lone LF follows a lone CR: the two are one line end."""
+    """Draw a stream of blocks, and the blocks. No lone LF follows a lone CR: together they are one line end."""
     stream, blocks = b"", []
     for fields in draw(st.lists(st.lists(FIELDS, min_size=1, max_size=4), max_size=4)):
         block = b"".join(field + draw(LINE_ENDS) for field in fields)
@@ -141,7 +141,7 @@ def test_blocks_come_out_whatever_the_line_ends_and_chunks(case, cuts):
 @example([b"\r", b"\n", b"\n"])
 @example([b"a\r", b"\n", b"\r", b"\n"])
 def test_chunk_boundaries_cannot_matter(chunks):
-    """H-10: whole = in chunks = byte by byte, and nothing but blank lines is dropped."""
+    """H-10: a stream gives the same frames whole, in chunks and byte by byte; only blank lines are dropped."""
     stream = b"".join(chunks)
     triples = split(stream)
     assert split(*chunks) == triples

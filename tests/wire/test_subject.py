@@ -1,4 +1,4 @@
-"""What a request or notification is about."""
+"""The subject of a request or notification."""
 
 import pytest
 

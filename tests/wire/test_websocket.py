@@ -72,7 +72,7 @@ def test_messages_come_out_in_any_chunks(name, mask):
 
 @pytest.mark.parametrize("mask", [b"", b"\x01\x80\xfe\x37"])
 def test_a_long_message_comes_in_pieces_that_no_ping_divides(mask):
-    """F-04: the reader joins pieces of one channel, so nothing may stand between them."""
+    """F-04: the reader joins the pieces of one channel, so no other frame may come between them."""
     text = os.urandom(PIECE) + b"a" * 2 * PIECE
     stream = frame(text[:-5], "binary", False, mask) + frame(b"!", "ping", mask=mask)
     stream += frame(text[-5:], "continuation", mask=mask)

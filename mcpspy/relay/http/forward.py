@@ -108,7 +108,7 @@ class ForwardedRequest:
         refusal = self.known.refusal
         if refusal and not self.route.guarded:
             self.route.guarded = True
-            self.relay.say(f"{refusal}; refused here, so whether the server refuses it does not show")
+            self.relay.say(f"{refusal}; refused by mcpspy, so the server was not tested")
         if refusal or not request.raw_path.startswith(("/", "*")):
             status, why = (403, refusal) if refusal else (400, "this is the URL of a server, not of a forward proxy")
             await self._refuse(Head(b""), status, why or "")
@@ -238,7 +238,7 @@ class ForwardedRequest:
         await self._body.await_rest(upload)
         status, why = self.route.upstream.failure(error)
         if self._body.fault:
-            status, why = 400, f"the request's body does not keep to HTTP/1.1: {self._body.fault}"
+            status, why = 400, f"the request's body is not valid HTTP/1.1: {self._body.fault}"
         await self._refuse(head, status, why)
 
     async def _refuse(self, head: Head, status: int, why: str) -> None:

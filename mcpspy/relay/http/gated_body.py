@@ -160,7 +160,9 @@ class FirstEvent:
         try:
             pieces = self._blocks.feed(b"".join(self._decoder.feed(chunk)))
         except Exception as error:
-            self._say(f"a content coding cannot be undone ({type(error).__name__}: {error}); the body passes unchanged")
+            self._say(
+                f"a content coding cannot be decoded ({type(error).__name__}: {error}); the body passes unchanged"
+            )
             return self._release(self._received + chunk)
         if coded:
             self._received += chunk

@@ -281,7 +281,7 @@ class GatedChannel:
         try:
             return self._order.release(held, how, message)
         except ValueError as error:
-            self._say(f"frame {held} cannot be changed ({error}); it is held on")
+            self._say(f"frame {held} cannot be changed ({error}); it stays held")
             return []
 
     async def _forward(self, batch: Sequence["_Frame | Piece"], t: int) -> None:

@@ -67,7 +67,7 @@ async def decide(
     """
     collected = CollectedBody(body, every(exchange.headers, b"content-encoding"))
     if collected.damaged:
-        say_once(exchange, "a request has a content coding that cannot be undone; such requests pass undecided")
+        say_once(exchange, "a request has a content coding that cannot be decoded; such requests pass undecided")
     t = exchange.route.now()
     facts = gate.facts("client", "body", exchange.session)
     verdict: Verdict = collected.decide(gate, facts, t)

@@ -40,7 +40,7 @@ from mcpspy.relay.http.route import AnswerStream, say_once
 from mcpspy.relay.live_gate import LiveGate
 from mcpspy.wire.content_coding import Decoder
 
-_UNDECIDED = "a response has a content coding that cannot be undone; such responses pass undecided"
+_UNDECIDED = "a response has a content coding that cannot be decoded; such responses pass undecided"
 
 
 class _UngatedEvents:

@@ -27,7 +27,7 @@ class Guard:
         """Return why a request with these headers is refused; None if it is accepted."""
         host = first(headers, b"host")
         if host is None or "," in every(headers, b"host"):
-            return "the request has not exactly one Host header"
+            return "the request must have exactly one Host header"
         origin = origin_of(f"http://{text(host)}")
         if origin is None or not (self._known(origin[1], text(host)) or _is_address(origin[1])):
             return f"the Host {text(host)!r} is not one of this proxy's: add {self._option} {text(host).split(':')[0]}"

@@ -74,7 +74,7 @@ class Relay:
                 if refusal:  # a client that may not use the port does not learn the routes
                     return web.Response(status=403, text=f"mcpspy: {refusal}\n")
                 there = ", ".join(f"{route.address.prefix}/" for route in self.routes)
-                return web.Response(status=404, text=f"mcpspy: no route stands at this path; there is {there}\n")
+                return web.Response(status=404, text=f"mcpspy: there is no route at this path; there is {there}\n")
             return await ForwardedRequest(self, route, request).run()
         except Exception as error:
             self.say(f"a bug ended an exchange ({type(error).__name__}: {error}); the proxy goes on")

@@ -73,7 +73,7 @@ class Upstream:
             fault = error.message.partition(":")[0]
             if fault == "Bad status line":
                 return "does not answer in HTTP/1.1: it may want https://, or speak only HTTP/2"
-            return f"does not keep to HTTP/1.1 in its answer: {fault}"
+            return f"sends a response that is not valid HTTP/1.1: {fault}"
         if isinstance(error, aiohttp.ServerDisconnectedError):
             return "closed the connection without an answer"
         return f"broke off: {getattr(error, 'strerror', None) or error or type(error).__name__}"

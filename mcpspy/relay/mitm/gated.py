@@ -282,7 +282,7 @@ class GatedFlow:
 def _undecidable(sender: str) -> str:
     """Return the notice for the user about a content coding that cannot be decoded."""
     what = "request" if sender == "client" else "response"
-    return f"a {what} has a content coding that cannot be undone; such {what}s pass undecided"
+    return f"a {what} has a content coding that cannot be decoded; such {what}s pass undecided"
 
 
 def _set_length(message: Any, size: int) -> None:

@@ -33,7 +33,7 @@ class Notices:
             return
         known.add(which)
         enough = len(known) > MOST
-        self._say(f"{what} yet another; no more of these are mentioned" if enough else f"{what} {which}{details}")
+        self._say(f"{what} another host; no more of these are reported" if enough else f"{what} {which}{details}")
 
 
 class Bugs(logging.Handler):
@@ -60,13 +60,13 @@ def no_tls(host: str, why: str, *, greeted: bool) -> tuple[str, str, str] | None
     """
     advice = (
         ": it does not trust the authority, so start it with 'mcpspy run -- CLIENT' (or see 'mcpspy ca env'); or it"
-        f" insists on the server's own certificate, and then it cannot be intercepted: leave {host} out of --allow"
+        f" accepts only the server's own certificate, and cannot be intercepted: leave {host} out of --allow"
     )
     if refusal := _REFUSAL.search(why):
         return "a client refused our certificate for", host, f" ({refusal[1]}){advice}"
     if "disconnected" in why or "closed early" in why:
         left = greeted and "early" not in why  # else it disconnected before it got a certificate
-        return ("a client hung up when it had our certificate for", host, advice) if left else None
+        return ("a client disconnected after it received our certificate for", host, advice) if left else None
     reason = (_REASON.findall(why) or re.split("[:.] ", why))[0]
     return "no TLS with a client for", host, f" ({reason}): it is not TLS, or an old version"
 

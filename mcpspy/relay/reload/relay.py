@@ -160,7 +160,9 @@ class _Relay:
             try:
                 step()
             except Exception as error:  # a bug of ours must not stop the traffic
-                self.say(f"a bug of mcpspy ({type(error).__name__}: {error}); what the client sends passes as it is")
+                self.say(
+                    f"a bug of mcpspy ({type(error).__name__}: {error}); what the client sends is forwarded unchanged"
+                )
                 self._session.set_mode(RUNNING, "", {})
 
     def _read_client(self, companion: Companion | None) -> None:

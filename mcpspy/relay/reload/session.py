@@ -274,7 +274,7 @@ class ReloadSession:
         try:
             return self._handover.to_server(raw, messages)
         except Exception as error:
-            self._say(f"a line of the client passes as it is ({type(error).__name__}: {error})")
+            self._say(f"a line of the client is forwarded unchanged ({type(error).__name__}: {error})")
             return PASS
 
     def _to_client(self, raw: bytes, messages: tuple[Envelope, ...]) -> tuple[Carried, list[bytes]]:
@@ -282,7 +282,7 @@ class ReloadSession:
         try:
             return self._handover.to_client(raw, messages)
         except Exception as error:
-            self._say(f"a line of the server passes as it is ({type(error).__name__}: {error})")
+            self._say(f"a line of the server is forwarded unchanged ({type(error).__name__}: {error})")
             return PASS, []
 
     def _own(self, raw: bytes) -> "tuple[Key, bytes]":

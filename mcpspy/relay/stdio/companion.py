@@ -78,7 +78,7 @@ class Companion:
             _await(self._pid)
             self._ended.release()
         except Exception as error:  # any fault affects only the check
-            self._say(f"cannot check what passes ({type(error).__name__}: {error}); traffic goes on")
+            self._say(f"cannot check the traffic ({type(error).__name__}: {error}); traffic goes on")
 
 
 def _await(pid: int) -> None:

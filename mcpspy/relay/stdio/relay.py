@@ -189,7 +189,7 @@ def _companion(recording: "Recording") -> "Companion | None":
     try:
         return Companion(recording.path, say_aside) if recording.path else None
     except RuntimeError as error:
-        say_aside(f"cannot check what passes ({error}); traffic goes on")
+        say_aside(f"cannot check the traffic ({error}); traffic goes on")
         return None
 
 

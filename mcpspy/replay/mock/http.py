@@ -144,7 +144,7 @@ class WebMock:
             if "text/event-stream" not in request.headers.get(
                 "Accept", ""
             ):  # a client that looks for an OAuth server, or a browser
-                return web.Response(status=404, text="mcpspy: there is nothing but an MCP server here\n")
+                return web.Response(status=404, text="mcpspy: there is only an MCP server here\n")
             return await self._legacy(request)
         session = self._sessions.get(name or "")
         return await self._events(request, session.reopened()) if session else web.Response(status=404 if name else 405)

@@ -95,7 +95,7 @@ def _new(known: Matcher, path: str) -> int:
     """Return how many requests in the capture at `path` have a response and are not known. Raises CaptureError."""
     script = script_of(path)
     if script.lost:
-        raise CaptureError(f"it is not whole ({script.lost})")
+        raise CaptureError(f"it is incomplete ({script.lost})")
     asked = [turn.cause.body for turn in script.turns if turn.response]
     return sum(isinstance(body, Request) and known.by_params(body) is None for body in asked)
 

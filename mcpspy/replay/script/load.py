@@ -28,13 +28,13 @@ def load(path: str, say: Callable[[str], None], *, forwarded: bool = False) -> S
     if not any(message.sender == "client" for message in script.messages):
         raise CaptureError(f"{path} has no message of a client: there is nothing to replay")
     if script.lost:
-        raise CaptureError(f"{path} is cut in mid-session ({script.lost}): record it again")
+        raise CaptureError(f"{path} is truncated in mid-session ({script.lost}): record it again")
     if not script.complete:
         waiting = [turn for turn in script.turns if turn.unanswered]
         if waiting:
             what = f"{waiting[0].method} (#{waiting[0].cause.n})"
-            raise CaptureError(f"{path} is cut in mid-session: {what} has no answer, nor the capture an end")
-        say(f"{path} has no end: its relay was killed; what is there is taken for all of it")
+            raise CaptureError(f"{path} is truncated in mid-session: {what} has no answer, and the capture has no end")
+        say(f"{path} has no end, because its relay was killed; it is replayed as far as it goes")
     return script
 
 

@@ -105,7 +105,7 @@ class FilterParser {
   one() {
     this.depth += 1;
     if (this.depth > DEPTH) {
-      throw this.wrong("there are too many brackets or negations within each other", this.at);
+      throw this.wrong("brackets or negations are nested too deeply", this.at);
     }
     const start = this.at;
     /** @type {RowTest} */

@@ -122,7 +122,7 @@ def refuse_too_large(capture: Capture, wanted: Filter | None) -> NoReturn:
     bound = f"a page carries at most {size_text(MOST_BYTES)} and {MOST_ROWS:,} rows"
     start, rows, budget = len(times), MOST_ROWS * 3 // 4, MOST_BYTES * 3 // 4 - len(times) * LINE_LEFT_OUT
     if budget < 0:
-        lines = f"of its {len(times):,} records each takes room, also one that a filter leaves out"
+        lines = f"each of its {len(times):,} records takes space, even if a filter leaves it out"
         raise UsageError(f"{capture.path} is too long to be shared: {bound}, and {lines}")
     while start and rows and budget > sizes[start - 1]:
         start, rows, budget = start - 1, rows - 1, budget - sizes[start - 1]

@@ -1,4 +1,4 @@
-"""A body that was collected is decoded no further than it can be decided on, and coded once."""
+"""A collected body is decoded only up to the limit for a decision, and is compressed once."""
 
 import gzip
 import tracemalloc

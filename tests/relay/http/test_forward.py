@@ -1,4 +1,4 @@
-"""One request and its response: forwarded as they came, ended as they ended (H-03, H-04, H-05)."""
+"""One request and its response: both are forwarded unchanged, and end in the same way (H-03, H-04, H-05)."""
 
 import asyncio
 import contextlib
@@ -25,7 +25,7 @@ POST = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json
 GET = b"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nMcp-Session-Id: s\r\nAccept: text/event-stream\r\n\r\n"
 CALL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call"}'
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
-LAST = OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")  # and the next exchange needs a connection of its own
+LAST = OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")  # the next exchange then needs a new connection
 STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
@@ -35,7 +35,7 @@ def chunk(payload):
 
 @scripted
 async def test_heads_go_on_in_order_case_and_number_and_nothing_is_added(tmp_path):
-    """H-03, H-09: Mcp-*, Last-Event-ID, Authorization, unknown Mcp-Param-*; hop-by-hop fields stay behind."""
+    """H-03, H-09: Mcp-*, Last-Event-ID, Authorization, unknown Mcp-Param-*; hop-by-hop fields are not forwarded."""
     async with stage(tmp_path) as there:
         fields = (
             b"hOsT: localhost:99\r\nX-B: 1\r\nx-b:   2  \r\nMcp-Param-Foo: =?base64?eA==?=\r\nLast-Event-ID: 1-2\r\n"
@@ -110,7 +110,7 @@ async def test_an_idle_connection_to_the_upstream_is_used_again(tmp_path):
 @pytest.mark.parametrize("when", ["before the head", "idle in the stream", "in the request's body"])
 @scripted
 async def test_a_client_that_leaves_ends_the_upstreams_side_at_once(tmp_path, when):
-    """H-05, H-13: within 100 ms, however idle."""
+    """H-05, H-13: within 100 ms, even if the stream is idle."""
     delays = []
     async with stage(tmp_path) as there:
         for _ in range(5):
@@ -126,7 +126,7 @@ async def test_a_client_that_leaves_ends_the_upstreams_side_at_once(tmp_path, wh
             client.close()
             await server.gone()
             delays.append(time.monotonic() - before)
-    assert sorted(delays)[2] < 0.1  # the median: one may meet a busy machine
+    assert sorted(delays)[2] < 0.1  # the median: one of them may be slow on a busy machine
     hows = list(there.how().values())
     if when == "in the request's body":
         assert hows == ["reset"] * 5
@@ -139,7 +139,7 @@ async def test_a_client_that_leaves_ends_the_upstreams_side_at_once(tmp_path, wh
 
 @scripted
 async def test_64_mib_pass_in_flat_memory(tmp_path):
-    """H-14, F-04: with Expect: 100-continue, each way."""
+    """H-14, F-04: in each direction, with Expect: 100-continue."""
     total, piece = 64 << 20, b"0123456789abcdef" * 4096
     async with stage(tmp_path) as there:
         before = memory(there.process.pid)
@@ -171,7 +171,7 @@ async def test_64_mib_pass_in_flat_memory(tmp_path):
 
 
 def memory(pid):
-    """Bytes that a process has resident."""
+    """Return the resident memory of a process in bytes."""
     with open(f"/proc/{pid}/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * 4096
 
@@ -212,7 +212,7 @@ async def test_100_streams_at_once_and_calls_beside_them(tmp_path):
 
 @scripted
 async def test_secrets_of_heads_are_not_in_the_capture(tmp_path):
-    """O-02: in headers, queries and Location; forwarded they are."""
+    """O-02: secrets in headers, queries and Location are forwarded, but not recorded."""
     async with stage(tmp_path) as there:
         head = (
             b"GET /mcp?api_key=hunter2&code=hunter2&x=1 HTTP/1.1\r\nHost: localhost\r\n"
@@ -259,7 +259,7 @@ OAUTH = {
 @pytest.mark.parametrize("name", OAUTH)
 @scripted
 async def test_secrets_of_oauth_bodies_are_not_in_the_capture(tmp_path, name):
-    """O-02: in the form or JSON of the request, and in the JSON of the answer."""
+    """O-02: in the form or JSON of the request, and in the JSON of the response."""
     target, kind, body = OAUTH[name]
     answer = b'{"access_token":"hunter2","refresh_token":"hunter2","token_type":"Bearer","expires_in":3600}'
     async with stage(tmp_path) as there:
@@ -288,7 +288,7 @@ async def test_an_event_stream_of_an_oauth_endpoint_is_withheld_and_forwarded(tm
 
 @scripted
 async def test_a_large_oauth_body_is_withheld_whole(tmp_path):
-    """O-02: what is too large to be redacted is not recorded at all."""
+    """O-02: a body that is too large to redact is not recorded at all."""
     body = b'{"client_secret":"hunter2","x":"%b"}' % (b"a" * 70_000)
     async with stage(tmp_path) as there:
         client, server, _ = await there.both(
@@ -303,7 +303,7 @@ async def test_a_large_oauth_body_is_withheld_whole(tmp_path):
 
 @scripted
 async def test_a_capture_that_cannot_be_written_changes_nothing(tmp_path):
-    """S-01 for HTTP: said once."""
+    """S-01 for HTTP: it is reported once."""
     (tmp_path / "capture.jsonl").mkdir()
     async with stage(tmp_path) as there:
         for _ in range(2):
@@ -334,7 +334,7 @@ async def test_a_body_that_came_whole_is_one_record_up_to_the_size_of_a_piece(tm
 
 @scripted
 async def test_what_is_left_of_an_exchange_does_not_wait_for_the_garbage_collector(tmp_path):
-    """All that an exchange holds, bodies too, goes with it: objects that refer to each other would stay for a while."""
+    """An exchange is freed at once, with its bodies: objects in a reference cycle would stay for a while."""
 
     async def accept(reader, writer):
         with contextlib.suppress(asyncio.IncompleteReadError):
@@ -356,7 +356,7 @@ async def test_what_is_left_of_an_exchange_does_not_wait_for_the_garbage_collect
         for _ in range(3):
             writer.write(POST + b"Content-Length: %d\r\n\r\n" % len(CALL) + CALL)
             await reader.readuntil(b"{}")
-        writer.write(b"GET / HTTP/1.1\r\nHost: x.example\r\n\r\n")  # refused, once all before has ended
+        writer.write(b"GET / HTTP/1.1\r\nHost: x.example\r\n\r\n")  # refused, after all earlier exchanges have ended
         await reader.readuntil(b"x.example")
         left = [it for it in gc.get_objects() if isinstance(it, (ForwardedRequest, Response))]
         assert len(left) <= 1

@@ -1,4 +1,4 @@
-"""What passes a gate undecided or unchanged goes out byte for byte, whatever the chunks."""
+"""Bodies that a gate does not decide on, or does not change, are forwarded byte for byte in any chunks."""
 
 import gzip
 import itertools
@@ -51,7 +51,7 @@ def test_an_event_that_is_too_long_passes_as_it_comes_and_the_next_one_is_decide
 
 
 def test_no_event_costs_more_for_what_comes_behind_it(monkeypatch):
-    """What is looked at and copied is a small multiple of what came."""
+    """The number of copied bytes is a small multiple of the number of received bytes."""
 
     class Counted(bytearray):
         copied = 0
@@ -74,7 +74,7 @@ def test_no_event_costs_more_for_what_comes_behind_it(monkeypatch):
 
 
 class Broken:
-    """A gate with a bug."""
+    """A gate that raises."""
 
     by, follows, waits = "broken", False, False
 
@@ -105,7 +105,7 @@ def test_a_decoder_that_fails_changes_nothing_and_is_reported(monkeypatch):
     assert body.feed(coded[:5], 0) == b""
     monkeypatch.setattr(Decoder, "feed", fail)
     assert body.feed(coded[5:9], 0) + body.feed(coded[9:], 0) + body.end(0) == coded
-    assert said == ["a content coding cannot be undone (RuntimeError: a bug); the body passes unchanged"]
+    assert said == ["a content coding cannot be decoded (RuntimeError: a bug); the body passes unchanged"]
 
 
 DOCUMENT = b'{"resource": "http://up/", "a":1}\n'
@@ -113,7 +113,7 @@ DOCUMENT = b'{"resource": "http://up/", "a":1}\n'
 
 @pytest.mark.parametrize("size", [1, 7, 100])
 def test_a_document_is_changed_as_a_whole(size):
-    """O-01: what was sent comes from the verdict."""
+    """O-01: the recorded `sent` comes from the verdict."""
     gate = MetadataGate(lambda url: url.replace("up", "us"))
     body = HeldDocument(Gate([gate], print), "", hold=True)
     parts = [DOCUMENT[at : at + size] for at in range(0, len(DOCUMENT), size)]

@@ -1,4 +1,4 @@
-"""What a gate holds is forwarded in its order, and released by its number."""
+"""Frames that a gate holds are forwarded in their order, and released by their number."""
 
 import asyncio
 
@@ -23,9 +23,9 @@ HOLD = {"name": "g", "when": {"method": "a"}, "action": {"hold": 60_000_000_000}
 
 
 class Stream:
-    """An event stream from a server through a gate; `out` is what was forwarded.
+    """An event stream from a server through a gate; `out` has the forwarded bytes.
 
-    The client has left where `broken`; it takes more while `room` is set.
+    With `broken`, the client has disconnected. It accepts more bytes while `room` is set.
     """
 
     def __init__(self, path, gate=HOLD, drain=None):
@@ -52,7 +52,7 @@ class Stream:
         await self.gated_channel.feed(self.blocks.feed(raw), 1)
 
     async def until(self, condition):
-        while not condition():  # noqa: ASYNC110 (no event tells)
+        while not condition():  # noqa: ASYNC110 (there is no event for it)
             await asyncio.sleep(0)
 
     def records(self, kind):
@@ -166,7 +166,7 @@ async def test_a_frame_of_ours_waits_until_no_frame_is_being_forwarded_in_pieces
 @pytest.mark.parametrize(("count", "size"), [(FRAMES, 1), (2, BYTES // 2)])
 @scripted
 async def test_only_so_much_of_ours_waits(tmp_path, count, size):
-    """Who has it sent waits then, and reads no more."""
+    """The side that causes replies then waits, and is no longer read."""
     stream = Stream(tmp_path / "capture.jsonl")
     await stream.gated_channel.feed([Piece(b"data: ", more=True)], 1)
     for _ in range(count - 1):
@@ -192,14 +192,14 @@ async def test_what_was_handed_on_counts_as_sent_although_nobody_may_take_it(tmp
     stream = Stream(tmp_path / "capture.jsonl", HOLD | {"action": {"delay": 1}}, drain=never)
     await stream.feed(A)
     await written.wait()
-    stream.gated_channel.abandon()  # the timer waits for the receiver, and is cancelled
+    stream.gated_channel.abandon()  # the task of the timer waits in `drain`, and is cancelled
     assert stream.out == [A]
     assert [(it.how, it.dropped) for it in stream.records(Release)] == [("delayed", False)]
 
 
 @scripted
 async def test_frames_of_one_chunk_are_recorded_in_their_order(tmp_path):
-    """Also if a later one is held."""
+    """Also if a later frame is held."""
     stream = Stream(tmp_path / "capture.jsonl")
     await stream.feed(B + C + A + B)
     stream.gated_channel.abandon()
@@ -238,7 +238,7 @@ async def test_whoever_holds_a_frame_is_known_as_long_as_it_does(tmp_path):
 @pytest.mark.parametrize("order", [("answered", b"{}"), ("edited", b"{}")])
 @scripted
 async def test_what_cannot_be_done_with_a_held_frame_is_told_once_and_it_stays_held(tmp_path, order):
-    """A response has nobody who could be answered; an event without data has no place for a message."""
+    """A frame without a request cannot be answered, and an event without data cannot carry a message."""
     bare = b"event: a\n\n"
     stream = Stream(tmp_path / "capture.jsonl", HOLD | {"when": {}})
     await stream.feed(bare)
@@ -304,7 +304,7 @@ async def test_a_request_that_is_held_alone_can_be_cancelled(tmp_path):
 
 @scripted
 async def test_the_parts_of_a_batch_are_not_searched_for_each_other(tmp_path):
-    """That would take time quadratic in their number."""
+    """The search would take time quadratic in the number of parts."""
 
     class Counted(Piece):
         compared = 0

@@ -1,4 +1,4 @@
-"""What comes over a WebSocket is split into what a gate decides on, and no byte is lost."""
+"""A WebSocket stream is split into the messages that a gate decides on, and no byte is lost."""
 
 import pytest
 from hypothesis import given, settings
@@ -56,7 +56,7 @@ def test_a_message_that_is_too_long_passes_as_it_arrives(mask):
         assert (last.frame, last.more) == (b"next", False)
     pieces = MessagePieces(LIMIT)
     assert list(pieces.feed(long[0])) == []
-    (begun,) = pieces.feed(long[1][:-1])  # its head
+    (begun,) = pieces.feed(long[1][:-1])  # the head of the second fragment
     assert begun.undecided
     assert begun.more
 
@@ -67,7 +67,7 @@ def test_a_length_announced_as_too_long_is_not_waited_for():
 
 
 def test_fragments_without_end_are_not_kept():
-    """An empty fragment has a head of two bytes."""
+    """Even an empty fragment takes two bytes, for its head."""
     pieces = MessagePieces(LIMIT)
     found = list(pieces.feed(frame(b"", None, False) + frame(b"", "continuation", False) * (2 * LIMIT)))
     assert sum(len(it.passes) for it in found) >= 2 * LIMIT
@@ -108,7 +108,7 @@ def test_what_the_end_cuts_off_passes():
 
 
 def test_a_control_frame_that_is_none_is_not_collected():
-    """RFC 6455, 5.5: at most 125 bytes, and these would be 2 to the power of 62."""
+    """RFC 6455, 5.5: a control frame has at most 125 bytes; this one announces 2 to the power of 62."""
     pieces = MessagePieces(LIMIT)
     bad = b"\x89\x7f\x40" + b"\0" * 7
     assert [it.passes for it in [*pieces.feed(bad), *pieces.feed(b"x")]] == [bad, b"x"]

@@ -1,4 +1,4 @@
-"""Requests of JSON pass a gate before the upstream sees them."""
+"""JSON requests pass a gate before they are forwarded to the upstream."""
 
 import json
 
@@ -72,7 +72,7 @@ async def test_an_answered_request_never_reaches_the_upstream(tmp_path):
         assert b"Content-Type: application/json\r\n" in head
         body = await client.until(b"}}")
         assert json.loads(body) == {"jsonrpc": "2.0", "id": 7, "result": {"content": []}}
-        await client.send(POST + b"Content-Length: 2\r\n\r\n{}")  # the connection goes on
+        await client.send(POST + b"Content-Length: 2\r\n\r\n{}")  # the connection stays open
         server = await there.server()
         assert (await server.head()).startswith(b"POST ")
         await server.read(2)
@@ -108,7 +108,7 @@ async def test_a_closing_gate_closes_the_connection(tmp_path):
 @pytest.mark.parametrize("action", [{"delay": 20_000_000}, {"hold": 20_000_000}])
 @scripted
 async def test_a_held_request_goes_when_its_time_has_come(tmp_path, action):
-    """One that is only delayed keeps its length; one that is held may be another in the end."""
+    """A delayed request keeps its Content-Length; a held one is sent in chunks, because it may still be edited."""
     async with stage(tmp_path, gates=gate(action)) as there:
         client, server, head = await there.both(ASK)
         assert (b"Content-Length: %d\r\n" % len(CALL) in head) == ("delay" in action)
@@ -136,7 +136,7 @@ async def test_a_client_that_leaves_drops_what_is_held(tmp_path):
 
 
 def post(body, head=POST, **fields):
-    """A request; fields are header lines."""
+    """Return a POST request; `fields` are header lines."""
     lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in fields.items()).encode()
     return head + lines + b"Content-Length: %d\r\n\r\n" % len(body) + body
 
@@ -172,7 +172,7 @@ async def test_a_cancellation_in_another_post_drops_the_held_request_and_itself(
 @pytest.mark.parametrize("version", [b"1.1", b"1.0"])
 @scripted
 async def test_a_client_that_waits_for_leave_to_send_gets_it_here(tmp_path, version):
-    """RFC 9110, 10.1.1; a server ignores the field in a request of HTTP/1.0."""
+    """RFC 9110, 10.1.1; a server ignores the `Expect` field in an HTTP/1.0 request."""
     async with stage(tmp_path, gates=gate({"send": "[]"})) as there:
         client = await there.client()
         head = POST.replace(b"HTTP/1.1", b"HTTP/" + version)
@@ -196,7 +196,7 @@ async def test_a_client_that_waits_for_leave_to_send_gets_it_here(tmp_path, vers
 
 @scripted
 async def test_a_long_body_is_not_collected_and_its_leave_comes_from_the_upstream(tmp_path):
-    """Its Content-Length says that it is too long to decide on."""
+    """Its Content-Length is over the limit for a decision."""
     async with stage(tmp_path, gates=gate({"drop": True})) as there:
         large = CALL + b" " * (2 << 20)
         fields = b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(large)
@@ -259,7 +259,7 @@ async def test_a_content_coding_that_is_unknown_passes_and_is_said_once(tmp_path
             assert await server.read(len(CALL)) == CALL
             await server.send(LAST)
             await client.until(b"{}")
-    assert there.stderr.count(b"a request has a content coding that cannot be undone") == 1
+    assert there.stderr.count(b"a request has a content coding that cannot be decoded") == 1
 
 
 @pytest.mark.parametrize("action", [{"answer": ANSWER}, {"answer": ANSWER, "delay": 20_000_000}])
@@ -275,7 +275,7 @@ async def test_a_refused_request_gets_the_status_and_goes_no_further(tmp_path, a
         assert (error["id"], error["error"]["code"]) == (7, -32000)
         assert "gate refuses 503" in error["error"]["message"]
         assert there.arrived.empty()
-        await client.send(POST + b"Content-Length: 2\r\n\r\n{}")  # the connection goes on
+        await client.send(POST + b"Content-Length: 2\r\n\r\n{}")  # the connection stays open
         server = await there.server()
         await server.head()
         await server.send(OK)

@@ -1,4 +1,4 @@
-"""Responses pass a gate: JSON as a whole, event streams event by event."""
+"""Responses pass a gate: a JSON body as a whole, an event stream event by event."""
 
 import asyncio
 
@@ -26,7 +26,7 @@ def gate(action, **when):
 
 
 async def answered(there, body=RESULT):
-    """A client whose request was answered with JSON."""
+    """Answer the request of a client with JSON, and return the client."""
     client, server, _ = await there.both(ASK)
     await server.read(len(CALL))
     server.writer.write(JSON % len(body) + body)
@@ -82,7 +82,7 @@ async def test_events_are_dropped_and_others_pass_byte_for_byte(tmp_path):
 
 
 def unchunked(body):
-    """The chunks of a body, each with its size line."""
+    """Return the chunks of a body, each with its size line."""
     found = []
     while body != b"0\r\n\r\n":
         line, rest = body.split(b"\r\n", 1)
@@ -107,7 +107,7 @@ async def test_several_events_go_in_place_of_one(tmp_path):
 
 @scripted
 async def test_held_events_keep_their_order_and_the_stream_open(tmp_path):
-    """Also when the upstream has ended meanwhile."""
+    """Also if the upstream ends the stream in the meantime."""
     async with stage(tmp_path, gates=gate({"delay": 30_000_000}, **NOTES)) as there:
         client, server, _ = await there.both(GET)
         await server.send(STREAM, chunk(NOTE + b"\n" + OTHER + b"\n"), b"0\r\n\r\n")
@@ -162,7 +162,7 @@ async def test_a_server_cannot_be_answered_over_http_and_that_is_said_once(tmp_p
 @pytest.mark.parametrize("action", [{"send": "[]"}, {"delay": 20_000_000}], ids=["changed", "delayed"])
 @scripted
 async def test_json_to_a_client_of_http_1_0_ends_with_the_connection(tmp_path, action, keep_alive):
-    """RFC 9112, 6.3 and 9.3: it knows no chunks."""
+    """RFC 9112, 6.3 and 9.3: such a client does not know chunks."""
     async with stage(tmp_path, gates=gate(action, **RESULTS)) as there:
         asked = ASK.replace(b"HTTP/1.1\r\n", b"HTTP/1.0\r\n" + keep_alive)
         client, server, _ = await there.both(asked)
@@ -209,7 +209,7 @@ async def test_a_content_coding_that_is_unknown_passes_and_is_said_once(tmp_path
                 RESULT,
             )
             assert await client.until(RESULT[-1:] * 2) != b""
-    assert there.stderr.count(b"a response has a content coding that cannot be undone") == 1
+    assert there.stderr.count(b"a response has a content coding that cannot be decoded") == 1
 
 
 @scripted
@@ -236,7 +236,7 @@ async def test_no_more_events_wait_than_may_although_a_small_chunk_has_many(tmp_
         await server.send(chunk(b"".join(flushed("gzip", [(NOTE + b"\n") * 10_000]))))
         while len(there.records(Frame)) < FRAMES:  # noqa: ASYNC110 (the capture is a file)
             await asyncio.sleep(0)
-        other, _, _ = await there.both(GET)  # which the proxy relays after what it is about
+        other, _, _ = await there.both(GET)  # the proxy relays this after the work in progress
         other.abort()
         assert len(there.records(Frame)) == FRAMES
         client.abort()
@@ -244,7 +244,7 @@ async def test_no_more_events_wait_than_may_although_a_small_chunk_has_many(tmp_
 
 @scripted
 async def test_a_stream_of_json_texts_is_not_collected(tmp_path):
-    """In neither direction."""
+    """This holds for both directions."""
     async with stage(tmp_path, gates=gate({"drop": True}, **{"from": "server"})) as there:
         kind = b"Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n"
         client, server, _ = await there.both(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n" + kind + chunk(b"{}\n"))

@@ -1,4 +1,4 @@
-"""WebSocket messages pass a gate: what it names is changed, and all else goes on byte for byte."""
+"""WebSocket messages pass a gate: matching ones are changed, and everything else is forwarded byte for byte."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ def masked(payload, *rest):
 
 
 async def arrives(peer, payload, op=None):
-    """The next frame that a peer gets is this one; returns its mask."""
+    """Check that a peer receives this frame next, and return its mask."""
     head = await peer.read(2)
     length = head[1] & 0x7F
     if length > 125:
@@ -58,7 +58,7 @@ def frames(there, ch=None):
 
 @scripted
 async def test_what_no_gate_names_passes_byte_for_byte(tmp_path):
-    """Fragments and masks as they came, a ping between fragments at once; both directions."""
+    """In both directions: fragments and masks are unchanged, and a ping between fragments is forwarded at once."""
     async with stage(tmp_path, gates=gate({"drop": True}, method="never")) as there:
         client, server, _ = await opened(there)
         begun, ping = frame(CALL[:9], None, False, MASK), frame(b"!", "ping", mask=MASK)
@@ -131,7 +131,7 @@ async def test_a_dropped_message_goes_nowhere_and_an_answered_one_back(tmp_path)
 
 @scripted
 async def test_an_answer_waits_until_a_long_message_to_that_peer_has_ended(tmp_path):
-    """Another message may not stand between its fragments (RFC 6455, 5.4)."""
+    """No other message may come between the fragments of a message (RFC 6455, 5.4)."""
     async with stage(tmp_path, gates=gate({"answer": '{"result":{}}'})) as there:
         client, server, _ = await opened(there)
         begun, rest = frame(b"a" * (LIMIT + 1), None, False), frame(b"b", "continuation")
@@ -151,7 +151,7 @@ async def test_an_answer_waits_until_a_long_message_to_that_peer_has_ended(tmp_p
 
 @scripted
 async def test_no_message_of_ours_follows_a_close_frame(tmp_path):
-    """Even if it has waited for the end of a long message, which the close frame cuts off (RFC 6455, 5.5.1)."""
+    """Even if it waits for the end of a long message, and the close frame cuts that off (RFC 6455, 5.5.1)."""
     async with stage(tmp_path, gates=gate({"answer": '{"result":{}}'})) as there:
         client, server, _ = await opened(there)
         begun, close = frame(b"a" * (LIMIT + 1), None, False), frame(b"\x03\xe8", "close")
@@ -167,7 +167,7 @@ async def test_no_message_of_ours_follows_a_close_frame(tmp_path):
 
 
 class Sink(BaseProtocol):
-    """A connection that keeps what is written to it."""
+    """A connection that keeps the bytes that are written to it."""
 
     def __init__(self):
         super().__init__(asyncio.get_running_loop())
@@ -180,7 +180,7 @@ class Sink(BaseProtocol):
 
 
 class Source(asyncio.Queue):
-    """What a peer sends: chunks, and nothing at the end."""
+    """The stream of a peer: chunks, and an empty one at the end."""
 
     def __init__(self, *chunks):
         super().__init__()
@@ -195,7 +195,7 @@ class Source(asyncio.Queue):
 
 
 def tunnel(path, gates):
-    """A tunnel, its two connections, and what starts to pump into one of them."""
+    """Return a tunnel, its two connections, and a function that starts a pump to one of them."""
     recording = Recording(print, sink=begin(path))
     recorded = HttpExchange(recording)
     recorded.open_request(0, {"method": "GET", "target": "/", "version": "1.1", "headers": []})
@@ -211,7 +211,7 @@ def tunnel(path, gates):
 
 
 async def written(sink, expected):
-    """Wait until that was written."""
+    """Wait until as many bytes have been written, and compare them."""
     while sum(map(len, sink.written)) < len(expected):
         sink.more.clear()
         await sink.more.wait()
@@ -238,7 +238,7 @@ async def test_small_messages_go_on_in_few_writes_and_others_have_their_turn(tmp
 
 @scripted
 async def test_an_answer_does_not_wait_for_the_peer_that_it_goes_to(tmp_path):
-    """A server that floods a client which reads nothing."""
+    """The server floods a client that reads nothing."""
     gates = gate({"answer": '{"result":{}}'})
     _, client, server, pump = tunnel(tmp_path / "capture.jsonl", gates)
     client.pause_writing()
@@ -276,7 +276,7 @@ async def test_only_so_many_answers_wait_and_then_who_asks_is_not_read(tmp_path)
 @pytest.mark.parametrize("who", ["client", "server"])
 @scripted
 async def test_a_held_message_keeps_its_order_and_holds_up_nothing_else(tmp_path, who):
-    """Control frames and the other direction go on."""
+    """Control frames and the other direction are not held up."""
     hold = gate({"delay": 300_000_000}, method="notifications/message")
     async with stage(tmp_path, gates=hold) as there:
         client, server, _ = await opened(there)
@@ -302,7 +302,7 @@ async def test_a_held_message_keeps_its_order_and_holds_up_nothing_else(tmp_path
 @pytest.mark.parametrize("end", [frame(b"\x03\xe8", "close", mask=MASK), b""], ids=["close frame", "end"])
 @scripted
 async def test_the_end_of_the_sender_lets_all_go_before_it(tmp_path, end):
-    """Also a message that is not whole."""
+    """An incomplete message is forwarded too."""
     async with stage(tmp_path, gates=gate({"hold": MINUTE})) as there:
         client, server, _ = await opened(there)
         whole = masked(CALL) + masked(OTHER)
@@ -347,7 +347,7 @@ async def test_a_cancellation_drops_the_held_request_and_itself(tmp_path):
 @pytest.mark.parametrize("who", ["client", "server"])
 @scripted
 async def test_a_closing_gate_ends_both_sides_with_a_close_frame(tmp_path, who):
-    """What the other direction holds goes first."""
+    """Frames that are held in the other direction are forwarded first."""
     sender = {"from": who, "method": "tools/call"}
     gates = gate({"close": True}, **sender) + gate({"hold": MINUTE}, method="roots/*")
     roots = b'{"jsonrpc":"2.0","id":1,"method":"roots/list"}'
@@ -418,13 +418,13 @@ async def test_a_long_message_waits_for_what_is_held(tmp_path):
 
 @scripted
 async def test_while_much_is_held_nothing_more_is_read(tmp_path):
-    """The client's own writes wait then."""
+    """The client's writes then block."""
     message = masked(CALL + b" " * 200_000)
     async with stage(tmp_path, gates=gate({"hold": MINUTE})) as there:
         client, server, _ = await opened(there)
         sending = asyncio.create_task(client.send(message * 200))
         while len(frames(there, 3)) < 6:
-            await server.send(frame(b"", "ping"))  # the other direction goes on
+            await server.send(frame(b"", "ping"))  # the other direction is not held up
             assert await client.read(2) == frame(b"", "ping")
         assert not sending.done()
         assert len(frames(there, 3)) == 6
@@ -433,7 +433,7 @@ async def test_while_much_is_held_nothing_more_is_read(tmp_path):
 
 @scripted
 async def test_an_extension_that_was_not_negotiated_passes_and_is_said_once(tmp_path):
-    """RFC 7692: permessage-deflate sets RSV1; the handshake has lost the offer, so nobody should."""
+    """RFC 7692: permessage-deflate sets RSV1; the proxy removes its offer in the handshake, so no peer should."""
     coded = bytearray(masked(b"coded"))
     coded[0] |= 0x40
     async with stage(tmp_path, gates=gate({"drop": True}, **{"from": "client"})) as there:
@@ -464,7 +464,7 @@ async def test_the_end_of_the_proxy_records_what_is_held_as_not_forwarded(tmp_pa
 
 @scripted
 async def test_aiohttp_on_both_sides_sees_valid_frames(tmp_path):
-    """A real client that offers compression and checks masks, fragments and close codes; so does the server."""
+    """A real client and a real server that offer compression, and check masks, fragments and close codes."""
     import aiohttp
     from aiohttp import web
 

@@ -1,4 +1,4 @@
-"""HTTP heads on their way through: pure functions over what a peer sent."""
+"""Pure functions that map the HTTP heads of one peer to those for the other."""
 
 import pytest
 from hypothesis import given
@@ -36,7 +36,7 @@ HOST = [(b"Host", b"127.0.0.1:6278")]
     ],
 )
 def test_an_address_is_an_authority_and_a_target(url, authority, target):
-    """H-01: the port where it is not the default. H-09: the target byte for byte."""
+    """H-01: the port is part of it unless it is the default. H-09: the target is kept byte for byte."""
     address = Address(url)
     assert (address.authority, address.target) == (authority, target)
 
@@ -144,7 +144,7 @@ def test_a_response_keeps_its_reason_and_its_odd_bytes():
 
 
 def test_a_length_does_not_contradict_chunks():
-    """RFC 9112, 6.3: what one hop believes and the next does not is how requests are smuggled."""
+    """RFC 9112, 6.3: requests can be smuggled if two hops read the length differently."""
     headers = [(b"Content-Length", b"5"), (b"Transfer-Encoding", b"chunked")]
     assert response_head(200, "OK", headers, HOST, UP, keep=CHUNKED).headers == headers[1:]
     assert response_head(200, "OK", headers[:1], HOST, UP).headers == headers[:1]
@@ -185,5 +185,5 @@ def test_no_url_raises(url):
     ],
 )
 def test_only_a_body_of_one_json_text_may_be_collected(kind, json):
-    """RFC 7464 and NDJSON are streams: each text has to go on when it comes."""
+    """RFC 7464 and NDJSON are streams: each text has to be forwarded as soon as it arrives."""
     assert is_json([(b"Content-Type", kind.encode())]) == json

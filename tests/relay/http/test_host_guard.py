@@ -1,4 +1,4 @@
-"""Who may use our port (H-02)."""
+"""Which clients may use the port of the proxy (H-02)."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def refused(host, origin=None, listen="127.0.0.1", allowed=()):
     "host", ["localhost", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:6278", "[::1]:5", "192.168.1.5:80", "app.localhost"]
 )
 def test_names_of_this_machine_and_addresses_are_ours(host):
-    """Nobody can rebind an address."""
+    """DNS rebinding does not work with addresses."""
     assert refused(host) is None
 
 
@@ -28,7 +28,7 @@ def test_other_names_are_refused(host):
 
 
 def test_a_request_has_exactly_one_host():
-    assert "not exactly one Host" in refused(None)
+    assert "exactly one Host" in refused(None)
     assert Guard("", []).refusal([(b"Host", b"localhost"), (b"host", b"evil")])
 
 
@@ -53,7 +53,7 @@ def test_pages_of_this_machine_may_use_it(origin):
     "origin", ["http://evil.example", "null", "", "file://", "http://6.6.6.6", "vscode-webview://x"]
 )
 def test_other_pages_may_not(origin):
-    """H-02: also a page at an address."""
+    """H-02: nor may a page whose host is an address."""
     assert "Origin" in refused("localhost", origin)
 
 
@@ -70,7 +70,7 @@ def test_other_pages_may_not(origin):
     ],
 )
 def test_what_a_page_of_another_site_loads_without_an_origin_is_refused(origin, site, passes):
-    """A-06: an image or a link of any page may GET; an allowed page is of another site if its host has another name."""
+    """A-06: an image or link of any page can send a GET; an allowed page is cross-site if its host name differs."""
     headers = [(b"Host", b"localhost"), (b"sec-fetch-Site", site)]
     headers += [(b"Origin", origin)] if origin else []
     assert (Guard("127.0.0.1", ()).refusal(headers) is None) is passes
@@ -105,7 +105,7 @@ def test_whether_others_can_reach_a_listener(host, expected):
     ],
 )
 def test_whether_a_connection_would_come_to_ourselves(there, own, expected):
-    """Issue 7: it refuses to proxy to itself, whatever it is called."""
+    """Issue 7: the proxy refuses to proxy to itself under any name."""
     assert arrives_at(there, own) is expected
 
 
@@ -127,13 +127,13 @@ async def test_a_refusal_is_a_403_that_never_reaches_the_server_and_is_recorded(
 
 @scripted
 async def test_a_protection_that_the_server_may_lack_is_not_taken_for_its_own(tmp_path):
-    """A-06: said once."""
+    """A-06: it is reported once."""
     async with stage(tmp_path) as there:
         for _ in range(2):
             client = await there.client()
             await client.send(b"GET /mcp HTTP/1.1\r\nHost: evil.example\r\n\r\n")
             assert b" 403 " in await client.head()
-    assert there.stderr.count(b"whether the server refuses it does not show") == 1
+    assert there.stderr.count(b"so the server was not tested") == 1
 
 
 @scripted

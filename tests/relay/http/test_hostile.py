@@ -1,4 +1,4 @@
-"""Peers that mean harm, or know no better: nothing is smuggled, nothing waits for ever, the proxy lives on."""
+"""Malicious or broken peers: no request is smuggled, nothing waits for ever, and the proxy keeps running."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ ONE = b"2\r\n{}\r\n0\r\n\r\n"
 
 
 async def lives_on(there):
-    """An exchange like any other, over connections of its own."""
+    """Make a normal exchange over new connections."""
     client, server, _ = await there.both(b"GET /next HTTP/1.1\r\nHost: localhost\r\n\r\n")
     await server.send(LAST)
     assert await client.until(b"{}") == OK
@@ -79,7 +79,7 @@ async def test_a_request_with_a_body_does_not_become_a_tunnel_and_keeps_its_fram
 
 @scripted
 async def test_an_upgrade_to_another_protocol_than_websocket_is_not_asked_for(tmp_path):
-    """HTTP clients of Java ask for h2c by default; what came then could not be recorded."""
+    """HTTP clients of Java request h2c by default, and h2c traffic could not be recorded."""
     async with stage(tmp_path) as there:
         ask = GET.replace(
             b"\r\n\r\n", b"\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n\r\n"
@@ -92,7 +92,7 @@ async def test_an_upgrade_to_another_protocol_than_websocket_is_not_asked_for(tm
 @pytest.mark.parametrize("rest", [b"zz\r\n", b"2\r\n[]X", b"-1\r\n"])
 @scripted
 async def test_a_request_whose_chunks_break_ends_on_both_sides(tmp_path, rest):
-    """H-05: what came before went on; nobody waits for the rest."""
+    """H-05: the bytes before the fault are forwarded, and neither side waits for the rest."""
     async with stage(tmp_path) as there:
         client, server, _ = await there.both(CHUNKED + b"Content-Type: application/json\r\n\r\n" + chunk(b"[1,"))
         assert await server.read(8) == chunk(b"[1,")
@@ -100,7 +100,7 @@ async def test_a_request_whose_chunks_break_ends_on_both_sides(tmp_path, rest):
         assert await server.gone() == "eof"
         head = await client.head()
         assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
-        assert "does not keep to HTTP/1.1" in json.loads(await client.rest())["error"]["message"]
+        assert "is not valid HTTP/1.1" in json.loads(await client.rest())["error"]["message"]
         await lives_on(there)
     assert there.how()[1] == "reset"
     assert there.opens()[1].sender == "mcpspy"
@@ -139,7 +139,7 @@ async def test_pipelined_requests_are_answered_in_order(tmp_path):
 
 @scripted
 async def test_a_head_that_comes_byte_by_byte_holds_up_nobody(tmp_path):
-    """Slowloris: others are served meanwhile, and it is served when it is whole."""
+    """Slowloris: other clients are served in the meantime, and this one when its head is complete."""
     async with stage(tmp_path) as there:
         slow = await there.client()
         await slow.send(GET[:1])
@@ -178,7 +178,7 @@ async def test_a_head_without_end_is_not_kept(tmp_path, what, who):
                 sent += len(more)
         except ConnectionError:
             pass
-        assert sent < limit + (16 << 20)  # buffers of the kernel
+        assert sent < limit + (16 << 20)  # for the buffers of the kernel
         assert memory(there.process.pid) - before < 16 << 20
         if who == "server":
             assert (await client.head()).startswith(b"HTTP/1.1 502 Bad Gateway\r\n")
@@ -202,7 +202,7 @@ async def test_informational_responses_without_end_are_an_end(tmp_path):
 @pytest.mark.parametrize("how", ["with the head", "with the last event", "alone"])
 @scripted
 async def test_a_response_whose_chunks_break_ends_on_both_sides(tmp_path, how):
-    """H-05: whatever the segments, what came before the fault arrives, and then the client is left as we were."""
+    """H-05: in any segments, the bytes before the fault are forwarded, and then the response breaks off too."""
     first, last, fault = chunk(b"data: 1\n\n"), chunk(b"data: 2\n\n"), b"zz\r\n"
     parts = {
         "with the head": [STREAM + first + last + fault],
@@ -218,7 +218,7 @@ async def test_a_response_whose_chunks_break_ends_on_both_sides(tmp_path, how):
                 got += await client.read(len(part))
         got += await client.rest()
         assert got.startswith(STREAM)
-        assert got.endswith(b"data: 2\n\n\r\n")  # and no last chunk
+        assert got.endswith(b"data: 2\n\n\r\n")  # without a last chunk
         await server.gone()
         await lives_on(there)
     assert there.how()[2] == "reset"
@@ -238,7 +238,7 @@ BODIES = {
 @pytest.mark.parametrize("name", BODIES)
 @scripted
 async def test_what_an_upstream_sends_unasked_answers_no_other_request(tmp_path, name, when):
-    """RFC 9112, 9.2: the answer passes, and the connection is not used again."""
+    """RFC 9112, 9.2: the response is forwarded, and the connection is not used again."""
     method, answer, more = BODIES[name]
     async with stage(tmp_path) as there:
         client, server, _ = await there.both(method + b" /1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -274,7 +274,7 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 @scripted
 async def test_an_answer_that_is_broken_is_a_502_that_says_how(tmp_path, name):
-    """Issue 7: honest; no word of https:// where HTTP is spoken, if badly."""
+    """Issue 7: the message names the fault; it does not mention https:// if the upstream answers in malformed HTTP."""
     sent, words = BROKEN[name]
     async with stage(tmp_path) as there:
         client, server, _ = await there.both(GET)
@@ -289,7 +289,7 @@ async def test_an_answer_that_is_broken_is_a_502_that_says_how(tmp_path, name):
 
 @scripted
 async def test_trailers_stay_behind_and_folded_fields_become_one_line(tmp_path):
-    """RFC 9110, 6.5.1; RFC 9112, 5.2 and 7.1.1: what an intermediary may do, and no more."""
+    """An intermediary may do this, and nothing more (RFC 9110, 6.5.1; RFC 9112, 5.2 and 7.1.1)."""
     async with stage(tmp_path) as there:
         client, server, _ = await there.both(CHUNKED + b"Trailer: X-T\r\n\r\n2;a=b\r\n{}\r\n0\r\nX-T: 1\r\n\r\n")
         assert await server.read(len(ONE)) == ONE
@@ -304,7 +304,7 @@ async def test_trailers_stay_behind_and_folded_fields_become_one_line(tmp_path):
 
 @scripted
 async def test_a_large_call_that_an_upstream_breaks_off_is_not_sent_again(tmp_path):
-    """RFC 9110, 9.2.2: not even over a connection that was idle before."""
+    """RFC 9110, 9.2.2: not even if the connection was idle before."""
     body = b'{"jsonrpc":"2.0","id":7,"method":"x","params":"%b"}' % (b"x" * 60_000)
     async with stage(tmp_path) as there:
         client, server, _ = await there.both(GET)
@@ -321,7 +321,7 @@ async def test_a_large_call_that_an_upstream_breaks_off_is_not_sent_again(tmp_pa
 @pytest.mark.parametrize("when", ["after the body", "before the body"])
 @scripted
 async def test_an_error_has_the_id_of_a_request_whose_body_came_after_its_head(tmp_path, when):
-    """Issue 7: HTTP clients of Python send the two one after the other."""
+    """Issue 7: HTTP clients of Python send the head and the body separately."""
     async with stage(tmp_path) as there:
         client, server, _ = await there.both(POST + b"Content-Length: 46\r\n\r\n")
         if when == "before the body":
@@ -340,7 +340,7 @@ async def test_an_error_has_that_id_also_where_nobody_listens(tmp_path):
     async with stage(tmp_path, url="http://127.0.0.1:1/mcp") as there:
         client = await there.client()
         await client.send(POST + b"Content-Length: 46\r\n\r\n")
-        await asyncio.sleep(0.05)  # until it has been refused; without, the test tells less
+        await asyncio.sleep(0.05)  # so that the connection has been refused; without it, the test covers less
         await client.send(CALL)
         assert (await client.head()).startswith(b"HTTP/1.1 502 ")
         assert json.loads(await client.until(b"}}"))["id"] == 7
@@ -349,7 +349,7 @@ async def test_an_error_has_that_id_also_where_nobody_listens(tmp_path):
 
 @scripted
 async def test_an_answer_is_heard_though_the_upstream_took_no_more_of_the_request(tmp_path):
-    """H-04: a 413 that comes with a reset."""
+    """H-04: a 413 that is followed by a reset."""
     async with stage(tmp_path) as there:
         client, server, _ = await there.both(POST + b"Content-Length: 100000000\r\n\r\n" + CALL)
         refusal = b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -361,15 +361,15 @@ async def test_an_answer_is_heard_though_the_upstream_took_no_more_of_the_reques
 
 @scripted
 async def test_a_request_is_recorded_though_there_never_was_a_connection(tmp_path):
-    """A client that gives up while the upstream is dialled: the capture has what it wanted."""
+    """A client gives up while the proxy connects to the upstream: the capture has its request."""
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
         deaf.listen(0)
-        with socket.create_connection(deaf.getsockname()):  # takes the one place in the queue
+        with socket.create_connection(deaf.getsockname()):  # fills the queue of length one
             async with stage(tmp_path, url=f"http://127.0.0.1:{deaf.getsockname()[1]}/mcp") as there:
                 client = await there.client()
                 await client.send(POST + b"Content-Length: 46\r\n\r\n" + CALL)
-                other = await there.client()  # when this has its answer, the call has been read
+                other = await there.client()  # when this client gets its response, the call has been read
                 await other.send(b"GET http://x/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 await other.head()
                 client.close()
@@ -381,7 +381,7 @@ async def test_a_request_is_recorded_though_there_never_was_a_connection(tmp_pat
 @pytest.mark.parametrize("who", ["client", "server"])
 @scripted
 async def test_a_peer_that_closes_one_half_has_left(tmp_path, who):
-    """A FIN is all that a process that died sends; H-05 does not wait for more."""
+    """A process that dies sends only a FIN; H-05 does not wait for more."""
     async with stage(tmp_path) as there:
         client, server, _ = await there.both(GET)
         if who == "client":
@@ -397,7 +397,7 @@ async def test_a_peer_that_closes_one_half_has_left(tmp_path, who):
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @scripted
 async def test_a_signal_ends_everything_that_is_open_in_order(tmp_path, how):
-    """A stream, an upload, a question and a connection that is idle; also when the signal comes twice."""
+    """A stream, an upload, a pending request, a WebSocket and an idle connection; also if the signal comes twice."""
     async with stage(tmp_path) as there:
         listener, server, _ = await there.both(GET)
         await server.send(STREAM, chunk(b"data: 1\n\n"))
@@ -417,5 +417,5 @@ async def test_a_signal_ends_everything_that_is_open_in_order(tmp_path, how):
     assert there.ended()
     hows = there.how()
     assert set(hows) == {record.ch for record in there.opens()}
-    assert list(hows.values()).count("shutdown") == 4  # the stream, the upload, both directions of the socket
+    assert list(hows.values()).count("shutdown") == 4  # the stream, the upload, both directions of the WebSocket
     assert there.stderr == b""

@@ -1,4 +1,4 @@
-"""The bounds of heads and of framing (A-01), and clients that send no more (A-11, H-05)."""
+"""The bounds of heads and of framing (A-01), and clients that half-close (A-11, H-05)."""
 
 import asyncio
 import socket
@@ -22,7 +22,7 @@ needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="the kernel of 
 
 
 async def sent(peer, *parts):
-    """How much of `parts` the other side took before it closed the connection."""
+    """Send `parts`; return the size of those that were sent before the other side closed the connection."""
     size = 0
     try:
         for part in parts:
@@ -47,7 +47,7 @@ async def test_a_head_of_64_kib_and_more_passes(tmp_path):
 
 @scripted
 async def test_a_request_head_is_bounded_as_a_whole(tmp_path):
-    """A-01: each of its fields is small."""
+    """A-01: also if each of its fields is small."""
     async with stage(tmp_path) as there:
         client = await there.client()
         await client.send(HOST + FIELD * (LARGEST // len(FIELD) + 1) + b"\r\n")
@@ -84,7 +84,7 @@ async def test_a_large_head_behind_another_request_is_refused_in_its_turn(tmp_pa
 
 @scripted
 async def test_an_endless_head_ends_at_the_bound(tmp_path):
-    """A-01: 10 MB are not taken."""
+    """A-01: a head of 10 MB is not read to its end."""
     async with stage(tmp_path) as there:
         client = await there.client()
         before = memory(there.process.pid)
@@ -99,7 +99,7 @@ async def test_the_unfinished_heads_of_many_clients_are_bounded_together(tmp_pat
     """A-01: 500 times 3 MB took 2.9 GB."""
     async with stage(tmp_path) as there:
         clients = [await there.client() for _ in range(500)]
-        part = HOST + FIELD * 25  # of which the first 80 fill what there is for all
+        part = HOST + FIELD * 25  # the first 80 of these use up the total for all clients
         await asyncio.gather(*(sent(client, part) for client in clients))
         await asyncio.gather(*(sent(client, *[FIELD * 25] * 14) for client in clients))
         await lives_on(there)
@@ -109,7 +109,7 @@ async def test_the_unfinished_heads_of_many_clients_are_bounded_together(tmp_pat
 @pytest.mark.parametrize("fields", [FIELD, b"X: " + b"x" * 8192, b"X: y\r\n"])
 @scripted
 async def test_a_response_head_is_bounded_as_a_whole(tmp_path, fields):
-    """A-01: the client learns why it has no answer, and the capture has it too."""
+    """A-01: the client gets the reason as the response, and the capture has it too."""
     async with stage(tmp_path) as there:
         client, server, _ = await there.both(GET)
         before = memory(there.process.pid)
@@ -167,7 +167,7 @@ async def answered(request):
 
 @scripted
 async def test_a_head_has_to_arrive_in_time_and_nothing_else_has(monkeypatch):
-    """A-01, and H-06 for connections between two requests and for a body."""
+    """A-01; by H-06, there is no limit between two requests, nor for a body."""
     monkeypatch.setattr(http1, "PATIENCE", 0.2)
     server = Http1Server(answered)
     listening = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0)
@@ -210,7 +210,7 @@ async def test_a_head_has_to_arrive_in_time_and_nothing_else_has(monkeypatch):
 @pytest.mark.parametrize("request_", [GET, ASK, CHUNKED + b"\r\n" + chunk(CALL) + b"0\r\n\r\n"])
 @scripted
 async def test_a_client_that_half_closes_gets_its_answer(tmp_path, request_):
-    """A-11: the answer comes later than three looks at the client; then the connection ends."""
+    """A-11: the response comes after three checks of the client, and then the connection ends."""
     async with stage(tmp_path) as there:
         client, server, _ = await there.both(request_)
         client.writer.write_eof()
@@ -223,7 +223,7 @@ async def test_a_client_that_half_closes_gets_its_answer(tmp_path, request_):
 @needs_linux
 @scripted
 async def test_a_client_that_half_closes_at_once_gets_its_answer(tmp_path):
-    """A-11: as `printf … | nc -N` does; also for requests that wait behind another."""
+    """A-11: `printf … | nc -N` does this; also with pipelined requests."""
     async with stage(tmp_path) as there:
         client = await there.client()
         await client.send(GET + GET)
@@ -239,7 +239,7 @@ async def test_a_client_that_half_closes_at_once_gets_its_answer(tmp_path):
 @pytest.mark.parametrize("head", [b"", STREAM])
 @scripted
 async def test_a_client_that_leaves_cancels_its_request_however_idle(tmp_path, half_closed, head):
-    """H-05: also one that has half-closed before."""
+    """H-05: also a client that has half-closed before."""
     async with stage(tmp_path) as there:
         client, server, _ = await there.both(ASK)
         await server.read(len(CALL))
@@ -259,7 +259,7 @@ async def test_a_client_that_leaves_cancels_its_request_however_idle(tmp_path, h
 
 @scripted
 async def test_a_client_that_half_closes_a_stream_that_it_listens_to_has_left(tmp_path):
-    """H-05: no answer is to come on it, so that it would stay for ever where a forwarder half-closes for its client."""
+    """H-05: such a stream has no last response, so if a forwarder half-closes for its client it would never end."""
     async with stage(tmp_path) as there:
         listen = GET.replace(b"\r\n\r\n", b"\r\nAccept: text/event-stream\r\n\r\n")
         client, server, _ = await there.both(listen)
@@ -280,14 +280,14 @@ def test_a_blank_line_is_found_where_segments_divide_it(place):
 
 @scripted
 async def test_a_response_head_in_any_segments_is_taken(tmp_path):
-    """A-01: what follows the head is not counted with it."""
+    """A-01: bytes after the head do not count as part of it."""
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (3 * LARGEST)
     body = b"x" * (3 * LARGEST)
     async with stage(tmp_path) as there:
         for place in (1, 2, 3, len(answer) - 1):
             client, server, _ = await there.both(GET)
             await server.send(answer[:-place])
-            await asyncio.sleep(0.02)  # so that it is a segment of its own
+            await asyncio.sleep(0.02)  # so that it is a separate segment
             await server.send(answer[-place:] + body)
             got = await client.read(len(answer) + len(body))
             assert got == answer + body

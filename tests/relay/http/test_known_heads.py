@@ -1,4 +1,4 @@
-"""Heads that come again are worked out once, and no head is ever taken for another one."""
+"""Repeated heads are processed once, and a head is never confused with another one."""
 
 import asyncio
 import itertools
@@ -14,7 +14,7 @@ HEAD = ((b"Host", b"h"), (b"Accept", b"*/*"))
 
 
 def found(known, headers, line=()):
-    """What was worked out for these headers, and whether that was done now."""
+    """Return the result for these headers, and whether it was computed in this call."""
     now = []
     return known.find(headers, line, lambda: now.append(None) or object()), bool(now)
 
@@ -43,7 +43,7 @@ def test_a_head_that_differs_in_anything_is_another_one():
 
 
 def test_a_peer_whose_heads_are_all_different_takes_no_memory():
-    """A-01: bounded in number, and each in size, of few long fields and of many short ones."""
+    """A-01: the number of heads is bounded, and so is the size of each, with few long fields or many short ones."""
     known = KnownHeads()
     for number in range(10 * HEADS):
         found(known, ((b"traceparent", b"%d" % number),))
@@ -62,7 +62,7 @@ def posted(fields, n):
 
 @scripted
 async def test_heads_that_change_between_calls_go_on_and_are_recorded_as_they_came(tmp_path):
-    """H-03: each of them several times, on one connection, so that it is known and another one is known beside it."""
+    """H-03: each head comes several times on one connection, so that it and others are known."""
     fields = [
         b"X-A: 1\r\n",
         b"x-a: 1\r\n",
@@ -101,7 +101,7 @@ async def test_heads_that_change_between_calls_go_on_and_are_recorded_as_they_ca
 
 @scripted
 async def test_a_location_leads_to_where_each_client_dialled(tmp_path):
-    """H-07: the same response, to clients that know us by different names."""
+    """H-07: the same response goes to clients that use different names for the proxy."""
     async with stage(tmp_path) as there:
         for host in (b"localhost:1", b"127.0.0.1:2", b"localhost:1"):
             client, server, _ = await there.both(b"GET / HTTP/1.1\r\nHost: %b\r\n\r\n" % host)
@@ -119,7 +119,7 @@ async def test_the_records_of_two_connections_are_in_order_and_one_channel_in_on
             await client.send(posted(b"", n)[0])
             servers.append(await there.server())
             await servers[n].head()
-        for n in (1, 0):  # the second is answered first
+        for n in (1, 0):  # the second request is answered first
             await servers[n].send(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n%d" % n)
             await clients[n].until(b"\r\n\r\n%d" % n)
     lines = [json.loads(line) for line in there.path.read_bytes().splitlines()[1:-1]]
@@ -132,7 +132,7 @@ async def test_the_records_of_two_connections_are_in_order_and_one_channel_in_on
 
 @scripted
 async def test_all_that_was_forwarded_is_in_the_capture_of_a_proxy_that_is_killed(tmp_path):
-    """Each message that reached a peer is recorded, but for the one that the kill may have come behind."""
+    """Each message that a peer received is recorded, except possibly the last one before the kill."""
     there = None
     try:
         async with stage(tmp_path) as there:
@@ -156,7 +156,7 @@ async def test_all_that_was_forwarded_is_in_the_capture_of_a_proxy_that_is_kille
             assert all(isinstance(outcome, (ConnectionError, asyncio.IncompleteReadError)) for outcome in outcomes)
             await there.process.wait()
     except AssertionError:
-        assert there.process.returncode < 0  # it did not end in order, as it should
+        assert there.process.returncode < 0  # it was killed, so it did not exit normally
     records = list(Capture(str(there.path)).records())
     senders = {record.ch: record.sender for record in records if isinstance(record, Open)}
     for sender, messages in zip(("client", "server"), arrived, strict=True):
@@ -168,7 +168,7 @@ async def test_all_that_was_forwarded_is_in_the_capture_of_a_proxy_that_is_kille
 
 @scripted
 async def test_a_head_that_is_known_is_judged_anew_where_its_path_has_become_that_of_metadata(tmp_path):
-    """O-02: a challenge names the path, and from then on no content coding may be asked for there."""
+    """O-02: after a challenge names the path, requests for it must not ask for a content coding."""
     ask = b"GET %b HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n"
     answers = {
         b"/meta": b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
@@ -188,7 +188,7 @@ async def test_a_head_that_is_known_is_judged_anew_where_its_path_has_become_tha
 
 @scripted
 async def test_what_answers_a_request_with_secrets_is_withheld_each_time(tmp_path):
-    """A-08: also where the head of the response, and an answer to another request, are known already."""
+    """A-08: also if the head of the response is already known from another request."""
     answer = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%b"
     async with stage(tmp_path) as there:
         client, server = await there.client(), None

@@ -1,4 +1,4 @@
-"""What listens: routes and their captures, and how it ends."""
+"""The listener: its routes, their captures, and its end."""
 
 import asyncio
 import json
@@ -74,7 +74,7 @@ async def test_each_route_has_its_upstream_and_its_capture(tmp_path):
 
 @scripted
 async def test_whoever_may_not_use_the_port_does_not_learn_what_stands_there(tmp_path):
-    """H-02: the routes are named to those alone who may use them."""
+    """H-02: only clients that may use the port get the names of the routes."""
     routes = ("--route", "secret-project=http://127.0.0.1:{port}/mcp", "--capture-dir", str(tmp_path / "captures"))
     async with stage(tmp_path, *routes) as there:
         for host, status in ((b"evil.example", b"403 Forbidden"), (b"localhost", b"404 Not Found")):
@@ -87,7 +87,7 @@ async def test_whoever_may_not_use_the_port_does_not_learn_what_stands_there(tmp
 
 @scripted
 async def test_no_time_ends_a_stream_that_is_open():
-    """H-06: asserted on the objects of aiohttp, whose one limit is for connections that nobody uses."""
+    """H-06: checked on the objects of aiohttp, whose only time limit is for idle connections."""
     address = Address("http://127.0.0.1:1/")
     entered, left = asyncio.Event(), asyncio.Event()
 
@@ -114,7 +114,7 @@ async def test_no_time_ends_a_stream_that_is_open():
 
 @scripted
 async def test_memory_is_flat_after_many_exchanges(tmp_path):
-    """Issue 7, in small: 10,000 exchanges and 100 open streams are for the benchmark."""
+    """Issue 7 on a small scale; the benchmark has 10,000 exchanges and 100 open streams."""
     async with stage(tmp_path) as there:
         client, server, _ = await there.both(POST + b"Content-Length: 46\r\n\r\n" + CALL)
 
@@ -153,7 +153,7 @@ async def test_ctrl_c_ends_every_stream_and_every_capture_in_order(tmp_path):
 
 @scripted
 async def test_the_capture_says_which_server_it_is_and_is_live_meanwhile(tmp_path):
-    """The header tells transport, name, URL and no secret; the capture is live until the relay ends."""
+    """The header has the transport, the name and the URL without secrets; the capture is live until the relay ends."""
     async with stage(tmp_path, "--name", "weather", path="/mcp?token=hunter2") as there:
         header = Capture(str(there.path)).header
         assert (header.transport, header.name, header.argv) == ("http", "weather", ())

@@ -1,4 +1,4 @@
-"""Viewers set gates on a proxy that runs, and decide on what these hold: every transport, byte by byte."""
+"""Viewers set gates on a running proxy, and decide on held frames: every transport, byte by byte."""
 
 import asyncio
 import json
@@ -26,16 +26,16 @@ OTHER = b'data: {"jsonrpc":"2.0","method":"notifications/other"}\r\n\r\n'
 RESULT = b'{"jsonrpc":"2.0","id":7,"result":{}}'
 JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 ANSWERED = LAST.replace(b"Connection: close\r\n", b"")
-LOOKS = 0.12  # seconds after which a relay has looked
+LOOKS = 0.12  # seconds; a relay has looked for changes after this time
 
 
 def directories(folder):
-    """What is in a folder that has a dot at the front, by path."""
+    """Return the paths in a folder whose names begin with a dot."""
     return [entry.path for entry in os.scandir(folder) if entry.name.startswith(".")]
 
 
 async def passes(there):
-    """One exchange that goes through as it came."""
+    """Make an exchange that is forwarded unchanged."""
     client, server, _ = await there.both(ASK)
     assert await server.read(len(CALL)) == CALL
     await server.send(LAST)
@@ -44,7 +44,7 @@ async def passes(there):
 
 
 async def looked():
-    """The next head comes so late that the relay looks again."""
+    """Wait until the relay looks for changes at the next head."""
     await asyncio.sleep(LOOKS)
 
 
@@ -120,7 +120,7 @@ async def test_a_response_of_json_is_held_and_edited(tmp_path):
             await server.send(JSON % len(RESULT) + RESULT)
             (frame,) = await viewer.holds()
             assert frame.raw == RESULT
-            viewer.release(1, "answered", RESULT.decode())  # which is not possible
+            viewer.release(1, "answered", RESULT.decode())  # is refused for a response
             edited = RESULT.replace(b"{}", b'{"a":1}')
             viewer.release(1, "edited", edited.decode())
             await client.head()
@@ -138,7 +138,7 @@ async def test_a_stream_that_is_open_goes_over_to_the_gate_between_two_events(tm
         with viewing(there.path) as viewer:
             viewer.gate(HOLD, method="notifications/message")
             await looked()
-            await server.send(chunk(NOTE[20:]))  # the end of an event that has begun
+            await server.send(chunk(NOTE[20:]))  # the rest of the event that was open
             assert await client.read(len(chunk(NOTE[20:]))) == chunk(NOTE[20:])
             await server.send(chunk(NOTE + OTHER))
             first, second = await viewer.holds(2)
@@ -159,7 +159,7 @@ async def test_a_stream_that_is_open_goes_over_to_the_gate_between_two_events(tm
 @pytest.mark.parametrize("inside", [False, True])
 @scripted
 async def test_a_request_of_http_and_sse_is_answered_on_a_stream_that_is_older_than_the_gate(tmp_path, inside):
-    """And on which nothing has come since; if an event is under way, the answer waits for its end."""
+    """Nothing has arrived on the stream since; if an event is incomplete, the reply waits for its end."""
     get = b"GET /sse HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
     endpoint = b"event: endpoint\ndata: /messages/?session_id=abc\n\n"
     ask = POST.replace(b"/mcp", b"/messages/?session_id=abc") + b"Content-Length: %d\r\n\r\n" % len(CALL) + CALL
@@ -196,7 +196,7 @@ async def test_a_request_of_http_and_sse_is_answered_on_a_stream_that_is_older_t
 
 @scripted
 async def test_the_responses_of_http_and_sse_are_known_by_their_requests(tmp_path):
-    """They come on a stream that began before the gate, and before the session had a name."""
+    """The stream began before the gate was set, and before the session id was known."""
     get = b"GET /sse HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
     endpoint = b"event: endpoint\ndata: /messages/?session_id=abc\n\n"
     post = ASK.replace(b"/mcp", b"/messages/?session_id=abc")
@@ -288,7 +288,7 @@ async def test_a_directory_that_may_not_be_used_is_told_once(tmp_path):
 
 @scripted
 async def test_each_route_has_gates_of_its_own(tmp_path):
-    """Those of the file are the same for all, and each counts its own matches."""
+    """All routes have the gates of the file, and each route counts its own matches."""
     once = {"name": "once", "when": CALLS, "action": {"drop": True}, "times": 1}
     folder = ("--capture-dir", str(tmp_path))
     routes = ("--route", "a=http://127.0.0.1:{port}/mcp", "--route", "b=http://127.0.0.1:{port}/mcp", *folder)
@@ -313,7 +313,7 @@ async def test_each_route_has_gates_of_its_own(tmp_path):
 
 @scripted
 async def test_a_websocket_that_is_open_goes_over_to_the_gate_between_two_messages(tmp_path):
-    """In each direction by itself, and what no gate names keeps its bytes."""
+    """Each direction switches separately, and messages that match no gate keep their bytes."""
     mask = b"\x12\x34\x56\x78"
     call, other = encode(CALL, TEXT, mask), encode(b'{"method":"other"}', TEXT, mask)
     async with stage(tmp_path) as there:
@@ -325,7 +325,7 @@ async def test_a_websocket_that_is_open_goes_over_to_the_gate_between_two_messag
         with viewing(there.path) as viewer:
             viewer.gate(HOLD, **CALLS)
             await looked()
-            await client.send(call[9:], other)  # the end of a message that has begun, before any is decided on
+            await client.send(call[9:], other)  # the rest of the open message; the gate decides on none before its end
             assert await server.read(len(call) - 9 + len(other)) == call[9:] + other
             await client.send(call, other)
             first, second = await viewer.holds(2)

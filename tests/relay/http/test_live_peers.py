@@ -1,4 +1,4 @@
-"""A viewer interferes with a real SDK client and server that have talked for a while through `mcpspy proxy`.
+"""A viewer edits frames of a real SDK client and server in the middle of their session through `mcpspy proxy`.
 
 SDK client ── mcpspy proxy ── SDK server        Streamable HTTP with JSON and with events, HTTP+SSE, and WebSocket
 """
@@ -58,6 +58,6 @@ def test_a_call_and_a_result_are_edited_and_a_request_is_sent_again(tmp_path, tr
 
 
 def of_viewer(viewer):
-    """The frames of a viewer's own request and its answer, once both are there."""
+    """Return the frames of a viewer's own request and its response, if the capture has both."""
     found = [it for it in viewer.records(Frame) if it.by == "viewer" and b"mcpspy-1" in it.raw]
     return found if len(found) == 2 else None

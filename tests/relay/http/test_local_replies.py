@@ -1,4 +1,4 @@
-"""The answers that are our own."""
+"""The responses of the proxy itself."""
 
 import json
 
@@ -31,7 +31,7 @@ def test_an_answer_in_words(status, reason):
     ],
 )
 def test_an_answer_in_json_rpc_has_the_id_of_the_request(asked, expected):
-    """Issue 7: an honest error in the client's own terms."""
+    """Issue 7: a client that speaks JSON-RPC gets a JSON-RPC error."""
     head, body = answer(502, 'no "server"', json_request=asked)
     assert json.loads(body) == {
         "jsonrpc": "2.0",

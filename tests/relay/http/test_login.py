@@ -1,6 +1,6 @@
 """A real OAuth login through the proxy: the SDK's client, its server, and its authorization server (case 13).
 
-O-01, O-02, as far as a local authorization server can play it; the same with mitm is tested there.
+O-01, O-02, as far as a local authorization server can show; the tests of mitm have the same login.
 """
 
 import json
@@ -21,7 +21,7 @@ SAID = "for those who have logged in"
 
 
 def login(tmp_path, kind, *options):
-    """What the client reports, what the proxy says, and the capture's path."""
+    """Run a login; return the report of the client, the stderr of the proxy, and the path of the capture."""
     if not prepare.ready("python1"):
         pytest.skip("the environment python1 is missing: python tests/peers/prepare.py")
     python, capture = prepare.python("python1"), tmp_path / "capture.jsonl"
@@ -54,17 +54,17 @@ def login(tmp_path, kind, *options):
 
 
 def hidden(secrets, capture):
-    """Whether a capture has none of the secrets."""
+    """Return whether a capture has none of the secrets."""
     raw = capture.read_bytes()
     return not [secret for secret in secrets if secret.encode() in raw]
 
 
 def test_without_help_the_client_refuses_and_the_user_learns_why(tmp_path):
-    """O-01: a line at the terminal and a finding; both name what helps."""
+    """O-01: the proxy writes one line to stderr, and `check` has a finding; both name what helps."""
     found, told, capture = login(tmp_path, "named")
     assert "does not match expected" in found["error"]
     assert told.count("\n") == 1
-    assert "a login at UPSTREAM will fail: it says that it is UPSTREAM, and" in told
+    assert "a login at UPSTREAM will fail: its metadata names UPSTREAM, and" in told
     assert "--rewrite-oauth" in told
     assert "mcpspy mitm" in told
     (finding,) = (it for it in check(str(capture)).findings if it.rule == "http/oauth-origin")
@@ -72,7 +72,7 @@ def test_without_help_the_client_refuses_and_the_user_learns_why(tmp_path):
 
 
 def test_with_the_metadata_rewritten_the_client_logs_in(tmp_path):
-    """O-01, O-02: where the authorization server ignores the resource; the token is not in the capture."""
+    """O-01, O-02: the authorization server ignores `resource`; the token is not in the capture."""
     found, told, capture = login(tmp_path, "named", "--rewrite-oauth")
     assert found.get("said") == SAID, found
     assert told == ""

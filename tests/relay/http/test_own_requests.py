@@ -1,4 +1,4 @@
-"""Requests that viewers send: with the client's head, answered here, and never seen by the client."""
+"""Requests of viewers: they have the head of the client, and the client never sees their responses."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ ANSWER = b'{"jsonrpc":"2.0","id":"mcpspy-1","result":{"tools":[]}}'
 
 
 async def asked(there, viewer, session=None):
-    """A viewer's request as the upstream gets it, after one of a client's; nothing else happens meanwhile."""
+    """Send a request of a client and then one of a viewer; return the viewer's request as the upstream gets it."""
     client, server, _ = await there.both(ASK)
     await server.read(len(CALL))
     await server.send(LAST)
@@ -34,7 +34,7 @@ async def asked(there, viewer, session=None):
 
 
 async def recorded(viewer, count):
-    """The frames of viewers, once there are as many."""
+    """Wait for `count` frames of viewers, and return them."""
 
     def there():
         found = [it for it in viewer.records(Frame) if it.by == "viewer"]
@@ -95,7 +95,7 @@ async def test_a_server_that_breaks_off_is_an_error_that_the_viewer_sees(tmp_pat
 
 @scripted
 async def test_over_http_and_sse_the_answer_is_dropped_from_the_clients_stream(tmp_path):
-    """Which began before anybody asked for anything, and no gate is in force."""
+    """The stream began before the viewer's request, and no gate is in force."""
     get = b"GET /sse HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
     endpoint = b"event: endpoint\ndata: /messages/?session_id=abc\n\n"
     note = b'data: {"jsonrpc":"2.0","method":"notifications/message"}\n\n'
@@ -151,7 +151,7 @@ async def test_what_cannot_be_sent_is_told(tmp_path):
 
 
 def test_headers_that_repeat_the_body_fit_the_request():
-    """2026-07-28."""
+    """Revision 2026-07-28."""
     call = b'{"id":"mcpspy-1","method":"tools/call","params":{"name":"%b"}}'
     headers = [(b"A", b"1"), (b"mcp-method", b"tools/call"), (b"mcp-name", b"echo"), (b"mcp-param-a", b"1")]
     assert fitting(headers, read(call % b"echo", "body")[0]) == headers

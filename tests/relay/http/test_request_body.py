@@ -1,4 +1,4 @@
-"""Bodies of requests: in any segments, answered early, and sent with leave."""
+"""Bodies of requests: in any segments, with an early response, and with `Expect: 100-continue`."""
 
 import asyncio
 
@@ -44,7 +44,7 @@ async def test_a_chunked_request_stays_chunked(tmp_path):
 @pytest.mark.parametrize("close", [False, True])
 @scripted
 async def test_an_answer_may_come_before_the_request_has_ended(tmp_path, close):
-    """H-04: a 413 is not held back; whether the rest of the request will be read is the upstream's to say."""
+    """H-04: a 413 is forwarded at once; the upstream decides whether it reads the rest of the request."""
     async with stage(tmp_path) as there:
         client, server, _ = await there.both(POST + b"Content-Length: 1000000\r\n\r\n" + CALL)
         await server.read(len(CALL))
@@ -60,7 +60,7 @@ async def test_an_answer_may_come_before_the_request_has_ended(tmp_path, close):
 
 @scripted
 async def test_a_client_that_is_answered_early_ends_its_request_and_asks_again(tmp_path):
-    """H-04: a 401 before the body, which HTTP clients of Python send after the head; the connection stays."""
+    """H-04: a 401 comes before the body, which HTTP clients of Python send separately; the connection stays open."""
     async with stage(tmp_path) as there:
         client, server, _ = await there.both(POST + b"Content-Length: 46\r\n\r\n")
         refusal = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
@@ -79,7 +79,7 @@ async def test_a_client_that_is_answered_early_ends_its_request_and_asks_again(t
 
 @scripted
 async def test_100_continue_passes_both_ways(tmp_path):
-    """H-14: the expectation is the upstream's to answer."""
+    """H-14: the upstream answers the expectation."""
     async with stage(tmp_path) as there:
         client, server, head = await there.both(POST + b"Content-Length: 46\r\nExpect: 100-continue\r\n\r\n")
         assert b"\r\nExpect: 100-continue\r\n" in head

@@ -1,4 +1,4 @@
-"""Responses: streamed as they come, recorded event by event, and not finished when they broke off."""
+"""Responses: streamed at once, recorded event by event, and recorded as incomplete if they broke off."""
 
 import asyncio
 import time
@@ -24,7 +24,7 @@ async def test_each_event_passes_at_once_and_is_a_frame(tmp_path):
             await server.send(chunk(event))
             assert await client.read(len(chunk(event))) == chunk(event)
             delays.append(time.monotonic() - before)
-        assert sorted(delays)[1] < 0.1  # a bound that a busy machine keeps; H-04 asks for 10 ms
+        assert sorted(delays)[1] < 0.1  # H-04 requires 10 ms; this bound allows for a busy machine
         await server.send(chunk(b"data: cu"), b"0\r\n\r\n")
         assert (await client.until(b"0\r\n\r\n")).endswith(b"data: cu\r\n0\r\n\r\n")
     assert [record.raw for record in there.records(Frame)] == [
@@ -40,7 +40,7 @@ async def test_each_event_passes_at_once_and_is_a_frame(tmp_path):
 
 @scripted
 async def test_events_in_segments_of_one_byte_are_whole_frames(tmp_path):
-    """H-10: also divided inside a character."""
+    """H-10: also if a segment ends inside a character."""
     event = 'event: message\r\ndata: {"é🌍":"\u2028"}\r\n\r\n'.encode()
     async with stage(tmp_path) as there:
         client, server, _ = await there.both(GET)
@@ -143,7 +143,7 @@ async def test_responses_without_a_body_pass_and_the_connection_lives_on(tmp_pat
 @pytest.mark.parametrize("end", ["close", "abort"])
 @scripted
 async def test_an_upstream_that_breaks_off_does_not_look_finished(tmp_path, framing, end):
-    """H-05: the client sees that the body is incomplete, and the capture says so."""
+    """H-05: the client can see that the body is incomplete, and so can a reader of the capture."""
     field = {"chunked": b"Transfer-Encoding: chunked", "length": b"Content-Length: 100", "close": b"X: y"}[framing]
     delays = []
     async with stage(tmp_path) as there:
@@ -157,11 +157,11 @@ async def test_an_upstream_that_breaks_off_does_not_look_finished(tmp_path, fram
             getattr(server, end)()
             gone = await client.gone()
             delays.append(time.monotonic() - before)
-            # eof: before its length was reached
+            # an eof here comes before the end of the body
             assert gone == ("reset" if (framing, end) == ("close", "abort") else "eof")
         other, server, _ = await there.both(GET)
         await server.send(LAST)
-        assert await other.until(b"{}") == OK  # the proxy lives on
+        assert await other.until(b"{}") == OK  # the proxy keeps running
     assert sorted(delays)[1] < 0.1
     finished = (framing, end) == ("close", "close")
     assert there.how()[2] == ("eof" if finished else "reset")
@@ -184,7 +184,7 @@ async def test_what_was_held_of_a_stream_that_breaks_off_is_not_lost(tmp_path):
 @pytest.mark.parametrize("name", ["identity", "gzip", "raw", "br", "zstd"])
 @scripted
 async def test_the_worst_of_streams_passes_byte_for_byte_and_at_once(tmp_path, name):
-    """H-04, H-10, H-11: CR alone, one byte a segment, no end; each event within 10 ms."""
+    """H-04, H-10, H-11: lone CR, segments of one byte, no blank line at the end; each byte passes within 10 ms."""
     from tests.wire.test_content_coding import flushed
 
     events = [f'data: {{"é🌍":{number}}}\r\r'.encode() for number in range(5)]
@@ -234,7 +234,7 @@ async def test_redirects_are_not_followed_and_lead_back_to_us(tmp_path):
 
 @scripted
 async def test_small_calls_pass_beside_a_large_compressed_body(tmp_path):
-    """H-04: recording a large body lets others have their turn."""
+    """H-04: other exchanges proceed while a large body is recorded."""
     import gzip
 
     body = gzip.compress(b'{"text":"%b"}' % (b"0123456789 lorem ipsum" * 400_000))

@@ -1,4 +1,4 @@
-"""What the parts of an exchange share."""
+"""The state that the parts of an exchange share."""
 
 import time
 

@@ -27,7 +27,7 @@ async def opened(there):
 
 @scripted
 async def test_the_handshake_passes_without_extensions(tmp_path):
-    """Issue 7: extensions stripped, the subprotocol kept."""
+    """Issue 7: extensions are removed, the subprotocol is kept."""
     async with stage(tmp_path) as there:
         _, _, head = await opened(there)
         asked = ASK.replace(b"localhost", b"127.0.0.1:%d" % there.upstream)
@@ -44,7 +44,7 @@ async def test_the_handshake_passes_without_extensions(tmp_path):
 
 @scripted
 async def test_messages_pass_as_they_are_and_are_frames(tmp_path):
-    """Fragments, masks, pings, and what is not text; closing codes are kept."""
+    """Fragments, masks, pings, binary messages and close codes."""
     stream = [
         frame(b'{"id":1}', mask=MASK),
         frame(b"ab", None, False, MASK) + frame(b"!", "ping", mask=MASK) + frame(b"c", "continuation", mask=MASK),

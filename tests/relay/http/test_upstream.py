@@ -1,4 +1,4 @@
-"""Connections to the upstream: no time limit on any stream, and an honest answer where there is none."""
+"""Connections to the upstream: no stream has a time limit, and a failed connection gives an error response."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ POST = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json
 
 @scripted
 async def test_no_time_is_set_on_any_stream():
-    """H-06: asserted on the objects of aiohttp."""
+    """H-06: checked on the objects of aiohttp."""
     assert (TIMEOUT.total, TIMEOUT.connect, TIMEOUT.sock_read) == (None, None, None)
     accepted = asyncio.Queue()
     server = await asyncio.start_server(lambda _, writer: accepted.put_nowait(writer), "127.0.0.1", 0)
@@ -61,7 +61,7 @@ def test_every_other_failure_is_a_502_in_words(error):
 
 
 async def answer(there, request=POST + CALL):
-    """The status, the content type and the body of the answer to a request."""
+    """Send a request; return the status, the content type and the body of the response."""
     client = await there.client()
     await client.send(request)
     head = (await client.head()).decode()
@@ -87,7 +87,7 @@ def judge(found, status, words):
 )
 @scripted
 async def test_an_upstream_that_cannot_be_reached_is_an_error_in_the_clients_own_terms(tmp_path, url, words):
-    """Issue 7: an honest 502, with a JSON-RPC error where it asked by JSON-RPC, recorded as ours."""
+    """Issue 7: a 502, with a JSON-RPC error for a JSON-RPC request, which is recorded as sent by mcpspy."""
 
     async def plain(there):
         while True:
@@ -120,7 +120,7 @@ async def test_an_upstream_that_cannot_be_reached_is_an_error_in_the_clients_own
 )
 @scripted
 async def test_an_upstream_that_does_not_speak_http_1_1_is_told(tmp_path, bytes_sent, words):
-    """H-15; issue 7: wrong scheme, HTTP/2 only, half an answer."""
+    """H-15; issue 7: wrong scheme, only HTTP/2, an incomplete response."""
     async with stage(tmp_path) as there:
         asked = asyncio.create_task(answer(there))
         server = await there.server()
@@ -140,7 +140,7 @@ async def test_an_error_for_what_has_no_id_has_none(tmp_path, body):
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
-    """A certificate for 127.0.0.1 that nobody trusts, and its key."""
+    """Create a self-signed certificate for 127.0.0.1, and its key."""
     folder = tmp_path_factory.mktemp("tls")
     names = [str(folder / name) for name in ("cert.pem", "key.pem")]
     limits.run(
@@ -181,7 +181,7 @@ async def test_a_certificate_that_cannot_be_verified_is_told(tmp_path, certifica
 
 @scripted
 async def test_an_upstream_that_offers_only_http_2_is_told(tmp_path, certificate):
-    """H-15: the one ALPN protocol that it has is not ours."""
+    """H-15: the proxy does not speak the only ALPN protocol of the upstream."""
     context = tls(certificate, ("h2",))
     url = "https://127.0.0.1:{port}/mcp"
     async with stage(tmp_path, "--insecure", url=url, tls=context) as there:
@@ -194,7 +194,7 @@ async def test_an_upstream_that_offers_only_http_2_is_told(tmp_path, certificate
 
 @scripted
 async def test_an_idle_connection_that_has_gone_is_replaced(tmp_path):
-    """A GET that found it gone is asked again; the client does not notice."""
+    """A GET on a closed connection is sent again over a new one; the client does not notice."""
     ok = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
     get = b"GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n"
     async with stage(tmp_path) as there:

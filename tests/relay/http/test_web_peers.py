@@ -18,7 +18,7 @@ from mcpspy.wire.sse import parse_event
 from tests.peers import prepare
 from tests.peers.serving import LIMIT, PATHS, each, run, running, serving
 
-# What every client's program does wrong, to see what comes of it.
+# The deliberate mistakes of every client program.
 ON_PURPOSE = {"tools/unknown-tool", "tools/arguments", "schema/unknown-method"}
 # Python SDK 1 refuses the request of another revision under the id "server-error" (R-02).
 REFUSED_PROBE = {"pairing/orphan-response"}
@@ -33,14 +33,14 @@ SESSIONS = [
     ("node", "everything", "http"),
     ("node", "everything", "sse"),
 ]
-USUAL = {  # every client, server and transport, and both eras
+USUAL = {  # has every client, server and transport, and both eras
     ("python1", "python2", "sse"), ("python2", "python2", "http"), ("python1", "python1", "ws"),
     ("node", "python1", "http"), ("node", "everything", "sse"),
 }  # fmt: skip
 
 
 def session(client, transport, url, scenario):
-    """What a client's program reports."""
+    """Run the program of a client, and return its report."""
     command = prepare.client(client, "--scenario", scenario, f"--{transport}", url)
     done = run(command)
     assert done.returncode == 0, done.stderr
@@ -72,7 +72,7 @@ def test_a_session_is_the_same_through_the_proxy(tmp_path, client, server, trans
 
 
 def judge(path, transport, expected=frozenset(ON_PURPOSE)):
-    """Every message of both peers is in the capture, whole; every response answers a request of the client's."""
+    """Check that the capture has every message of both peers completely, and that every response has a request."""
     opens, closes, asked, answered = {}, {}, 0, 0
     for record in Capture(str(path)).records():
         if isinstance(record, Open):
@@ -90,7 +90,7 @@ def judge(path, transport, expected=frozenset(ON_PURPOSE)):
                 asked += isinstance(message, Request) and channel.sender == "client"
                 answered += isinstance(message, Result | Error) and channel.sender == "server"
     assert asked >= 10
-    assert asked - 3 <= answered <= asked  # what was cancelled, and a listen
+    assert asked - 3 <= answered <= asked  # a cancelled request or a `listen` has no response
     for channel in opens.values():
         if channel.role == "response":
             assert opens[channel.answers].role == "request"

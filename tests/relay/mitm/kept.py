@@ -1,4 +1,4 @@
-"""An origin whose capture stands in a directory of the test, and flows that pass it."""
+"""An origin whose capture is in a directory of the test, and flows for it."""
 
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.mitm.flow import Flow
@@ -11,7 +11,7 @@ EVENTS = [(b"Content-Type", b"text/event-stream")]
 
 
 class Kept:
-    """An origin, and the capture that its flows have opened."""
+    """An origin, and the captures that its flows create."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -35,7 +35,7 @@ class Kept:
 
 
 def pass_through(flow, body, headers, *chunks, status=200):
-    """A whole flow."""
+    """Feed a flow one request and its response, up to the end."""
     now = flow.origin.now
     if body:
         flow.request.feed(body, now())

@@ -1,4 +1,4 @@
-"""`mcpspy mitm`: HTTPS between a client and its server, decrypted where the user allows it, streamed and recorded."""
+"""`mcpspy mitm`: HTTPS between a client and its server, decrypted for allowed hosts, streamed and recorded."""
 
 import asyncio
 import gzip
@@ -34,7 +34,7 @@ def chunk(raw):
 
 
 async def asked(there, request=POST + CALL):
-    """Client and server once a request has arrived, and its head."""
+    """Send a request; return the client, the server and the head of the request at the server."""
     client = await there.client()
     await client.send(request)
     server = await there.server()
@@ -44,7 +44,7 @@ async def asked(there, request=POST + CALL):
 
 @scripted
 async def test_an_exchange_is_recorded_as_by_the_proxy(tmp_path, certificate):
-    """M-03: transport, url, heads, peer, answers, how channels end; and no secret."""
+    """M-03: transport, url, heads, peer, `answers`, how channels end, and no secrets."""
     async with interception(tmp_path, certificate) as there:
         client, server, head = await asked(there)
         assert head == POST
@@ -76,7 +76,7 @@ async def test_an_exchange_is_recorded_as_by_the_proxy(tmp_path, certificate):
 
 @scripted
 async def test_each_event_of_an_endless_stream_passes_at_once(tmp_path, certificate):
-    """M-03: the next event is sent only when the client has the one before."""
+    """M-03: the next event is sent only after the client has received the previous one."""
     async with interception(tmp_path, certificate) as there:
         client, server, _ = await asked(there)
         await server.send(EVENTS % b"")
@@ -110,7 +110,7 @@ async def test_a_coded_stream_passes_as_it_is_and_is_recorded_decoded(tmp_path, 
 
 @scripted
 async def test_a_client_that_leaves_ends_the_request_upstream(tmp_path, certificate):
-    """H-05: however idle the stream is."""
+    """H-05: also if the stream is idle."""
     async with interception(tmp_path, certificate) as there:
         client, server, _ = await asked(there)
         await server.read(len(CALL))
@@ -131,7 +131,7 @@ async def test_an_upstream_that_breaks_off_does_not_look_finished(tmp_path, cert
         await client.head()
         await client.read(len(chunk(b"data: 1\n")))
         server.writer.transport.abort()
-        assert await client.rest() == b""  # no last chunk
+        assert await client.rest() == b""  # without a last chunk
         await there.captured()
     assert there.how() == {1: "eof", 2: "reset"}
     assert [record.cut for record in there.records(Frame)] == [False, True]
@@ -139,7 +139,7 @@ async def test_an_upstream_that_breaks_off_does_not_look_finished(tmp_path, cert
 
 @scripted
 async def test_a_request_is_streamed_too(tmp_path, certificate):
-    """H-14: the server has the first half before the client sends the second."""
+    """H-14: the server receives the first half before the client sends the second."""
     half = len(CALL) // 2
     async with interception(tmp_path, certificate) as there:
         client, server, _ = await asked(there, POST + CALL[:half])
@@ -163,7 +163,7 @@ sys.exit(main())
 
 @scripted
 async def test_a_stream_may_be_idle_for_longer_than_mitmproxy_likes(tmp_path, certificate):
-    """H-06: after its limit, made short here, an idle connection is still there."""
+    """H-06: an idle connection is still open after mitmproxy's time limit, which is short in this test."""
     async with interception(tmp_path, certificate, program=("-c", IMPATIENT)) as there:
         client, server, _ = await asked(there)
         await server.send(EVENTS % b"")
@@ -206,7 +206,7 @@ JSON = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\
 @pytest.mark.parametrize("all_http", [False, True])
 @scripted
 async def test_what_is_not_mcp_is_recorded_only_when_asked_for(tmp_path, certificate, all_http):
-    """M-04: a page of JSON, then a call, over one connection."""
+    """M-04: a GET with a JSON response, then a call, over one connection."""
     options = ("--allow", "127.0.0.1", "--ca", certificate[0]) + ("--all-http",) * all_http
     async with interception(tmp_path, certificate, *options) as there:
         client, server, _ = await asked(there, PLAIN)
@@ -229,7 +229,7 @@ def der(path):
 
 @scripted
 async def test_other_hosts_pass_untouched_and_unrecorded(tmp_path, certificate):
-    """M-04: the client sees the server's own certificate."""
+    """M-04: the client gets the server's own certificate."""
     async with interception(tmp_path, certificate, "--allow", "mcp.example.com") as there:
         client = await there.client(certificate[0])
         assert client.writer.get_extra_info("ssl_object").getpeercert(binary_form=True) == der(certificate[0])
@@ -245,7 +245,7 @@ async def test_other_hosts_pass_untouched_and_unrecorded(tmp_path, certificate):
 @pytest.mark.parametrize("allowed", [False, True])
 @scripted
 async def test_hosts_without_tls_follow_the_same_rule(tmp_path, certificate, allowed):
-    """M-04: a plain request to a proxy names its host each time."""
+    """M-04: without TLS, each request to a proxy names its host."""
     arrived = asyncio.Queue()
     plain = await asyncio.start_server(lambda reader, writer: arrived.put_nowait((reader, writer)), "127.0.0.1", 0)
     place = b"127.0.0.1:%d" % plain.sockets[0].getsockname()[1]
@@ -257,7 +257,7 @@ async def test_hosts_without_tls_follow_the_same_rule(tmp_path, certificate, all
         server, answer = await arrived.get()
         assert (await server.readuntil(b"\r\n\r\n")).startswith(b"POST /mcp?a=%7e HTTP/1.1\r\n")
         writer.write(CALL)
-        assert await server.readexactly(len(CALL)) == CALL  # streamed
+        assert await server.readexactly(len(CALL)) == CALL  # streamed before the response
         answer.write(JSON)
         assert (await reader.readuntil(b"{}")).startswith(b"HTTP/1.1 200 ")
         for each in (writer, answer):
@@ -270,21 +270,21 @@ async def test_hosts_without_tls_follow_the_same_rule(tmp_path, certificate, all
 
 @scripted
 async def test_a_client_that_does_not_trust_us_is_told_of(tmp_path, certificate):
-    """M-06: untrusting, or pinned; asyncio gives no reason."""
+    """M-06: the client does not trust us, or has pinned a certificate; asyncio sends no alert with a reason."""
     async with interception(tmp_path, certificate) as there:
         for _ in range(2):
             with pytest.raises(ssl.SSLError):
                 await there.client(certificate[0])
-        line = await asyncio.to_thread(there.mitm.says, "hung up when it had our certificate for 127.0.0.1: ")
+        line = await asyncio.to_thread(there.mitm.says, "it received our certificate for 127.0.0.1: ")
         assert "mcpspy run -- CLIENT" in line
         assert "leave 127.0.0.1 out of --allow" in line
         await asyncio.to_thread(there.mitm.end)
-        assert there.mitm.said().count("hung up when") == 1
+        assert there.mitm.said().count("disconnected after") == 1
 
 
 @scripted
 async def test_a_server_that_is_not_trusted_is_told_of(tmp_path, certificate):
-    """M-06: the client gets an answer, and the user the reason."""
+    """M-06: the client gets a response, and the user gets the reason."""
     async with interception(tmp_path, certificate, "--allow", "127.0.0.1") as there:
         client = await there.client()
         await client.send(POST, CALL)
@@ -313,7 +313,7 @@ MASK = b"\x12\x34\x56\x78"
 
 @scripted
 async def test_a_websocket_is_recorded_message_by_message(tmp_path, certificate):
-    """Nothing but a message tells that it is MCP; the one before it is recorded too, and one of many bytes."""
+    """Only a message shows that it is MCP; the messages before that one are recorded too, and so is a large one."""
     big = b'{"jsonrpc":"2.0","id":1,"result":"%b"}' % (b"\xc3\xa9" * 50_000)
     async with interception(tmp_path, certificate) as there:
         client, server, _ = await asked(there, ASK)
@@ -372,7 +372,7 @@ sys.exit(main())
 )
 @scripted
 async def test_a_bug_in_recording_does_not_break_the_flow(tmp_path, certificate, place, sentence):
-    """S-01, M-03: it is met, and said once."""
+    """S-01, M-03: the bug occurs, and is reported once."""
     async with interception(tmp_path, certificate, program=("-c", BUG.format(place=place))) as there:
         client, server, head = await asked(there)
         assert head == POST
@@ -386,7 +386,7 @@ async def test_a_bug_in_recording_does_not_break_the_flow(tmp_path, certificate,
 
 @scripted
 async def test_a_capture_that_cannot_be_written_does_not_break_the_flow(tmp_path, certificate):
-    """S-01: said once."""
+    """S-01: it is reported once."""
     (tmp_path / "file").write_text("")
     options = ("--allow", "127.0.0.1", "--ca", certificate[0], "--capture-dir", str(tmp_path / "file" / "below"))
     async with interception(tmp_path, certificate, *options) as there:
@@ -400,7 +400,7 @@ async def test_a_capture_that_cannot_be_written_does_not_break_the_flow(tmp_path
 
 @scripted
 async def test_a_reverse_mode_needs_neither_proxy_nor_authority(tmp_path, certificate):
-    """For clients whose URL can be changed after all: the Host is that of the server."""
+    """For clients whose URL can be changed; the server gets its own name as the Host."""
     async with interception(tmp_path, certificate) as there:
         upstream = there.upstream
         mode = ("--mode", f"reverse:https://127.0.0.1:{upstream}", "--ca", certificate[0])
@@ -418,7 +418,7 @@ async def test_a_reverse_mode_needs_neither_proxy_nor_authority(tmp_path, certif
 
 
 def memory(pid):
-    """Of a process, in MB."""
+    """Return the resident memory of a process in MB."""
     (line,) = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS")]
     return int(line.split()[1]) / 1024
 
@@ -426,7 +426,7 @@ def memory(pid):
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the memory of others")
 @scripted
 async def test_another_protocol_inside_of_http_is_not_kept(tmp_path, certificate):
-    """M-04: mitmproxy keeps what it takes for TCP until its end."""
+    """M-04: by default, mitmproxy keeps all bytes of a TCP flow until its end."""
     block = b"\0" * (1 << 20)
     async with interception(tmp_path, certificate) as there:
         client, server, _ = await asked(there, ASK.replace(b"websocket", b"other"))
@@ -441,7 +441,7 @@ async def test_another_protocol_inside_of_http_is_not_kept(tmp_path, certificate
 
 @scripted
 async def test_a_body_of_many_bytes_is_recorded_whole(tmp_path, certificate):
-    """F-04: compressed, and longer than what is held."""
+    """F-04: the body is compressed, and longer than the bytes that are held."""
     big = b'{"jsonrpc":"2.0","id":"a","result":"%b"}' % (b"x" * 2_000_000)
     coded = gzip.compress(big)
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"

@@ -65,7 +65,7 @@ def test_a_glob_names_hosts_and_perhaps_a_port(glob, name, port, allowed):
     ],
 )
 def test_what_can_name_no_host_is_refused(glob):
-    """It would match nothing, and nobody would be told."""
+    """Such a glob would match nothing, without a message."""
     with pytest.raises(UsageError, match="--allow takes one host") as refused:
         Hosts([glob])
     assert "hidden" not in str(refused.value)
@@ -96,7 +96,7 @@ def test_the_first_of_several_names_counts():
     ],
 )
 def test_a_server_has_one_name_however_it_is_written(name, plain):
-    """M-04: one capture; and what is no name of a host is none."""
+    """M-04: each server has one capture; text that is not a valid host name gives None."""
     assert Hosts(["*"]).named(name, port=443) == plain
 
 
@@ -109,7 +109,7 @@ def test_a_server_has_one_name_however_it_is_written(name, plain):
     ],
 )
 def test_a_glob_in_other_letters_stands_for_what_clients_send(glob, name):
-    """UTS 46, as httpx, aiohttp and Node have it; IDNA 2003 would make another host of the first."""
+    """UTS 46, as in httpx, aiohttp and Node; IDNA 2003 would map the first glob to another host."""
     assert Hosts([glob]).named(name, port=8443) == name
 
 
@@ -127,5 +127,5 @@ def test_a_glob_in_other_letters_stands_for_what_clients_send(glob, name):
     ],
 )
 def test_a_server_is_called_as_it_was_dialled(mode, address, sni, spoken, called):
-    """M-04: what the client then says to it, it can say to any."""
+    """M-04: the names that a client sends after it has connected prove nothing about the server."""
     assert names(mode, address, sni, spoken) == called

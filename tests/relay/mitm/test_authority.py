@@ -15,7 +15,7 @@ __all__ = ["certificate"]  # a fixture
 
 
 def made(folder, certificate):
-    """An authority of this certificate and key, as mitmproxy writes it: the file of the key has both."""
+    """Create an authority with this certificate and key, as mitmproxy does: the key file contains both."""
     authority = Authority(str(folder))
     authority.protect()
     texts = [Path(path).read_text() for path in certificate]
@@ -27,7 +27,7 @@ def made(folder, certificate):
 
 @pytest.fixture
 def authority(tmp_path, certificate):
-    """One that exists."""
+    """Create an authority that exists."""
     return made(tmp_path / "ca", certificate)
 
 
@@ -39,7 +39,7 @@ def test_it_lies_in_the_users_own_directory(monkeypatch, tmp_path):
 
 
 def test_nobody_else_can_read_the_key(authority):
-    """M-05: whatever the modes were before."""
+    """M-05: also if the files had other modes before."""
     for path in (authority.folder, authority.key):
         os.chmod(path, 0o755)  # noqa: S103
     assert authority.exposed() == [authority.folder, authority.key]
@@ -50,7 +50,7 @@ def test_nobody_else_can_read_the_key(authority):
 
 
 def test_the_variables_name_a_bundle_with_what_is_trusted_anyhow(authority, tmp_path, certificate):
-    """M-05, M-07: SSL_CERT_FILE replaces what a client trusts, so what it named before is in it, and ours too."""
+    """M-05, M-07: SSL_CERT_FILE replaces the trusted certificates, so the bundle has its earlier ones and ours."""
     old = tmp_path / "old.pem"
     roots = certificates(ssl_file())
     old.write_text(roots[0])
@@ -69,19 +69,19 @@ def test_the_variables_name_a_bundle_with_what_is_trusted_anyhow(authority, tmp_
 
 
 def test_clients_with_certificates_of_their_own_do_not_take_each_others_away(authority, tmp_path):
-    """A client may read its bundle again when others have been started."""
+    """A client may read its bundle again after other clients have been started."""
     old = tmp_path / "old.pem"
     old.write_text(certificates(ssl_file())[0])
     first = authority.trust({"SSL_CERT_FILE": str(old)})["SSL_CERT_FILE"]
     was = Path(first).read_bytes()
     ours = authority.trust({})["SSL_CERT_FILE"]
-    if len(certificates(ours)) > 1:  # those of this machine have it too, in another place
+    if len(certificates(ours)) > 1:  # the certificates of this machine include it at another place
         assert ours != first
     assert Path(first).read_bytes() == was
 
 
 def test_a_bundle_is_never_seen_in_part(authority):
-    """Each reader gets all of it, whoever writes it at the same time."""
+    """A reader always gets the whole bundle, even while others write it."""
     bundle = authority.trust({})["SSL_CERT_FILE"]
     whole = Path(bundle).read_bytes()
     with ThreadPoolExecutor(2) as pool:
@@ -100,7 +100,7 @@ def test_it_knows_which_files_make_it_trusted(authority, tmp_path):
 
 
 def ssl_file():
-    """Some certificates."""
+    """Return the path of a file with certificates."""
     found = ssl.get_default_verify_paths().cafile
     if found is None:
         pytest.skip("this system keeps its certificates in another form than a file")
@@ -126,7 +126,7 @@ DAMAGED = "-----BEGIN CERTIFICATE-----\nbm90aGluZw==\n-----END CERTIFICATE-----\
 
 @pytest.mark.parametrize("damaged", [DAMAGED, DAMAGED.replace("bm90", "bm\xff0")])
 def test_a_file_with_a_damaged_certificate_is_refused(tmp_path, damaged):
-    """No client could read it either, and OpenSSL says so only when it connects."""
+    """No client could read it either, and OpenSSL reports this only at a connection."""
     path = tmp_path / "some"
     path.write_text(certificates(ssl_file())[0] + "\n" + damaged, encoding="latin-1")
     with pytest.raises(UsageError, match=f"cannot read certificates from {path}: number 2 in it is damaged"):
@@ -145,7 +145,7 @@ def test_a_file_with_a_damaged_certificate_is_refused(tmp_path, damaged):
     ],
 )
 def test_what_cannot_be_used_is_said_with_what_to_do(authority, name, text, why):
-    """Clients would be told to trust what `mitm` does not have."""
+    """Otherwise, clients would be set up to trust an authority that `mitm` cannot use."""
     words = {"root": certificates(ssl_file())[0], "certificate": Path(authority.certificate).read_text()}
     Path(getattr(authority, name)).write_text(words.get(text, text), encoding="latin-1")
     asked = (authority.pem, authority.describe, lambda: authority.trust({}))
@@ -158,7 +158,7 @@ def test_what_cannot_be_used_is_said_with_what_to_do(authority, name, text, why)
 
 
 def test_the_password_of_a_key_is_not_asked_for(authority):
-    """Nobody would be there to give it."""
+    """Nobody could enter it."""
     limits.run(
         ["openssl", "pkcs8", "-topk8", "-passout", "pass:x", "-in", authority.key, "-out", authority.key + "2"],
         check=True,

@@ -1,4 +1,4 @@
-"""`mcpspy mitm`, byte by byte: what the server gets is what the client sent, and the other way round (H-03, H-04)."""
+"""`mcpspy mitm`, byte by byte: each side receives exactly the bytes that the other side sent (H-03, H-04)."""
 
 import asyncio
 import gzip
@@ -70,7 +70,7 @@ EXCHANGES = {
 
 @scripted
 async def test_bytes_pass_as_they_are_over_one_connection(tmp_path, certificate):
-    """H-03, H-04: no header is added, renamed or moved, no body touched, the connection kept."""
+    """H-03, H-04: no header is added, renamed or moved, no body is changed, and the connection stays open."""
     got = {}
     async with interception(tmp_path, certificate) as there:
         client = await there.client()
@@ -92,7 +92,7 @@ async def test_bytes_pass_as_they_are_over_one_connection(tmp_path, certificate)
 
 @scripted
 async def test_a_chunk_that_has_begun_goes_on_at_once(tmp_path, certificate):
-    """H-04: half an event, in half a chunk; mitmproxy makes a chunk of each."""
+    """H-04: half of an event in half of a chunk is forwarded; mitmproxy sends each part as a chunk."""
     async with interception(tmp_path, certificate) as there:
         client = await there.client()
         await client.send(GET)

@@ -1,4 +1,4 @@
-"""What of the traffic of a host is MCP, and that nothing else is kept."""
+"""Recognising MCP in the traffic of a host; nothing else is recorded."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_forms_and_pages_are_recorded_without_their_secrets(kept, asked, body, a
     ids=str,
 )
 def test_what_is_mcp_is_recorded_whole(kept, asked, body, headers, answer):
-    """M-04: a header of its own, or a message on either side, or the first event of HTTP+SSE."""
+    """M-04: an MCP header, a message on either side, or the first event of HTTP+SSE."""
     pass_through(kept.flow(*asked), body, headers, answer)
     request, response = kept.records(Open)
     assert (request.ch, response.ch, response.answers) == (1, 2, 1)
@@ -75,7 +75,7 @@ def test_what_is_not_mcp_opens_no_capture(kept, body, headers, answer):
 
 
 def test_what_is_held_is_bounded(kept):
-    """M-04: a stream that never tells what it is; once forgotten it is no longer looked at."""
+    """M-04: a stream without a sign of MCP; once its records are discarded, it is no longer examined."""
     flow = kept.flow(method="GET")
     flow.request_ended(1)
     answer = flow.respond(1, 200, "OK", EVENTS)
@@ -98,7 +98,7 @@ def test_frames_without_bytes_are_bounded_too(kept):
 
 
 def test_an_answer_that_cannot_hold_a_message_does_not_forget_a_request_under_way(kept):
-    """A server may refuse before it has read everything."""
+    """A server may refuse a request before it has read all of it."""
     flow = kept.flow()
     flow.request.feed(CALL[:10], 1)
     flow.respond(2, 401, "Unauthorized", [])
@@ -109,7 +109,7 @@ def test_an_answer_that_cannot_hold_a_message_does_not_forget_a_request_under_wa
 
 
 def test_flows_have_channels_of_their_own_and_the_times_at_which_they_were_read(kept):
-    """A flow that is reported late is written late, with its own times."""
+    """A flow that is recognised late is written late, but with its own times."""
     late, early = kept.flow(), kept.flow((b"mcp-method", b"ping"))
     pass_through(early, CALL, JSON, CALL)
     late.request.feed(b"{}", 5)
@@ -203,7 +203,7 @@ def test_nothing_comes_after_the_end(kept):
 
 @pytest.mark.parametrize("at", [*range(65519, 65537), 131_060])
 def test_a_sign_of_mcp_may_lie_across_pieces(kept, at):
-    """M-04: a body is recorded in pieces of 64 KiB."""
+    """M-04: a body is recorded in pieces of 64 KiB, and the sign may be at their border."""
     start = b'{"result":"'
     body = start + b"x" * (at - len(start) - 2) + b'",' + b'"jsonrpc": "2.0"}'
     assert body.index(b'"jsonrpc"') == at

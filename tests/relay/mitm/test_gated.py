@@ -1,4 +1,4 @@
-"""Requests and responses of JSON pass the gate of `mitm` before they are forwarded."""
+"""JSON requests and responses pass the gate of `mitm` before they are forwarded."""
 
 import gzip
 import json
@@ -32,7 +32,7 @@ def lengths(head):
 
 
 async def answered(client, server, body=ANSWER, coding=b""):
-    """The head and the body that the client gets of a response of JSON."""
+    """Send a JSON response; return the head and the body that the client receives."""
     await server.send(HEAD % (coding, len(body)), body)
     head = await client.head()
     return head, await client.read(int(lengths(head)[0].split(b": ")[1]))
@@ -103,7 +103,7 @@ async def test_a_coded_body_stays_coded(tmp_path, certificate):
 
 @scripted
 async def test_several_frames_are_coded_as_one_body(tmp_path, certificate):
-    """A second stream of `deflate` behind the first would not be decoded (RFC 1950)."""
+    """A client would not decode a second `deflate` stream after the first one (RFC 1950)."""
     packed = zlib.compress(ANSWER)
     async with gated(tmp_path, certificate, gate({"repeat": 2}, **SERVER)) as there:
         client, server, _ = await asked(there)
@@ -133,7 +133,7 @@ async def test_a_coding_that_cannot_be_undone_passes_and_is_said_once(tmp_path, 
                 assert body == packed
         await there.captured()
     what = "request" if sender == "client" else "response"
-    assert there.mitm.said().count(f"a {what} has a content coding that cannot be undone; such {what}s pass") == 1
+    assert there.mitm.said().count(f"a {what} has a content coding that cannot be decoded; such {what}s pass") == 1
     channels = {it.ch for it in there.opens() if it.role == what}
     frames = [it for it in there.records(Frame) if it.ch in channels]
     assert [it.undecided for it in frames if it.raw in (packed, ANSWER)] == [True, True]
@@ -143,7 +143,7 @@ async def test_a_coding_that_cannot_be_undone_passes_and_is_said_once(tmp_path, 
 @pytest.mark.parametrize("sender", ["client", "server"])
 @scripted
 async def test_a_body_that_decodes_to_too_much_passes_undecided(tmp_path, certificate, sender):
-    """What is over 1 MiB only when it is decoded."""
+    """The body is over 1 MiB only after decoding."""
     long = b'{"jsonrpc":"2.0","id":1,"result":"%b"}' % (b"x" * (1 << 20))
     packed = gzip.compress(long)
     coding = b"Content-Encoding: gzip\r\n"
@@ -162,7 +162,7 @@ async def test_a_body_that_decodes_to_too_much_passes_undecided(tmp_path, certif
 @pytest.mark.parametrize("kind", [b"application/x-ndjson", b"application/json-seq", b"application/stream+json"])
 @scripted
 async def test_a_sequence_of_json_goes_on_as_it_comes(tmp_path, certificate, kind):
-    """It may have no end."""
+    """Such a sequence may never end."""
     async with gated(tmp_path, certificate, gate({"drop": True}, **SERVER)) as there:
         client, server, _ = await asked(there)
         await server.send(b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nTransfer-Encoding: chunked\r\n\r\n" % kind)
@@ -180,7 +180,7 @@ async def test_a_sequence_of_json_goes_on_as_it_comes(tmp_path, certificate, kin
 async def test_a_dropped_request_is_accepted_and_goes_no_further(tmp_path, certificate):
     async with gated(tmp_path, certificate, gate({"drop": True}, method="ping")) as there:
         client = await there.client()
-        for _ in range(2):  # the connection goes on
+        for _ in range(2):  # the connection stays open
             await client.send(POST + CALL)
             head = await client.head()
             assert (head.startswith(b"HTTP/1.1 202 Accepted\r\n"), lengths(head)) == (True, [b"content-length: 0"])
@@ -202,7 +202,7 @@ async def test_an_answered_request_never_reaches_the_server(tmp_path, certificat
         assert head.startswith(b"HTTP/1.1 200 OK\r\n")
         assert b"content-type: application/json\r\n" in head.lower()
         body = await client.read(int(lengths(head)[0].split(b": ")[1]))
-        server = await there.server()  # mitmproxy dials before it has a request
+        server = await there.server()  # mitmproxy connects before it has a request
         assert json.loads(body) == {"jsonrpc": "2.0", "id": json.loads(CALL)["id"], "result": {"a": 1}}
         await there.captured()
         assert await server.rest() == b""
@@ -253,7 +253,7 @@ async def test_a_held_request_holds_up_no_other(tmp_path, certificate):
     async with gated(tmp_path, certificate, gate({"hold": 60 * SECOND}, method="ping")) as there:
         held = await there.client()
         await held.send(POST + CALL)
-        unasked = await there.server()  # dialled before there is a request
+        unasked = await there.server()  # connected before there is a request
         other = b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
         client, server, _ = await asked(there, REQUEST + b"Content-Length: %d\r\n\r\n" % len(other) + other)
         assert await server.read(len(other)) == other
@@ -269,7 +269,7 @@ def posted(body, session=b"s"):
 
 @scripted
 async def test_a_cancellation_in_another_request_drops_the_held_one_and_itself(tmp_path, certificate):
-    """That of another session passes, and drops nothing."""
+    """A cancellation in another session is forwarded, and drops no request."""
     params = {"requestId": json.loads(CALL)["id"]}
     cancelled = json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}).encode()
     async with gated(tmp_path, certificate, gate({"hold": 60 * SECOND}, method="ping")) as there:
@@ -277,7 +277,7 @@ async def test_a_cancellation_in_another_request_drops_the_held_one_and_itself(t
         await holder.send(posted(CALL))
         await there.recorded(lambda it: isinstance(it, Frame) and it.held)
         await others[0].send(posted(cancelled, b"another"))
-        _, server, _ = [await there.server() for _ in range(3)]  # dialled before there are requests
+        _, server, _ = [await there.server() for _ in range(3)]  # connected before there are requests
         await server.head()
         assert await server.read(len(cancelled)) == cancelled
         await others[1].send(posted(cancelled))

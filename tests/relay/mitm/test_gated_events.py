@@ -1,4 +1,4 @@
-"""Event streams pass the gate of `mitm`, which cannot wait there."""
+"""Event streams pass the gate of `mitm`, which cannot hold events."""
 
 import zlib
 
@@ -38,7 +38,7 @@ def gate(action, method="notifications/b"):
 )
 @scripted
 async def test_an_event_is_replaced_repeated_or_dropped(tmp_path, certificate, action, sent):
-    """An event that came whole goes at once; one goes with its blank line."""
+    """A complete event is forwarded at once; an incomplete one is forwarded when its blank line arrives."""
     async with gated(tmp_path, certificate, gate(action)) as there:
         client, server, _ = await asked(there)
         await server.send(EVENTS % b"", chunk(A), chunk(B[:20]))
@@ -57,7 +57,7 @@ async def test_an_event_is_replaced_repeated_or_dropped(tmp_path, certificate, a
 
 @scripted
 async def test_a_closing_gate_breaks_the_stream_off(tmp_path, certificate):
-    """The client is left without the last chunk, and the server learns it at once (H-05)."""
+    """The client gets no last chunk, and the connection to the server ends at once (H-05)."""
     async with gated(tmp_path, certificate, gate({"close": True})) as there:
         client, server, _ = await asked(there)
         await server.send(EVENTS % b"", chunk(A), chunk(B))
@@ -71,7 +71,7 @@ async def test_a_closing_gate_breaks_the_stream_off(tmp_path, certificate):
 
 @scripted
 async def test_events_behind_the_one_that_ends_the_stream_are_recorded_as_dropped(tmp_path, certificate):
-    """They came in one chunk: none of what a server has sent is missing in the capture."""
+    """They arrived in the same chunk; the capture has everything that the server sent."""
     async with gated(tmp_path, certificate, gate({"close": True})) as there:
         client, server, _ = await asked(there)
         await server.send(EVENTS % b"", chunk(A + B + C + A + b"data: 1"))
@@ -150,7 +150,7 @@ async def test_a_coded_stream_stays_coded_and_is_flushed_with_each_event(tmp_pat
 
 
 def test_a_chunk_that_decodes_to_megabytes_is_decoded_part_by_part(kept, monkeypatch):
-    """Three kilobytes may decode to thousands of times their size (A-12)."""
+    """Three kilobytes can decode to thousands of times their size (A-12)."""
     sizes = []
 
     class Watched(gated_events.EventBlocks):

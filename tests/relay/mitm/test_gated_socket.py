@@ -1,4 +1,4 @@
-"""Messages of a WebSocket pass the gate of `mitm`, each direction for itself."""
+"""WebSocket messages pass the gate of `mitm`, in each direction separately."""
 
 import asyncio
 import contextlib
@@ -40,7 +40,7 @@ class Socket:
         await self.server.send(frame(payload, op, **rest))
 
     async def heard(self, peer):
-        """The next message or part of one that a peer gets: its first byte, and its payload."""
+        """Return the first byte and the payload of the next WebSocket frame that a peer receives."""
         first, size = await peer.read(2)
         masked, size = size & 0x80, size & 0x7F
         if size > 125:
@@ -64,7 +64,7 @@ async def opened(there):
 
 @scripted
 async def test_what_no_gate_names_passes_as_it_came(tmp_path, certificate):
-    """Fragments of a message stay."""
+    """The fragments of a message are kept."""
     async with gated(tmp_path, certificate, gate({"drop": True}, method="never")) as there:
         socket = await opened(there)
         await socket.say(CALL[:20], final=False)
@@ -136,7 +136,7 @@ async def test_a_closing_gate_closes_both_connections(tmp_path, certificate):
 
 @scripted
 async def test_one_direction_is_held_while_the_other_goes_on(tmp_path, certificate):
-    """Order is kept in the one that is held, and a ping overtakes."""
+    """The order is kept in the held direction, but a ping overtakes."""
     async with gated(tmp_path, certificate, gate({"hold": 2 * SECOND}, method="tools/*")) as there:
         socket = await opened(there)
         await socket.say(CALL)
@@ -165,7 +165,7 @@ async def test_one_direction_is_held_while_the_other_goes_on(tmp_path, certifica
 @pytest.mark.parametrize("sender", ["client", "server"])
 @scripted
 async def test_a_peer_of_whom_much_is_held_is_not_read_while_the_other_goes_on(tmp_path, certificate, sender):
-    """And the other may leave; not all that the peer has sent was read by then."""
+    """The other peer may also disconnect before all messages have been read."""
     note = NOTE % 1 + b" " * 600_000
     async with gated(tmp_path, certificate, gate({"hold": 60 * SECOND}, method="tools/*")) as there:
         socket = await opened(there)
@@ -214,7 +214,7 @@ async def test_what_was_held_up_is_read_when_there_is_room_again(tmp_path, certi
 
 @scripted
 async def test_two_sockets_of_one_session_do_not_mix_their_ids(tmp_path, certificate):
-    """Each connection is a session of its own for the gate: the ids of its requests are its own."""
+    """For the gate, each connection is a separate session with its own request ids."""
     ask = ASK.replace(b"\r\n\r\n", b"\r\nMcp-Session-Id: s\r\n\r\n")
     async with gated(tmp_path, certificate, gate({"drop": True}, method="tools/*", kind="response")) as there:
         sockets = []
@@ -227,7 +227,7 @@ async def test_two_sockets_of_one_session_do_not_mix_their_ids(tmp_path, certifi
         await one.say(CALL)
         assert await one.at_server() == CALL
         await other.tell(RESULT)
-        assert await other.at_client() == RESULT  # it answers no request of this connection
+        assert await other.at_client() == RESULT  # it is not the response to a request of this connection
         await one.tell(RESULT)
         await one.tell(NOTE % 1)
         assert await one.at_client() == NOTE % 1
@@ -235,7 +235,7 @@ async def test_two_sockets_of_one_session_do_not_mix_their_ids(tmp_path, certifi
 
 @scripted
 async def test_a_message_that_is_released_does_not_enter_another(tmp_path, certificate):
-    """Half of a message has come when the one before it goes."""
+    """Half of a message has arrived when the message before it is released."""
     async with gated(tmp_path, certificate, gate({"delay": SECOND // 5}, method="tools/*")) as there:
         socket = await opened(there)
         await socket.say(CALL)

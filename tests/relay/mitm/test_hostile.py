@@ -1,6 +1,6 @@
-"""`mcpspy mitm` and peers that mean no good, or no HTTP: what they say is passed or refused as by mitmproxy alone.
+"""`mcpspy mitm` with malicious peers, or without HTTP: their bytes are forwarded or refused as by mitmproxy alone.
 
-What it says of them, on stderr and in the capture, holds no secret of theirs.
+The messages about them, on stderr and in the capture, contain no secrets of the peers.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ async def test_a_malformed_request_ends_as_with_mitmproxy_and_tells_no_secret(tm
         for name, (request, _) in MALFORMED.items():
             client = await there.client()
             await client.send(request)
-            server = await there.server()  # mitmproxy is connected before it has the head
+            server = await there.server()  # mitmproxy connects before it has the head
             got = await server.reader.read(1)
             if got:
                 got += await server.head()
@@ -100,7 +100,7 @@ ANSWERS = {
 
 @scripted
 async def test_a_malformed_answer_ends_as_with_mitmproxy_and_tells_no_secret(tmp_path, certificate):
-    """O-02: mitmproxy quotes what it refuses; the client gets that, the capture does not."""
+    """O-02: mitmproxy quotes the refused bytes in its response to the client; the capture does not have them."""
     async with interception(tmp_path, certificate) as there:
         for name, (answer, start) in ANSWERS.items():
             client, server, _ = await asked(there)
@@ -121,7 +121,7 @@ async def test_a_malformed_answer_ends_as_with_mitmproxy_and_tells_no_secret(tmp
 
 
 async def hello(there):
-    """A client that has got the certificate, at TLS 1.2, where alerts about it are not encrypted."""
+    """Connect a client that has received the certificate with TLS 1.2, in which alerts are not encrypted yet."""
     peer = await there.tunnel()
     await peer.send(client_hello())
     await peer.until(b"\x0e\x00\x00\x00")  # ServerHelloDone (RFC 5246, 7.4.5)
@@ -129,7 +129,7 @@ async def hello(there):
 
 
 def client_hello():
-    """The first bytes of a client."""
+    """Return the first bytes of a TLS client."""
     context = ssl.create_default_context()
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -150,7 +150,7 @@ NOT_TLS = b"\x16\x03\x01\x00\x05hidden-words"
         (True, ALERT + b"\x2a", ("refused our certificate for 127.0.0.1 (bad certificate): ", "leave 127.0.0.1 out")),
         (True, ALERT + b"\x2e", ("refused our certificate for 127.0.0.1 (certificate unknown): ",)),
         (True, ALERT + b"\x28", ("no TLS with a client for 127.0.0.1 (", "alert handshake failure): ")),
-        (True, b"", ("hung up when it had our certificate for 127.0.0.1: ", "leave 127.0.0.1 out", "mcpspy run")),
+        (True, b"", ("a client disconnected after it received ", "leave 127.0.0.1 out", "mcpspy run")),
         (True, b"hidden-words", ("no TLS with a client for 127.0.0.1 (",)),
         (False, NOT_TLS, ("no TLS with a client for 127.0.0.1 (Cannot parse ClientHello): ",)),
         (False, NOT_TLS[:6], None),
@@ -160,11 +160,11 @@ NOT_TLS = b"\x16\x03\x01\x00\x05hidden-words"
 )
 @scripted
 async def test_why_no_tls_came_about_with_a_client_is_told_apart(tmp_path, certificate, greeted, sent, words):
-    """M-06: an alert about the certificate, none, no TLS at all; one that leaves before it has seen one is no news."""
+    """M-06: an alert, no alert, or no TLS; a client that leaves before it has a certificate gives no message."""
     async with interception(tmp_path, certificate) as there:
         peer = await (hello(there) if greeted else there.tunnel())
         await peer.send(sent)
-        if not words or "hung up" in words[0]:
+        if not words or "disconnected" in words[0]:
             peer.writer.write_eof()
         assert await peer.gone() in ("eof", "reset")
         if words:
@@ -177,7 +177,7 @@ async def test_why_no_tls_came_about_with_a_client_is_told_apart(tmp_path, certi
 
 @scripted
 async def test_a_client_that_leaves_before_it_has_our_certificate_has_not_refused_it(tmp_path, certificate):
-    """M-06: while the server, which comes first, has not answered; or in the middle of its first words."""
+    """M-06: it leaves during the handshake with the server, which comes first, or within its own ClientHello."""
     silent = asyncio.Queue()
     server = await asyncio.start_server(lambda *streams: silent.put_nowait(Peer(*streams)), "127.0.0.1", 0)
     async with interception(tmp_path, certificate) as there:
@@ -191,7 +191,7 @@ async def test_a_client_that_leaves_before_it_has_our_certificate_has_not_refuse
         await answering.read(1)
         client.writer.transport.abort()
         there.upstream = upstream
-        await there.tunnel()  # by then it has noticed
+        await there.tunnel()  # after this, mitm has noticed the disconnected clients
         answering.writer.transport.abort()
         await asyncio.to_thread(there.mitm.says, "no TLS with 127.0.0.1:")
         await asyncio.to_thread(there.mitm.end)
@@ -232,7 +232,7 @@ HOOKS = (
 )
 @scripted
 async def test_a_bug_in_a_hook_does_not_break_the_flow(tmp_path, certificate, places):
-    """S-01, M-03: a stream, a WebSocket, and a client that leaves; every hook is called."""
+    """S-01, M-03: a stream, a WebSocket and a client that disconnects call every hook."""
     async with interception(tmp_path, certificate, program=("-c", BUGS.format(places=places))) as there:
         client, server, _ = await asked(there)
         assert await server.read(len(CALL)) == CALL
@@ -258,7 +258,7 @@ async def test_a_bug_in_a_hook_does_not_break_the_flow(tmp_path, certificate, pl
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux limits another process")
 @scripted
 async def test_a_full_disk_does_not_break_the_flow_and_is_told_once(tmp_path, certificate):
-    """S-01: RLIMIT_FSIZE stands for the full disk; what is lost is a gap."""
+    """S-01: RLIMIT_FSIZE simulates the full disk; the lost records are a gap."""
     async with interception(tmp_path, certificate) as there:
         pid = there.mitm.process.pid
         client, server, _ = await asked(there)
@@ -280,7 +280,7 @@ async def test_a_full_disk_does_not_break_the_flow_and_is_told_once(tmp_path, ce
 
 
 async def flood(peer, block):
-    """Send without end; waits once nobody takes it."""
+    """Send a block again and again; this blocks when the other side stops reading."""
     while True:
         await peer.send(block)
 
@@ -288,7 +288,7 @@ async def flood(peer, block):
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 @scripted
 async def test_a_signal_ends_it_soon_whatever_is_under_way(tmp_path, certificate, how):
-    """M-08: a stream that nobody reads, a WebSocket, half a request, half a handshake."""
+    """M-08: a stream that the client does not read, a WebSocket, an incomplete request, an incomplete handshake."""
     async with interception(tmp_path, certificate) as there:
         client, server, _ = await asked(there)
         client.writer.transport.pause_reading()
@@ -335,7 +335,7 @@ async def test_a_websocket_that_one_side_leaves_ends_on_the_other(tmp_path, cert
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the memory of others")
 @scripted
 async def test_memory_stays_flat_for_a_reader_that_stalls_and_for_a_websocket_that_goes_on(tmp_path, certificate):
-    """H-06: a server is held up once its client does not read; mitmproxy would keep each message of a WebSocket."""
+    """H-06: a server has to wait when its client does not read; mitmproxy would keep each message of a WebSocket."""
     async with interception(tmp_path, certificate) as there:
         client, server, _ = await asked(there)
         socket, remote, _ = await asked(there, ASK)
@@ -355,7 +355,7 @@ async def test_memory_stays_flat_for_a_reader_that_stalls_and_for_a_websocket_th
 
 @scripted
 async def test_a_bug_that_stops_the_recording_of_each_exchange_is_said_once(tmp_path, certificate):
-    """S-01: not for each of them."""
+    """S-01: it is not reported for each exchange."""
     program = ("-c", BUGS.format(places=["mcpspy.wire.content_coding.Whole.feed"]))
     async with interception(tmp_path, certificate, program=program) as there:
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""`mcpspy mitm` between peers of HTTP/2: streams that either side resets, connections that either side gives up."""
+"""`mcpspy mitm` between HTTP/2 peers: streams that either side resets, and connections that either side ends."""
 
 import struct
 
@@ -20,7 +20,7 @@ EVENT = b'data: {"jsonrpc":"2.0","method":"notifications/%d"}\n\n'
 
 
 class Connection:
-    """One end of a connection, frame by frame (RFC 9113, 4.1); heads that arrive are not looked into."""
+    """One end of a connection, frame by frame (RFC 9113, 4.1); received header blocks are not decoded."""
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
@@ -48,7 +48,7 @@ class Connection:
         await self.send(RST_STREAM, 0, stream, struct.pack(">I", code))
 
     async def next(self) -> tuple[int, int, bytes]:
-        """Kind, stream and payload of the next frame that is of a stream, or the last of the connection."""
+        """Return the kind, stream and payload of the next frame of a stream, or of the GOAWAY frame."""
         while True:
             head = await self.peer.read(9)
             kind, flags, stream = struct.unpack(">BBI", head[3:])
@@ -60,12 +60,12 @@ class Connection:
 
 
 def block(fields: dict[bytes, bytes]) -> bytes:
-    """A header block of literals without indexing (RFC 7541, 6.2.2)."""
+    """Encode a header block of literals without indexing (RFC 7541, 6.2.2)."""
     return b"".join(b"\0" + bytes((len(k),)) + k + bytes((len(v),)) + v for k, v in fields.items())
 
 
 async def asked(there):
-    """Client and server, and the number of the one stream as the server knows it."""
+    """Send one request; return the client, the server, and the number of the stream at the server."""
     client = await Connection(await there.client(alpn=("h2",))).begin(client=True)
     await client.ask(1, b"/first")
     server = await Connection(await there.server()).begin(client=False)
@@ -75,7 +75,7 @@ async def asked(there):
 
 
 async def two_streams(there):
-    """Client and server, each with the numbers of its two streams, in the same order; an event has passed on both."""
+    """Open two event streams, with one event each; return the client and the server, each with its stream numbers."""
     client = await Connection(await there.client(alpn=("h2",))).begin(client=True)
     server = None
     numbers = []
@@ -93,7 +93,7 @@ async def two_streams(there):
 
 
 def ends(there, sender):
-    """How the bodies of `sender` have ended, by the path of their request."""
+    """Return how the bodies of `sender` ended, by the path of their request."""
     paths = {it.ch: it.head["target"] for it in there.opens() if it.role == "request"}
     owners = {it.ch: paths[it.answers or it.ch] for it in there.opens() if it.sender == sender}
     return {owners[it.ch]: it.how for it in there.records(Close) if it.ch in owners}
@@ -103,7 +103,7 @@ def ends(there, sender):
 @pytest.mark.parametrize("by_client", [True, False])
 @scripted
 async def test_a_stream_that_is_reset_is_told_by_who_did_it_and_others_go_on(tmp_path, certificate, by_client, code):
-    """H-05: whatever the code is; a server may cancel, and a client may give another reason."""
+    """H-05: for every code; a server may cancel, and a client may send another code."""
     async with interception(tmp_path, certificate, alpn=("h2",)) as there:
         client, ours, server, theirs = await two_streams(there)
         if by_client:
@@ -123,7 +123,7 @@ async def test_a_stream_that_is_reset_is_told_by_who_did_it_and_others_go_on(tmp
 @pytest.mark.parametrize("code", [NO_ERROR, INTERNAL_ERROR, REFUSED_STREAM])
 @scripted
 async def test_a_stream_that_fails_before_its_answer_is_answered_on_this_side(tmp_path, certificate, code):
-    """By mitmproxy, and so it is recorded."""
+    """Mitmproxy sends the response, and it is recorded as one of mcpspy."""
     async with interception(tmp_path, certificate, alpn=("h2",)) as there:
         client, server, number = await asked(there)
         await server.reset(number, code)
@@ -136,7 +136,7 @@ async def test_a_stream_that_fails_before_its_answer_is_answered_on_this_side(tm
 
 @scripted
 async def test_a_stream_that_the_server_cancels_before_its_answer_has_none(tmp_path, certificate):
-    """The client gets the same, or from mitmproxy 11 a status of its own."""
+    """The client gets the same reset, or, from mitmproxy 11, a status."""
     async with interception(tmp_path, certificate, alpn=("h2",)) as there:
         client, server, number = await asked(there)
         await server.reset(number, CANCEL)
@@ -148,7 +148,7 @@ async def test_a_stream_that_the_server_cancels_before_its_answer_has_none(tmp_p
 @pytest.mark.parametrize("by_client", [True, False])
 @scripted
 async def test_a_connection_that_is_given_up_ends_all_of_its_streams(tmp_path, certificate, by_client):
-    """RFC 9113, 6.8; mitmproxy lets none of them end in peace."""
+    """RFC 9113, 6.8; mitmproxy resets all of them at once."""
     async with interception(tmp_path, certificate, alpn=("h2",)) as there:
         client, ours, server, theirs = await two_streams(there)
         goodbye = struct.pack(">II", max(ours if by_client else theirs), NO_ERROR)
@@ -165,7 +165,7 @@ async def test_a_connection_that_is_given_up_ends_all_of_its_streams(tmp_path, c
 
 @scripted
 async def test_a_client_that_cancels_before_the_answer_ends_the_request_upstream(tmp_path, certificate):
-    """H-05, R-09: a response without a head tells when it left."""
+    """H-05, R-09: a response without a head records when the client left."""
     async with interception(tmp_path, certificate, alpn=("h2",)) as there:
         client, server, number = await asked(there)
         await client.reset(1, CANCEL)

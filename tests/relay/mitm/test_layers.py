@@ -1,4 +1,4 @@
-"""The layers of mitmproxy where there is a gate: bodies that are too long, peers that leave, streams that end."""
+"""The layers of mitmproxy with a gate: bodies that are too long, peers that disconnect, streams that end."""
 
 import pytest
 
@@ -63,7 +63,7 @@ async def test_a_client_that_leaves_drops_what_is_held(tmp_path, certificate, se
 @pytest.mark.parametrize("chunked", [False, True])
 @scripted
 async def test_a_body_that_is_too_long_passes_undecided(tmp_path, certificate, chunked):
-    """It is streamed, whether its length is known or it only turns out to be too long."""
+    """Such a body is streamed, whether its length is known before or not."""
     size = 3 << 19
     half = b'{"jsonrpc":"2.0","id":1,"result":"' + b"x" * size
     rest = b"y" * size + b'"}'
@@ -89,7 +89,7 @@ async def test_a_body_that_is_too_long_passes_undecided(tmp_path, certificate, c
 
 @scripted
 async def test_a_server_that_breaks_off_does_not_look_finished(tmp_path, certificate):
-    """H-05: what has come of a body that was collected goes on, and is recorded."""
+    """H-05: the received part of a collected body is forwarded and recorded."""
     async with gated(tmp_path, certificate, gate({"drop": True})) as there:
         get = b"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nMcp-Session-Id: s\r\n\r\n"
         client, server, _ = await asked(there, get)
@@ -115,7 +115,7 @@ async def test_a_client_that_breaks_off_is_recorded(tmp_path, certificate):
 
 
 async def posted(there):
-    """A client of HTTP/2 whose request of JSON has stream 1."""
+    """Connect an HTTP/2 client, and send a JSON request on stream 1."""
     client = await Connection(await there.client(alpn=("h2",))).begin(client=True)
     fields = {b":method": b"POST", b":scheme": b"https", b":path": b"/mcp", b":authority": b"127.0.0.1"}
     head = block(fields | {b"content-type": b"application/json", b"content-length": b"%d" % len(CALL)})
@@ -126,7 +126,7 @@ async def posted(there):
 
 @scripted
 async def test_a_stream_of_http_2_that_is_reset_ends_the_hold_of_its_request(tmp_path, certificate):
-    """H-05: at once, though the connection stays; the request of another stream is the first that the server gets."""
+    """H-05: the hold ends at once, though the connection stays open; the server gets only the request of stream 3."""
     async with gated(tmp_path, certificate, gate({"hold": 60 * SECOND}, method="ping"), alpn=("h2",)) as there:
         client = await posted(there)
         await there.recorded(lambda it: isinstance(it, Frame) and it.held)
@@ -154,7 +154,7 @@ async def test_a_changed_request_of_http_2_has_the_length_of_what_is_sent(tmp_pa
 
 @scripted
 async def test_a_closed_event_stream_of_http_2_leaves_the_others(tmp_path, certificate):
-    """The server's stream is reset, and so is the client's."""
+    """Both the stream of the server and that of the client are reset."""
     closing = gate({"close": True}, method="notifications/7")
     async with gated(tmp_path, certificate, closing, alpn=("h2",)) as there:
         client, ours, server, theirs = await two_streams(there)

@@ -1,4 +1,4 @@
-"""Viewers set gates on a `mitm` that runs, and decide on what these hold."""
+"""Viewers set gates on a running `mitm`, and decide on held frames."""
 
 import asyncio
 import json
@@ -25,11 +25,11 @@ __all__ = ["certificate"]  # a fixture
 pytestmark = needs_mitmproxy
 
 ASKED = {"from": "client", "kind": "request"}
-LOOKS = 0.12  # seconds after which a relay has looked
+LOOKS = 0.12  # seconds; a relay has looked for changes after this time
 
 
 async def begun(there):
-    """One exchange has gone through as it came, and the capture is there."""
+    """Make an exchange that is forwarded unchanged, and wait until the capture exists."""
     client, server, head = await asked(there)
     assert (head, await server.read(len(CALL))) == (POST, CALL)
     assert (await answered(client, server))[1] == ANSWER
@@ -77,7 +77,7 @@ async def test_a_refused_request_gets_the_status(tmp_path, certificate):
         assert head.startswith(b"HTTP/1.1 503 ")
         error = json.loads(await client.read(int(lengths(head)[0].split(b": ")[1])))
         assert error["id"] == json.loads(CALL)["id"]
-        server = await there.server()  # connected for its certificate
+        server = await there.server()  # mitmproxy connects to get its certificate
         await there.captured()
         assert await server.rest() == b""
     _, response = there.records(Open)

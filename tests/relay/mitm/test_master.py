@@ -29,7 +29,7 @@ MODES = {
 
 
 def test_a_mode_leads_to_a_server_or_is_refused():
-    """A password in it is not repeated. One process tells of all: to import mitmproxy takes a second."""
+    """A password in a mode is not repeated. One process tests all modes, because importing mitmproxy takes a second."""
     run = limits.run([prepare.python("mitm"), "-c", TARGET, *MODES], capture_output=True, text=True, check=True)
     told = dict(zip(MODES, json.loads(run.stdout), strict=True))
     assert {mode for mode, answer in told.items() if MODES[mode] in answer} == set(MODES), told

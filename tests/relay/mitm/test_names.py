@@ -1,4 +1,4 @@
-"""Whose a flow is that passes `mcpspy mitm`: of the server that was dialled, whatever is said to it."""
+"""The server of a flow through `mcpspy mitm`: the one that the client connected to, whatever the Host header names."""
 
 import asyncio
 import socket
@@ -20,7 +20,7 @@ pytestmark = needs_mitmproxy
 
 
 def trusting(*protocols):
-    """The TLS of a client to which any certificate will do."""
+    """Return the TLS context of a client that accepts any certificate."""
     tls = ssl.create_default_context()
     tls.check_hostname = False
     tls.verify_mode = ssl.CERT_NONE
@@ -30,7 +30,7 @@ def trusting(*protocols):
 
 
 async def dialled(there, host, sni=None, alpn=()):
-    """A client that has dialled `host` through the proxy, and speaks TLS to what it calls `sni`."""
+    """Connect a client to `host` through the proxy, and start TLS with the server name `sni`."""
     peer = await there.connect()
     place = f"{host}:{there.upstream}".encode()
     await peer.send(b"CONNECT %b HTTP/1.1\r\nHost: %b\r\n\r\n" % (place, place))
@@ -40,7 +40,7 @@ async def dialled(there, host, sni=None, alpn=()):
 
 
 async def exchanged(client, server, host):
-    """A call with this Host, and its answer."""
+    """Make a call with this Host, up to its response."""
     await client.send(POST.replace(b"Host: 127.0.0.1", b"Host: " + host.encode()), CALL)
     await server.head()
     await server.read(len(CALL))
@@ -50,7 +50,7 @@ async def exchanged(client, server, host):
 
 
 def urls(there):
-    """Of the captures, with PORT for the upstream's."""
+    """Return the URLs of the captures, with PORT in place of the upstream's port."""
     found = [Capture(str(path)).header.url for path in there.mitm.captures()]
     return [url.replace(f":{there.upstream}", ":PORT") for url in found]
 
@@ -70,7 +70,7 @@ def urls(there):
 )
 @scripted
 async def test_a_flow_is_of_the_server_that_was_dialled(tmp_path, certificate, allowed, dials, sni, says, url):
-    """M-04: by the name of TLS, else that of CONNECT; where that is not allowed, the server's own certificate comes."""
+    """M-04: the name comes from TLS, else CONNECT; if it is not allowed, the client gets the server's certificate."""
     async with interception(tmp_path, certificate, "--allow", allowed, "--insecure") as there:
         client = await dialled(there, dials, sni)
         shown = client.writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
@@ -83,7 +83,7 @@ async def test_a_flow_is_of_the_server_that_was_dialled(tmp_path, certificate, a
 @pytest.mark.parametrize(("dials", "sni", "said"), [("localhost", None, "localhost"), ("127.0.0.1", "b.example", None)])
 @scripted
 async def test_a_server_that_is_allowed_by_another_name_is_told_of(tmp_path, certificate, dials, sni, said):
-    """M-06: or the user would wait for it."""
+    """M-06: otherwise, the user would wait for a capture in vain."""
     async with interception(tmp_path, certificate, "--allow", "127.0.0.1") as there:
         for _ in range(2):
             await dialled(there, dials, sni)
@@ -119,7 +119,7 @@ async def test_another_authority_on_a_connection_of_http_2_is_no_other_server(tm
 
 
 async def plain_server():
-    """A server without TLS, and the connections that it gets."""
+    """Start a server without TLS; return it, the queue of its connections, and its port."""
     arrived = asyncio.Queue()
     server = await asyncio.start_server(lambda *streams: arrived.put_nowait(Peer(*streams)), "127.0.0.1", 0)
     return server, arrived, server.sockets[0].getsockname()[1]
@@ -128,7 +128,7 @@ async def plain_server():
 @pytest.mark.parametrize("tunnel", [False, True])
 @scripted
 async def test_a_host_without_tls_is_not_who_it_is_said_to_be(tmp_path, certificate, tunnel):
-    """M-04: the host that was dialled is not allowed."""
+    """M-04: the client connects to a host that is not allowed."""
     server, arrived, port = await plain_server()
     async with interception(tmp_path, certificate, "--allow", "mcp.example.com") as there:
         client = await there.connect()
@@ -154,7 +154,7 @@ async def test_a_host_without_tls_is_not_who_it_is_said_to_be(tmp_path, certific
 )
 @scripted
 async def test_where_a_client_dials_an_address_its_host_names_the_server(tmp_path, certificate, allowed, name):
-    """M-04: if that is allowed; a client of SOCKS may look up the name itself."""
+    """M-04: if the Host is allowed; a SOCKS client may resolve the name itself."""
     server, arrived, port = await plain_server()
     async with interception(tmp_path, certificate, "--allow", allowed, "--mode", "socks5") as there:
         client = await there.connect()
@@ -185,7 +185,7 @@ sys.exit(main())
 
 @scripted
 async def test_of_too_many_servers_the_capture_of_an_idle_one_ends(tmp_path, certificate):
-    """A process may open so many files and no more."""
+    """The number of open files of a process is limited."""
     program = ("-c", FEW.format(origins=2))
     async with interception(tmp_path, certificate, "--allow", "*", "--insecure", program=program) as there:
         for name in ("a.example", "b.example", "a.example", "c.example", "b.example"):
@@ -206,7 +206,7 @@ def ends(path):
 
 @scripted
 async def test_of_too_many_servers_under_way_the_last_is_not_recorded(tmp_path, certificate):
-    """Said once."""
+    """It is reported once."""
     program = ("-c", FEW.format(origins=1))
     async with interception(tmp_path, certificate, "--allow", "*", "--insecure", program=program) as there:
         first = await dialled(there, "127.0.0.1", "a.example")
@@ -229,7 +229,7 @@ async def test_of_too_many_servers_under_way_the_last_is_not_recorded(tmp_path, 
 )
 @scripted
 async def test_a_proxy_that_does_not_lead_on_is_told_of(tmp_path, certificate, answer, words):
-    """M-06: it is down, or refuses; once."""
+    """M-06: the proxy is down, or it refuses; it is reported once."""
 
     async def refuse(reader, writer):
         assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"CONNECT mcp.example.com:443 ")

@@ -1,4 +1,4 @@
-"""What the user is told of peers: once, not without end, and nothing that they said."""
+"""Messages to the user about peers: each appears once, their number is bounded, and they quote no bytes of peers."""
 
 import logging
 import sys
@@ -26,11 +26,11 @@ def test_each_thing_is_said_once(said, heard):
 
 
 def test_no_kind_of_thing_is_said_without_end(said, heard):
-    """A client chooses the name that it calls a server; other kinds are still said."""
+    """A client can choose the server name freely; other kinds of messages are still written."""
     for number in range(1000):
         said.once("a client refused our certificate for", f"x{number}.example", ": why")
     assert len(heard) == MOST + 1
-    assert heard[MOST] == "a client refused our certificate for yet another; no more of these are mentioned"
+    assert heard[MOST] == "a client refused our certificate for another host; no more of these are reported"
     said.once("cannot reach", "x.example")
     assert heard[-1] == "cannot reach x.example"
 
@@ -59,7 +59,11 @@ def test_a_bug_is_told_without_what_it_quotes(said, heard):
 @pytest.mark.parametrize(
     ("why", "greeted", "sentence"),
     [
-        ("The client disconnected during the handshake.", True, "a client hung up when it had our certificate for h: "),
+        (
+            "The client disconnected during the handshake.",
+            True,
+            "a client disconnected after it received our certificate for h: ",
+        ),
         ("The client disconnected during the handshake.", False, None),
         ("connection closed early", True, None),
         ("OpenSSL Error([('SSL', '', 'ssl/tls alert bad certificate')])", True, "a client refused our certificate for"),

@@ -5,7 +5,7 @@ from tests.relay.mitm.kept import CALL, JSON, pass_through
 
 
 def test_of_many_origins_the_one_that_was_idle_for_longest_ends(kept, monkeypatch):
-    """With its capture; when it comes back, it gets another."""
+    """Its capture ends too; a later flow of that origin gets a new one."""
     monkeypatch.setattr(module, "MOST", 2)
     origins = Origins(kept.begin)
     busy = set()

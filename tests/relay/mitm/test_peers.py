@@ -1,4 +1,4 @@
-"""Real SDK clients and servers over HTTPS with `mcpspy mitm` between them, and a login with OAuth.
+"""Real SDK clients and servers over HTTPS with `mcpspy mitm` between them, and an OAuth login.
 
 SDK client, started by `mcpspy run` ── mcpspy mitm ── SDK server with a certificate that only `--ca` makes trusted
 """
@@ -35,7 +35,7 @@ def output(command, environ):
 
 
 def direct(mitm, certificate):
-    """The environment of a client that trusts the server itself."""
+    """Return the environment of a client that trusts the server's own certificate."""
     return mitm.environ | {"SSL_CERT_FILE": certificate[0]}
 
 
@@ -47,7 +47,7 @@ def direct(mitm, certificate):
     ),
 )
 def test_a_session_over_https_is_the_same(tmp_path, certificate, client, server, transport):
-    """M-03, M-07: both eras; progress comes report by report, or the client would not print it so."""
+    """M-03, M-07: both eras; the output of the client shows that progress reports arrive one by one."""
     needs(client, server)
     options = ("--allow", "127.0.0.1", "--ca", certificate[0])
     with intercepting(tmp_path, *options) as mitm:
@@ -65,7 +65,7 @@ def test_a_session_over_https_is_the_same(tmp_path, certificate, client, server,
 
 
 def test_a_client_on_node_goes_through_a_reverse_mode(tmp_path, certificate):
-    """M-07: Node before 22.21 knows no proxies; its URL has to be changed."""
+    """M-07: Node before 22.21 does not support proxies, so its URL has to be changed."""
     needs("node", "python2")
     with serving("python2", "http", *certificate) as url:
         origin = url.rpartition("/")[0]
@@ -81,9 +81,9 @@ def test_a_client_on_node_goes_through_a_reverse_mode(tmp_path, certificate):
     each([("python1", False), ("python1", True), ("python2", True)], [("python1", False), ("python2", True)]),
 )
 def test_a_login_with_oauth_succeeds_and_no_secret_is_recorded(tmp_path, certificate, client, everything):
-    """O-02, M-03: form, query, JSON, headers, byte by byte.
+    """O-02, M-03: secrets in a form, a query, JSON and headers; all bytes are forwarded unchanged.
 
-    The server insists on tokens for its own URL, and its authorization server stands at another origin.
+    The server requires tokens for its own URL, and its authorization server has another origin.
     """
     needs("python1", client)
     program = os.path.join(prepare.HERE, "python1", "login_{}.py")

@@ -1,4 +1,4 @@
-"""Bodies that stand for many times as much are recorded in turns with everything else."""
+"""Bodies that decode to many times their size are recorded in turns with everything else."""
 
 import zlib
 from collections import deque
@@ -12,7 +12,7 @@ from tests.relay.mitm.kept import CALL, JSON
 
 
 class Loop:
-    """Calls what is to come later when it is told to."""
+    """An event loop that makes its calls when a test asks for it."""
 
     def __init__(self):
         self.waiting = deque()
@@ -37,7 +37,7 @@ MANY = b"".join(b'{"jsonrpc":"2.0","id":%d,"method":"%x"}\n' % (n, n * 7919) for
 
 
 def coded_flow(kept, loop, coded):
-    """What is to be recorded of a flow whose answer is coded and arrives at once."""
+    """Return the turns of a flow whose compressed response arrives all at once."""
     turns = Turns(kept.flow((b"mcp-method", b"ping")), loop.later)
     turns.feed(CALL, by_client=True)
     turns.add(lambda flow, t: flow.request_ended(t))
@@ -48,7 +48,7 @@ def coded_flow(kept, loop, coded):
 
 
 def test_a_coded_body_is_taken_apart_in_many_turns_and_all_else_waits_for_it(kept, monkeypatch):
-    """S-01: other flows have their turns in between; the order of one stays."""
+    """S-01: other flows have turns in between; the order within a flow is kept."""
     monkeypatch.setattr(module, "TURN", 0)
     coded = zlib.compress(MANY)
     loop = Loop()
@@ -72,7 +72,7 @@ def test_what_takes_no_time_shares_a_turn(kept, monkeypatch):
 
 @pytest.mark.parametrize("headers", [JSON, CODED])
 def test_a_body_that_is_not_recorded_or_not_coded_takes_one_turn(kept, monkeypatch, headers):
-    """What is no MCP need not be taken apart at all."""
+    """A body that is not MCP need not be decoded."""
     monkeypatch.setattr(module, "TURN", 0)
     loop = Loop()
     turns = Turns(kept.flow(), loop.later)
@@ -85,12 +85,12 @@ def test_a_body_that_is_not_recorded_or_not_coded_takes_one_turn(kept, monkeypat
 
 
 def test_what_waits_for_its_turn_is_bounded(kept, monkeypatch):
-    """M-04: nobody is held up by a flow, until it is so much that memory would be."""
+    """M-04: a flow does not block others, unless its backlog would take too much memory."""
     loop = Loop()
     turns = coded_flow(kept, loop, zlib.compress(MANY))
     monkeypatch.setattr(module, "TURN", 0)
     monkeypatch.setattr(module, "BACKLOG", 3 * CODED_PIECE)
-    assert loop.turns() == 3 + 2  # the first takes all but 3 pieces, the last the end
+    assert loop.turns() == 3 + 2  # the first turn records all but 3 pieces, the last one the end
     assert turns.flow.over
     assert BACKLOG <= 1 << 24
 
@@ -104,7 +104,7 @@ def test_what_waits_is_recorded_at_the_end(kept):
 
 
 def test_a_bug_in_one_turn_does_not_lose_the_others(kept):
-    """S-01: the event loop tells of it."""
+    """S-01: the event loop reports the exception."""
 
     def bug(flow, t):
         raise ZeroDivisionError

@@ -1,4 +1,4 @@
-"""The guard of a reverse mode (A-06): a web page must not drive a server through us."""
+"""The guard of a reverse mode (A-06): a web page must not be able to use a server through the proxy."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 @scripted
 async def test_a_request_that_may_not_pass_is_a_403_that_is_recorded(tmp_path, certificate, name):
-    """A-06, H-02: as `proxy` refuses it."""
+    """A-06, H-02: the same as in `proxy`."""
     fields, word = REFUSED[name]
     async with interception(tmp_path, certificate) as upstream:
         mode = ("--mode", f"reverse:https://127.0.0.1:{upstream.upstream}", "--ca", certificate[0])

@@ -66,7 +66,7 @@ INITIALIZE = {
 
 
 class Reloading:
-    """A client behind `wrap --reload` on a server of one file, which `edit` replaces; ends with its `with` block."""
+    """A client of `wrap --reload` with a server in one file, which `edit` changes; it ends with its `with` block."""
 
     def __init__(self, folder: Path, *options: str, source: str = SERVER, program: tuple[str, ...] = ("-m", "mcpspy")):
         self.file = folder / "server.py"
@@ -78,7 +78,7 @@ class Reloading:
         self.wrap = Wrapped(self.path, command, options, program=program, start_new_session=True, cwd=folder)
         self.ids = 0
         self.came: list[dict] = []
-        """All that the client got."""
+        """All messages that the client received."""
         self.told: list[str] = []
         """The lines of stderr."""
 
@@ -95,13 +95,13 @@ class Reloading:
         self.wrap.stdin.write(json.dumps({"jsonrpc": "2.0"} | message).encode() + b"\n")
 
     def request(self, method: str, /, **params) -> int:
-        """Send a request; returns its id."""
+        """Send a request; return its id."""
         self.ids += 1
         self.send(id=self.ids, method=method, **({"params": params} if params else {}))
         return self.ids
 
     def await_message(self, **wanted) -> dict:
-        """The next message that the client gets with these members."""
+        """Wait for the next message to the client with these members, and return it."""
         while True:
             line = self.wrap.readline()
             assert line, f"the server's stream has ended; stderr: {self.wrap.stderr.read()}"
@@ -110,11 +110,11 @@ class Reloading:
                 return self.came[-1]
 
     def ask(self, method: str, /, **params) -> dict:
-        """The response to a request."""
+        """Send a request, and return the response."""
         return self.await_message(id=self.request(method, **params))
 
     def call(self, name: str) -> str:
-        """The text that a tool returns, or the message of the error."""
+        """Call a tool, and return the text of its result, or the message of its error."""
         return text(self.ask("tools/call", name=name))
 
     def initialize(self) -> None:
@@ -123,7 +123,7 @@ class Reloading:
         self.send(method="notifications/initialized")
 
     def hear(self, words: str) -> str:
-        """The next line of stderr with these words."""
+        """Wait for the next line of stderr with these words, and return it."""
         while True:
             line = self.wrap.stderr.readline().decode()
             assert line, f"stderr has ended: {self.told}"
@@ -132,18 +132,18 @@ class Reloading:
                 return line
 
     def edit(self, old: str, new: str) -> None:
-        """Save the server with another text in it."""
+        """Replace a text in the file of the server."""
         source = self.file.read_text()
         assert old in source
         self.file.write_text(source.replace(old, new))
 
     def reload(self, old: str = "VERSION = ", new: str = "VERSION = 1") -> None:
-        """Edit the server, and wait until it runs again; without words it gets another version."""
+        """Edit the server, and wait until it runs again; without arguments, only its version changes."""
         self.edit(old, new)
         self.hear("ready")
 
     def finish(self) -> int:
-        """The client leaves; returns the exit status."""
+        """Close the client's end of stdin, and return the exit status."""
         self.wrap.stdin.close()
         return self.wrap.wait(LIMIT)
 
@@ -155,5 +155,5 @@ def text(response: dict) -> str:
 
 
 def gone(pid: int) -> None:
-    """Wait until a process is no more."""
+    """Wait until a process has ended."""
     until(lambda: not Path(f"/proc/{pid}").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text(), f"end of {pid}")

@@ -1,4 +1,4 @@
-"""Which changes replace a server."""
+"""The file changes that reload a server."""
 
 import queue
 import shutil
@@ -36,11 +36,11 @@ def test_files_below_a_directory_and_files_by_themselves(tmp_path):
     other.touch()
     watched = Watched(tree, other)
     assert watched.next() == "ready"
-    (tmp_path / "two.toml").touch()  # beside the file, and not watched
+    (tmp_path / "two.toml").touch()  # next to the file, and not watched
     (tree / "a" / "new.py").touch()
     assert watched.next() == [str(tree / "a" / "new.py")]
     (tmp_path / "one.tmp").touch()
-    (tmp_path / "one.tmp").rename(other)  # as editors save
+    (tmp_path / "one.tmp").rename(other)  # editors save files like this
     assert watched.next() == [str(other)]
     other.write_text("x")
     assert watched.next() == [str(other)]
@@ -75,7 +75,7 @@ def test_a_directory_that_cannot_be_watched_is_named(tmp_path, monkeypatch):
 
 
 def test_a_directory_that_is_made_anew_is_watched_again(tmp_path):
-    """A build may remove the directory that it fills."""
+    """A build may remove and create again the directory that it fills."""
     tree, other = tmp_path / "src", tmp_path / "build" / "server.js"
     for folder in (tree, other.parent):
         folder.mkdir()

@@ -1,4 +1,4 @@
-"""What stays open between a client and one server after another: ids, running calls, requests of the servers."""
+"""The state that outlives a server: ids, running calls, and requests of servers."""
 
 import json
 
@@ -11,7 +11,7 @@ from tests.memory import objects_in
 
 
 class Ends:
-    """A handover, with messages as values; each direction returns the bytes that go on, or None."""
+    """A handover with messages as values; each direction returns the bytes that are forwarded, or None."""
 
     def __init__(self):
         self.handover = Handover()
@@ -122,7 +122,7 @@ def test_a_subscription_goes_on_and_is_acknowledged_to_the_client_once(ends):
     acknowledged = {"method": "notifications/subscriptions/acknowledged",
                     "params": {"_meta": {key: "l"}, "notifications": {"toolsListChanged": True}}}  # fmt: skip
     ends.client(listen)
-    assert ends.handover.idle  # it lasts
+    assert ends.handover.idle  # a subscription does not count as a running call
     assert ends.server(acknowledged)
     assert ends.extra == []
     assert ends.leave() == []
@@ -131,7 +131,7 @@ def test_a_subscription_goes_on_and_is_acknowledged_to_the_client_once(ends):
     assert [json.loads(it) for it in ends.extra] == [
         {"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {"_meta": {key: "l"}}}
     ]
-    assert ends.server(acknowledged)  # twice from one server: that is for the client to see
+    assert ends.server(acknowledged)  # a second one of the same server is forwarded to the client
 
 
 def test_what_was_never_answered_is_not_served(ends):
@@ -142,7 +142,7 @@ def test_what_was_never_answered_is_not_served(ends):
 
 
 def test_a_request_that_was_cancelled_is_over(ends):
-    """Nobody answers it; one that lasts is not sent again, and nothing waits for it."""
+    """It gets no response; a cancelled subscription is not sent again, and does not delay a reload."""
     for number, method in enumerate(("tools/call", "subscriptions/listen")):
         ends.client({"id": number, "method": method})
         assert ends.client({"method": "notifications/cancelled", "params": {"requestId": number}})
@@ -158,7 +158,7 @@ def test_a_handshake_cannot_be_cancelled(ends):
 
 
 def test_ids_of_servers_take_no_more_than_so_much(ends):
-    """Where there were too many to know them all, each has one of ours from then on."""
+    """After more ids than a handover can keep, each request gets an id of mcpspy."""
     for number in range(5000):
         ends.server({"id": number, "method": "ping"})
         ends.client({"id": number, "result": {}})

@@ -73,7 +73,7 @@ def test_a_running_call_is_answered_with_the_reason(folder):
         error = session.await_message(id=hanging)["error"]
         assert error["message"] == "the server was reloaded because server.py changed; call again"
         assert error["data"] == {"by": "mcpspy wrap --reload", "changed": ["server.py"]}
-        session.send(method="notifications/cancelled", params={"requestId": hanging})  # too late: it goes nowhere
+        session.send(method="notifications/cancelled", params={"requestId": hanging})  # too late: it is not forwarded
         assert "cancelled" not in session.call("seen")
         session.finish()
         assert findings(session.path) == []
@@ -89,7 +89,7 @@ def test_with_idle_a_running_call_is_awaited_and_later_ones_wait(folder):
         session.edit("VERSION = 1", "VERSION = 2")
         session.hear("waiting for running calls")
         later = session.request("tools/call", name="version")
-        session.send(method="notifications/roots/list_changed")  # passes, and ends the slow call
+        session.send(method="notifications/roots/list_changed")  # is forwarded, and ends the slow call
         assert session.await_message(id=running)["result"]["content"][0]["text"] == "version 1"
         assert session.await_message(id=later)["result"]["content"][0]["text"] == "version 2"
         session.finish()
@@ -379,7 +379,7 @@ def test_findings_are_printed_while_it_runs(folder):
 
 
 def test_a_server_does_not_outlive_a_relay_that_is_killed(folder):
-    """S-07, of a server that was started while threads ran."""
+    """S-07, for a server that was started while threads were running."""
     with Reloading(folder, source=SERVER + "import time\ntime.sleep(600)\n") as session:
         session.initialize()
         session.reload()
@@ -389,8 +389,8 @@ def test_a_server_does_not_outlive_a_relay_that_is_killed(folder):
 
 
 def test_a_later_server_has_the_signals_of_the_first(folder):
-    """S-02: what we block for ourselves is not blocked in a server, whenever it is started."""
-    # SigQ, the signals queued for all processes of the user, is none of the process's own.
+    """S-02: signals that `wrap` blocks for itself are never blocked in a server, whenever that is started."""
+    # SigQ counts the signals queued for all processes of the user, so it is left out.
     lines = '"".join(it for it in open("/proc/self/status") if it[:3] == "Sig" and it[3] != "Q")'
     masks = SERVER.replace('{"seen"', f'{{"mask": {lines}, "seen"')
     with Reloading(folder, source=masks) as session:

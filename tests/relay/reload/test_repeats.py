@@ -1,4 +1,4 @@
-"""What a new server is told again, and how it is compared with the one that the client knows."""
+"""The messages that a new server gets again, and its comparison with the server that the client knows."""
 
 import json
 

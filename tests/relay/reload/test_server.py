@@ -1,4 +1,4 @@
-"""A server's pipes are read to their end, and its last words say why it ended."""
+"""A server's pipes are read to their end, and its last lines on stderr explain its end."""
 
 import os
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ from tests import limits
 
 
 class Pipes:
-    """A server of three pipes; `stdin`, `stdout` and `stderr` are its own ends."""
+    """A server that consists of three pipes; `stdin`, `stdout` and `stderr` are the server's ends."""
 
     def __init__(self):
         (self.stdin, into), (out, self.stdout), (errors, self.stderr) = os.pipe(), os.pipe(), os.pipe()
@@ -35,7 +35,7 @@ class Channel:
 
 @pytest.fixture
 def errors(monkeypatch):
-    """What is written to our own stderr."""
+    """Return a list that collects the writes to our own stderr."""
     told = []
     monkeypatch.setattr(module, "write_errors", told.append)
     return told

@@ -1,4 +1,4 @@
-"""What waits, passes or is refused while one server follows another, without processes."""
+"""Messages that are held, forwarded or refused while a server is replaced, without processes."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from tests.transcript import begin
 
 
 class Stage:
-    """A session with pipes in the place of a client and of a server."""
+    """A session with pipes in place of a client and a server."""
 
     def __init__(self, path):
         self.path, self.said, self.woken, self.t = path, [], 0, 0
@@ -41,7 +41,7 @@ class Stage:
         self.woken += 1
 
     def start(self):
-        """Another server in the place of this one."""
+        """Replace the server by a new one."""
         self.pipes.append(Pipes())
         self.server = self.session.server = ReloadableServer(
             self.pipes[-1].child, len(self.pipes), self.there, self.errors, 0
@@ -56,11 +56,11 @@ class Stage:
         self.session.from_server(self.server, json.dumps(message).encode(), True, self.now())
 
     def got(self):
-        """What the server has got since."""
+        """Return the lines that the server has received since the last call."""
         return limits.read(self.pipes[-1].stdin, 65536).splitlines()
 
     def told(self):
-        """What the client has been told since."""
+        """Return the messages that the client has received since the last call."""
         return [json.loads(line) for line in limits.read(self.reads, 65536).splitlines()]
 
     def records(self, kind):
@@ -157,7 +157,7 @@ def test_what_waits_for_a_server_that_fails_is_answered(stage):
 
 
 def test_a_failure_does_not_stop_the_next_server(stage):
-    """The files have changed again before the turning thread came to the failure."""
+    """The files changed again before the failure of the old server was handled."""
     failed = stage.server
     stage.session.set_mode(HOLDING, "why", {})
     stage.client(id=1, method="tools/call")

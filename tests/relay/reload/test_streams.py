@@ -1,4 +1,4 @@
-"""Lines come whole, with the bytes that they have, and lines of several writers do not mix."""
+"""Lines are read as a whole, with unchanged bytes, and lines of several writers do not mix."""
 
 import os
 import threading

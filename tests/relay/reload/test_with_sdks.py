@@ -1,4 +1,4 @@
-"""The clients of the SDKs stay connected while their server is edited: every call has its answer, or the reason."""
+"""SDK clients stay connected while their server is edited: every call gets its response, or the reason."""
 
 import json
 import os
@@ -23,7 +23,7 @@ CLIENTS = {
 
 
 def edit(tmp_path, count, client, server):
-    """What a client reports of `count` edits of a server, after which no process is left."""
+    """Edit a server `count` times, and check the report of the client, and that no process is left."""
     file = tmp_path / ("server.mjs" if server == "node" else "server.py")
     if server == "plain":
         file.write_text(SERVER)
@@ -50,7 +50,7 @@ def edit(tmp_path, count, client, server):
 
 
 def left(file):
-    """The processes whose command names the server's file."""
+    """Return the processes whose command line has the server's file."""
     found = []
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         try:

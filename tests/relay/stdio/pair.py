@@ -1,4 +1,4 @@
-"""Both directions of the relay of `wrap`, each between two pipes, in the process of the test."""
+"""Both directions of the relay of `wrap`, each between two pipes, inside the test process."""
 
 import os
 import threading
@@ -24,7 +24,7 @@ def compiled(action, name="g", **when):
 
 
 class Pair:
-    """`client` and `server` are what the peers hold; without `gated` no gate is in force before `switch`."""
+    """A relay; `client` and `server` are the peers' ends of the pipes. Without `gated`, gates act after `switch`."""
 
     def __init__(self, path, gates, back=Channel, *, gated=True):
         self.path, self.said, self.statuses = path, [], []
@@ -60,11 +60,11 @@ class Pair:
         return [it for it in Capture(str(self.path)).records() if kind is None or isinstance(it, kind)]
 
     def held(self):
-        """The raw frames that were held, by number."""
+        """Return the raw frames that were held, by number."""
         return {frame.held: frame.raw for frame in self.records(Frame) if frame.held is not None}
 
     def finish(self):
-        """Both peers write no more; returns what is left for the server and for the client."""
+        """Close the input of both peers; return the rest of the output for the server and for the client."""
         self.close(self.client[0], self.server[0])
         left = rest(self.server[1]), rest(self.client[1])
         self.join()
@@ -77,7 +77,7 @@ def rest(fd):
 
 
 def line(fd):
-    """The next line; what follows it must not have come yet, or comes alone."""
+    """Read the next line byte by byte, so that the rest stays in the pipe."""
     found = b""
     while not found.endswith(b"\n"):
         byte = limits.read(fd, 1)
@@ -88,7 +88,7 @@ def line(fd):
 
 
 def exactly(fd, size):
-    """The next bytes."""
+    """Read the next `size` bytes."""
     found = bytearray()
     while len(found) < size and (piece := limits.read(fd, size - len(found))):
         found += piece

@@ -1,4 +1,4 @@
-"""What passes is what was sent, whatever it is: S-01, S-03, S-08 to S-11, S-14, F-01 to F-04."""
+"""All bytes are forwarded unchanged, whatever they are: S-01, S-03, S-08 to S-11, S-14, F-01 to F-04."""
 
 import contextlib
 import fcntl
@@ -70,13 +70,13 @@ def test_stderr_passes_and_is_recorded(wrap):
 
 
 def test_what_was_sent_before_eof_is_answered_after_it(wrap):
-    """S-03: the end of stdin ends stdin, nothing else."""
+    """S-03: the end of stdin closes only stdin."""
     wrapped = wrap("sh", "-c", "x=$(cat); echo seen $x; exec 2>&-; echo later")
     assert wrapped.finish(b"words") == (b"seen words\nlater\n", b"", 0)
 
 
 def test_a_server_that_closes_stdout_and_lives_is_half_closed_for_the_client(wrap):
-    """S-08: the other direction goes on."""
+    """S-08: the other direction stays open."""
     wrapped = wrap("sh", "-c", "exec 1>&-; read line; echo got $line >&2; read line; exit 3")
     assert wrapped.stdout.read(1) == b""
     wrapped.stdin.write(b"hello\n")
@@ -86,7 +86,7 @@ def test_a_server_that_closes_stdout_and_lives_is_half_closed_for_the_client(wra
 
 
 def test_a_server_that_closes_stdin_and_lives_is_half_closed_for_the_client(wrap):
-    """S-08: writing fails for the client, as it would without us, and answers go on coming."""
+    """S-08: writing fails for the client, as without `wrap`, and the server's output is still forwarded."""
     wrapped = wrap(
         *python(BLOCK_USR1 + "os.close(0)\nos.write(1, b'closed')\nsignal.sigwait([10])\nos.write(1, b'on')")
     )
@@ -108,7 +108,7 @@ def test_a_server_that_ends_closes_the_clients_pipe_at_once(wrap):
 
 
 def test_a_client_that_closes_its_end_is_felt_by_the_server(wrap):
-    """S-09: the server's write fails as it would without us."""
+    """S-09: the server's write fails, as without `wrap`."""
     wrapped = wrap(*python(WRITER))
     wrapped.stdout.close()
     wrapped.stdin.write(b"g")
@@ -151,7 +151,7 @@ def test_the_standard_streams_may_be_anything(wrap, tmp_path, kind):
 
 
 def test_a_descriptor_that_others_made_non_blocking_works_and_stays_so(wrap):
-    """S-10: with back-pressure, so that both EAGAIN paths are met."""
+    """S-10: with back-pressure, so that both reads and writes get EAGAIN."""
     reader, writer = os.pipe()
     for fd in (reader, writer):
         os.set_blocking(fd, False)
@@ -196,7 +196,7 @@ threads = [threading.Thread(target=flood, args=args) for args in ((1, b"o"), (2,
 
 
 def test_both_sides_may_write_without_reading(wrap):
-    """S-11: what would deadlock one loop of blocking writes passes through two threads."""
+    """S-11: one loop of blocking writes would deadlock, but two threads do not."""
     source = """
 import os, sys
 for _ in range(100): os.write(1, b"s" * 65535 + b"\\n")
@@ -209,7 +209,7 @@ while chunk := os.read(0, 65536): sys.stdout.buffer.write(chunk)
 
 
 def test_a_line_longer_than_a_stream_readers_limit_passes(wrap):
-    """F-04: 64 KiB is where asyncio gives up."""
+    """F-04: the limit of asyncio is 64 KiB."""
     wrapped = wrap("cat")
     lines = [b"x" * size for size in (65535, 65536, 65537, 70_000, 131_072, 1)]
     assert wrapped.ask(lines[-1]) == lines[-1]
@@ -219,7 +219,7 @@ def test_a_line_longer_than_a_stream_readers_limit_passes(wrap):
 
 
 def test_100_megabytes_in_one_line_each_way_at_once_in_constant_memory(wrap):
-    """Case 4; F-04: at most 25 MB for the relay, the capture holds both whole, and what follows is recorded."""
+    """Case 4; F-04: the relay takes at most 25 MB; the capture has both lines completely, and the frames after them."""
     size = 100 * 1000 * 1000
     source = f"""
 import os, threading
@@ -265,7 +265,7 @@ os.write(1, b"1\\n"); os.read(0, 1)
 
 
 def test_a_bug_in_recording_leaves_the_traffic_alone_and_is_said_once(tmp_path):
-    """S-01: a crash in recording degrades to pure relay."""
+    """S-01: after a crash in recording, the relay goes on without it."""
     source = f"""
 import sys
 from mcpspy.wire.lines import Lines
@@ -293,7 +293,7 @@ sys.exit(main())
 
 
 def test_a_viewer_that_is_stopped_holds_nothing_up(wrap):
-    """Case 15; S-01: nobody waits for who reads the capture."""
+    """Case 15; S-01: the relay never waits for a reader of the capture."""
     wrapped = wrap("cat")
     assert wrapped.ask(b"first") == b"first"
     viewer = limits.Popen(
@@ -312,7 +312,7 @@ def test_a_viewer_that_is_stopped_holds_nothing_up(wrap):
 
 
 def test_a_server_that_outlives_its_stdin_is_left_alone(wrap):
-    """S-03: no kill timer of our own."""
+    """S-03: `wrap` has no kill timer."""
     source = BLOCK_USR1 + "while os.read(0, 1): pass\nos.write(1, b'eof')\nsignal.sigwait([10])\nos._exit(8)"
     wrapped = wrap(*python(source))
     wrapped.stdin.close()
@@ -323,7 +323,7 @@ def test_a_server_that_outlives_its_stdin_is_left_alone(wrap):
 
 
 def test_a_client_that_leaves_a_full_non_blocking_pipe_is_felt_by_the_server(wrap):
-    """S-09, S-10: the pump meets EAGAIN first and the broken pipe after it."""
+    """S-09, S-10: the pump first gets EAGAIN, and then a broken pipe."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     with contextlib.suppress(BlockingIOError):
@@ -340,7 +340,7 @@ def test_a_client_that_leaves_a_full_non_blocking_pipe_is_felt_by_the_server(wra
 
 
 def test_a_stderr_that_takes_no_bytes_does_not_end_the_server(wrap):
-    """S-01: a log on a full disk loses its lines, as without us, and the server goes on."""
+    """S-01: a log on a full disk loses its lines, as without `wrap`, and the server keeps running."""
     with open("/dev/full", "wb") as full:
         wrapped = wrap("sh", "-c", "echo one >&2; echo two >&2; cat", stderr=full)
         out, _, code = wrapped.finish(b"served")

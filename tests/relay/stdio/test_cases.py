@@ -1,4 +1,4 @@
-"""A foreign host, a cancelled call and a resumed stream (H-02, H-05, H-12), from the wire to the timeline."""
+"""A foreign Host, a cancelled call and a resumed stream (H-02, H-05, H-12), from the wire to the timeline."""
 
 import http.client
 import json
@@ -37,12 +37,12 @@ anyio.run(main)
 
 
 def told(path):
-    """The rows of a capture that has ended."""
+    """Return the rows of a capture that has ended."""
     return list(final_rows(Capture(str(path)).records, live=False))
 
 
 def test_a_client_that_closes_an_idle_call_cancels_it_in_the_server(tmp_path):
-    """H-05, H-13; case 9: the SDK's server learns it within 100 ms, no notification said; the capture has it."""
+    """H-05, H-13; case 9: the SDK's server cancels within 100 ms without a notification; the capture shows it."""
     if not prepare.ready("python2"):
         pytest.skip("the environment python2 is missing: python tests/peers/prepare.py")
     capture = tmp_path / "capture.jsonl"
@@ -65,7 +65,7 @@ def test_a_client_that_closes_an_idle_call_cancels_it_in_the_server(tmp_path):
     left = [began + record.t for record in records if isinstance(record, Close) and record.how == "abort"]
     assert len(left) == 3
     delays = sorted(abs(there - here) / 1e9 for there, here in zip(cancelled, left, strict=True))
-    assert delays[1] < 0.1  # the median: one may meet a busy machine
+    assert delays[1] < 0.1  # the median: one of them may be slow on a busy machine
 
 
 SESSION = b"Mcp-Session-Id: s1\r\nMCP-Protocol-Version: 2025-11-25\r\n"
@@ -95,7 +95,7 @@ PROGRESS = {
 @pytest.mark.parametrize("drop", ["in order", "abruptly"])
 @scripted
 async def test_a_call_that_is_resumed_is_one_call(tmp_path, drop):
-    """H-12; case 11: priming event, retry, the server drops, GET with Last-Event-ID, one event again, the answer."""
+    """H-12; case 11: priming event, retry, server closes, GET with Last-Event-ID, a repeated event, the response."""
     answer = {
         "jsonrpc": "2.0",
         "id": 0,
@@ -142,7 +142,7 @@ async def test_a_call_that_is_resumed_is_one_call(tmp_path, drop):
     (result,) = (row for row in rows if row.kind == "result" and row.request == call.n)
     assert (call.status, call.response) == ("ok", result.n)
     opened = {record.ch: record for record in there.records(Open)}
-    assert opened[result.channel].answers != call.channel  # it came as the answer to the GET
+    assert opened[result.channel].answers != call.channel  # it came in the response to the GET
     (progress,) = (row for row in rows if row.method == "notifications/progress")
     (again,) = (row for row in rows if row.kind == "event" and "again" in (row.text or ""))
     assert f"#{progress.n}" in again.text
@@ -152,13 +152,13 @@ async def test_a_call_that_is_resumed_is_one_call(tmp_path, drop):
 
 @pytest.mark.parametrize("server", ["python1", "python2"])
 def test_a_server_that_checks_the_host_is_reached_under_a_name_of_ours(tmp_path, server):
-    """H-01, H-02; case 8: 421 if the client's Host were forwarded, and a page at another origin still gets 403."""
+    """H-01, H-02; case 8: a forwarded Host would give a 421, and a page of another origin still gets a 403."""
     if not prepare.ready(server):
         pytest.skip(f"the environment {server} is missing: python tests/peers/prepare.py")
     body = request(0, "initialize", **HELLO)
 
     def ask(port, **headers):
-        """The status that a client gets which knows us as mcp.local."""
+        """Return the status that a client gets which connects to mcp.local."""
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT)
         accept = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
         connection.request("POST", "/mcp", body, accept | {"Host": f"mcp.local:{port}"} | headers)

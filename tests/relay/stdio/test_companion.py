@@ -1,4 +1,4 @@
-"""`wrap --check`: errors are said while they happen, and whatever becomes of who says them, traffic does not notice."""
+"""`wrap --check`: errors are reported at once, and the traffic does not depend on the companion that reports them."""
 
 import contextlib
 import json
@@ -26,13 +26,13 @@ for line in sys.stdin:
     print('{"jsonrpc":"2.0","id":1,"result":{}}', flush=True)
 """
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
-END = 0.3  # seconds that `wrap` may take for its own end
+END = 0.3  # seconds that `wrap` may take to exit
 SLACK = 10  # seconds for a machine that is busy with other tests
 
 
 @pytest.fixture
 def checked(wrap, tmp_path):
-    """Starts a server behind `wrap --check`."""
+    """Start a server behind `wrap --check`."""
 
     def start(*command, **popen):
         return wrap(*command, options=("-o", str(tmp_path / "capture-0.jsonl"), "--check"), **popen)
@@ -41,12 +41,12 @@ def checked(wrap, tmp_path):
 
 
 def companion_of(wrapped):
-    """The pid of the companion, once it is there."""
+    """Wait for the companion, and return its pid."""
     return until(lambda: companion_now(wrapped), "the companion")
 
 
 def companion_now(wrapped):
-    """The pid of the companion, if it is there."""
+    """Return the pid of the companion, or None if it does not exist."""
     for task in Path(f"/proc/{wrapped.pid}/task").iterdir():
         for pid in (task / "children").read_text().split():
             if b"mcpspy.report.companion" in Path(f"/proc/{pid}/cmdline").read_bytes():
@@ -55,16 +55,16 @@ def companion_now(wrapped):
 
 
 def following(pid, path):
-    """Whether the companion has opened the capture."""
+    """Return whether the companion has opened the capture."""
     for fd in os.listdir(f"/proc/{pid}/fd"):
-        with suppress(FileNotFoundError):  # it is closed meanwhile
+        with suppress(FileNotFoundError):  # closed in the meantime
             if os.readlink(f"/proc/{pid}/fd/{fd}") == str(path):
                 return True
     return False
 
 
 def test_an_error_is_said_while_the_session_goes_on(checked):
-    """S-14: one line for each finding of severity error, prefixed; stdout is the server's alone."""
+    """S-14: each finding of severity error is one line with a prefix; only the server writes to stdout."""
     wrapped = checked(*python(FAULTY))
     assert wrapped.ask(PING) == b"not a message"
     line = wrapped.stderr.readline()
@@ -75,7 +75,7 @@ def test_an_error_is_said_while_the_session_goes_on(checked):
 
 
 def test_the_end_waits_a_moment_for_what_only_the_end_can_tell(checked):
-    """The answer belongs to no request. How far the companion gets in that moment is for the machine to say."""
+    """The response has no request. Whether the companion can report that in this time depends on the machine."""
     wrapped = checked(*python(FAULTY))
     assert wrapped.ask(PING.replace(b'"id":1', b'"id":2')) == b"not a message"
     assert wrapped.stderr.readline().endswith(b"[framing/not-json]\n")
@@ -113,7 +113,7 @@ def test_the_companion_gives_way_to_everybody(checked):
     until(lambda: os.getpriority(os.PRIO_PROCESS, pid) == companion.LOWEST, "the lowest priority")
 
     def held():
-        with contextlib.suppress(FileNotFoundError):  # closed meanwhile: it reads the header before it follows
+        with contextlib.suppress(FileNotFoundError):  # closed in the meantime: it reads the header before it follows
             return {int(fd): os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
         return {}
 
@@ -125,7 +125,7 @@ def test_the_companion_gives_way_to_everybody(checked):
 
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
 def test_a_companion_that_hangs_or_dies_changes_nothing(checked, number):
-    """And `wrap` ends in its own time, with nobody left who holds stderr."""
+    """`wrap` exits as usual, and no process keeps stderr open."""
     wrapped = checked("sh", "-c", "cat; exit 7")
     assert wrapped.ask(PING) == PING
     pid = companion_of(wrapped)
@@ -135,7 +135,7 @@ def test_a_companion_that_hangs_or_dies_changes_nothing(checked, number):
         assert wrapped.ask(line) == line
     wrapped.stdin.close()
     before = time.monotonic()
-    wrapped.stderr.read()  # to its end: every holder is gone
+    wrapped.stderr.read()  # to its end: no process has it open
     assert wrapped.wait(LIMIT) == 7
     assert time.monotonic() - before < END + SLACK
     assert not running(pid)
@@ -143,7 +143,7 @@ def test_a_companion_that_hangs_or_dies_changes_nothing(checked, number):
 
 
 def test_a_client_that_does_not_read_stderr_is_not_held_up(checked):
-    """The pipe must not be filled: the server's own stderr would block, and with it the server."""
+    """The companion must not fill the pipe: the server would block when it writes to its own stderr."""
     source = """
 import sys
 for line in sys.stdin:
@@ -168,7 +168,7 @@ for line in sys.stdin:
 
 
 def companion_waits(pid):
-    """It has written, and stands in a sleep."""
+    """Return whether the companion has written, and sleeps."""
     written = Path(f"/proc/{pid}/io").read_text().split("syscw: ")[1].split()[0]
     return int(written) > 10 and Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 
@@ -186,7 +186,7 @@ def test_the_companion_does_not_outlive_wrap(checked, number):
 
 
 def test_a_signal_to_the_group_is_not_for_the_companion(checked):
-    """It would end before it has said what it knows, or with a traceback."""
+    """Otherwise it would end before it has reported its findings, or with a traceback."""
     wrapped = checked(
         *python(FAULTY.replace("import sys", "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN)"))
     )
@@ -241,13 +241,13 @@ def test_a_companion_that_cannot_start_is_said_once_and_waited_for_by_nobody(mon
     before = time.monotonic()
     started.end(5)
     assert time.monotonic() - before < 4
-    assert said == ["cannot check what passes (OSError: no room); traffic goes on"]
+    assert said == ["cannot check the traffic (OSError: no room); traffic goes on"]
 
 
 def test_a_companion_that_was_never_woken_is_ended_at_once(monkeypatch):
     pids = []
     monkeypatch.setattr(companion.os, "setpriority", lambda which, pid, value: pids.append(pid))
-    started = Companion(os.devnull, print)  # lest its thread, which has to end, starts anything of use
+    started = Companion(os.devnull, print)  # no capture: its thread must not start a useful check, and has to end
     before = time.monotonic()
     started.end(5)
     assert time.monotonic() - before < 4

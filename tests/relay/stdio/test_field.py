@@ -1,4 +1,4 @@
-"""A session as the field has it: Cursor and a mem0 server over HTTP+SSE (H-08), played byte for byte."""
+"""A session from practice: Cursor and a mem0 server over HTTP+SSE (H-08), replayed byte for byte."""
 
 import json
 
@@ -11,7 +11,7 @@ from tests.relay.stage import scripted, stage
 
 @scripted
 async def test_a_session_of_cursor_with_a_mem0_server(tmp_path):
-    """H-04, H-08: relayed untouched, answers on the stream, pings as comments."""
+    """H-04, H-08: all bytes are forwarded unchanged; responses come on the stream, pings are comments."""
     async with stage(tmp_path, path="/sse") as there:
         listener, server, head = await there.both(
             b"GET /sse HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAccept: text/event-stream\r\nCache-Control: no-cache\r\n\r\n"

@@ -44,7 +44,7 @@ def pair(tmp_path):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_no_gate_names_passes_byte_for_byte_in_both_directions(pair, seed):
-    """Whatever the chunks: invalid UTF-8, blank lines, carriage returns, long lines, no newline at the end."""
+    """In any chunks: invalid UTF-8, blank lines, carriage returns, long lines, no newline at the end."""
     chance = Random(seed)  # noqa: S311 (the same streams in every run)
     relay = pair(compiled({"drop": True}, method="never"))
     streams = [stream(chance) for _ in range(2)]
@@ -195,9 +195,9 @@ def test_an_answer_never_lands_inside_a_line_that_passes_as_it_arrives(pair):
 
 
 class Interrupted(Channel):
-    """A channel on which, before or after one call, a reply is asked for; then it waits until that has been recorded.
+    """A channel that requests a reply before or after one call, and then waits until that is recorded.
 
-    `call` is the number of the call, or None for the first one with the end of a line.
+    `call` is the number of the call, or None for the first call with the end of a line.
     """
 
     def __init__(self, *arguments, call, before):
@@ -228,7 +228,7 @@ class Interrupted(Channel):
 
     def _interrupt(self):
         self.pump.reply(REPLY, "gate g")
-        self.recorded.wait(0.2)  # in vain, where the records of a channel cannot mix
+        self.recorded.wait(0.2)  # times out if the records of a channel cannot mix
 
 
 REPLY = b'{"jsonrpc":"2.0","id":1,"result":{}}'
@@ -242,7 +242,7 @@ REPLY = b'{"jsonrpc":"2.0","id":1,"result":{}}'
     ids=["lines", "long", "cut"],
 )
 def test_the_records_of_a_channel_are_the_lines_on_the_wire_in_their_order(pair, sent, call, before):
-    """Whatever the other thread of the direction does between a write and its record."""
+    """The other thread of the direction may do anything between a write and its record."""
     interrupted = functools.partial(Interrupted, call=call, before=before)
     relay = pair(compiled({"drop": True}, method="never"), back=interrupted)
     relay.channels[1].pump = relay.back
@@ -365,7 +365,7 @@ def test_at_the_end_of_the_stream_held_frames_go_in_their_order_before_the_close
 
 
 def test_what_waits_behind_a_held_frame_is_bounded(pair):
-    """The client is made to wait; nothing is lost."""
+    """The client has to wait, and nothing is lost."""
     relay = pair(compiled({"hold": 60 * SECOND}, **CALLS))
     frame = b'{"method":"' + b"x" * 60_000 + b'"}'
     count = 60
@@ -390,7 +390,7 @@ def test_what_waits_behind_a_held_frame_is_bounded(pair):
 
 @pytest.mark.parametrize(("size", "count"), [(1, 10_000), (5000, 3000)], ids=["many", "large"])
 def test_answers_that_nobody_reads_are_bounded(pair, size, count):
-    """The side that asks is made to wait; it gets all answers when it reads."""
+    """The client that sends the requests has to wait; it gets all responses when it reads."""
     relay = pair(compiled({"answer": '{"result":"%s"}' % ("x" * size)}, **CALLS))
     calls = [CALL.replace(b"1", b"%d" % (1_000_000 + number), 1) for number in range(count)]
     writer = threading.Thread(target=lambda: [send(relay.client[0], call) for call in calls], daemon=True)
@@ -412,7 +412,7 @@ def test_answers_that_nobody_reads_are_bounded(pair, size, count):
 
 
 def test_a_client_that_reads_nothing_does_not_stop_the_other_direction(pair):
-    """Neither what passes to the server, nor what the gate answers, waits for the write to the client."""
+    """Neither frames to the server nor replies of the gate wait for the write to the client."""
     relay = pair(compiled({"answer": '{"result":{}}'}, **CALLS))
     writer = threading.Thread(target=send, args=(relay.server[0], *[OTHER] * 20_000), daemon=True)
     writer.start()
@@ -443,7 +443,7 @@ def test_a_client_that_reads_no_answers_and_closes_its_stdout_is_read_again(pair
 
 
 def test_a_server_that_has_exited_leaves_nobody_waiting_for_its_answers(pair):
-    """S-04: what it asked before and did not read the answers of is dropped."""
+    """S-04: responses that the server has not read are dropped."""
     relay = pair(compiled({"answer": '{"result":"%s"}' % ("x" * 5000)}, method="tools/call"))
     writer = threading.Thread(target=send, args=(relay.server[0], *[CALL] * 2000, OTHER), daemon=True)
     writer.start()
@@ -544,7 +544,7 @@ def test_an_answer_to_a_client_with_a_closed_stdout_is_not_recorded(pair):
 
 @pytest.fixture
 def wrap(tmp_path):
-    """Starts a server behind `wrap` with compiled gates."""
+    """Start a server behind `wrap` with compiled gates."""
     started = []
 
     def start(gates, *command):
@@ -572,8 +572,8 @@ def test_a_server_behind_a_gate_gets_all_that_it_lets_through(wrap):
 
 
 def test_a_server_that_exits_leaves_no_response_held(wrap):
-    """S-04: all of it within the 0.3 s that clients wait."""
-    command = 'echo \'{"id":1,"result":{}}\'; sleep 0.2'  # so that it is held, and not just read, at the exit
+    """S-04: the response is forwarded within the 0.3 s that clients wait."""
+    command = 'echo \'{"id":1,"result":{}}\'; sleep 0.2'  # so that it is already held when the server exits
     process, path = wrap([compiled({"hold": 60 * SECOND}, **{"from": "server"})], "sh", "-c", command)
     assert finish(process) == (b'{"id":1,"result":{}}\n', b"", 0)
     (release,) = [it for it in Capture(str(path)).records() if isinstance(it, Release)]
@@ -581,7 +581,7 @@ def test_a_server_that_exits_leaves_no_response_held(wrap):
 
 
 def test_a_response_that_is_held_goes_although_somebody_keeps_the_pipe(wrap):
-    """S-04: a process that the server leaves behind holds its stdout open."""
+    """S-04: a process that the server started keeps its stdout open."""
     process, _ = wrap([compiled({"hold": 60 * SECOND})], "sh", "-c", "echo one; sleep 30 & echo two")
     assert line(process.stdout.fileno()) + line(process.stdout.fileno()) == b"onetwo"
     assert process.wait(SECONDS) == 0
@@ -598,7 +598,7 @@ def test_a_request_that_is_held_when_the_server_exits_was_not_sent(wrap):
 
 
 def test_a_signal_lets_all_go_that_is_held(wrap):
-    """C-01: the server that is asked to end has got every request."""
+    """C-01: the server receives every held request before the signal."""
     server = "import signal\nsignal.signal(15, lambda *_: None)\nprint(input(), flush=True)\nprint(input(), flush=True)"
     process, path = wrap([compiled({"hold": 60 * SECOND}, **CALLS, **{"from": "client"})], *python(server))
     process.stdin.write(PING + b"\n")
@@ -619,7 +619,7 @@ def test_a_gate_that_raises_is_reported_on_stderr(wrap):
 
 
 def test_without_a_gate_its_code_is_not_even_imported(tmp_path):
-    """A-: the pumps are those of a relay without gates."""
+    """The pumps are those of a relay without gates."""
     script = (
         "import os, sys\nfrom mcpspy.process.child import environment, spawn\nfrom mcpspy.relay.stdio import relay\n"
         "relay.die_by = None\nserver = spawn(['cat'], environment())\n"
@@ -634,9 +634,9 @@ def test_without_a_gate_its_code_is_not_even_imported(tmp_path):
 
 
 def test_with_a_gate_nothing_heavy_is_imported():
-    """S-13: as long as frames are short and JSON."""
+    """S-13: this holds for short frames of JSON."""
     bare = f"import os, sys; sys.path.insert(0, {os.path.dirname(os.path.dirname(mcpspy.__file__))!r})\n"
-    bare += "import mcpspy.capture.format\n"  # which the writer of the capture needs in any case
+    bare += "import mcpspy.capture.format\n"  # the writer of the capture imports it in any case
     full = (
         "import mcpspy.gate.compiled, mcpspy.relay.stdio.gated\n"
         "from mcpspy.gate.messages import read\n"

@@ -1,4 +1,4 @@
-"""Viewers who control a session that `mcpspy wrap` relays already, with real processes around it."""
+"""Viewers control a running session of `mcpspy wrap`, with real processes."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ CALL = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search"
 OTHER = b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
 CALLS = {"method": "tools/call", "kind": "request", "from": "client"}
 HOLD = compiled({"hold": 60 * SECOND}, **CALLS)
-ECHO = "cat"  # what the server gets comes back
+ECHO = "cat"  # the server returns what it receives
 SERVER = """
 import json, sys
 for line in sys.stdin:
@@ -55,17 +55,17 @@ class Session:
         return [it for it in Capture(str(self.path)).records() if isinstance(it, kind)]
 
     def held(self, count=1):
-        """The numbers of the frames that were held, once there are so many."""
+        """Wait for `count` held frames, and return the numbers of all."""
         until(lambda: sum(frame.held is not None for frame in self.records(Frame)) >= count, "a held frame")
         return [frame.held for frame in self.records(Frame) if frame.held]
 
     def set(self, *gates):
-        """Set these gates; a frame that comes after 100 ms meets them, and most come later."""
+        """Set these gates, and wait 100 ms, so that the next frame meets them."""
         self.viewer.set_gates(list(gates))
-        time.sleep(0.1)  # the agreed time: there is no event before the next frame
+        time.sleep(0.1)  # the documented delay: no event shows that the gates are set
 
     def obeyed(self):
-        """Wait until no order is left."""
+        """Wait until all orders have been executed."""
         until(lambda: not any(name.endswith(".order.json") for name in os.listdir(self.viewer.path)))
 
     def finish(self):
@@ -93,7 +93,7 @@ def told(frame):
     ],
 )
 def test_a_running_session_is_held_and_released(session, how, message, forwarded, back):
-    """Whatever passed before, and the frame behind the held one goes behind it."""
+    """Frames may have been forwarded before; the frame behind the held one follows it."""
     live = session()
     live.ask(CALL)
     assert live.line() == CALL
@@ -127,7 +127,7 @@ def test_gates_with_fractions_are_recorded(session):
 
 
 def test_orders_are_carried_out_at_once_while_something_is_held(session):
-    """Within 10 ms, and what the machine adds."""
+    """Within 10 ms, plus the delays of the machine."""
     live = session()
     live.set(HOLD)
     taken = []
@@ -368,7 +368,7 @@ def test_without_control_nobody_looks(tmp_path):
     viewer.close()
 
 
-# What stays as it is
+# What does not change
 
 
 def test_a_live_gate_with_a_bug_lets_traffic_pass_and_says_so_once(tmp_path):
@@ -400,7 +400,7 @@ def test_a_gate_that_no_relay_knows_is_said_once_and_others_are_in_force(session
 
 
 def test_while_a_live_gate_is_in_force_wrap_has_imported_nothing_heavy(tmp_path):
-    """S-13: neither the filter language, nor TOML, nor JSON beyond the scanner."""
+    """S-13: neither the filter language, nor TOML, nor any JSON module except the scanner."""
     script = (
         "import os, sys\nfrom mcpspy.process.child import environment, spawn\nfrom mcpspy.relay.stdio import relay\n"
         "server = spawn(['cat'], environment())\n"

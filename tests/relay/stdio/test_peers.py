@@ -1,6 +1,6 @@
-"""Real SDK clients and servers behave the same with `wrap` between them, and the capture is what passed.
+"""Real SDK clients and servers behave the same with `wrap` between them, and the capture has all bytes.
 
-A byte tap of its own stands on either side of mcpspy:
+There is a separate byte tap on each side of mcpspy:
 
     SDK client -- tap -- mcpspy wrap -- tap -- SDK server
 """
@@ -25,14 +25,14 @@ SESSIONS = [
     *((client, server, "full") for client in prepare.SDKS for server in prepare.SDKS),
     ("node", "everything", "everything"),
 ]
-USUAL = {  # every SDK on either side, and both eras
+USUAL = {  # has every SDK on either side, and both eras
     ("python1", "node", "full"), ("python2", "python1", "full"), ("python2", "python2", "full"),
     ("node", "everything", "everything"),
 }  # fmt: skip
 
 
 def session(command: list[str], client: str, scenario: str) -> dict:
-    """What a client's program reports of its session with the server that `command` starts."""
+    """Run a client with the server that `command` starts, and return the report of the client."""
     done = run([*prepare.client(client, "--scenario", scenario), "--", *command])
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -57,7 +57,7 @@ def test_a_session_is_the_same_through_wrap_and_the_capture_is_what_passed(tmp_p
 
 
 def test_a_scripted_session_with_faults_passes_as_it_is(tmp_path):
-    """S-01, F-02: frames that are no JSON-RPC are recorded like all others, and either side checks what it hears."""
+    """S-01, F-02: frames that are not JSON-RPC are recorded like all others, and both peers check what they receive."""
     capture, outer, inner = tmp_path / "capture.jsonl", tmp_path / "outer", tmp_path / "inner"
     wrap = [sys.executable, "-m", "mcpspy", "wrap", "-o", str(capture), "--"]
     command = [*prepare.tap(outer), "--", *wrap, *prepare.tap(inner), "--", sys.executable, str(FIELD / "server.py")]
@@ -72,7 +72,7 @@ def test_a_scripted_session_with_faults_passes_as_it_is(tmp_path):
 
 
 def judge_bytes(capture, outer, inner) -> None:
-    """On either side of mcpspy the same bytes have passed, and the capture holds them; it was closed in order."""
+    """Check that both taps and the capture have the same bytes, and that the capture has an `end`."""
     for ch, stream in ((1, "stdin"), (2, "stdout"), (3, "stderr")):
         assert hashes(outer / f"{stream}.bin") == hashes(inner / f"{stream}.bin") == _recorded(capture, ch)
     assert any(isinstance(record, End) for record in Capture(str(capture)).records())
@@ -91,7 +91,7 @@ def _recorded(path, ch: int) -> str:
 
 
 def _judge_pairs(path) -> None:
-    """Every answer has its request and every request its answer, but for cancelled ones and a listen."""
+    """Check that every response has a request, and every request a response, except cancelled ones and a `listen`."""
     rows = list(final_rows(Capture(str(path)).records, live=False))
     assert sum(row.kind == "request" for row in rows) >= 10
     for row in rows:

@@ -1,4 +1,4 @@
-"""Neither peer can tell us from the other: S-02, S-04, S-05, S-07, S-12. Signals: `test_signals`."""
+"""Neither peer can notice `wrap` between them: S-02, S-04, S-05, S-07, S-12. Signals: `test_signals`."""
 
 import json
 import os
@@ -16,7 +16,7 @@ SLEEPER = "import signal; signal.pause()"
 
 
 def test_the_server_sees_the_process_that_it_would_see_without_us(wrap, tmp_path):
-    """Case 7; S-02, S-12: environment, cwd, umask, signals, descriptors, limits; under a filtered environment."""
+    """Case 7; S-02, S-12: environment, cwd, umask, signals, descriptors, limits, in a filtered environment."""
     environ = {
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
@@ -55,7 +55,7 @@ def test_the_exit_code_is_the_servers(wrap, code):
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL", "SIGSEGV", "SIGINT", "SIGPIPE"])
 def test_a_death_by_signal_is_repeated(wrap, name):
-    """S-05: also for signals that Python ignores; and no core of ours."""
+    """S-05: also for signals that Python ignores, and without a core dump of `wrap`."""
     number = getattr(signal, name)
     wrapped = wrap("sh", "-c", f"kill -{int(number)} $$")
     assert wrapped.finish() == (b"", b"", -number)
@@ -80,7 +80,7 @@ def test_a_command_that_cannot_start_is_named_in_one_line(wrap, command, code, w
 
 
 def test_a_script_without_a_first_line_runs_as_under_execvp(wrap, tmp_path):
-    """S-02: Node starts servers by execvp, which gives such scripts to sh."""
+    """S-02: Node starts servers with execvp, which runs such scripts with sh."""
     script = tmp_path / "server"
     script.write_text("echo from sh $1\n")
     script.chmod(0o755)
@@ -88,7 +88,7 @@ def test_a_script_without_a_first_line_runs_as_under_execvp(wrap, tmp_path):
 
 
 def test_a_grandchild_that_keeps_the_pipes_does_not_keep_us(wrap):
-    """Case 1; S-04, S-05: the server exits 7 at EOF, its grandchild holds stdout for ever."""
+    """Case 1; S-04, S-05: the server exits with status 7 at EOF, and its child keeps stdout open for ever."""
     source = """
 import os, signal
 if os.fork() == 0:
@@ -99,12 +99,12 @@ os.write(1, b"last words")
 os._exit(7)
 """
     wrapped = wrap(*python(source))
-    out, err, code = wrapped.finish()  # 0.1 s is usual; a wrapper that waits for the pipe never comes back
+    out, err, code = wrapped.finish()  # usually takes 0.1 s; a wrapper that waits for the pipe never returns
     assert (out, err, code) == (b"x" * 50_000 + b"last words", b"", 7)
 
 
 def test_a_grandchild_that_goes_on_writing_does_not_keep_us(wrap):
-    """S-04: in drops, which never leave the pipe idle, and in floods, which never leave it empty."""
+    """S-04: with small writes, so that the pipe is never idle, and with large ones, so that it is never empty."""
     for source in ("os.write(1, b'.'); time.sleep(0.01)", "os.write(1, b'.' * 65536)"):
         wrapped = wrap(*python(f"import os, time\nif os.fork(): os._exit(7)\nwhile True: {source}"))
         out, _, code = wrapped.finish()
@@ -151,7 +151,7 @@ def test_the_server_never_outlives_us(wrap, deaf):
 
 
 def test_a_grandchild_sees_the_end_of_stdin_when_we_are_killed(wrap, tmp_path):
-    """S-07: its descendants see what they would see without us."""
+    """S-07: descendants of the server see the same as without `wrap`."""
     mark = tmp_path / "mark"
     script = f"""
 import os
@@ -166,7 +166,7 @@ os.write(1, b"r"); os.read(0, 1); open({str(mark)!r}, "w")
 
 @pytest.mark.parametrize("end", ["killed", "exits"])
 def test_the_watchdog_stands_in_where_the_kernel_cannot_help(tmp_path, end):
-    """S-07 as on macOS."""
+    """S-07, as on macOS."""
     source = f"""
 import sys
 sys.modules["_ctypes"] = None

@@ -1,4 +1,4 @@
-"""Whatever happens to the capture, traffic goes on and the user is told once: S-01, S-15, S-16; and live captures."""
+"""If a capture fails, traffic goes on and the user gets one message (S-01, S-15, S-16); live captures."""
 
 import contextlib
 import json
@@ -23,12 +23,12 @@ LINES = [b"x" * 1000 + b" %d" % number for number in range(200)]
 
 
 def limited(size: int, *command: str) -> tuple[str, ...]:
-    """A shell that keeps files under `size` blocks of 512 bytes and becomes mcpspy, so that the limit is ours too."""
+    """Return a shell command that limits files to `size` blocks of 512 bytes, and then executes mcpspy."""
     return ("sh", "-c", f'ulimit -f {size}; exec "$@"', "sh", *command)
 
 
 def test_a_full_disk_changes_nothing_for_the_client(tmp_path):
-    """Case 15; S-01: RLIMIT_FSIZE stands for the full disk."""
+    """Case 15; S-01: RLIMIT_FSIZE simulates the full disk."""
     path = tmp_path / "capture.jsonl"
     command = [sys.executable, "-m", "mcpspy", "wrap", "-o", str(path), "--", "cat"]
     sent = b"\n".join(LINES) + b"\n"
@@ -43,7 +43,7 @@ def test_a_full_disk_changes_nothing_for_the_client(tmp_path):
 
 
 def test_the_end_of_a_stream_has_the_time_before_the_other_side_learns_of_it(tmp_path, monkeypatch):
-    """R-09: a server that ends because its client has left ends later than its client."""
+    """R-09: if a server ends because its client has left, its end has a later time than the client's."""
     recording = Recording(print, Clock())
     recording.begin("stdio", "test", output=str(tmp_path / "capture.jsonl"), argv=["test"])
     (source, client), (server, sink) = os.pipe(), os.pipe()
@@ -70,7 +70,7 @@ def test_the_end_of_a_stream_has_the_time_before_the_other_side_learns_of_it(tmp
 
 @ROOT_ONLY
 def test_room_on_the_disk_again_means_a_gap_and_then_frames(tmp_path, wrap):
-    """S-01: on a real small file system, filled and emptied while the server runs."""
+    """S-01: with a real small file system, which is filled and emptied while the server runs."""
     with small_disk(tmp_path / "disk", "size=256k") as disk:
         path = disk / "capture.jsonl"
         wrapped = wrap("cat", options=("-o", str(path)))
@@ -94,7 +94,7 @@ def test_room_on_the_disk_again_means_a_gap_and_then_frames(tmp_path, wrap):
 
 @contextlib.contextmanager
 def small_disk(place: Path, options: str):
-    """A file system of its own at `place`; skips where that is not allowed."""
+    """Mount a separate file system at `place`; skip the test if that is not allowed."""
     place.mkdir()
     if limits.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], check=False).returncode:
         pytest.skip("may not mount here")
@@ -105,7 +105,7 @@ def small_disk(place: Path, options: str):
 
 
 def _fill(disk: Path) -> Path:
-    """Write a file until there is no room left."""
+    """Write a file until the disk is full."""
     path = disk / "ballast"
     with path.open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while True:
@@ -134,7 +134,7 @@ def test_an_output_that_cannot_be_written_changes_nothing_for_the_client(wrap, t
 
 @ROOT_ONLY
 def test_a_read_only_directory_changes_nothing_for_the_client(wrap, tmp_path):
-    """S-16: a read-only file system, for root may write anywhere else."""
+    """S-16: a read-only file system, because root may write anywhere else."""
     with small_disk(tmp_path / "disk", "ro,size=64k") as disk:
         for options in (("--capture-dir", str(disk)), ("-o", str(disk / "c.jsonl"))):
             out, err, code = wrap("cat", options=options).finish(b"hello\n")
@@ -143,7 +143,7 @@ def test_a_read_only_directory_changes_nothing_for_the_client(wrap, tmp_path):
 
 
 def test_a_live_capture_or_a_file_of_somebody_else_is_never_overwritten(wrap, tmp_path):
-    """S-15: a sibling is written, which is reported once; a finished capture is replaced."""
+    """S-15: another file is written, which is reported once; a finished capture is replaced."""
     path = tmp_path / "mine.jsonl"
     first = wrap("cat", options=("-o", str(path)))
     assert first.ask(b"one") == b"one"
@@ -186,12 +186,12 @@ def test_copies_started_in_the_same_moment_write_captures_of_their_own(wrap, tmp
 
 @pytest.mark.parametrize("home", ["set", "missing"])
 def test_the_default_directory_works_in_the_environment_of_a_desktop_client(wrap, tmp_path, home):
-    """S-16: cwd `/`, no XDG_*, no LANG; without HOME the password database tells."""
+    """S-16: cwd `/`, no XDG_*, no LANG; without HOME, the password database has the home directory."""
     environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(Path.cwd())} | (
         {"HOME": str(tmp_path)} if home == "set" else {}
     )
     if home == "missing":
-        environ["MCPSPY_CAPTURE_DIR"] = str(tmp_path / "elsewhere")  # the real home stays untouched
+        environ["MCPSPY_CAPTURE_DIR"] = str(tmp_path / "elsewhere")  # so that the real home is not used
     wrapped = wrap("cat", options=(), env=environ, cwd="/")
     assert wrapped.finish(b"hi\n") == (b"hi\n", b"", 0)
     folder = tmp_path / (".mcpspy/captures" if home == "set" else "elsewhere")
@@ -199,7 +199,7 @@ def test_the_default_directory_works_in_the_environment_of_a_desktop_client(wrap
 
 
 def test_secrets_of_the_command_line_are_not_in_the_capture(wrap, tmp_path):
-    """A-09: the password in argv must never reach a capture."""
+    """A-09: a password in argv must never be in a capture."""
     environ = os.environ | {"HOME": str(tmp_path), "SERVICE_TOKEN": "in-the-environment"}
     url = "mysql://username:hunter2@localhost:3306/database"
     wrapped = wrap("sh", "-c", "cat", "sh", url, "--api-key", "hunter2", env=environ)
@@ -212,7 +212,7 @@ def test_secrets_of_the_command_line_are_not_in_the_capture(wrap, tmp_path):
 
 
 def test_a_capture_shows_while_it_is_live_and_after_a_kill(wrap, tmp_path):
-    """Done when: after `kill -9` the capture reads, `ls` says that it is not live, and the server is gone."""
+    """Done when: after `kill -9`, the capture is readable, `ls` shows it as not live, and the server has exited."""
     folder = tmp_path / "captures"
     wrapped = wrap("cat", options=("--capture-dir", str(folder)))
     request, answer = b'{"jsonrpc":"2.0","id":1,"method":"ping"}', b'{"jsonrpc":"2.0","id":1,"result":{}}'
@@ -249,7 +249,7 @@ def _ls(folder: Path) -> list[dict]:
 
 
 def test_a_command_that_cannot_start_leaves_a_capture_that_says_so(wrap):
-    """When nothing appears at all, the capture explains it."""
+    """If no session appears, the capture explains why."""
     wrapped = wrap("no-such-command")
     wrapped.finish()
     *_, end = wrapped.capture.records()
@@ -257,7 +257,7 @@ def test_a_command_that_cannot_start_leaves_a_capture_that_says_so(wrap):
 
 
 def test_a_command_that_cannot_start_leaves_no_secret_behind(wrap):
-    """A-09: the sentence for the user may hold the command and the PATH, the capture may not."""
+    """A-09: the message to the user may contain the command and the PATH, but the capture must not."""
     wrapped = wrap("API_KEY=hunter2", "server")
     assert b"hunter2" in wrapped.finish()[1]
     assert b"hunter2" not in wrapped.path.read_bytes()
@@ -265,7 +265,7 @@ def test_a_command_that_cannot_start_leaves_no_secret_behind(wrap):
 
 
 def test_a_hostile_name_takes_one_clean_line(wrap, tmp_path):
-    """S-14: one line, and no escape sequence in it."""
+    """S-14: one line without escape sequences."""
     out, err, _ = wrap("cat", options=("-o", str(tmp_path / "no\nsuch\x1b[31m" / "x"))).finish(b"hi")
     assert (out, err.count(b"\n")) == (b"hi", 1)
     assert b"\x1b" not in err
@@ -279,7 +279,7 @@ def test_no_descriptors_left_is_one_line(wrap):
 
 
 def test_20_000_round_trips_on_one_core_are_paired_right(wrap):
-    """Done when: no orphan, no negative latency, every pair right."""
+    """Done when: no orphan, no negative latency, and every response has the right request."""
     source = """
 import os, sys
 for line in sys.stdin.buffer:
@@ -307,7 +307,7 @@ for line in sys.stdin.buffer:
 
 
 def test_channels_are_opened_and_closed_in_the_capture(wrap):
-    """Each of the three channels has its role and framing; the header tells the processes."""
+    """Each of the three channels has its role and framing; the header has the processes."""
     wrapped = wrap("cat")
     wrapped.finish(b"x\n")
     opened = {

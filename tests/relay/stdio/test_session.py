@@ -1,4 +1,4 @@
-"""What both directions share under a gate: verdicts that suit stdio, and viewers' own requests."""
+"""The state that both directions share under a gate: verdicts that fit stdio, and viewers' own requests."""
 
 import os
 import threading
@@ -98,7 +98,7 @@ def test_a_long_response_to_a_viewer_is_recorded_and_not_forwarded(tmp_path):
 
 @pytest.mark.parametrize("size", [1, 2 * LIMIT])
 def test_the_clients_response_to_a_request_of_that_id_is_no_answer(tmp_path, size):
-    """A server may use the id of a viewer's request for its own."""
+    """A server may use the id of a viewer's request for a request of its own."""
     relay = Pair(tmp_path / "capture.jsonl", [])
     relay.there.reply(relay.session.asks(ASK), "viewer")
     assert line(relay.server[1]) == ASK

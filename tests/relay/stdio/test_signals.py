@@ -1,7 +1,7 @@
-"""Signals to `wrap`: at the server once and in order, recorded, and the end of everything: S-06, C-01, C-02, A-05.
+"""Signals to `wrap` reach the server once and in order, are recorded, and end everything: S-06, C-01, C-02, A-05.
 
-The server keeps a log of its own of what it saw, in order. Before it sees the end of stdin every signal has been
-handled (C-01), so a log that ends in EOF is complete.
+The server logs what it receives, in order. Every signal is handled before the server sees the end of stdin
+(C-01), so a log that ends with EOF is complete.
 """
 
 import os
@@ -23,7 +23,7 @@ from tests.relay.harness import LIMIT, end_group, python, running, until
 ALL = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT"]
 ENDING = ALL[:4]
 
-# Logs each signal and the end of stdin; `at(name)` is what a test puts in between.
+# Logs each signal and the end of stdin; a test can define `at(name)`, which runs after each signal.
 SERVER = """
 import os, signal, sys, time
 log = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -54,7 +54,7 @@ def until_a_signal(fd, count):
 
 @pytest.fixture
 def serve(wrap, tmp_path):
-    """Starts a server that logs, with lines of its own; waits until signals to the group can be told from others."""
+    """Start a server that logs, with extra lines of source; wait until signals to the group can be detected."""
 
     def start(extra=""):
         wrapped = wrap(*python(SERVER % extra), str(tmp_path / "log"), " ".join(ALL))
@@ -67,13 +67,13 @@ def serve(wrap, tmp_path):
 
 
 def signals(wrapped) -> list[tuple[str, str, bool]]:
-    """The signals in the capture."""
+    """Return the signals in the capture."""
     found = [record for record in wrapped.capture.records() if isinstance(record, Signal)]
     return [(signal.Signals(record.signal).name, record.to, record.forwarded) for record in found]
 
 
 def handled(path: Path, count: int) -> None:
-    """Wait until `wrap` has dealt with so many signals; a server in the group may see them earlier."""
+    """Wait until `wrap` has handled `count` signals; a server in the group may receive them earlier."""
     until(lambda: path.read_bytes().count(b'"kind":"signal"') >= count, f"the record of signal {count}")
 
 
@@ -89,7 +89,7 @@ def test_a_signal_to_us_reaches_the_server_once(serve, name):
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_signal_to_the_group_reaches_the_server_once(serve, name):
-    """S-06, C-01, C-02: the server has it already."""
+    """S-06, C-01, C-02: the server has already received it."""
     wrapped = serve()
     os.killpg(wrapped.pid, getattr(signal, name))
     assert wrapped.finish() == (b"", b"", 0)
@@ -98,7 +98,7 @@ def test_a_signal_to_the_group_reaches_the_server_once(serve, name):
 
 
 def test_a_server_that_left_our_group_is_forwarded_what_the_group_gets(serve):
-    """C-01: `timeout` makes a group of its own, unless it leads one, as it would without us."""
+    """C-01: `timeout` creates a new group unless it already leads one, as without `wrap`."""
     wrapped = serve(extra="os.setpgid(0, 0)")
     os.killpg(wrapped.pid, signal.SIGTERM)
     wrapped.send_signal(signal.SIGINT)
@@ -108,7 +108,7 @@ def test_a_server_that_left_our_group_is_forwarded_what_the_group_gets(serve):
 
 
 def test_each_of_two_hundred_signals_is_seen_once(serve):
-    """C-01: one server, signals to us and to the group in turn; one too many would be read as the next."""
+    """C-01: one server, with signals to `wrap` and to the group; an extra one would be read as the next."""
     wrapped = serve(extra=ECHO)
     chance = random.Random(16)  # noqa: S311 (the same in each run)
     for count in range(200):
@@ -121,7 +121,7 @@ def test_each_of_two_hundred_signals_is_seen_once(serve):
 
 
 def test_signals_in_quick_succession_are_each_seen_once(serve):
-    """C-01: the second comes while it is not known yet where the first was sent."""
+    """C-01: the second signal arrives before `wrap` knows the target of the first."""
     wrapped = serve(extra=ECHO)
     chance = random.Random(16)  # noqa: S311 (the same in each run)
     for turn in range(60):
@@ -136,9 +136,10 @@ def test_signals_in_quick_succession_are_each_seen_once(serve):
 
 @pytest.mark.parametrize(("send", "most"), [(os.kill, 2), (os.killpg, 3)])
 def test_the_same_signal_twice_at_once_is_neither_lost_nor_multiplied(serve, send, most):
-    """C-01: equal signals that wait are one to the kernel.
+    """C-01: the kernel merges equal pending signals.
 
-    If the group gets one again before the witness has answered, the second is forwarded, too (`process.witness`).
+    If the group gets the same signal again before the witness has answered, the second is forwarded too
+    (`process.witness`).
     """
     wrapped = serve(extra=ECHO)
     for _ in range(60):
@@ -173,7 +174,7 @@ def test_ctrl_c_in_a_terminal_reaches_the_server_once(tmp_path):
     try:
         while chunk := limits.read(terminal, 100):
             seen += chunk
-    except OSError:  # how a terminal ends
+    except OSError:  # a terminal ends with this error
         pass
     os.close(terminal)
     assert os.waitpid(pid, 0)[1] == 0
@@ -183,10 +184,10 @@ def test_ctrl_c_in_a_terminal_reaches_the_server_once(tmp_path):
 
 
 def test_claude_code_interrupts_terminates_and_kills(serve):
-    """C-01: INT, 0.1 s later TERM, 0.4 s later KILL: a server that needs 0.3 s after INT gets to finish."""
+    """C-01: INT, 0.1 s later TERM, 0.4 s later KILL: a server that needs 0.3 s after INT can finish."""
     wrapped = serve(extra="def at(name):\n  if name == 'SIGINT': time.sleep(0.3); write('clean'); os._exit(0)")
     wrapped.send_signal(signal.SIGINT)
-    time.sleep(0.1)  # the client's own pace, here and below
+    time.sleep(0.1)  # the delays of the client, here and below
     wrapped.send_signal(signal.SIGTERM)
     try:
         wrapped.wait(0.4)
@@ -223,7 +224,7 @@ def test_gemini_terminates_and_closes_stdin(serve, turn):
 
 
 def test_the_python_sdk_closes_stdin_and_then_terminates_the_group(serve):
-    """C-01: a server that ignores the end of stdin sees TERM after it, once."""
+    """C-01: a server that ignores the end of stdin then receives TERM once."""
     wrapped = serve(extra=f"def at(name): os._exit(0)\n{PAUSE}os.read = until_a_signal")
     wrapped.stdin.close()
     until(lambda: wrapped.log() == ["EOF"])
@@ -234,7 +235,7 @@ def test_the_python_sdk_closes_stdin_and_then_terminates_the_group(serve):
 
 
 def test_a_server_that_ends_at_a_signal_to_the_group_is_not_signalled_again(wrap):
-    """S-06: "second signal means hard exit" is common."""
+    """S-06: many servers treat a second signal as a hard exit."""
     source = """
 import os, signal
 def stop(n, f):
@@ -250,12 +251,12 @@ os.write(1, b"ready\\n"); signal.pause()
     assert wrapped.finish() == (b"stopping\n", b"", 0)
 
 
-FULL = "import os, signal, sys\nfor _ in range(3): os.write(1, b'x' * 60_000)\n"  # the last waits in the server's pipe
+FULL = "import os, signal, sys\nfor _ in range(3): os.write(1, b'x' * 60_000)\n"  # the last stays in the server's pipe
 
 
 @pytest.mark.parametrize("name", ENDING)
 def test_a_signal_ends_us_while_we_drain_towards_a_client_that_reads_nothing(wrap, name):
-    """A-05: with the server's exit status; C-02: the signal is recorded, forwarded to nobody."""
+    """A-05: `wrap` exits with the server's status; C-02: the signal is recorded as not forwarded."""
     wrapped = wrap(*python(FULL + "os._exit(3)"))
     child = wrapped.child()
     until(lambda: not Path(f"/proc/{child}").exists(), "the end of the server")
@@ -266,7 +267,7 @@ def test_a_signal_ends_us_while_we_drain_towards_a_client_that_reads_nothing(wra
 
 
 def test_a_client_that_waits_for_our_end_without_reading_is_not_kept_waiting(wrap):
-    """A-05: `terminate` and `wait`, as without us; the signal is that which ends the server."""
+    """A-05: `terminate` and `wait` work as without `wrap`, and return the signal that ended the server."""
     wrapped = wrap(*python(FULL + "os.write(2, b'!')\nsignal.pause()"))
     assert wrapped.stderr.read(1) == b"!"
     wrapped.witness()
@@ -285,7 +286,7 @@ def test_nothing_of_ours_outlives_us(serve, deaf):
 
 
 def test_our_end_leaves_no_witness(serve):
-    """S-07: it is gone before we are."""
+    """S-07: the witness exits before `wrap` does."""
     wrapped = serve()
     witness = wrapped.witness()
     assert wrapped.finish() == (b"", b"", 0)
@@ -293,7 +294,7 @@ def test_our_end_leaves_no_witness(serve):
 
 
 def test_without_a_witness_every_signal_is_forwarded(tmp_path):
-    """C-01: no process could be had for it; S-06: the server sees one signal too many at most."""
+    """C-01: no process could be created for it; S-06: the server receives at most one extra signal."""
     source = f"""
 import sys
 from mcpspy.process import child

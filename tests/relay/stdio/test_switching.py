@@ -1,4 +1,4 @@
-"""A gate that comes into force in the middle of anything: no byte is lost, doubled or out of place."""
+"""A gate comes into force at any point of a stream: no byte is lost, repeated or out of order."""
 
 import hashlib
 import itertools
@@ -29,13 +29,13 @@ STREAM = b"\n".join([OTHER, b"\xff\r", b"", CALL, "é{".encode(), OTHER]) + b"\n
 
 @pytest.fixture
 def pair(tmp_path):
-    """Relays, each with a capture of its own."""
+    """Create relays, each with its own capture."""
     numbers = itertools.count()
     return lambda *given: Pair(tmp_path / f"{next(numbers)}.jsonl", *given, gated=False)
 
 
 def take(fd, count):
-    """Exactly so many bytes."""
+    """Read exactly `count` bytes."""
     found = b""
     while len(found) < count:
         found += limits.read(fd, count - len(found))
@@ -60,7 +60,7 @@ def test_what_comes_before_the_timekeepers_run_is_not_forgotten(pair, monkeypatc
 @pytest.mark.parametrize("end", [b"", b"rest"], ids=["whole", "cut"])
 @each("at", range(len(STREAM) + 1))
 def test_a_gate_comes_into_force_after_any_byte(pair, at, end):
-    """The line that has begun passes; the next ones are decided on. A reply stands between two lines."""
+    """The open line is forwarded, and the gate decides on the next lines. A reply comes between two lines."""
     relay = pair([DROP])
     os.write(relay.client[0], STREAM[:at])
     assert take(relay.server[1], at) == STREAM[:at]
@@ -87,7 +87,7 @@ def test_a_gate_comes_into_force_after_any_byte(pair, at, end):
 
 
 def _with(stream, reply, *, begins):
-    """The stream with a reply at the start of any of its lines; at its own start only where that begins a line."""
+    """Return the streams with the reply before each line; with `begins`, also at the start of the stream."""
     places = [0] if begins else []
     places += [place + 1 for place in range(len(stream)) if stream[place] == ord("\n")]
     return [stream[:place] + reply + b"\n" + stream[place:] for place in places]
@@ -109,7 +109,7 @@ def test_a_reply_goes_out_although_its_direction_still_waits_in_the_plain_read(p
 
 @pytest.mark.parametrize("before", [0, 30_000], ids=["within", "between"])
 def test_a_reply_waits_for_a_plain_write_that_the_client_does_not_take(pair, before):
-    """Meanwhile the direction of the client goes on; `before` are the bytes of a line that has been written whole."""
+    """The direction to the server is not held up; `before` is the size of a line that was already written."""
     relay = pair([compiled({"answer": '{"result":{}}'}, method="tools/call")])
     first = b"f" * before + b"\n"
     os.write(relay.server[0], first)
@@ -134,7 +134,7 @@ def test_a_reply_waits_for_a_plain_write_that_the_client_does_not_take(pair, bef
 
 
 def test_a_gate_that_comes_into_force_after_one_direction_has_ended(pair):
-    """The server has closed its stdin; what the gate answers to the client still goes."""
+    """The server has closed its stdout; frames to the server, and viewers' requests, are still forwarded."""
     relay = pair([compiled({"answer": '{"result":{}}'}, method="tools/call")])
     relay.close(relay.server[0])
     assert rest(relay.client[1]) == b""
@@ -169,7 +169,7 @@ def test_the_rest_of_a_long_line_passes_and_the_next_one_is_decided_on(pair):
 
 @pytest.mark.parametrize("seed", range(12 if NIGHTLY else 4))
 def test_bytes_and_capture_are_equal_while_gates_come_and_go_under_load(pair, seed):
-    """Both directions, chunks of any size, a gate that comes into force at any moment; some calls are answered."""
+    """Both directions, with chunks of any size, and gates that change at any moment; gates answer some calls."""
     chance = Random(seed)  # noqa: S311 (the same streams in every run)
     relay = pair([])
     sent = [stream(chance) for _ in range(2)]
@@ -226,7 +226,7 @@ def test_bytes_and_capture_are_equal_while_gates_come_and_go_under_load(pair, se
 
 
 def digest(text, named):
-    """Of all lines but those."""
+    """Return the hash of all lines except the named ones."""
     return hashlib.sha256(b"\n".join(part for part in text.split(b"\n") if part not in named)).hexdigest()
 
 

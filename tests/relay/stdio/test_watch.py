@@ -1,4 +1,4 @@
-"""Looking for viewers: how often, what comes of it, and that it ends."""
+"""Looking for viewers: how often, its effects, and its end."""
 
 import os
 
@@ -17,7 +17,7 @@ DROP = {"name": "d", "when": {}, "action": {"drop": True}}
 
 
 class Recorded:
-    """The part of a recording that a watch needs."""
+    """A fake recording with the attributes that a watch needs."""
 
     def __init__(self):
         self.clock = Clock()
@@ -29,7 +29,7 @@ class Recorded:
 
 
 class There:
-    """The direction to the server."""
+    """A fake of the direction to the server."""
 
     def __init__(self):
         self.sent = []

@@ -15,7 +15,7 @@ GREEN = '{"jsonrpc":"2.0","id":0,"result":{"content":"green"}}'
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch):
-    """What these servers do not say at once they never say."""
+    """Shorten all waits: these servers answer at once or never."""
     monkeypatch.setattr(drive, "LEAST", 0.02)
     monkeypatch.setattr(drive, "START", 0.02)
     monkeypatch.setattr(drive, "TIMES", 0)
@@ -23,7 +23,7 @@ def _impatient(monkeypatch):
 
 
 def play(text, server, skip=()):
-    """Play the client of a transcript to a server; what was sent, and what the driver says of it."""
+    """Play the client of a transcript to a server; return the sent lines and the reasons of the driver."""
     recorded = script(text)
     link = FakeLink(server)
     player = Player(recorded, link, [turn for turn in recorded.turns if turn.cause.n in skip])
@@ -33,7 +33,7 @@ def play(text, server, skip=()):
 
 
 def echo(line):
-    """A server that answers every call with its name."""
+    """Answer every call with its name, as a server."""
     message = json.loads(line)
     return [result(json.dumps(message["id"]), message["params"]["name"])] if "params" in message else []
 
@@ -57,7 +57,7 @@ def test_a_request_goes_out_when_the_answers_that_came_before_it_have_come():
     held = []
 
     def server(line):
-        """It answers the first call only after the second."""
+        """Answer the first call only after the second one."""
         held.append(line)
         return [] if len(held) == 1 else [it for line in reversed(held) for it in echo(line)]
 
@@ -124,7 +124,7 @@ def test_talk_without_an_answer_is_silence():
 
 
 class Endless:
-    """The queue of a server that never stops talking."""
+    """The queue of a server that never stops sending."""
 
     def get(self, timeout):
         del timeout
@@ -155,7 +155,7 @@ def test_an_answer_under_an_id_of_another_type_is_told_at_once(monkeypatch):
 
 
 def test_the_first_answer_may_take_longer(monkeypatch):
-    """The server has to be started, and perhaps installed."""
+    """The server must be started, and perhaps installed."""
     monkeypatch.setattr(drive, "START", 0.05)
     text = f"> {call(1, 'a')}\n< {result(1, 'a')}\n> {call(2, 'b')}\n< {result(2, 'b')}"
     assert play(text, lambda _: [])[1] == {1: "no answer within 0.05 s", 3: "no answer within 0.02 s"}

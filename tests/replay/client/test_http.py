@@ -32,7 +32,7 @@ def _as_before():
 
 
 def replayed(path, url, new, *headers):
-    """Replay a capture over HTTP; what differs."""
+    """Replay a capture over HTTP; return the comparisons that differ."""
     script = read(None, Capture(path).records())
     done = replay(script, lambda it: WebLink(url, headers, "weather", it, script.size), str(new), read_only=False)
     return [it for it in done.compared(Rules()) if it.outcome not in FINE]
@@ -40,7 +40,7 @@ def replayed(path, url, new, *headers):
 
 @contextmanager
 def serving(answer):
-    """A server that answers a POST with what `answer` makes of its body: status, headers, a body or its pieces."""
+    """Run a server; `answer` returns status, headers, and body (or its pieces) for the body of each POST."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
@@ -52,7 +52,7 @@ def serving(answer):
             try:
                 for piece in [body] if isinstance(body, bytes) else body:
                     self.wfile.write(piece)
-            except OSError:  # it was left
+            except OSError:  # the client disconnected
                 pass
 
         def log_message(self, *_):
@@ -71,7 +71,7 @@ def _link(url, tmp_path):
 
 
 def _end(link):
-    """Close it as the driver does: while the main thread waits for the proxy."""
+    """Close a link as the driver does: while the main thread waits for the proxy."""
     closing = threading.Thread(target=link.close, daemon=True)
     closing.start()
     link.wait()
@@ -79,7 +79,7 @@ def _end(link):
 
 
 def _one(url, tmp_path):
-    """What is heard first when one call is made."""
+    """Send one call and return the first thing received that is not a line."""
     link = _link(url, tmp_path)
     link.send(call(1, "a").encode())
     heard = link.heard.get(timeout=LIMIT)
@@ -176,10 +176,10 @@ def test_a_signal_to_us_ends_the_proxy(tmp_path):
 
 
 def test_what_breaks_is_said_of_the_request(tmp_path):
-    """Whoever listens there hangs up."""
+    """The server closes the connection."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         link = WebLink(f"http://127.0.0.1:{server.getsockname()[1]}/mcp", (), "weather", str(tmp_path / "new.jsonl"), 0)
-        server.accept()[0].close()  # the one that only looked whether somebody is there
+        server.accept()[0].close()  # the connection that only tests the port
         link.send(call(1, "a").encode())
         connection, _ = server.accept()
         connection.recv(65536)

@@ -20,7 +20,7 @@ def start(tmp_path, source):
 
 
 def end(session):
-    """Close it as the driver does: while the main thread waits for the server."""
+    """Close a session as the driver does: while the main thread waits for the server."""
     closing = threading.Thread(target=session.close, daemon=True)
     closing.start()
     session.wait()
@@ -33,7 +33,7 @@ def heard(session):
 
 @pytest.fixture(autouse=True)
 def _as_before():
-    """The tests after these must not inherit what the child facilities do to signals."""
+    """Restore the signal settings that starting children changes, for later tests."""
     with signals_restored():
         yield
 
@@ -54,7 +54,7 @@ def test_what_passes_is_recorded_with_the_end(tmp_path):
 
 
 def test_an_exit_that_another_thread_is_told_of_is_noticed(tmp_path, monkeypatch):
-    """In a program that we are a part of, such as pytest, other threads do not block the signal of an exit."""
+    """If mcpspy is part of another program, such as pytest, other threads do not block SIGCHLD."""
     over = threading.Event()
     threading.Thread(target=over.wait, daemon=True).start()
     real, looks = os.waitpid, []
@@ -63,7 +63,7 @@ def test_an_exit_that_another_thread_is_told_of_is_noticed(tmp_path, monkeypatch
         if looks:
             return real(pid, options)
         looks.append(pid)
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # it exits just after the look
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)  # the process exits just after the first waitpid
         return 0, 0
 
     monkeypatch.setattr(stdio, "CLOSED", LIMIT)

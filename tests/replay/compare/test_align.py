@@ -1,4 +1,4 @@
-"""Which items correspond; what a comparison makes of that is tested with the values."""
+"""Which entries of two arrays correspond; `test_values.py` tests the comparison that uses it."""
 
 import json
 import random
@@ -38,7 +38,7 @@ def test_an_array_is_aligned_with_itself(items):
 
 @pytest.mark.parametrize("length", [20_000])
 def test_a_long_array_takes_no_longer_than_sorting_it(length):
-    """R-15: an edit script in the square of the length would not end."""
+    """R-15: an edit script in quadratic time would practically not end."""
     one = list(range(length))
     other = one.copy()
     random.Random(1).shuffle(other)  # noqa: S311 (the same in every run)

@@ -10,7 +10,7 @@ from tests.replay.scripts import INITIALIZE, INITIALIZED, script
 
 
 def pages(*listings, kind="tools", method="tools/list"):
-    """A session with a listing; a later page follows from the one before."""
+    """Return the offers of a session with a listing in pages."""
     lines = []
     for n, items in enumerate(listings, 1):
         params = {"cursor": "next"} if n > 1 else {}

@@ -17,7 +17,7 @@ NOTE_LINE = f"< {NOTE}"
 
 
 def told(recorded, observed, *ignore, pairs=None, **rules):
-    """Of each comparison that is not the same: line, method and name, outcome, pointers."""
+    """Return for each comparison with a difference: line, method and name, outcome, pointers."""
     old, new = script(recorded), script(observed)
     found = compare(old, new, pair(old, new), Rules(tuple(map(Ignored.parse, ignore)), **rules))
     return [

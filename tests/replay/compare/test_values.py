@@ -89,7 +89,7 @@ CONTENT = [{"type": "text", "text": text} for text in ("one", "two", "three")]
     ],
 )  # fmt: skip
 def test_the_items_of_arrays_are_aligned(recorded, observed, expected):
-    """R-15: by name, uri or id; else as an edit script."""
+    """R-15: by name, uri or id, else by an edit script."""
     assert told({"a": recorded}, {"a": observed}) == expected
 
 
@@ -168,7 +168,7 @@ def test_nothing_differs_from_itself(value, shape):
 
 @given(JSON, JSON, st.booleans())
 def test_what_differs_one_way_differs_the_other_way(one, other, shape):
-    """Of an array the pointer names the place on the side that counts as recorded."""
+    """Pointers are not compared: in an array, the pointer has the index of the recorded side."""
     there = sorted((repr(it.recorded), repr(it.observed)) for it in differences(one, other, shape=shape))
     back = sorted((repr(it.observed), repr(it.recorded)) for it in differences(other, one, shape=shape))
     assert there == back
@@ -203,14 +203,14 @@ def test_an_excerpt_is_one_short_line():
 
 
 def nested(levels, leaf, beside=()):
-    """Arrays in arrays, with something beside each."""
+    """Return nested arrays with the same siblings at each level."""
     for _ in range(levels):
         leaf = [leaf, *beside]
     return leaf
 
 
 def calls_of(action):
-    """How many Python functions an action calls: its work, however fast the machine is."""
+    """Return how many Python functions an action calls, as a measure that does not depend on the machine."""
     seen = 0
 
     def count(_frame, event, _argument):

@@ -1,4 +1,4 @@
-"""Which differences look new in each run; the advice about them is tested with `mcpspy replay`."""
+"""Differences that look volatile; the tests of `mcpspy replay` cover the advice about them."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def test_times_and_ids_and_random_values_look_volatile(recorded, observed):
     "text", ["a-" * 49_000, "a1-" * 30_000, "1 " * 49_000, "1" * 99_000, "ab" * 49_000, "Mon " * 20_000]
 )
 def test_a_text_of_any_form_is_looked_at_in_a_moment(text):
-    """R-15: servers send anything."""
+    """R-15: servers may send any text."""
     assert looks_volatile(Difference(TEXT, f"{text} 12:00", f"{text} 12:01"))
 
 

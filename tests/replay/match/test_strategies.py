@@ -85,7 +85,7 @@ def test_by_name_alone_params_do_not_count():
     request = asked(call(9, "a", '{"x":3}'))
     assert [matches.by_name(request).cause.n for _ in range(3)] == [1, 2, 2]
     assert matches.by_name(asked(call(9, "b"))) is None
-    assert matches.miss(request).nearest.cause.n == 1  # also of those that have answered
+    assert matches.miss(request).nearest.cause.n == 1  # also among requests that were already used
 
 
 def test_the_first_strategy_reports_nothing_and_each_of_the_others_has_an_option_of_its_own():

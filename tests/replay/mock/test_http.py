@@ -34,7 +34,7 @@ def mock(tmp_path):
 
 
 def initialized(mock):
-    """Begin a session; its header."""
+    """Begin a session and return its header."""
     response = mock.ask("POST", INITIALIZE)
     assert response.read().decode() == INITIALIZED
     assert response.getheader("Content-Type") == "application/json"
@@ -90,7 +90,7 @@ def test_each_session_has_a_mock_of_its_own(mock):
 
 
 def test_a_stream_that_is_opened_again_has_what_the_one_before_had_not(tmp_path):
-    """The client reconnects without Last-Event-ID, as one does that was told no event ids."""
+    """The client reconnects without Last-Event-ID, because the server sent no event ids."""
     roots, other = '{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}', NOTE.replace("tools", "prompts")
     text = f"> {INITIALIZE}\n< {INITIALIZED}\n> {DONE}\n< {NOTE}\n> {roots}\n< {other}"
     with served(capture(tmp_path / "c.jsonl", text)) as mock:

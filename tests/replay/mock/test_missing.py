@@ -1,4 +1,4 @@
-"""What goes to the real server and what to the client, without a process: the mock is that of a transcript."""
+"""Which lines go to the real server and which to the client; a mock of a transcript, without a process."""
 
 import json
 
@@ -15,11 +15,11 @@ LIVE = SAMPLE.replace('"id":0', '"id":"mcpspy-live-1"')
 
 
 class Session:
-    """A client before a mock, with a server behind that says what a test has it say."""
+    """A client in front of a mock, and behind it a server that sends the lines of the test."""
 
     def __init__(self, text=RECORDED):
         self.sent = []
-        """What the server was sent; None: it was not started."""
+        """The lines sent to the server."""
         self.started = 0
         self.missing = Missing(self._begin)
         self.mock = Mock([script(text)] if text else [], missing=self.missing)
@@ -30,13 +30,13 @@ class Session:
         return lambda line: self.sent.append(line.decode())
 
     def client(self, *lines):
-        """The client says lines; what it is told."""
+        """Send lines from the client; return the lines that the client receives."""
         for line in lines:
             self.mock.feed(line.encode(), 0)
         return self.told()
 
     def server(self, *lines):
-        """The server says lines; what the client is told."""
+        """Send lines from the server; return the lines that the client receives."""
         for line in lines:
             self.missing.said(line.encode())
         return self.told()
@@ -45,7 +45,7 @@ class Session:
         return [it.raw.decode() for it in self.mock.due(0)]
 
     def shaken(self):
-        """Past the handshake and the first missing call, which is answered."""
+        """Complete the handshake and a first missing call with its answer; return the session."""
         self.client(INITIALIZE, READY, call(5, "b"))
         assert self.server(INITIALIZED, result(5, "B")) == [result(5, "B")]
         self.sent.clear()

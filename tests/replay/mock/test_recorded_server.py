@@ -15,7 +15,7 @@ STUBBORN = (
 
 
 def begun(path, program):
-    """A server of a program, what sends it a line, what it is heard by, and its client's side."""
+    """Begin a server that runs a program; return it, its `send`, its queue, and the `Missing` on the client's side."""
     heard = queue.SimpleQueue()
     server = RecordedServer([sys.executable, "-I", "-S", "-c", program], path, "weather", heard)
     missing = Missing(server.begin)
@@ -63,7 +63,7 @@ def test_one_that_says_much_waits_for_a_mock_that_takes_nothing(tmp_path):
     until(lambda: heard.qsize() == AHEAD, "lines that wait")
     heard.get(timeout=LIMIT)()
     until(lambda: heard.qsize() == AHEAD, "another line")
-    for _ in range(3000):  # the last one tells the end
+    for _ in range(3000):  # the last entry is the end
         heard.get(timeout=LIMIT)()
     assert [it.raw for it in missing.take()] == [b"%d" % n for n in range(3000)]
     server.end()

@@ -16,7 +16,7 @@ SAMPLING = f"> {call(1, 'a')}\n< {SAMPLE}\n> {GREEN}\n< {result(1, 'green')}"
 
 
 def converse(text, *lines, **options):
-    """What a mock of a transcript says to each line, and the mock."""
+    """Send lines to the mock of a transcript; return its answers to each line, and the mock."""
     mock = Mock([script(text)], **options)
     mock.begin(0)
     said = []

@@ -1,4 +1,4 @@
-"""What a gate did to a session is not replayed, unless that is wanted."""
+"""A replay ignores the acts of a gate, unless you ask for the session as it was forwarded."""
 
 import json
 
@@ -14,12 +14,12 @@ OTHER = request(3, "tools/call", name="other")
 
 
 def methods(script):
-    """What the client of a script sends, and whether the server has answered it."""
+    """Return what the client of a script sends, and whether the server answered it."""
     return [(turn.name or turn.method, turn.response is not None) for turn in script.turns]
 
 
 def both(wire):
-    """The same of a session as the client had it, and as the server had it."""
+    """Return `methods` of a session as the client recorded it, and as it was forwarded to the server."""
     return methods(read(None, wire.records)), methods(read(None, as_forwarded(wire.records)))
 
 
@@ -51,7 +51,7 @@ def test_the_answer_of_a_gate_is_not_the_servers(transport):
 
 
 def test_a_request_that_a_gate_answers_with_a_status_is_replayed_without_an_answer():
-    """`status` of a gate: an error of JSON-RPC, and a status that refuses what it answers."""
+    """The action `status` of a gate answers with a JSON-RPC error and an HTTP status that refuses the request."""
     wire = TRANSPORTS["http"]()
     wire.client(CALL, sent=None, answered=True)
     wire.made("server", error(3), of=3, code=503)
@@ -118,7 +118,7 @@ def test_a_capture_is_loaded_as_it_was_forwarded(tmp_path):
 
 
 def test_what_a_reload_told_the_next_server_is_not_the_clients():
-    """The client's session goes on, and it knows of no second handshake; a call that was refused has no answer."""
+    """The client's session continues without a second handshake, and a refused call has no answer."""
     wire = Stdio()
     wire.client(CALL)
     wire.made("server", error(3), by="reload")

@@ -17,7 +17,7 @@ B = f"{SHAKEN}\n> {call(2, 'b')}\n< {result(2, 'B')}"
 
 
 def names(path):
-    """The tools that were called in a capture."""
+    """Return the tools that were called in a capture."""
     return [turn.name for turn in script_of(str(path)).turns if turn.method == "tools/call"]
 
 
@@ -92,7 +92,7 @@ def test_a_session_that_is_not_whole_stays_beside_and_that_is_said(tmp_path):
     said = []
     assert take_in(path, said.append) == 0
     assert said == [
-        f"{damaged} is not added to {path}: it is not whole (a damaged line); delete it if you do not need it"
+        f"{damaged} is not added to {path}: it is incomplete (a damaged line); delete it if you do not need it"
     ]
     assert damaged.exists()
 

@@ -26,20 +26,20 @@ def test_a_capture_without_a_client_cannot_be_played(tmp_path):
 def test_a_capture_with_a_gap_cannot_be_played(tmp_path):
     path = capture(tmp_path / "c.jsonl", WHOLE)
     Path(path).write_text(Path(path).read_text().replace('"kind":"end"', '"kind":"en'))
-    with pytest.raises(CaptureError, match=r"is cut in mid-session \(a damaged line\): record it again"):
+    with pytest.raises(CaptureError, match=r"is truncated in mid-session \(a damaged line\): record it again"):
         load(path, pytest.fail)
     assert script_of(path).turns, "it can be compared all the same"
 
 
 def cut(path, lines):
-    """A capture that ends after so many lines."""
+    """Truncate a capture after the given number of lines; return its path."""
     Path(path).write_text("".join(Path(path).read_text().splitlines(keepends=True)[:lines]))
     return path
 
 
 def test_a_capture_that_ends_in_mid_session_cannot_be_played(tmp_path):
     path = cut(capture(tmp_path / "c.jsonl", WHOLE), 5)
-    with pytest.raises(CaptureError, match=r"cut in mid-session: tools/call \(#5\) has no answer, nor the capture an"):
+    with pytest.raises(CaptureError, match=r"truncated in mid-session: tools/call \(#5\) has no answer, and"):
         load(path, pytest.fail)
 
 
@@ -47,7 +47,7 @@ def test_a_capture_whose_relay_was_killed_is_taken_for_whole(tmp_path):
     said = []
     path = cut(capture(tmp_path / "c.jsonl", WHOLE), 6)
     assert load(path, said.append).turns
-    assert said == [f"{path} has no end: its relay was killed; what is there is taken for all of it"]
+    assert said == [f"{path} has no end, because its relay was killed; it is replayed as far as it goes"]
 
 
 def test_a_live_capture_is_not_played(tmp_path):
@@ -100,7 +100,7 @@ def test_a_capture_that_cannot_be_replaced_stays_as_it_is(tmp_path, monkeypatch)
 
 
 def in_pieces(path, text):
-    """A capture of one call, whose answer is written in pieces as a relay does."""
+    """Write a capture of one call whose answer is in pieces, as a relay writes it; return its path."""
     writer = begin(path)
     record(writer, f"> {call(1, 'a')}")
     raw = result(1, text).encode()

@@ -14,7 +14,7 @@ def progress(token):
 
 
 def said(turn):
-    """The lines of a turn: number, those that its gates stand on, that of the turn it names."""
+    """Return for each message of a turn its line, the lines of its gates, and the line of the linked turn."""
     return [(it.message.n, [gate.n for gate in it.gates], it.link and it.link.cause.n) for it in turn.said]
 
 
@@ -91,7 +91,7 @@ def test_an_answer_to_a_cancelled_request_waits_for_the_cancellation():
 
 
 def test_a_request_that_the_client_has_left_is_asked_no_longer_than_it_says_nothing_else():
-    """Over HTTP it leaves without a word (2026-07-28)."""
+    """Over HTTP the client cancels by disconnecting, without a message (2026-07-28)."""
     head = {"method": "POST", "target": "/mcp", "headers": [["accept", "application/json, text/event-stream"]]}
     events = {"status": 200, "headers": [["content-type", "text/event-stream"]]}
     meta = '{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}'
@@ -156,7 +156,7 @@ def test_peers_may_say_anything_where_tokens_are():
 
 
 def process(ch, t, *spoken):
-    """The records of a server process: lines of the client (`> `) and of the server, from a time on."""
+    """Return the records of a server process from time `t` on: lines of the client (`> `) and of the server."""
     opened = [Open(t, ch, t, "client", "stdin", "lines"), Open(t + 1, ch + 1, t, "server", "stdout", "lines")]
     lines = [
         Frame(t + n, ch if line.startswith("> ") else ch + 1, t + n, line[2:].encode())

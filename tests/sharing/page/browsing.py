@@ -1,4 +1,4 @@
-"""A page in a browser, and what a person does there."""
+"""A page in a browser, and the actions of a user."""
 
 from tests.sharing.page import made
 
@@ -15,7 +15,7 @@ class Page:
         self.made = {}
 
     def open(self, path, address="", **about):
-        """Open the page of a capture; returns what it shows."""
+        """Open the page of a capture; return the session that the page shows."""
         key = (path, str(about))
         if key not in self.made:
             data = made.session(path, **about)
@@ -54,7 +54,7 @@ class Page:
         self.browser.until(expression)
 
     def selected(self):
-        """The address of the page, once the selected row and message are those."""
+        """Return the fragment of the page's address, once the selected row and message match it."""
         self.until(
             "document.querySelector('#rows [aria-selected=true] .n').textContent === location.hash.split('.')[0]"
             " && document.querySelector('.card.selected .frame').textContent === location.hash"
@@ -62,7 +62,7 @@ class Page:
         return self.value("location.hash")
 
     def filter(self, text):
-        """Type a filter; returns how many rows fit, of how many."""
+        """Type a filter; return the count of matching rows as the page shows it."""
         self.browser.script("document.getElementById('filter').value = ''")
         self.press(f"/{text}")
         self.until(f"document.getElementById('filter').dataset.done === {text!r}")

@@ -9,7 +9,7 @@ from tests.tui.web.browser import Browser
 
 @pytest.fixture(scope="session")
 def chromium(tmp_path_factory):
-    """One browser for all tests of pages, which logs what it asks the network for."""
+    """One browser for all tests of pages; it logs its network requests."""
     with closing(Browser(tmp_path_factory.mktemp("browser"), logs=("performance",))) as browser:
         yield browser
 

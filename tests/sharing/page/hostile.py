@@ -1,4 +1,4 @@
-"""A capture in which every text tries to be markup, to be unseen, or to be too much."""
+"""A capture with hostile texts: markup, invisible characters, and very large or deep values."""
 
 import base64
 import json
@@ -7,13 +7,13 @@ MARKUP = (
     '</script><script>window.hacked=1</script><img src=x onerror="window.hacked=1">'
     "<b>\u202eevil\u200b\x00\x1b[31m\ufeff"
 )
-LONG = 7_900_000  # characters of a text
-DEEP = 10_000  # levels
+LONG = 7_900_000  # characters in a text
+DEEP = 10_000  # levels of nesting
 PIECE = 65_536
 
 
 def capture():
-    """Its bytes."""
+    """Return the bytes of the capture."""
     lines = []
 
     def record(**fields):

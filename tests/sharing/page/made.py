@@ -1,4 +1,4 @@
-"""Pages of sessions that a test has changed, such as no writer would write."""
+"""Pages of sessions with changes that no writer would make."""
 
 import base64
 import gzip
@@ -9,14 +9,14 @@ from tests.sharing.page import written
 
 
 def session(path, **about):
-    """What the page of a scrubbed capture shows, with some facts about it changed."""
+    """Return the session in the page of a scrubbed capture, with some members of `about` changed."""
     found = written.session(written.written(path))
     found["about"] |= {"raw": False, "scrubbed": True} | about
     return found
 
 
 def write(target, data, capture):
-    """Write the page that carries a session and the bytes of a capture; returns its address."""
+    """Write a page that contains a session and the bytes of a capture; return its URL."""
     frame = page()
     carried = _element("session", json.dumps(data).encode()) + _element("capture", capture)
     target.write_text(frame.before + carried + frame.after)

@@ -1,4 +1,4 @@
-"""Where the sources of the page are, and the programs that check them."""
+"""The path of the page's sources, and the programs that check them."""
 
 from pathlib import Path
 
@@ -10,5 +10,5 @@ HERE = Path(__file__).parent
 
 
 def program(name):
-    """A program of the Node packages."""
+    """Return the path of a program from the Node packages."""
     return str(Path(prepare.node_modules()) / ".bin" / name)

@@ -1,4 +1,4 @@
-"""The page is one script, one style sheet, and a policy that allows these two."""
+"""The page has one script, one style sheet, and a policy that allows only these two."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""What a page is told of a session: its rows are those of show --json, the rest is what the capture says."""
+"""The session inside a page: its rows match `show --json`, and its other facts match the capture."""
 
 import json
 

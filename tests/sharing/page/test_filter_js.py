@@ -1,4 +1,4 @@
-"""The page's filter.js means what `mcpspy.filters` means: the same rows, and the same mistakes at the same columns."""
+"""The page's filter.js agrees with `mcpspy.filters`: the same rows, and the same mistakes at the same columns."""
 
 import functools
 import json
@@ -54,7 +54,7 @@ needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is mi
 
 @functools.cache
 def session(name, path):
-    """A capture as both read it: when it began, its rows, and what the page is given of them."""
+    """Return the start of a capture, its rows, and the values that the page gets for them."""
     read = Capture(path)
     rows = list(final_rows(read.records, live=False))
     given = {
@@ -66,7 +66,7 @@ def session(name, path):
 
 
 def ask(tmp_path, sessions, questions):
-    """What filter.js answers; all questions go to one process."""
+    """Return the answers of filter.js; all questions go to one process."""
     for source in PAGE.glob("*.js"):
         shutil.copy(source, tmp_path)
     (tmp_path / "package.json").write_text('{"type": "module"}')
@@ -78,7 +78,7 @@ def ask(tmp_path, sessions, questions):
 
 
 def expected(name, path, text):
-    """The same by `mcpspy.filters`: the places of rows, or the mistake."""
+    """Return the answer of `mcpspy.filters`: the indices of the rows, or the mistake."""
     started, rows, _ = session(name, path)
     try:
         wanted = parse(text, started)
@@ -103,7 +103,7 @@ def test_every_case_gives_its_rows_or_its_mistake(tmp_path):
 
 @needs_node
 def test_any_text_is_the_same_filter_or_the_same_mistake(tmp_path):
-    """Python and JavaScript differ in what is a capital, a space, a word, a number: so whatever is odd is tried."""
+    """Python and JavaScript differ in capitals, spaces, words and numbers, so many odd texts are tried."""
     path = capture(tmp_path / "odd.jsonl", ODD)
     with open(path, "a") as file:
         file.write("a damaged line\n")

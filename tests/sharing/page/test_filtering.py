@@ -1,4 +1,4 @@
-"""What a filter does in each view, and where its words stand in messages."""
+"""The effect of a filter in each view, and the marks of its words in messages."""
 
 from tests.sharing.page.browsing import ENTER, ESCAPE
 from tests.tui.web.browser import needs_chromium
@@ -41,12 +41,12 @@ def test_the_key_of_the_filter_leads_to_a_view_that_has_one(everything):
 
 
 def test_the_words_of_a_filter_are_marked_where_they_stand(everything):
-    everything.filter('two -absent text:GET-sum,get-s "tools/call"')  # a capital asks for capitals
+    everything.filter('two -absent text:GET-sum,get-s "tools/call"')  # a word with a capital is case-sensitive
     assert everything.selected() == "#27"
     assert set(everything.value(MARKED)) == {"two", "get-s", "tools/call"}
     everything.press(ENTER + ENTER)
     everything.press("-")
-    everything.until(f"!{MARKED}.includes('two')")  # it is folded
+    everything.until(f"!{MARKED}.includes('two')")  # its part of the tree is collapsed
     everything.press("r")
     everything.until(f"{MARKED}.includes('two')")
     everything.press(ESCAPE + ESCAPE)

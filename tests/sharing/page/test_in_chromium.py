@@ -1,4 +1,4 @@
-"""The page in a real browser, offline: it shows what mcpspy shows, and nothing of a capture runs or leaves it."""
+"""The page in a real browser, offline: it shows the same as mcpspy, runs nothing of a capture and sends nothing."""
 
 import json
 import shutil
@@ -17,7 +17,7 @@ from tests.tui.web.browser import needs_chromium
 
 pytestmark = needs_chromium
 PATHS = sorted(CAPTURES.glob("*.jsonl"))
-FEW = 4  # filters of a capture; each waits until no key comes any more
+FEW = 4  # filters per capture; each one waits for the delay after the last key
 
 SHOWN = """
     return [...document.querySelectorAll("#rows-body .row")]
@@ -54,13 +54,13 @@ HOSTILE = (
 
 @pytest.fixture(name="browser")
 def _browser(page):
-    """A browser, high enough for every row of a golden capture."""
+    """A browser window that is high enough for every row of a golden capture."""
     page.size(1300, 9000)
     return page.browser
 
 
 def opened(browser, folder, content):
-    """Open a page from the disk, and wait until it has unpacked everything."""
+    """Open a page from the disk, and wait until it has decompressed everything."""
     path = folder / "report.html"
     path.write_text(content, encoding="utf-8")
     browser.ask("/url", url="about:blank")
@@ -71,7 +71,7 @@ def opened(browser, folder, content):
 
 
 def asked(browser):
-    """The addresses that the pages have asked for since the last look, by the browser's own log."""
+    """Return the URLs that the pages requested since the last call, from the browser's log."""
     messages = [json.loads(entry["message"])["message"] for entry in browser.ask("/se/log", type="performance")]
     named = ("Network.requestWillBeSent", "Network.webSocketCreated")
     return [
@@ -80,7 +80,7 @@ def asked(browser):
 
 
 def told(row):
-    """A row as the page shows it: the status of an exchange stands at its response."""
+    """Return a row as the page shows it: the status of an exchange is shown at its response."""
     status = "" if row.kind == "request" and row.response is not None else row.status or ""
     answer = row.kind in ("result", "error")
     return [row.n, row.kind, row.method or ("(no request seen)" if answer else f"{row.kind}:"), status]
@@ -111,7 +111,7 @@ def test_a_mistake_in_a_filter_is_told_with_its_column(browser, tmp_path):
 
 
 def test_nothing_of_a_hostile_capture_runs(browser, tmp_path):
-    """Markup and scripts stand wherever a peer, a server or a path can put them; every view and row is looked at."""
+    """Markup and scripts are in every place that a peer or a path controls; every view and row is opened."""
     h = HOSTILE
     who = {"name": h, "version": h}
     client = {"protocolVersion": h, "clientInfo": who, "capabilities": {h: {}}}

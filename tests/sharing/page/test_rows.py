@@ -1,4 +1,4 @@
-"""What a row is for the scripts of the page."""
+"""Rows as the scripts of the page get them."""
 
 import orjson
 import pytest
@@ -11,7 +11,7 @@ from tests.transcript import capture
 
 
 def rows(path):
-    """Each row as the page has it, beside the same as `show --json` prints it."""
+    """Yield each row as the page has it, together with the row of `show --json`."""
     read = Capture(str(path))
     for row in final_rows(read.records, live=False):
         yield orjson.loads(orjson.dumps(page_row(row, read.header))), orjson.loads(to_json(row, read.header))

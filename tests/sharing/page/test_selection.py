@@ -1,4 +1,4 @@
-"""What is left of a capture under a filter: lines keep their numbers, and nothing of the others is in the copy."""
+"""A filtered copy of a capture: lines keep their numbers, and nothing of the other lines is in the copy."""
 
 import json
 
@@ -22,11 +22,11 @@ SESSION = """
 """
 
 ONCE = {"schema/deprecated"}
-"""What is found once in a session, at the first frame that has it: perhaps another one stays."""
+"""Rules with one finding per session, at its first frame; in a filtered copy, the first frame may be another one."""
 
 
 def cut(path, wanted):
-    """The lines that a filter leaves."""
+    """Return all lines of a capture, and the lines that a filter keeps."""
     read = Capture(str(path))
     with open(path, "rb") as file:
         lines = file.readlines()
@@ -35,7 +35,7 @@ def cut(path, wanted):
 
 
 def folded(lines):
-    """The rows of some lines of a capture."""
+    """Return the rows of some lines of a capture."""
 
     def records():
         decoder = Records()
@@ -79,7 +79,7 @@ def test_all_stays_under_a_filter_that_fits_all(tmp_path):
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 @pytest.mark.parametrize("wanted", ["method:tools/call", "kind:stderr or kind:http", "name:*e*", "id:1,2,3"])
 def test_what_is_left_of_a_golden_capture_reads_as_it_did(path, wanted):
-    """The same numbers, kinds and partners; nothing is found that was not there before."""
+    """Numbers, kinds and pairs stay the same, and there are no new findings."""
     lines, left = cut(path, wanted)
     assert len(left) == len(lines)
     before = {(row.n, row.part): row for row in folded(lines)}

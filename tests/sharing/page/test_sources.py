@@ -1,4 +1,4 @@
-"""The sources of the page are typed, formatted and linted, and use nothing that could run a text or reach a network."""
+"""The page's sources are typed, formatted and linted, and use nothing that runs text as code or uses the network."""
 
 import re
 import shutil
@@ -24,12 +24,12 @@ FORBIDDEN = re.compile(
 
 
 def sources():
-    """The scripts of the page, by name."""
+    """Return the scripts of the page by name."""
     return {path.name: path.read_text(encoding="utf-8") for path in sorted(PAGE.glob("*.js"))}
 
 
 def run(*command):
-    """What a program prints, which finds nothing."""
+    """Run a check that must succeed; return its output."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -42,7 +42,7 @@ def test_the_modules_have_types():
 
 @needs_node
 def test_the_script_of_the_page_has_types(tmp_path):
-    """So no name stands in two modules, and none is missing in the one script."""
+    """So no name is defined in two modules, and no name is missing in the joined script."""
     script = re.search(r"<script>(.*)</script>", page().after, re.DOTALL)[1]
     (tmp_path / "page.js").write_text(script, encoding="utf-8")
     settings = (HERE / "tsconfig.json").read_text().replace("../../../mcpspy/sharing/page/*.js", "page.js")

@@ -1,4 +1,4 @@
-"""A page is written from a capture of any state; one that no browser opens is refused with a filter that helps."""
+"""A page is written from a capture in any state; a page too large for browsers is refused with a filter to use."""
 
 import re
 import tracemalloc
@@ -15,7 +15,7 @@ from tests.capture.test_parts import written as in_files
 from tests.sharing.page.written import RAW, carried, session, written
 from tests.transcript import capture
 
-CALLS = "= 2025-06-18\n" + "\n".join(f"@{n} > {n} ping\n@{n}.5 < {n} = {{}}" for n in range(1, 200))  # each second one
+CALLS = "= 2025-06-18\n" + "\n".join(f"@{n} > {n} ping\n@{n}.5 < {n} = {{}}" for n in range(1, 200))  # one per second
 
 
 def test_the_capture_in_the_page_is_that_on_the_disk(tmp_path):
@@ -72,7 +72,7 @@ def test_where_the_last_frame_alone_is_too_large_the_large_ones_are_left_out(tmp
 def test_a_capture_whose_lines_alone_are_too_many_is_refused_without_a_filter(tmp_path, monkeypatch):
     monkeypatch.setattr(page_writer, "MOST_BYTES", 4000)
     with pytest.raises(
-        UsageError, match=r"a.jsonl is too long to be shared: .*, and of its 405 records each takes room"
+        UsageError, match=r"a.jsonl is too long to be shared: .*, and each of its 405 records takes space"
     ):
         written(capture(tmp_path / "a.jsonl", CALLS))
 

@@ -1,4 +1,4 @@
-"""A page as `mcpspy share --raw` writes it, and what it carries."""
+"""A page as `mcpspy share --raw` writes it, and its contents."""
 
 import base64
 import gzip
@@ -14,7 +14,7 @@ RAW = {"scrubbed": False, "raw": True, "replaced": []}
 
 
 def written(path, wanted=None):
-    """The text of the page of a capture as it is, with only what a filter leaves of it."""
+    """Return the text of the page of an unscrubbed capture, with only the lines that a filter keeps."""
     chosen = None if wanted is None else parse(wanted, Capture(str(path)).header.started)
     output = io.BytesIO()
     write_page(Shared(str(path), lambda: raw_lines(str(path)), RAW, chosen), output)
@@ -22,11 +22,11 @@ def written(path, wanted=None):
 
 
 def carried(page, name="capture"):
-    """The bytes that an element of a page carries."""
+    """Return the bytes in an element of a page."""
     element = re.search(rf'<script type="application/gzip;base64" id="{name}">([^<]*)</script>', page)
     return gzip.decompress(base64.b64decode(element[1], validate=True))
 
 
 def session(page):
-    """The session that a page carries."""
+    """Return the session in a page."""
     return json.loads(carried(page, "session"))

@@ -1,4 +1,4 @@
-"""Captures for the tests of scrubbing, made line by line, as a relay would not always write them."""
+"""Captures for the tests of scrubbing, made line by line, also in forms that a relay would not write."""
 
 import json
 
@@ -21,19 +21,19 @@ def opened(ch, sender, role, framing, **fields):
 
 
 def frame(ch, content, **fields):
-    """A frame: text, bytes that are not UTF-8, or a message."""
+    """Return a frame with a text or a message."""
     raw = {"raw": content if isinstance(content, str) else json.dumps(content)}
     return {"kind": "frame", "ch": ch, "t": 1, **raw, **fields}
 
 
 def capture(path, *records, **fields):
-    """A capture of a stdio server with these records, or lines; returns its path."""
+    """Write a capture of a stdio server with these records or lines; return its path."""
     channels = [opened(ch, *channel) for ch, channel in enumerate(STDIO, 1)]
     return written(path, header(**fields), *channels, *records)
 
 
 def written(path, *records):
-    """A file of records, or lines."""
+    """Write a file of records or lines; return its path."""
     with open(path, "wb") as file:
         for record in records:
             line = record if isinstance(record, bytes) else json.dumps(record, separators=(",", ":")).encode()
@@ -42,22 +42,22 @@ def written(path, *records):
 
 
 def scrubbed(path, **options):
-    """The lines of the scrubbed capture."""
+    """Return the lines of the scrubbed capture."""
     return list(Scrub(str(path), ScrubOptions(**options)).lines())
 
 
 def frames(path, **options):
-    """The frames of the scrubbed capture: their text, or their base64."""
+    """Return the frames of the scrubbed capture, as text or base64."""
     records = map(json.loads, scrubbed(path, **options))
     return [record.get("raw", record.get("b64")) for record in records if record.get("kind") == "frame"]
 
 
 def call(arguments, **params):
-    """A request with arguments."""
+    """Return a tool call with arguments."""
     params = {"name": "login", "arguments": arguments, **params}
     return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
 
 def result(text):
-    """A result with a text."""
+    """Return a result with a text."""
     return {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": text}]}}

@@ -1,7 +1,7 @@
-"""Made-up secrets as the services write them: a table of its own, so that a kind which `KINDS` loses is missed here.
+"""Made-up secrets in the forms of real services, in a separate table, so that a kind missing in `KINDS` is noticed.
 
-In a body `a12` stands for twelve letters and digits, `u` for capitals and digits, `h` for hexadecimal digits and `d`
-for digits; what is in quotes stands for itself. No token stands here in one piece.
+In a body, `a12` means twelve letters and digits, `u` capitals and digits, `h` hexadecimal digits and `d` digits.
+Text in quotes is literal. No token is written here in one piece.
 """
 
 import re
@@ -94,7 +94,7 @@ _ALPHABETS = {
 
 
 def _body(form: str, random: Random) -> tuple[str, str]:
-    """What follows a literal, and the longest part of it that must not be seen."""
+    """Return the text after a literal, and its longest part that must not be visible."""
     parts = []
     for quoted, letter, size in re.findall(r"'([^']*)'|([audh])(\d+)|n", form):
         parts.append(quoted or "".join(random.choices(_ALPHABETS.get(letter, "\n"), k=int(size or 1))))
@@ -102,7 +102,7 @@ def _body(form: str, random: Random) -> tuple[str, str]:
 
 
 def secrets() -> list[tuple[str, str, str]]:
-    """The kind of each, the whole token, and the part of it that must not be seen; always the same."""
+    """Return for each secret its kind, the whole token, and the part that must not be visible; always the same."""
     random = Random(210)  # noqa: S311 (made up)
     found = []
     for row in _TABLE.strip().splitlines():

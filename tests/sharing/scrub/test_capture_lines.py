@@ -1,4 +1,4 @@
-"""Lines: numbers, pieces, damage, and what is withheld."""
+"""Lines of a scrubbed capture: numbers, pieces, damaged lines, and withheld content."""
 
 import base64
 import json
@@ -15,13 +15,13 @@ SECRET = "correct-horse-99"
 
 
 def pieces(ch, text, size=10):
-    """A frame in pieces."""
+    """Return a frame in pieces."""
     parts = [text[at : at + size] for at in range(0, len(text), size)]
     return [frame(ch, part, **({"more": True} if n < len(parts) - 1 else {})) for n, part in enumerate(parts)]
 
 
 def seen(path):
-    """What readers see, without the bytes of frames."""
+    """Return the records as readers get them, without the bytes of frames."""
     return [
         (type(it), it.n, it.t, getattr(it, "cut", None), getattr(it, "why", None)) for it in Capture(path).records()
     ]

@@ -1,4 +1,4 @@
-"""A label is no secret, and safe wherever the value stood."""
+"""A label is not a secret, and is safe in the place of the value."""
 
 import re
 from urllib.parse import quote

@@ -1,4 +1,4 @@
-"""Made-up secrets of every kind, in every place of a capture: each is found, and none is left."""
+"""Made-up secrets of every kind in every place of a capture: all are found, and none is left."""
 
 import json
 import string
@@ -36,7 +36,7 @@ VALUES = [(name, made_up(12 + number % 20)) for number, name in enumerate(NAMES 
 
 
 def places(token):
-    """A record for each place in which a token may stand."""
+    """Yield a record for each place that may contain a token."""
     yield "argument", frame(IN, call({"text": f"use {token} here"}))
     yield "result", frame(OUT, result(f"the answer: {token}"))
     yield "JSON in a string", frame(OUT, result(json.dumps({"config": {"text": token}})))
@@ -58,7 +58,7 @@ CHANNELS = (opened(5, "server", "response", "sse"), opened(6, "client", "ws", "m
 
 
 def left_of(secret, lines):
-    """Whether a part of a secret is left in any encoding."""
+    """Return the encoded forms of a secret that are left in the lines."""
     whole = b"".join(lines)
     forms = {secret, json.dumps(secret)[1:-1], quote(secret, safe="")}
     return [form for form in forms if form.encode() in whole]
@@ -135,7 +135,7 @@ def test_each_kind_of_the_table_has_a_made_up_token_of_its_own():
 
 @each("dropped", KINDS, ids=lambda kind: kind.name)
 def test_a_kind_that_is_dropped_is_missed(monkeypatch, dropped):
-    """The corpus is no mirror of the table: without a kind, its tokens come through."""
+    """The corpus does not depend on the table: without a kind, its tokens are not replaced."""
     left = tuple(kind for kind in KINDS if kind is not dropped)
     monkeypatch.setattr(tokens, "KINDS", left)
     texts = [f"use {token} here" for kind, token, _ in secrets() if kind == dropped.name]

@@ -1,4 +1,4 @@
-"""What `scrub --check` finds, and its formats."""
+"""The findings of `scrub --check`, and their formats."""
 
 import json
 from datetime import date
@@ -17,7 +17,7 @@ RULE = "scrub/value-under-secret-name"
 
 @pytest.fixture
 def checked(tmp_path):
-    """A capture with a secret at one place of three messages, and others."""
+    """A check of a capture with a secret at the same place in three messages, and with other secrets."""
     token = "gh" + "p_" + "a1B2" * 9
     return check(
         capture(

@@ -1,4 +1,4 @@
-"""Strings are replaced in JSON texts, and nothing else changes."""
+"""Strings in JSON texts are replaced, and nothing else changes."""
 
 import json
 
@@ -9,7 +9,7 @@ from tests.limits import proportionate
 
 
 class Marked:
-    """Replaces what is given, and keeps where it was asked."""
+    """Replaces a given text, and keeps the pointer and text of each string."""
 
     def __init__(self, old="old", new="new"):
         self.old = old

@@ -1,4 +1,4 @@
-"""Known values: labels, and where a value is found."""
+"""Known values: their labels, and the places where they are found."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What still looks random."""
+"""Words that still look random after a scrub."""
 
 from mcpspy.sharing.scrub.categories import VALUE
 from mcpspy.sharing.scrub.known_values import KnownValues

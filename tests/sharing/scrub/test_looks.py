@@ -1,4 +1,4 @@
-"""What words look like."""
+"""The classification of words by their form: placeholders, plain words, random words, secrets."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is a secret by where it stands in a message."""
+"""Values that are secret because of their place in a message."""
 
 import json
 
@@ -10,7 +10,7 @@ VALUE = "redacted-value-1"
 
 
 def arguments(tmp_path, value, **options):
-    """Arguments of a call, scrubbed."""
+    """Return the scrubbed arguments of a call."""
     (text,) = frames(capture(tmp_path / "a.jsonl", frame(IN, call(value))), **options)
     return json.loads(text)["params"]["arguments"]
 

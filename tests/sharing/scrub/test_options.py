@@ -1,4 +1,4 @@
-"""Options of a scrub."""
+"""The options of a scrub."""
 
 import pytest
 

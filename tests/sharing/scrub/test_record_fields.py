@@ -8,7 +8,7 @@ V = "redacted-value-1"
 
 
 def record(path, fields, **options):
-    """A record after the header, scrubbed."""
+    """Return the scrubbed record after the header."""
     return json.loads(scrubbed(written(path, header(), fields), **options)[1])
 
 

@@ -1,4 +1,4 @@
-"""A scrub as a whole: what stays as it was, what readers of the new capture see, equal files from equal input."""
+"""A whole scrub: unchanged parts, the new capture as readers get it, and equal files from equal input."""
 
 import fcntl
 import json
@@ -30,7 +30,7 @@ SECRET = "correct-horse-99"
 
 
 def copy(path, target, **options):
-    """A scrubbed copy of a capture."""
+    """Write a scrubbed copy of a capture; return its path."""
     write_copy(Scrub(str(path), ScrubOptions(**options)).lines(), str(target))
     return str(target)
 
@@ -48,7 +48,7 @@ def rows(path):
     return found
 
 
-# What stays
+# Unchanged parts
 
 
 @EACH
@@ -66,7 +66,7 @@ def test_the_golden_captures_hold_nothing_to_scrub(path):
 
 
 def conversation(path):
-    """A session with secrets in a request, its result, an error and on stderr."""
+    """Write a capture with secrets in a request, its result, an error and on stderr; return its path."""
     return capture(
         path,
         frame(ERR, f"the password is {SECRET}"),
@@ -201,7 +201,7 @@ JSON = st.recursive(
 
 
 def skeleton(value):
-    """A value without its strings and numbers."""
+    """Return the structure of a value, without its strings and numbers."""
     if isinstance(value, dict):
         return [skeleton(inner) for inner in value.values()]
     if isinstance(value, list):
@@ -247,7 +247,7 @@ def test_equal_values_are_replaced_equally_and_different_ones_differently(tmp_pa
 
 
 def large(path, count):
-    """A capture of exchanges without secrets."""
+    """Write a capture of exchanges without secrets; return its path."""
     with open(path, "wb") as file:
         file.write(orjson.dumps(header(), option=orjson.OPT_APPEND_NEWLINE))
         file.writelines(

@@ -1,4 +1,4 @@
-"""A comparison in two columns, or one below the other."""
+"""A comparison in two columns, or with one side below the other."""
 
 import pytest
 from rich.cells import cell_len

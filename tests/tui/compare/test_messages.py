@@ -1,4 +1,4 @@
-"""Two messages of a timeline beside each other."""
+"""The comparison of two messages of a timeline."""
 
 from mcpspy.tui.compare.messages import MessagesCompared, summary
 from mcpspy.tui.compare.rows import ComparedRows

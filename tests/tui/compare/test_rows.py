@@ -1,4 +1,4 @@
-"""A comparison with a cursor: keys lead to differences, fold and unfold, and the cursor stays on its line."""
+"""A comparison with a cursor: keys jump to differences, fold and unfold, and the cursor stays on its line."""
 
 from textual.app import App, ComposeResult
 

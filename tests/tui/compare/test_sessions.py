@@ -1,4 +1,4 @@
-"""Two sessions beside each other: what `mcpspy diff` reports, and the way to the frames of each."""
+"""The comparison of two sessions: the differences that `mcpspy diff` reports, and jumps to the frames of each side."""
 
 import json
 import os
@@ -34,7 +34,7 @@ NEW = f"""
 
 
 def two(folder):
-    """The later session is listed first and is B all the same."""
+    """Write two captures. The later session is listed first, but it is always B."""
     return capture(folder / "a.jsonl", OLD), capture(folder / "b.jsonl", NEW, wall=WALL + 10**12)
 
 
@@ -170,7 +170,7 @@ def test_a_long_name_leaves_room_for_the_time(tmp_path, width):
         await compared(pilot)
         title, names, *_ = lines(pilot.app)
         assert re.fullmatch(r" A x+… · \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  (B .*)?", f"{names}  ")
-        assert title.rstrip().endswith("…" if width == 80 else "1 extra")  # never cut at a word, as if that were all
+        assert title.rstrip().endswith("…" if width == 80 else "1 extra")  # never cut at a word, as if complete
 
     play(scenario, old, new, size=(width, 24))
 

@@ -1,4 +1,4 @@
-"""A session of which the answers to two calls are worth comparing."""
+"""A session with two calls whose answers differ in an interesting way."""
 
 import json
 
@@ -13,7 +13,7 @@ def answer(number, text, at, *more):
 
 
 def weather(path):
-    """Writes it to `path`."""
+    """Write the session to `path` and return the path."""
     link = {"type": "resource_link", "uri": "weather://oslo", "name": "oslo"}
     return capture(
         path,

@@ -1,4 +1,4 @@
-"""The side of the relay, as a script: a live capture, and what a viewer wants of it."""
+"""A scripted relay: it writes a live capture and reads the orders of a viewer."""
 
 import time
 
@@ -13,17 +13,17 @@ SESSION = """
 > {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_forecast","arguments":{"city":"Bergen","d":1.50}}}
 < 1 = {"content":[{"type":"text","text":"rain"}]}
 """
-"""The client's name is left out. Frames #5 to #9."""
+"""Frames #5 to #9, without the client's name."""
 CALL = b'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_forecast","arguments":{"city":"Oslo"}}}'
 RESULT = b'{"jsonrpc":"2.0","id":2,"result":{"content":[]}}'
 CLIENT, SERVER = 1, 2
 
 
 class ScriptedRelay:
-    """A session that runs for as long as this does; times are seconds since it began, 100 s ago."""
+    """A session that runs as long as this object. Times are seconds since its start, by default 100 s ago."""
 
     def __init__(self, path, client="opencode", ago=100, wall=None, **fields):
-        """`wall`: when it began, in nanoseconds since the epoch, where that is not `ago` seconds."""
+        """Start the session at `wall`, in nanoseconds since the epoch, or without it `ago` seconds ago."""
         wall = time.time_ns() - ago * 10**9 if wall is None else wall
         self.writer = begin(path, wall=wall, **({"control": True} | fields))
         self.path = str(path)
@@ -36,7 +36,7 @@ class ScriptedRelay:
         return self.ago * 10**9
 
     def frame(self, raw=CALL, channel=CLIENT, at=None, **rest):
-        """Record a frame; `rest` is what the record has besides."""
+        """Record a frame. `rest` holds the other members of the record."""
         self.writer.frame(channel, self.now() if at is None else round(at * 1e9), raw, more=False, cut=False, rest=rest)
 
     def hold(self, number, gate, raw=CALL, channel=CLIENT, at=None):
@@ -46,19 +46,19 @@ class ScriptedRelay:
         self.writer.release(self.now(), held, how, rest)
 
     def look(self):
-        """The gates that viewers have set; their orders are added to `orders`."""
+        """Return the gates that viewers have set, and add the viewers' orders to `orders`."""
         gates, orders, faults = self.folder.read()
         assert not faults
         self.orders += orders
         return gates
 
     async def gates(self, pilot, count):
-        """The same, as soon as there are so many gates."""
+        """Wait for `count` gates and return them."""
         await until(pilot, lambda: len(self.look()) == count, f"{count} gates")
         return self.look()
 
     async def order(self, pilot):
-        """The next order."""
+        """Wait for the next order and return it."""
         await until(pilot, lambda: self.look() is not None and self.orders, "an order")
         return self.orders.pop(0)
 

@@ -1,4 +1,4 @@
-"""Editing a message, in an editor of one's own and here."""
+"""Editing a message, in the user's editor and in the TUI."""
 
 from contextlib import nullcontext
 from unittest.mock import patch
@@ -17,7 +17,7 @@ from tests.tui.widgets.test_programs import program
 
 @pytest.fixture(autouse=True)
 def none(monkeypatch):
-    """No editor, whoever runs the tests."""
+    """Unset the editor of the user who runs the tests."""
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)
 
@@ -70,7 +70,7 @@ def test_who_leaves_finds_the_text_kept():
 
 
 def outside(monkeypatch, command, text, scenario, **more):
-    """Edit a text where the terminal can be given to an editor."""
+    """Edit a text in an application that can hand its terminal to an editor."""
     monkeypatch.setenv("EDITOR", command)
     with patch.object(App, "suspend", lambda _: nullcontext()):
         return asked(editor(text, **more), scenario)
@@ -118,7 +118,7 @@ def test_an_editor_that_was_left_changes_nothing(tmp_path, monkeypatch, source, 
 
 
 def test_a_terminal_that_cannot_be_given_away_says_so(monkeypatch):
-    """As in the tests, whose terminal is none."""
+    """The application in the tests has no real terminal."""
     monkeypatch.setenv("EDITOR", "vi")
 
     async def scenario(pilot):

@@ -1,4 +1,4 @@
-"""A message as text to edit, and what is wrong with it then."""
+"""A message as text to edit, and the faults in the edited text."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The question for the filter of a breakpoint."""
+"""The prompt for the filter of a breakpoint."""
 
 import pytest
 from textual.widgets import Input

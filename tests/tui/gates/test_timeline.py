@@ -1,4 +1,4 @@
-"""Breakpoints and held frames, as a person meets them: keys in, orders to the relay and the screen out."""
+"""Breakpoints and held frames from the user's side: keys pressed, orders to the relay, and the screen."""
 
 import json
 import os
@@ -25,7 +25,7 @@ BREAKPOINT = {
 
 @pytest.fixture(autouse=True)
 def none(monkeypatch):
-    """No editor, whoever runs the tests."""
+    """Unset the editor of the user who runs the tests."""
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.delenv("EDITOR", raising=False)
 
@@ -36,7 +36,7 @@ def relay(tmp_path):
 
 
 async def shown(pilot, count=5):
-    """The timeline of a session that goes on, once it has so many rows."""
+    """Wait until the timeline of the live session has `count` rows, and return it."""
     await until(pilot, lambda: isinstance(pilot.app.screen, SessionScreen), "a session")
     rows = timeline(pilot)
     await until(pilot, lambda: rows.count() == count, f"{count} rows")
@@ -44,7 +44,7 @@ async def shown(pilot, count=5):
 
 
 async def held(pilot, relay, number=1, raw=CALL, channel=CLIENT, at=90):
-    """The timeline, with one more row, which is held and selected."""
+    """Add a held frame to the timeline and select it. Return the timeline."""
     rows = await shown(pilot, 4 + number)
     relay.hold(number, GATE, raw, channel, at=at)
     await shown(pilot, 5 + number)
@@ -54,7 +54,7 @@ async def held(pilot, relay, number=1, raw=CALL, channel=CLIENT, at=90):
 
 
 async def on_message(pilot):
-    """Another screen lies over that of the session."""
+    """Wait until another screen covers the session's screen."""
     await until(pilot, lambda: not isinstance(pilot.app.screen, SessionScreen), "a question")
 
 
@@ -171,7 +171,7 @@ def test_keys_of_a_held_row_do_nothing_elsewhere(relay):
         rows = await shown(pilot)
         await pilot.press("D", "A")
         await until(pilot, lambda: rows.hunt is None)
-        await pilot.press("up", "E")  # to the previous finding: there is none
+        await pilot.press("up", "E")  # to the previous finding, which does not exist
         await until(pilot, on_screen(pilot, "no row matches"))
         assert relay.look() == [] == relay.orders
 
@@ -345,7 +345,7 @@ def test_h_goes_to_the_next_held_row(relay):
 def test_r_sends_the_request_again_under_an_id_of_ours_and_shows_the_answer(relay):
     async def scenario(pilot):
         rows = await shown(pilot)
-        await pilot.press("R")  # on the response: its request
+        await pilot.press("R")  # on the response, it resends the request
         await until(pilot, on_screen(pilot, "send to weather under the id mcpspy-"))
         area(pilot).text = area(pilot).text.replace("Bergen", "Oslo")
         await pilot.press("ctrl+s")

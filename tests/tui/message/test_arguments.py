@@ -1,4 +1,4 @@
-"""The arguments of a call beside what the tool declares, whatever the tool declares."""
+"""The arguments of a call beside the tool's declarations, even if these are malformed."""
 
 import pytest
 from hypothesis import given

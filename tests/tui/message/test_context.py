@@ -1,4 +1,4 @@
-"""What belongs to a message: its partner, the HTTP heads, the tool that it calls."""
+"""The context of a message: its partner, the HTTP heads, the tool that it calls."""
 
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.message.context import around

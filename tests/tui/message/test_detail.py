@@ -28,7 +28,7 @@ TREE, RAW, HEX = range(3)
 
 
 class Shell(App):
-    """Nothing but the detail."""
+    """An application with only the detail."""
 
     CSS_PATH = STYLES
 
@@ -41,7 +41,7 @@ class Shell(App):
 
 
 def detail(found, scenario, *, size=(80, 24), around_it=None):
-    """Show rows and play a scenario with the detail."""
+    """Show rows in the detail and run a scenario with it."""
 
     async def main(pilot):
         widget = pilot.app.query_one(Detail)
@@ -55,7 +55,7 @@ def detail(found, scenario, *, size=(80, 24), around_it=None):
 
 
 def text(found, form=TREE, size=(80, 24)):
-    """The rows of the first pane in a form."""
+    """Return the rows of the first pane in one of its forms."""
     rows = []
 
     async def scenario(pilot, widget):
@@ -67,7 +67,7 @@ def text(found, form=TREE, size=(80, 24)):
 
 
 def message(rows):
-    """What comes after what is known of it."""
+    """Return the rows of the message itself, which follow the facts about it."""
     return rows[rows.index("") + 1 :]
 
 
@@ -187,7 +187,7 @@ def test_the_border_says_which_value_the_cursor_is_on():
 
 
 def pair(widget):
-    """What each pane that is seen shows."""
+    """Return the first words of each visible pane, and None for a hidden one."""
     return [shown(pane)[0].split(" · ")[0] if pane.display else None for pane in widget.panes]
 
 
@@ -270,7 +270,7 @@ def test_the_selected_message_has_the_focus_when_the_detail_gets_it(http):
 
 
 async def copied(pilot, key):
-    """What is on the clipboard after a choice of the menu."""
+    """Choose a line of the menu and return the clipboard."""
     await pilot.press("y")
     await until(pilot, lambda: isinstance(pilot.app.screen, CopyMenu))
     await pilot.press(key)
@@ -320,7 +320,7 @@ def test_only_what_there_is_can_be_copied(read, tmp_path, transcript, keys):
     session = read(capture(tmp_path / "a.jsonl", transcript))
 
     async def scenario(pilot, widget):
-        place = len(session) - 2  # the last is the end
+        place = len(session) - 2  # the last row is the end
         widget.show(session.messages(place), session.header, around(session, place))
         await until(pilot, lambda: widget.panes[0].document)
         pane = widget.panes[0]
@@ -373,7 +373,7 @@ def test_a_frame_is_saved_byte_for_byte(http, tmp_path, monkeypatch):
         await pilot.press("s")
         await until(pilot, lambda: isinstance(pilot.app.screen, SavePrompt))
         await pilot.press("enter")
-        await until(pilot, on_screen(pilot, "there is such a file already, frame-64-2.json is free"))
+        await until(pilot, on_screen(pilot, "the file exists, frame-64-2.json is free"))
         await pilot.press("escape")
         await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
 
@@ -463,13 +463,13 @@ def test_every_row_of_the_golden_captures_is_shown_with_its_partner_in_every_for
 
 
 def notified(pilot, text):
-    """A condition: a notification has the text, on however many lines."""
+    """Return a condition: a notification shows the text, on any number of lines."""
     return lambda: text in " ".join(line.rpartition("▌")[2].strip() for line in lines(pilot.app) if "▌" in line)
 
 
 @pytest.fixture
 def elsewhere(tmp_path, monkeypatch):
-    """Opens a message with a key in a program, and returns what the program got; `says` is told afterwards."""
+    """Open a message in a program with a key, wait for the notification `says`, and return the text the program got."""
 
     def open_(key, variable, source, says, *, web=False):
         note = tmp_path / "note"

@@ -1,4 +1,4 @@
-"""Two questions: what to copy, and under which name to save."""
+"""Two dialogs: what to copy, and the name to save under."""
 
 import pytest
 from rich.cells import cell_len
@@ -12,13 +12,13 @@ from tests.tui.screen import STYLES, lines, on_screen, play, until
 
 
 class Shell(App):
-    """Nothing but a question."""
+    """An application for one dialog."""
 
     CSS_PATH = STYLES
 
 
 def asked(question, scenario, size=(80, 24)):
-    """Ask, play a scenario, and return the answers."""
+    """Open a dialog, run a scenario, and return the answers."""
     answers = []
 
     async def main(pilot):

@@ -1,4 +1,4 @@
-"""The rows that a message takes: wrapped at a width, folded away, made as far as somebody looks."""
+"""The rows of a message: wrapped at a width, folded, and made only as far as they are shown."""
 
 import pytest
 from hypothesis import given
@@ -27,7 +27,7 @@ def document(body, entries=(), width=40, **more):
 
 
 def row_of(shown, text):
-    """The row that begins with a text."""
+    """Return the number of the row that begins with a text."""
     return next(row for row, line in enumerate(texts(shown)) if line.strip(" ▾▸").startswith(text))
 
 

@@ -1,4 +1,4 @@
-"""What is said of a message before the message: all that is known of it, as text that cannot harm."""
+"""The facts that are shown above a message, as safe text."""
 
 import pytest
 
@@ -16,7 +16,7 @@ HOSTILE = ["[/]", "\x1b[2J", "\u202e", "x" * 100_000, "\ud800", "\r\n", ""]
 
 
 def final(transcript):
-    """The rows of a session that needs no handshake here."""
+    """Return the final rows of a session, without the finding about the missing handshake."""
     found = list(final_rows(lambda: records(transcript), live=False))
     for row in found:
         row.findings = tuple(it for it in row.findings if it.rule != "lifecycle/before-initialize")
@@ -24,7 +24,7 @@ def final(transcript):
 
 
 def lines(rows, around=None):
-    """The lines as text, those that are folded at first with what they hide."""
+    """Return the lines as text. Lines that are folded at first include the text that they hide."""
     found = []
     for entry in entries(rows, HEADER, around or Around()):
         mark = ("▸ " if entry.folded else "▾ ") if entry.opens else "  " if entry.inside else ""

@@ -1,4 +1,4 @@
-"""Bytes in hexadecimal: all of them, as many on a line as fit."""
+"""Bytes in hexadecimal: all of them, with as many in a line as fit."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""One document on the screen: a cursor that folds and unfolds, rows that are made as they come into sight."""
+"""One document on the screen. The cursor folds and unfolds, and rows are made when they become visible."""
 
 import pytest
 from textual.app import App
@@ -17,7 +17,7 @@ ENTRIES = [
 
 
 class Shell(App):
-    """Nothing but the pane."""
+    """An application with only the pane."""
 
     CSS_PATH = STYLES
 
@@ -33,7 +33,7 @@ def document(text, entries=(), width=70, folds=None):
 
 
 def pane(shown_, scenario, size=(80, 20)):
-    """Show a document and play a scenario with it."""
+    """Show a document and run a scenario with it."""
 
     async def main(pilot):
         found = pilot.app.query_one(Pane)

@@ -1,4 +1,4 @@
-"""JSON is shown token by token as it was written, and nothing in it reaches a terminal as more than text."""
+"""JSON is shown token by token as it was written, and its content reaches the terminal only as plain text."""
 
 import json
 import re
@@ -15,18 +15,18 @@ from tests.test_timeline import JSON
 
 
 def json_lines(text):
-    """The lines, indented."""
+    """Yield the indented lines of a JSON text."""
     for span in spans(text):
         yield [("  " * span.depth, "plain"), *json_pieces(text[span.start : span.end])]
 
 
 def shown(text):
-    """The lines as text."""
+    """Return the lines as text."""
     return ["".join(piece for piece, _ in line) for line in json_lines(text)]
 
 
 def kinds(text):
-    """The pieces that are no blank, and what each is."""
+    """Return the pieces that are not blank, each with its kind."""
     return [(piece.strip(), kind) for line in json_lines(text) for piece, kind in line if piece.strip()]
 
 
@@ -148,7 +148,7 @@ def test_a_long_string_is_clipped_and_says_how_much_is_lost():
 
 
 def test_a_string_that_is_not_all_there_is_one_piece():
-    """Of a large frame only the beginning is shown."""
+    """Only the beginning of a large frame is shown."""
     assert shown('{"text":"a, b: c [d] \\"e')[1:] == ['  "text": "a, b: c [d] \\"e']
     (_, line) = json_lines('{"text":"' + "word, " * 200_000)
     assert line[-1][0].endswith("characters)")
@@ -178,5 +178,5 @@ def test_lines_come_as_they_are_asked_for():
     ids=["backslashes in a string", "quotes", "blanks", "letters", "escaped quotes", "backslashes"],
 )
 def test_no_text_takes_more_than_linear_time(text):
-    """Quadratic, half a million characters would take minutes."""
+    """In quadratic time, half a million characters would take minutes."""
     assert sum(1 for _ in json_lines(text)) >= 1

@@ -1,4 +1,4 @@
-"""Lines of JSON that fold: each knows its place, its value as it was written, and what a fold of it hides."""
+"""Lines of JSON that fold. Each knows its place, its value as it was written, and the lines that its fold hides."""
 
 import json
 
@@ -22,7 +22,7 @@ def grown(text):
 
 
 def shown(tree, *folded):
-    """All lines as text."""
+    """Return all lines as text."""
     return ["".join(text for text, _ in tree.pieces(line, folded=line in folded)) for line in range(len(tree))]
 
 
@@ -54,7 +54,7 @@ def test_the_value_at_a_path_is_the_one_that_stands_there(value, indent, ascii_)
     tree = grown(json.dumps(value, indent=indent, ensure_ascii=ascii_))
     for line in range(len(tree)):
         there = json.loads(tree.value(line))
-        assert json.dumps(there) == json.dumps(at(value, tree.path(line)))  # NaN is not itself
+        assert json.dumps(there) == json.dumps(at(value, tree.path(line)))  # NaN is not equal to itself
 
 
 @given(

@@ -1,4 +1,4 @@
-"""A message as the text that an editor or a pager gets."""
+"""A message as the text for an editor or a pager."""
 
 import pytest
 

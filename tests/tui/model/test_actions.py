@@ -1,4 +1,4 @@
-"""The table of keys; docs/tui.md and README name what stands in it. That widgets bind it: `test_bindings`."""
+"""The table of keys, which docs/tui.md and README follow. `test_bindings` tests that widgets bind it."""
 
 import os
 import re
@@ -21,7 +21,7 @@ def code(names):
 
 
 def reference():
-    """The second part of docs/tui.md, as the tables have it."""
+    """Return the second part of docs/tui.md as the tables define it."""
     found = []
     for title, actions in by_title(KEYS).items():
         found += ["", f"### {title.capitalize()}", "", "| key | |", "|---|---|"]
@@ -33,7 +33,7 @@ def reference():
 
 
 def test_the_document_lists_the_keys_and_commands_of_the_tables():
-    """To write it anew: MCPSPY_RENEW=1 pytest tests/tui/model/test_actions.py."""
+    """To write it again: MCPSPY_RENEW=1 pytest tests/tui/model/test_actions.py."""
     written, mark, listed = DOCUMENT.read_text(encoding="utf-8").partition(BEGIN)
     assert mark
     if os.environ.get("MCPSPY_RENEW"):

@@ -1,4 +1,4 @@
-"""Each request with what answered it: of a session, of a batch, and of several sessions."""
+"""Each request with its response: in one session, in a batch, and in several sessions."""
 
 import time
 from contextlib import closing
@@ -18,7 +18,7 @@ CALL = '{"id":%d,"method":"tools/call","params":{"name":"%s","arguments":{"n":%d
 
 
 def told(calls):
-    """Each call in a line: the rows of both, the subject, the status, the preview of both, milliseconds."""
+    """Return a line for each call: the rows of request and response, subject, status, both previews, milliseconds."""
     return [_told(calls.at(place)) for place in range(len(calls))]
 
 

@@ -1,4 +1,4 @@
-"""Two values as an outline: what differs is what `mcpspy diff` reports, and what is equal is folded."""
+"""Two values as an outline. Its differences are those of `mcpspy diff`, and equal parts are folded."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ from tests.replay.compare.test_values import JSON
 
 
 def told(outline):
-    """Each line: depth, what it stands for, state, whether it is folded."""
+    """Return each line: depth, label, state, and whether it is folded."""
     return [
         (it.depth, f"{len(it.run)} equal" if it.run else it.pairing.label, it.pairing.state, it.folded)
         for it in outline.lines()

@@ -1,4 +1,4 @@
-"""What an export in the TUI writes, and where."""
+"""The content and the paths of exports in the TUI."""
 
 import os
 from contextlib import closing

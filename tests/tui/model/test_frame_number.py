@@ -1,4 +1,4 @@
-"""Where the number of a frame leads."""
+"""The row that a frame number jumps to."""
 
 import pytest
 
@@ -13,7 +13,7 @@ CALLS = '> {"id":1,"method":"ping"}\n< {"id":1,"result":{}}'
 
 @pytest.fixture
 def opened():
-    """Opens captures, alone or merged, reads them, and closes them in the end."""
+    """Open captures, alone or merged, read them, and close them at the end."""
     found = []
 
     def opened(*paths):

@@ -1,4 +1,4 @@
-"""The gates of one session, or of several, a line for each."""
+"""The gates of one session or of several, one line for each."""
 
 from contextlib import ExitStack, closing
 

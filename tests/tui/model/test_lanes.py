@@ -1,4 +1,4 @@
-"""Which brackets are open at each row, and who is waited for: told in transcripts."""
+"""The open brackets at each row, and the side that the other one waits for, in transcripts."""
 
 from contextlib import closing
 
@@ -17,7 +17,7 @@ META = (
 
 
 def opened(path):
-    """The session and its lanes, all rows gone through."""
+    """Return the session and its lanes, with all rows processed."""
     session = grow(OpenCapture(str(path)))
     lanes = Lanes(session)
     assert not lanes.grow(10.0)
@@ -26,7 +26,7 @@ def opened(path):
 
 
 def told(path):
-    """For each row who was waited for before it, and the brackets after it: the server's requests | the client's."""
+    """Return for each row the awaited side before it, and the brackets after it: server's requests | client's."""
     session, lanes = opened(path)
     with closing(session):
         found = [lanes.at(place) for place in range(len(lanes))]
@@ -176,7 +176,7 @@ def test_each_answer_closes_what_its_request_has_opened(path):
 
 
 def settle(session):
-    """Look at a live session until nothing waits for what may come before it."""
+    """Read a live session until no record waits for an earlier one."""
     for _ in range(3):
         session.grow(1.0)
 

@@ -1,4 +1,4 @@
-"""Several captures as one: each row of each of them once, by the clock, and none ever moves."""
+"""Several captures as one: every row of each appears once, in the order of time, and never moves."""
 
 import os
 import time
@@ -23,14 +23,14 @@ from tests.tui.screen import message, on_screen, opened, play, resize, strips, t
 
 
 def begin(path, seconds):
-    """A live capture that started that many seconds after the first."""
+    """Start a live capture, this many seconds after the first."""
     header = {"tool": "mcpspy 0.1.0", "transport": "stdio", "name": path.stem, "argv": ["server"]}
     wall = WALL + round(seconds * 1e9)
     return create(header, output=str(path), folder=None, environ={}, wall=wall, say=pytest.fail)
 
 
 def capture(path, seconds, text):
-    """A finished one, of a transcript; the first line is #5."""
+    """Write a finished capture of a transcript. The first line is #5."""
     writer = begin(path, seconds)
     record(writer, text)
     finish(writer, 20_000_000_000)
@@ -39,13 +39,13 @@ def capture(path, seconds, text):
 
 @pytest.fixture
 def merge():
-    """Opens captures as one, and closes it in the end."""
+    """Open captures as one session, and close it at the end."""
     with ExitStack() as stack:
         yield lambda *paths: stack.enter_context(closing(Merged([OpenCapture(str(path)) for path in paths])))
 
 
 def grown(found, seconds=1.0):
-    """All that is there by now and will be without anybody writing."""
+    """Read everything that the captures hold, until there is nothing left."""
     deadline = time.monotonic() + LIMIT
     while found.grow(seconds):
         assert time.monotonic() < deadline
@@ -53,7 +53,7 @@ def grown(found, seconds=1.0):
 
 
 def told(found):
-    """Who says what when, in microseconds."""
+    """Return each row's capture and number, its time in seconds, and its method or kind."""
     lines = map(found.line, range(len(found)))
     return [f"{line.source[0]}#{line.source[1]} {line.t / 1e9:.3f} {line.method or line.kind}" for line in lines]
 
@@ -218,7 +218,7 @@ def test_a_request_has_no_partner_before_that_is_in_its_place(tmp_path, merge, m
     """,
     )
     record(quiet, "@2 ! waiting")
-    for _ in range(7):  # what waits for its order waits for some looks
+    for _ in range(7):  # records that wait for their order need some reads
         found.grow(1)
     assert told(found) == ["0#5 1.000 ping"]
     assert found.partner(0) is None
@@ -314,7 +314,7 @@ def test_all_golden_captures_are_merged_on_the_screen_and_each_row_leads_to_its_
 
 @pytest.mark.parametrize("keys", "245" if NIGHTLY else ["245"])
 def test_every_view_of_every_golden_capture_is_reached_from_the_merge_and_left_for_it(keys):
-    """The captures take turns with the views; nightly each has all."""
+    """Each capture is tested with one of the views, nightly with all of them."""
 
     async def scenario(pilot):
         await pilot.press(*["space"] * len(list(CAPTURES.glob("*.jsonl"))), "m")

@@ -1,4 +1,4 @@
-"""All that both sides said of themselves, as facts."""
+"""The self-descriptions of both peers, as facts."""
 
 import json
 from contextlib import closing
@@ -29,13 +29,13 @@ FULL = {
 
 
 def told(folder, text):
-    """The facts of a transcript, but for the times: title and text, and the lines that tell them."""
+    """Return the facts of a transcript, without the times: title, text, and the lines that they come from."""
     with closing(grow(OpenCapture(said(folder, text)))) as session:
         return list(facts(session))[1:]
 
 
 def server(folder, result):
-    """What the page says of a server that answers `initialize` so; it is asked for 2025-11-25."""
+    """Return the facts about a server with this result of `initialize`. The client requests 2025-11-25."""
     text = '> {"id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}\n'
     found = told(folder, f'{text}< {{"id":1,"result":{json.dumps(result)}}}')
     return found[next(n for n, fact in enumerate(found) if fact.title == "server") :]

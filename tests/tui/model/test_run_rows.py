@@ -1,4 +1,4 @@
-"""A run is one row that unfolds."""
+"""A run is one row that can be unfolded."""
 
 import os
 
@@ -9,13 +9,13 @@ from mcpspy.tui.model.run_rows import RunRows
 from tests.transcript import WALL, abandon, begin, capture, record
 
 SECOND = 1_000_000_000
-RUN = 424242  # the process of a client
+RUN = 424242  # the pid of a client
 HELLO = '> {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientInfo":{"name":"claude","version":"2"}}}'
 
 
 @pytest.fixture
 def found(tmp_path):
-    """Looks at a directory with two runs and one capture more, and counts what is in them."""
+    """Read a directory with two runs and one more capture, and count their content."""
     for n, (name, ppid) in enumerate([("a", RUN), ("b", 7), ("c", RUN), ("d", 9), ("e", RUN), ("f", 9)]):
         capture(tmp_path / f"{name}.jsonl", HELLO, wall=WALL - n * SECOND, name=name, ppid=ppid, client_start=ppid)
     library = Library([str(tmp_path)])

@@ -1,4 +1,4 @@
-"""What a filter shows: the rows that it wants, in the order of the session, however that grows."""
+"""The selection of a filter: the matching rows, in the order of the session, however it grows."""
 
 from contextlib import ExitStack
 
@@ -14,12 +14,12 @@ from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
 
 ALL = 60.0
-"""Seconds: as long as it takes."""
+"""Seconds for a step that may finish everything."""
 
 
 @pytest.fixture
 def opened():
-    """Opens captures, and closes them in the end."""
+    """Open captures, and close them at the end."""
     with ExitStack() as stack:
 
         def open_(path):
@@ -35,19 +35,19 @@ def filter_of(session, text):
 
 
 def chosen(session, text, kept=0):
-    """A selection of what a filter wants, of which nothing is looked for yet."""
+    """Return the selection of a filter before any search."""
     selection = Selection(session)
     selection.choose(filter_of(session, text), kept)
     return selection
 
 
 def shown(selection):
-    """The line numbers of what is shown."""
+    """Return the line numbers of the shown rows."""
     return [selection.line(at) for at in range(len(selection))]
 
 
 def in_order(session, lines):
-    """Those lines in the order of the session's rows."""
+    """Return these lines in the order of the session's rows."""
     return [n for n in session.index.rows if n in set(lines)]
 
 
@@ -115,7 +115,7 @@ def test_a_row_that_is_looked_at_and_not_wanted_is_not_there(tmp_path, opened):
 
 
 def settle(session):
-    """Look at a live session until nothing waits for what may come before it."""
+    """Read a live session until no record waits for an earlier one."""
     for _ in range(4):
         session.grow(ALL)
 

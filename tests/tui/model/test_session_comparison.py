@@ -1,4 +1,4 @@
-"""What changed from a session to another, and where it stands in both."""
+"""The changes from one session to another, and their places in both."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Choosing clients: a key in every view, also of several sessions shown as one (P-01)."""
+"""The menu of clients: a key in every view, also of merged sessions (P-01)."""
 
 import pytest
 from textual.widgets import OptionList
@@ -70,7 +70,7 @@ def test_the_menu_names_every_client_that_check_takes(refused):
 
 
 def test_sessions_shown_as_one_are_looked_at_together_and_each_by_itself(refused):
-    """P-01: a view of one of the sessions has the choice of all of them."""
+    """P-01: a view of one session uses the choice that was made for all of them."""
 
     async def scenario(pilot):
         await until(pilot, on_screen(pilot, "2 sessions"))

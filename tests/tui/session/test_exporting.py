@@ -1,4 +1,4 @@
-"""Exports from a session: by command and palette, beside the keys, with a word about what came of them."""
+"""Exports from a session, by command and palette, while keys still work, and the messages about the outcome."""
 
 import base64
 import gzip
@@ -94,7 +94,7 @@ def test_keys_work_while_an_export_goes_on_and_nothing_is_left_of_it_when_the_ap
         before = rows.cursor
         await pilot.press("down")
         assert timeline(pilot).cursor == before + 1
-        app.workers.cancel_all()  # as the end of the application does
+        app.workers.cancel_all()  # the end of the application does this
         go_on.set()
 
     play(scenario, app=app)
@@ -141,6 +141,6 @@ def test_what_the_filter_shows_is_shared_without_secrets(tmp_path, monkeypatch):
 
 
 def bring_back(page):
-    """The lines of the capture in a page."""
+    """Return the lines of the capture in a shared page."""
     packed = re.search(rb'id="capture">([^<]+)', page.read_bytes())[1]
     return gzip.decompress(base64.b64decode(packed)).splitlines()

@@ -1,4 +1,4 @@
-"""Several sessions one in front of the others; how they are opened is in `test_sessions`."""
+"""Several open sessions, one in front of the others. `test_sessions` tests how they are opened."""
 
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.session.open_sessions import TurnScreen

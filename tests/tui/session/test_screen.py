@@ -1,4 +1,4 @@
-"""A session in its views: filters, searches, commands, and what goes on between the views."""
+"""A session in its views: filters, searches, commands, and moves between the views."""
 
 import os
 import re
@@ -30,12 +30,12 @@ CALLS = """
 
 
 async def typed(pilot, text, *, enter=True):
-    """Type into the line at the bottom."""
+    """Type into the prompt at the bottom."""
     await pilot.press(*("space" if letter == " " else letter for letter in text), *(["enter"] if enter else []))
 
 
 def numbers(pilot):
-    """The line numbers of the rows that are shown."""
+    """Return the line numbers of the shown rows."""
     rows = timeline(pilot)
     return [rows.selection.line(at) for at in range(rows.count())]
 
@@ -45,7 +45,7 @@ def prompt(pilot):
 
 
 def wrong(pilot):
-    """What stands below the line, if anything does."""
+    """Return the error below the prompt, or an empty text."""
     found = prompt(pilot).query_one("#wrong")
     return str(found.content) if found.display else ""
 
@@ -210,7 +210,7 @@ def test_a_filter_that_nothing_fits_says_so_and_takes_every_key(calls):
     play(scenario, calls)
 
 
-# What is looked for.
+# The search.
 
 
 def test_n_and_shift_n_go_to_what_is_to_be_found_and_hide_nothing(calls):
@@ -536,7 +536,7 @@ def test_the_line_from_a_request_to_its_response_goes_with_the_cursor(tmp_path):
 KEYS = ("down", "pagedown", "G", "enter", "home") if NIGHTLY else ("pagedown", "enter")
 SIZES = ((120, 30), (40, 10), (80, 24))
 VIEWS = ("12", "34", "51", "23", "45")
-"""The captures take turns with both; nightly each has all."""
+"""Each capture is tested with one of the sizes and one of the views, nightly with all of them."""
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
@@ -562,7 +562,7 @@ def test_views_of_a_capture_that_is_deleted_or_cut_short_stay(tmp_path):
     async def scenario(pilot):
         rows = await opened(pilot)
         os.truncate(path, 3000)
-        await until(pilot, on_screen(pilot, "cut short"))
+        await until(pilot, on_screen(pilot, "truncated or replaced"))
         os.unlink(path)
         for key in "2345":
             await pilot.press(key, "down", "G", "enter")
@@ -578,13 +578,13 @@ def test_views_of_a_capture_that_is_deleted_or_cut_short_stay(tmp_path):
 
 def test_filters_and_searches_end_where_the_file_was_cut_short_before_it_was_read(tmp_path, monkeypatch):
     path = capture(tmp_path / "a.jsonl", PINGS * 20)
-    monkeypatch.setattr("mcpspy.rules.judge.Judge.feed", lambda *_: iter(()))  # the fold comes to nothing
+    monkeypatch.setattr("mcpspy.rules.judge.Judge.feed", lambda *_: iter(()))  # the fold yields nothing
 
     async def scenario(pilot):
         rows = timeline(pilot)
         await until(pilot, lambda: rows.count() == 2001)
         os.truncate(path, 3000)
-        await until(pilot, on_screen(pilot, "cut short"))
+        await until(pilot, on_screen(pilot, "truncated or replaced"))
         await pilot.press("ctrl+f")
         await typed(pilot, "id:99")
         await until(pilot, on_screen(pilot, "no row matches"))

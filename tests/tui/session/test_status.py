@@ -1,4 +1,4 @@
-"""What is said above and below a session."""
+"""The lines above and below a session."""
 
 import pytest
 from textual.app import App

@@ -15,7 +15,7 @@ import pytest
 from tests import limits
 from tests.limits import LIMIT
 
-BLANK = 20_000  # bytes that the picture of a page with nothing on it does not reach
+BLANK = 20_000  # bytes; the picture of an empty page is smaller
 
 needs_chromium = pytest.mark.skipif(
     not (shutil.which("chromedriver") and shutil.which("chromium")), reason="chromium and chromium-driver are missing"
@@ -23,7 +23,7 @@ needs_chromium = pytest.mark.skipif(
 
 
 def fetch(url, method="GET", body=None, **headers):
-    """Status, body and headers of the answer to a request."""
+    """Return the status, body and headers of the response to a request."""
     _, _, authority, path = url.split("/", 3)
     with closing(http.client.HTTPConnection(authority, timeout=LIMIT)) as connection:
         connection.request(method, f"/{path}", body, headers)
@@ -32,9 +32,9 @@ def fetch(url, method="GET", body=None, **headers):
 
 
 class Browser:
-    """Chromium without a screen, driven by WebDriver's plain HTTP (https://www.w3.org/TR/webdriver2/).
+    """Headless Chromium, controlled by plain WebDriver requests over HTTP (https://www.w3.org/TR/webdriver2/).
 
-    `logs` are those that it keeps beside the console's.
+    `logs` are the logs that it keeps besides the console's log.
     """
 
     def __init__(self, folder, logs=()):
@@ -57,14 +57,14 @@ class Browser:
         self.url += "/" + self.ask("", capabilities={"alwaysMatch": wanted})["sessionId"]
 
     def ask(self, path, method="POST", **arguments):
-        """Give a command; returns what it gives."""
+        """Send a command and return its value."""
         body = json.dumps(arguments) if method == "POST" else None
         status, answer, _ = fetch(self.url + path, method, body)
         assert status == 200, answer
         return json.loads(answer)["value"]
 
     def script(self, text):
-        """What a function of that body returns."""
+        """Run a function with this body and return its value."""
         return self.ask("/execute/sync", script=text, args=[])
 
     def until(self, text):
@@ -75,17 +75,17 @@ class Browser:
             time.sleep(0.05)
 
     def press(self, *keys):
-        """Press keys together and let them go."""
+        """Press keys together and release them."""
         steps = [{"type": "keyDown", "value": key} for key in keys]
         steps += [{"type": "keyUp", "value": key} for key in reversed(keys)]
         self.ask("/actions", actions=[{"type": "key", "id": "keys", "actions": steps}])
 
     def picture(self):
-        """The page as a PNG."""
+        """Return the page as a PNG."""
         return base64.b64decode(self.ask("/screenshot", "GET"))
 
     def settled(self, other=None):
-        """The page as soon as something is drawn, stays as it is, and is not as that other picture."""
+        """Wait until the page is drawn, stable, and different from `other`. Return it as a PNG."""
         deadline = time.monotonic() + LIMIT
         before, now = other, self.picture()
         while len(now) <= BLANK or now == other or now != before:
@@ -94,13 +94,13 @@ class Browser:
         return now
 
     def log(self):
-        """The errors that the page's console has, but for the font that it does without."""
+        """Return the errors in the page's console, except those about the font that it cannot load."""
         entries = self.ask("/se/log", type="browser")
         found = [entry["message"] for entry in entries if entry["level"] == "SEVERE"]
         return [message for message in found if "fonts.googleapis.com" not in message]
 
     def close(self):
-        """End it, however it is."""
+        """End the browser in any state."""
         with suppress(OSError, AssertionError):
             self.ask("", "DELETE")
         self.process.terminate()

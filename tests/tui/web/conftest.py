@@ -11,7 +11,7 @@ from tests.tui.web.browser import LIMIT, Browser
 
 @pytest.fixture
 def served(tmp_path):
-    """Starts `mcpspy tui --web` on targets; returns the process and its link."""
+    """Start `mcpspy tui --web` on targets, and return the process and its link."""
     running = []
 
     def start(*targets):

@@ -1,4 +1,4 @@
-"""A person with a browser stops the calls of a real SDK client, edits one in the page and lets another go."""
+"""A person with a browser stops the calls of a real SDK client, edits one in the page and continues another."""
 
 import sys
 
@@ -23,11 +23,11 @@ window.WebSocket = class extends WebSocket {
     }
 };
 """
-"""Keeps what the page is told to draw, which stands on a canvas then."""
+"""Keeps the output that the page receives: the page draws it on a canvas, where the text cannot be read."""
 
 
 class Person:
-    """Presses keys in a browser, and sees what is drawn anew."""
+    """A person who presses keys in a browser and sees the new output."""
 
     def __init__(self, browser):
         self._browser = browser
@@ -48,7 +48,7 @@ class Person:
 
 @needs_chromium
 @pytest.mark.skipif(not prepare.ready("python1"), reason="no environment python1: python tests/peers/prepare.py")
-@pytest.mark.field  # a key that is typed into the page may be lost on a busy machine
+@pytest.mark.field  # on a busy machine a key typed into the page may get lost
 def test_in_chromium_a_call_is_held_edited_in_the_page_and_another_continued(tmp_path, served, browser):
     capture = tmp_path / "capture.jsonl"
     wrap = [sys.executable, "-m", "mcpspy", "wrap", "-o", str(capture), "--", *prepare.server("python1")]

@@ -1,4 +1,4 @@
-"""The application in a browser, and who gets through to it."""
+"""The application in a browser, and the access to it."""
 
 import asyncio
 import json
@@ -24,15 +24,15 @@ from tests.transcript import capture
 from tests.tui.web.browser import LIMIT, fetch, needs_chromium
 
 HERE = "127.0.0.1:6280"
-CLOSED = b"\x88\x02\x03\xe8"  # a WebSocket's frame (RFC 6455, 5.5.1): closed, in order
+CLOSED = b"\x88\x02\x03\xe8"  # a close frame of a WebSocket (RFC 6455, 5.5.1): normal closure
 
 
 def let_in(link):
-    """The cookie for which the link is good."""
+    """Return the cookie that the link gives."""
     return fetch(link, "POST")[2]["Set-Cookie"].partition(";")[0]
 
 
-# The gate
+# The access control
 
 
 def test_the_host_of_the_link_is_let_through_and_no_other():
@@ -71,7 +71,7 @@ def test_the_cookie_is_not_the_token():
     assert gate.cookie != WebGate(HERE).cookie
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "0"])  # noqa: S104 (they are refused)
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "0"])  # noqa: S104 (mcpspy refuses them)
 def test_an_address_that_no_browser_can_name_is_refused(host):
     with pytest.raises(UsageError, match=r"--web needs an address that a browser can name.*is not one"):
         web.serve([], host, 0)
@@ -142,7 +142,7 @@ def test_the_page_may_fetch_from_its_own_origin_only(tmp_path, served):
     assert all(url.split("/")[2] == authority for url in own)
 
 
-# A page, as far as its WebSocket
+# A page: only its WebSocket
 
 
 class Page:
@@ -166,7 +166,7 @@ class Page:
         self.status = int(self.until(b"\r\n\r\n").split()[1])
 
     def until(self, wanted):
-        """What came, up to when `wanted` did; or all of it, where the other side ends."""
+        """Return the received bytes up to `wanted`; without it, all bytes until the server closes."""
         deadline = time.monotonic() + LIMIT
         while wanted is None or wanted not in self.seen:
             assert time.monotonic() < deadline, self.seen[-2000:]
@@ -178,22 +178,22 @@ class Page:
         return self.seen
 
     def close(self):
-        """Go away without a word."""
+        """Disconnect without a close frame."""
         self.socket.close()
 
     def send(self, *message):
-        """One text message, masked with zeros."""
+        """Send a JSON message."""
         self.say(json.dumps(message))
 
     def say(self, text):
-        """The same, for text that may be no message."""
+        """Send any text as a WebSocket text message, masked with zeros."""
         body = text.encode()
         self.socket.sendall(struct.pack("!BB4x", 0x81, 0x80 | len(body)) + body)
 
 
 @pytest.fixture
 def page(tmp_path, served):
-    """A page that is open on a capture, and the process that serves it."""
+    """A page that shows a capture: its WebSocket, the process that serves it, the link and the cookie."""
     process, link = served(capture(tmp_path / "a.jsonl", '> {"jsonrpc":"2.0","id":1,"method":"ping"}'))
     cookie = let_in(link)
     with closing(Page(link, cookie)) as opened:
@@ -201,7 +201,7 @@ def page(tmp_path, served):
 
 
 def children(pid):
-    """The processes that this one has started, directly or not."""
+    """Return the descendants of a process."""
     with suppress(OSError), open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
         return [pid for child in map(int, file.read().split()) for pid in (child, *children(child))]
     return []
@@ -296,10 +296,10 @@ def test_a_page_that_says_what_none_of_ours_does_is_closed_without_a_word(page):
     for text in ("x", '{"a":1}', "[]", '["stdin",5]', '["resize",{"width":"9"}]', "[" * 110, '["meta"]'):
         with closing(Page(link, cookie)) as other:
             other.say(text)
-            other.until(b"\x88\x02\x03\xf0")  # closed, for what it said (RFC 6455, 7.4.1: 1008)
+            other.until(b"\x88\x02\x03\xf0")  # closed because of the message (RFC 6455, 7.4.1: 1008)
     opened.send("ping", "7")
     opened.until(b'["pong", "7"]')
-    opened.send("stdin", "\ud800q")  # a question mark, which opens the help, and what closes it
+    opened.send("stdin", "\ud800q")  # shown as a question mark, the key of the help; q closes it
     opened.send("stdin", "q")
     opened.until(CLOSED)
     opened.close()
@@ -316,7 +316,7 @@ def test_an_application_that_does_not_end_is_ended(wedge, monkeypatch):
 
     async def main():
         async with asyncio.timeout(LIMIT):
-            before = children(os.getpid())  # of other tests
+            before = children(os.getpid())  # started by other tests
             shown = web.Application([sys.executable, "-c", program], WebSocketResponse(), Pages([], "127.0.0.1", 1))
             await shown.start(80, 24)
             started = set(children(os.getpid())).difference(before)
@@ -336,7 +336,7 @@ def test_in_chromium_the_session_is_drawn_and_takes_keys(tmp_path, served, brows
     said = "\n".join(f'> {{"jsonrpc":"2.0","id":{n},"method":"ping"}}' for n in range(50))
     _, link = served(capture(tmp_path / "a.jsonl", said))
     browser.ask("/url", url=link)
-    browser.until("document.body?.classList.contains('-first-byte')")  # it may be between the link's page and ours
+    browser.until("document.body?.classList.contains('-first-byte')")  # it may be between the two pages
     browser.until("document.activeElement.matches('.xterm textarea')")
     assert browser.script("return document.title") == "mcpspy"
     assert browser.script("return location.pathname + location.search") == "/"

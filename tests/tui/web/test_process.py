@@ -1,4 +1,4 @@
-"""The process behind a page; what it shows and takes is in `test_web`."""
+"""The process behind a page. `test_page` tests its input and output."""
 
 import os
 import subprocess

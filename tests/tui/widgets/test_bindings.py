@@ -1,4 +1,4 @@
-"""What widgets and screens bind is what the table of keys says."""
+"""Widgets and screens bind the keys in the table of keys."""
 
 import importlib
 import pkgutil
@@ -13,7 +13,7 @@ from mcpspy.tui.widgets.bindings import bindings, bound, keys_text
 
 
 def binding():
-    """The classes of the TUI that bind keys themselves."""
+    """Yield the classes of the TUI that bind keys themselves."""
     for info in pkgutil.walk_packages(tui.__path__, "mcpspy.tui."):
         if info.name.startswith(("mcpspy.tui.web", "mcpspy.tui.terminal")):
             continue

@@ -1,4 +1,4 @@
-"""The help has every key and command, because it is made from their tables."""
+"""The help has every key and command, because it is generated from their tables."""
 
 from mcpspy.tui.app import KEYS
 from mcpspy.tui.model.actions import by_title

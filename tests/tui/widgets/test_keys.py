@@ -1,4 +1,4 @@
-"""The line of keys."""
+"""The line of keys at the bottom."""
 
 import pytest
 from textual.app import App
@@ -10,7 +10,7 @@ from tests.tui.screen import STYLES, lines, play, resize, until
 
 
 class Shell(App):
-    """Two keys for one thing, one key that is not told of, one that only an input knows of, and one that is refused."""
+    """An application with two keys for one action, a hidden key, a question mark, and a refused key."""
 
     CSS_PATH = STYLES
     BINDINGS = (
@@ -76,7 +76,7 @@ def test_the_keys_of_the_place_are_told_of_and_a_click_presses_one():
         await until(pilot, lambda: app.done == ["add"])
         await pilot.click(Keys, offset=(8, 0))
         await until(pilot, lambda: app.done == ["add", "ask"])
-        await pilot.click(Keys, offset=(90, 0))  # where no key stands
+        await pilot.click(Keys, offset=(90, 0))  # no key is shown there
         await pilot.press("a")
         await until(pilot, lambda: app.done == ["add", "ask", "add"])
 

@@ -1,4 +1,4 @@
-"""Programs of the person's own: which they are, and what they get."""
+"""The user's own programs: how they are found, and the text that they get."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from mcpspy.tui.widgets.programs import edited, edited_outside, editor_command, 
 
 
 def program(folder, source):
-    """An editor: a program that gets the path of the file as `path`."""
+    """Write an editor: a program with `source`, which gets the file's path as `path`."""
     path = folder / "editor.py"
     path.write_text(f"import os, pathlib, sys\npath = pathlib.Path(sys.argv[-1])\n{source}\n")
     return f"{sys.executable} '{path}'"
@@ -80,7 +80,7 @@ def test_an_editor_that_is_not_there_is_one_line():
 
 
 class SuspendableApp:
-    """Resumes as Textual does: not after a failure."""
+    """An application that, as Textual, does not resume after a failure."""
 
     resumed = False
 

@@ -1,4 +1,4 @@
-"""The line that something is typed into."""
+"""The prompt, a line for typed text."""
 
 import pytest
 from rich.cells import cell_len
@@ -11,7 +11,7 @@ from tests.tui.screen import STYLES, lines, play, until
 
 
 class Shell(App):
-    """Nothing but the line; remembers what it said."""
+    """An application with only the prompt. It records the prompt's messages."""
 
     CSS_PATH = STYLES
 
@@ -81,7 +81,7 @@ def test_what_is_wrong_stands_below_until_it_is_mended_and_is_safe_to_show():
 
 
 def column(line, text):
-    """The column of the screen where a text begins in a line of it."""
+    """Return the screen column where a text begins in a line."""
     return cell_len(line[: line.index(text)])
 
 

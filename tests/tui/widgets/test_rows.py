@@ -1,4 +1,4 @@
-"""A list of rows with a cursor: only rows in sight are made, whatever there are."""
+"""A list of rows with a cursor. Only visible rows are made, however many there are."""
 
 import pytest
 from textual.app import App
@@ -8,7 +8,7 @@ from tests.tui.screen import STYLES, play, resize, shown, until
 
 
 class Numbers(Rows):
-    """Rows that say which they are, and remember which of them were made."""
+    """Rows that show their number, and record which of them were made."""
 
     def __init__(self, number):
         super().__init__()
@@ -24,7 +24,7 @@ class Numbers(Rows):
 
 
 class Shell(App):
-    """Nothing but the list; remembers what was chosen."""
+    """An application with only the list. It records the chosen rows."""
 
     CSS_PATH = STYLES
 
@@ -178,7 +178,7 @@ def test_the_selected_row_stays_in_sight_when_the_view_shrinks_and_grows():
 def test_the_selected_row_looks_otherwise_without_the_focus():
     async def scenario(pilot):
         rows = pilot.app.rows
-        rows.face = lambda place: place  # it is kept as it was drawn
+        rows.face = lambda place: place  # drawn rows are kept
         await pilot.pause()
         before = rows.render_line(0)
         pilot.app.screen.set_focus(None)

@@ -1,4 +1,4 @@
-"""What the views share: a word where there is nothing, following, and the focus."""
+"""The shared parts of the views: the text of an empty view, following, and the focus."""
 
 import pytest
 from textual.app import App
@@ -9,7 +9,7 @@ from tests.tui.screen import STYLES, play, shown
 
 
 class Numbers(Following):
-    """Rows that say which they are."""
+    """Rows that show their number."""
 
     number = 0
 

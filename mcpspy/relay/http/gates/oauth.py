@@ -111,15 +111,15 @@ def diagnosis(named: str, own: Origin | None, upstream: str) -> str | None:
     if there is None or there == own:
         return None
     return (
-        f"a login at {upstream} will fail: it says that it is {there[0]}://{authority_of(*there)}, and clients that"
-        " dialled this proxy refuse that. '--rewrite-oauth' helps if its authorization server ignores the resource"
-        " asked for; else 'mcpspy mitm', which leaves the server its own URL"
+        f"a login at {upstream} will fail: its metadata names {there[0]}://{authority_of(*there)}, and clients that"
+        " connected to this proxy reject that. '--rewrite-oauth' helps if its authorization server ignores the"
+        " parameter 'resource'. Otherwise use 'mcpspy mitm', which keeps the server's own URL"
     )
 
 
 def refusal(upstream: str) -> str:
     """Return the notice about a token that is refused although the metadata was rewritten."""
     return (
-        f"{upstream} refuses a client's token. If the login was new, the token was asked for this proxy's URL and is"
-        " refused for that; '--rewrite-oauth' cannot help then, but 'mcpspy mitm', which leaves the server its own URL"
+        f"{upstream} refuses a client's token. After a new login, the reason is that the token was requested for this"
+        " proxy's URL: '--rewrite-oauth' cannot help then. Use 'mcpspy mitm', which keeps the server's own URL"
     )

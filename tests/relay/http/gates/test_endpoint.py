@@ -1,4 +1,4 @@
-"""Legacy HTTP+SSE: the endpoint event is rewritten where it has to be, and nothing else is (H-08)."""
+"""Legacy HTTP+SSE: the endpoint event is rewritten if necessary, and nothing else is changed (H-08)."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ GET = b"GET %b HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAccept: text/event-stream\r\nAc
 
 
 class Stream:
-    """A stream that passes the gate; `rewritten` is what was recorded as changed, as it came and as it was sent."""
+    """A stream through the gate; `rewritten` is the event that was recorded as changed, as received and as sent."""
 
     def __init__(self, encoding, mapped):
         self.body = FirstEvent(Gate([EndpointGate(mapped)], raised), encoding, raised)
@@ -47,7 +47,7 @@ def raised(sentence):
 
 
 def mapped(reference):
-    """A route that leads elsewhere for every URL that names the upstream."""
+    """Return another URL for every URL that names the upstream, and None for all others."""
     return reference.replace("http://up:1/", "http://us:2/x/") if reference.startswith("http://up:1/") else None
 
 
@@ -90,7 +90,7 @@ def test_what_needs_no_change_passes_as_it_is(stream):
 
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
 def test_comments_that_keep_a_stream_alive_are_not_held(end):
-    """H-04: a client that hears nothing gives up, whatever the stream is."""
+    """H-04: a client that receives nothing may time out on any stream."""
     gate = Stream("", mapped)
     ping = b": ping" + end + end
     for _ in range(3):
@@ -101,7 +101,7 @@ def test_comments_that_keep_a_stream_alive_are_not_held(end):
 
 
 def test_a_first_event_that_comes_byte_by_byte_takes_no_longer_for_it():
-    """What has been looked at is not looked at again."""
+    """Bytes that have been examined are not examined again."""
     gate = Stream("", mapped)
     stream = b"data: " + b"a" * 60_000
     with proportionate(5):
@@ -118,7 +118,7 @@ def test_an_event_that_does_not_end_is_not_held_for_ever():
 
 @pytest.mark.parametrize("name", ["gzip", "deflate", "br", "zstd"])
 def test_a_compressed_stream_is_compressed_again_event_by_event(name):
-    """H-08: each chunk that goes out decodes to what came in."""
+    """H-08: each chunk that is sent decodes to the event that was received."""
     events = [b"event: endpoint\ndata: http://up:1/m?s=1\n\n", b"data: 1\n\n", b"data: 2\n\n"]
     gate, decoder = Stream(name, mapped), Decoder(name)
     out = [b"".join(decoder.feed(gate.feed(coded))) for coded in flushed(name, events)]
@@ -141,7 +141,7 @@ def test_whatever_comes_goes_out_unless_it_is_rewritten(chunks, encoding):
 
 
 def test_only_the_first_event_with_data_is_decided_on():
-    """H-08: the verdict alone says what is sent, and by whom."""
+    """H-08: only the verdict determines which bytes are sent, and their `by`."""
     gate = EndpointGate(mapped)
     event = b"event: endpoint\ndata: http://up:1/m\n"
     assert gate.decide(b": comment\n", None, 0) is PASS

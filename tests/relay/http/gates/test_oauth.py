@@ -76,7 +76,7 @@ def named(url):
     ("url", "path"),
     [
         (b"http://us/custom/location.json?x", "/custom/location.json"),
-        (b"http://us/mcp", None),  # a challenge must not have the endpoint itself taken for metadata
+        (b"http://us/mcp", None),  # a challenge must not make the endpoint itself count as metadata
         (b"http://us", None),
         (b"http://[us/x", None),
     ],
@@ -99,9 +99,9 @@ def test_nothing_of_a_peer_raises(raw, url):
 @pytest.mark.parametrize(
     ("named", "shown"),
     [
-        ("http://127.0.0.1:8000/mcp", "it is http://127.0.0.1:8000,"),
-        ("https://real.example:443/mcp", "it is https://real.example,"),
-        ("http://[::1]:5/", "it is http://[::1]:5,"),
+        ("http://127.0.0.1:8000/mcp", "names http://127.0.0.1:8000,"),
+        ("https://real.example:443/mcp", "names https://real.example,"),
+        ("http://[::1]:5/", "names http://[::1]:5,"),
     ],
 )
 def test_the_diagnosis_names_the_origin_as_a_url_has_it(named, shown):
@@ -147,7 +147,7 @@ async def test_by_default_everything_passes_and_the_user_is_told_once(tmp_path):
 @pytest.mark.parametrize("coding", [b"", b"gzip"])
 @scripted
 async def test_the_metadata_alone_is_enough_for_the_diagnosis(tmp_path, coding):
-    """O-01: also compressed; nothing is held or changed."""
+    """O-01: also if they are compressed; no bytes are held or changed."""
     async with stage(tmp_path) as there:
         _, document = metadata(b"https://real.example/mcp")
         body = gzip.compress(document) if coding else document
@@ -170,7 +170,7 @@ async def test_a_server_that_names_the_url_that_was_dialled_is_no_reason_to_spea
 @pytest.mark.parametrize("framing", ["length", "chunked"])
 @scripted
 async def test_with_rewrite_oauth_the_client_finds_its_own_origin(tmp_path, framing):
-    """O-01: WWW-Authenticate and the metadata; the capture has what came and what was sent."""
+    """O-01: in WWW-Authenticate and in the metadata; the capture has both the received and the sent bytes."""
     async with stage(tmp_path, "--rewrite-oauth") as there:
         client, _ = await ask(there, b"/mcp", (challenge(there), b""))
         theirs, ours = b"127.0.0.1:%d" % there.upstream, b"127.0.0.1:%d" % there.port
@@ -195,7 +195,7 @@ async def test_with_rewrite_oauth_the_client_finds_its_own_origin(tmp_path, fram
 
 @scripted
 async def test_metadata_is_also_rewritten_where_a_challenge_says_that_it_is(tmp_path):
-    """O-01: the suite's auth/metadata-var3 has it at /custom/metadata/location.json."""
+    """O-01: in the conformance suite, auth/metadata-var3 has the metadata at /custom/metadata/location.json."""
     path = b"/custom/location.json"
     async with stage(tmp_path, "--rewrite-oauth") as there:
         theirs, ours = b"http://127.0.0.1:%d" % there.upstream, f"http://127.0.0.1:{there.port}"

@@ -1,4 +1,4 @@
-"""The view of the calls: a row for each request, which leads to it."""
+"""The view of calls: a row for each request, which jumps to it."""
 
 from unittest.mock import patch
 
@@ -15,7 +15,7 @@ CALL = '{"id":%d,"method":"tools/call","params":{"name":"book","_meta":{"progres
 
 
 def words(app):
-    """The rows, blanks run together."""
+    """Return the rows, with runs of blanks joined."""
     return [" ".join(line.split()) for line in shown(app.rows) if line]
 
 

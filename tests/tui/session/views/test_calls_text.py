@@ -1,4 +1,4 @@
-"""How the row of a call looks, without a screen."""
+"""The text of a call's row, without a screen."""
 
 import pytest
 from rich.cells import cell_len
@@ -29,7 +29,7 @@ def face(request=REQUEST, response=RESPONSE, *, live=False, asked=0, continues=F
 
 
 def text(*args, width=120, **named):
-    """The row as it is read, blanks run together."""
+    """Return the text of the row, with runs of blanks joined."""
     return " ".join("".join(text for text, _ in call_cells(face(*args, **named), width)).split())
 
 

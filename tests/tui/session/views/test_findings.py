@@ -1,4 +1,4 @@
-"""The view of what was found: it folds, leads to frames, explains, and stays where somebody looks."""
+"""The view of findings: it folds, jumps to frames, explains rules, and keeps its position."""
 
 import pytest
 from textual.widgets import Static
@@ -23,7 +23,7 @@ def explanation(app):
 
 
 def words(rows):
-    """The lines of the list, blanks run together."""
+    """Return the lines of the list, with runs of blanks joined."""
     return [" ".join(line.split()) for line in shown(rows) if line]
 
 

@@ -1,4 +1,4 @@
-"""The view of gates: how often each acted, on and off."""
+"""The view of gates: how often each acted, and switching it on and off."""
 
 import pytest
 from rich.cells import cell_len
@@ -24,7 +24,7 @@ def relay(tmp_path):
 
 
 async def gates(pilot):
-    """The view, in the session's screen."""
+    """Open the view of gates in the session's screen and return it."""
     await until(pilot, lambda: isinstance(pilot.app.screen, SessionScreen) and timeline(pilot).count() > 5)
     await pilot.press("6")
     await until(pilot, lambda: pilot.app.screen.query(GatesView))
@@ -32,7 +32,7 @@ async def gates(pilot):
 
 
 async def with_breakpoint(pilot):
-    """The same, with a breakpoint of this viewer."""
+    """Set a breakpoint of this viewer, then open the view of gates and return it."""
     await until(pilot, lambda: isinstance(pilot.app.screen, SessionScreen) and timeline(pilot).count() > 5)
     timeline(pilot).session.sessions[0].control.add("from:client", {"from": "client"})
     return await gates(pilot)

@@ -1,4 +1,4 @@
-"""What views of tools show of the limits of clients."""
+"""The limits of clients in the views of tools."""
 
 import pytest
 

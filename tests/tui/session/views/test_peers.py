@@ -1,4 +1,4 @@
-"""The view of what both sides said of themselves."""
+"""The view of both peers' self-descriptions."""
 
 import pytest
 
@@ -13,7 +13,7 @@ LONG = HANDSHAKE.replace("Grüße", "Ask for one city at a time. " * 9 + "\\n\\n
 
 
 def words(app):
-    """The lines, blanks run together."""
+    """Return the lines, with runs of blanks joined."""
     return [" ".join(line.split()) for line in shown(app.rows) if line]
 
 

@@ -1,4 +1,4 @@
-"""How a row of the timeline looks, without a screen."""
+"""The text of a row in the timeline, without a screen."""
 
 import pytest
 from rich.cells import cell_len
@@ -16,12 +16,12 @@ def face(line=CALL, *, since=None, waiting="", marked=False, tie=" ", held=None)
 
 
 def text(*args, width=120, **named):
-    """The row as it is read."""
+    """Return the text of the row."""
     return "".join(text for text, _ in cells(face(*args, **named), width))
 
 
 def colours(line, width, part):
-    """The colours of the texts that have a part."""
+    """Return the colours of the texts that contain `part`."""
     return {colour for text, colour in cells(face(line), width) if part in text}
 
 
@@ -51,7 +51,7 @@ def test_times_are_to_the_microsecond_where_there_is_room(width, time):
 def test_a_name_that_is_cut_says_so():
     result = CALL._replace(kind="result", latency=1)
     assert "tools/call get_all_coding_standards_of_… ok " in text(result, width=76)
-    assert "get_all_coding_standards_of_everybody" in text(width=76)  # a request has nothing else to tell
+    assert "get_all_coding_standards_of_everybody" in text(width=76)  # a request shows nothing else
     assert "get_all_coding_standards_of_everybody" in text(width=120)
 
 
@@ -70,7 +70,7 @@ FOUND = ASKS._replace(kind="result", text="3 °C in 東京都と大阪府 and 5 
 @pytest.mark.parametrize("width", [200, 120, 100, 80, 60, 40])
 @pytest.mark.parametrize("line", [ASKS, FOUND], ids=["request", "result"])
 def test_a_preview_stands_behind_the_name_in_the_free_width(line, width):
-    """R-14: what is at the right stays where it is."""
+    """R-14: the columns at the right keep their place."""
     shown = text(line, width=width)
     assert cell_len(shown) == width
     assert "tools/call sear" in shown

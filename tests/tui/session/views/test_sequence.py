@@ -1,4 +1,4 @@
-"""The view of who said what to whom: lanes, arrows, brackets, and who was waited for."""
+"""The sequence view: lanes, arrows, brackets, and the side that was waited for."""
 
 import pytest
 from rich.cells import cell_len

@@ -1,4 +1,4 @@
-"""The parts of a sequence diagram: each as wide as it is told to be, whatever is put in."""
+"""The parts of a sequence diagram. Each has exactly the given width, whatever its content is."""
 
 import pytest
 from rich.cells import cell_len

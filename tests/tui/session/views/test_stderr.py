@@ -1,4 +1,4 @@
-"""The view of stderr: its lines, and nothing else."""
+"""The view of stderr: its lines and nothing else."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The table of views: nothing else has to know of a view."""
+"""The table of views: no other module has to know a view."""
 
 import ast
 from pathlib import Path
@@ -15,11 +15,11 @@ from tests.transcript import capture
 ROOT = Path(tui.__file__).parent
 TABLE = ROOT / "session" / "views" / "table.py"
 TIMELINE = ("session/screen.py", "session/views/table.py")
-"""Who knows the timeline, in which everything is filtered and searched."""
+"""The modules that know the timeline, where filters and searches work."""
 
 
 def importers(module):
-    """The files of the TUI that import a module."""
+    """Yield the files of the TUI that import a module."""
     for path in sorted(ROOT.rglob("*.py")):
         found = [node.module for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
         if module in found:
@@ -28,7 +28,7 @@ def importers(module):
 
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 def test_only_the_table_knows_a_view(view):
-    """Adding one touches two files: its module and the table."""
+    """A new view touches two files: its module and the table."""
     expected = TIMELINE if view.title == "timeline" else TIMELINE[1:]
     assert tuple(importers(view.of_session.__module__)) == expected
 

@@ -1,4 +1,4 @@
-"""The timeline of a session: it grows, follows, and stays where somebody looks."""
+"""The timeline of a session: it grows, follows the end, and keeps its position."""
 
 import os
 
@@ -31,7 +31,7 @@ PINGS = "".join(f'> {{"id":{n},"method":"ping"}}\n' for n in range(100))
 
 
 def said(writer, first, count):
-    """Write some more pings."""
+    """Write `count` more pings."""
     for n in range(first, first + count):
         writer.frame(1, n * 1_000_000, b'{"jsonrpc":"2.0","id":%d,"method":"ping"}' % n, more=False, cut=False)
 
@@ -139,7 +139,7 @@ def test_what_is_looked_at_stays_where_it_is_while_the_session_grows(tmp_path, p
 
 
 def numbers(rows):
-    """The numbers of the rows on the screen; the mark of a finding before one may come later."""
+    """Return the numbers of the rows on the screen. The mark of a finding may appear before a number later."""
     return [next(word for word in line.split() if word.startswith("#")) for line in shown(rows)]
 
 

@@ -1,4 +1,4 @@
-"""The view of the tools: what they cost, and how they did; each row leads to its frame."""
+"""The view of tools: their cost and their results. Each row jumps to its frame."""
 
 import pytest
 from textual.widgets import Static
@@ -18,7 +18,7 @@ SAID += called(3, "forecast", '{"isError":true}', 0.5) + called(4, "missing", se
 
 
 def words(app):
-    """The rows, blanks run together."""
+    """Return the rows, with runs of blanks joined."""
     return [" ".join(line.split()) for line in shown(app.rows) if line]
 
 
@@ -162,7 +162,7 @@ def explained(app):
 
 
 def test_p_01_what_chosen_clients_refuse_is_marked_and_explained(tmp_path):
-    """P-01: without a client nothing of it is to be seen."""
+    """P-01: if no client is chosen, none of it is shown."""
     names = ("a.b", "fine", *(f"t{n}" for n in range(127)))
     path = capture(tmp_path / "a.jsonl", BEGIN + listing(1, *names) + listing(2, *names))
 
@@ -186,7 +186,7 @@ def test_p_01_what_chosen_clients_refuse_is_marked_and_explained(tmp_path):
         assert "\n  fix (server): Rename the tool" in text
         assert "\n  meanwhile (client): Replace other characters" in text
         await pilot.press("enter", "down")
-        assert "no limit of the chosen clients" in str(explained(app).content)
+        assert "no tool exceeds a limit" in str(explained(app).content)
         rows.move_to(next(n for n in range(rows.count()) if "limits" in rows_text(rows, n)))
         await pilot.press("enter")
         assert "the server lists 129 tools" in str(explained(app).content)
