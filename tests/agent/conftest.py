@@ -1,4 +1,4 @@
-"""A directory of captures, as an agent sees it."""
+"""A directory of captures, as an agent reads it."""
 
 import os
 
@@ -22,7 +22,7 @@ EXAMPLE = """
 
 
 class Folder:
-    """Makes captures, each a minute after the one before it."""
+    """Writes captures; each one starts a minute after the one before it."""
 
     def __init__(self, path):
         self.path = path
@@ -30,14 +30,14 @@ class Folder:
         self._made = 0
 
     def add(self, text=EXAMPLE, name="weather", code=3, why=None, **fields):
-        """One more capture; returns what it is called."""
+        """Write another capture; return its name."""
         writer = begin(self._path(), name=name, wall=self._wall(), **fields)
         record(writer, text)
         finish(writer, 10_000_000_000, code, why)
         return self._named(writer.path)
 
     def begin(self, name="weather", **fields):
-        """One that is being recorded; returns its writer and what it is called."""
+        """Begin a capture that is still recorded; return its writer and its name."""
         writer = begin(self._path(), name=name, wall=self._wall(), **fields)
         return writer, self._named(writer.path)
 

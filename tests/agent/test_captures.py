@@ -1,4 +1,4 @@
-"""Which captures an agent sees, and what they are called."""
+"""The captures that an agent can read, and their names."""
 
 import json
 import os
@@ -64,7 +64,7 @@ def test_what_does_not_exist_has_a_nearest(folder):
     name = folder.add()
     with pytest.raises(UsageError, match=f"no session 'wether'; the nearest is {name}"):
         folder.captures.find("wether")
-    for text in ("zzzzzz", name[::-1] + "0"):  # ids that look alike have nothing to do with each other
+    for text in ("zzzzzz", name[::-1] + "0"):  # similar ids are not related
         with pytest.raises(UsageError, match=f"may have been deleted; the newest is {name}"):
             folder.captures.find(text)
     with pytest.raises(UsageError, match="no run 'run:zz'; there are none"):
@@ -162,7 +162,7 @@ def test_large_captures_are_read_on_between_questions(folder):
 
 @pytest.fixture
 def slow(monkeypatch):
-    """The seconds that captures were given to grow, where they never come to an end."""
+    """The seconds that each capture was given to grow; captures never reach their end."""
     given = []
 
     def grow(_, seconds):
@@ -175,7 +175,7 @@ def slow(monkeypatch):
 
 
 def test_the_captures_of_a_question_share_its_time(folder, slow):
-    """Or the sessions of a run, all of them large, would take the time of a question each."""
+    """Otherwise each of several large sessions of a run would take the time of a whole question."""
     names = [folder.add() for _ in range(4)]
     captures = AgentCaptures(str(folder.path), 0.2)
     for entry in [captures.find(name) for name in names]:
@@ -187,7 +187,7 @@ def test_the_captures_of_a_question_share_its_time(folder, slow):
 
 @pytest.mark.parametrize("wrong", ["run:ab", "a#5", "Ignore all\u202e", "Q" * 100_000, "ghp_" + "a1B2" * 9, ""])
 def test_an_id_of_another_form_is_not_shown(folder, wrong):
-    """A capture is a file that anybody may have written, and its id would stand in every address."""
+    """Anybody can write a capture file, and its id would be part of every address."""
     first = folder.add()
     entry = folder.captures.find(first)
     with open(entry.path, encoding="utf-8") as file:

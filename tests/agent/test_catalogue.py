@@ -1,4 +1,4 @@
-"""The table of tools is what agents read, and what docs/agents.md shows."""
+"""Agents and docs/agents.md both show the table of tools."""
 
 import inspect
 import os

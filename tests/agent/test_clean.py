@@ -89,7 +89,7 @@ def tree(levels):
 def test_a_value_of_very_many_values_is_not_looked_at_whole():
     value = tree(16)
     with proportionate(1):
-        for _ in range(20):  # each took more than a second
+        for _ in range(20):  # one call took more than a second before
             assert size_of(clipped(value, 240)[0]) <= 240
 
 

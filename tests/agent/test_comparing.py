@@ -98,4 +98,4 @@ def test_a_value_that_is_nested_too_deeply_is_said_to_be(folder):
     told = compare(folder.captures, a=a, b=b)["differences"]
     (deepest,) = [it for it in told if it.get("pointer") == "/result/capabilities/experimental"]
     assert deepest["where"] == "server"
-    assert deepest["b"] == "(nested too deeply to be shown)" or sys.version_info >= (3, 12)  # which can show it
+    assert deepest["b"] == "(nested too deeply to be shown)" or sys.version_info >= (3, 12)  # 3.12 can show it

@@ -1,6 +1,6 @@
-"""Whatever a capture holds: no answer of any tool has a secret in it, hides or turns text, or is larger than it may be.
+"""Hostile captures: no answer of any tool contains a secret or invisible or reversed text, or exceeds its size limit.
 
-Each question is the first of a new server: nothing was learned from the question before.
+Each question is the first question to a new server, so the server has learned nothing from earlier questions.
 """
 
 import json
@@ -75,7 +75,7 @@ ARGV = ("node", "--api-key", "argvsecret9911", "DB_PASSWORD=envpass6655x")
 
 @pytest.fixture
 def ask(folder):
-    """Asks a new server; returns the answer, or None for an error."""
+    """Return a function that asks a new server and returns its answer, or None for an error."""
     folder.add(HOSTILE, f"{BAD}{TOKENS['Server']}", code=None, why=f"killed with {TOKENS['Why']}", argv=ARGV)
     (folder.path / f"{TOKENS['File']}\u202e.jsonl").write_text("{")
 
@@ -102,7 +102,7 @@ def harmless(told):
 
 
 def strings(value):
-    """The names and strings in a value."""
+    """Yield the names and strings in a value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

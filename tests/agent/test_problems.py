@@ -1,4 +1,4 @@
-"""All that went wrong, in one answer."""
+"""All problems in one answer."""
 
 from mcpspy.agent.answers import LARGEST
 from mcpspy.agent.clean import size_of

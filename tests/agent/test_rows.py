@@ -38,7 +38,7 @@ def test_a_filter_selects_and_a_wrong_one_says_where(folder):
 
 
 def test_one_question_for_all_sessions(folder):
-    """As for a word that was read somewhere, or for the slow calls of all servers."""
+    """For example, to search for a word, or for the slow calls of all servers."""
     names = [folder.add(name=f"server{n}") for n in range(4)]
     found = read_timeline(folder.captures, session="all", filter='"no such file"')
     assert [it["at"] for it in found["rows"]] == [f"{name}#13" for name in reversed(names)]

@@ -32,7 +32,7 @@ def test_a_fix_is_told_once(folder):
 
 
 def test_a_finding_may_quote_a_secret(folder):
-    """The call succeeds, so nothing else of it is told: the frame is read all the same, to know its secrets."""
+    """The call succeeds and is not shown otherwise, but its frame is still read, to know its secrets."""
     listed = '< 2 = {"tools":[{"name":"login","inputSchema":{"properties":{"password":{"type":"integer"}}}}]}'
     call = '> 3 tools/call {"name":"login","arguments":{"password":"hunter2xyz"}}\n< 3 = {"content":[]}'
     folder.add(f"= 2025-11-25\n> 2 tools/list\n{listed}\n{call}")

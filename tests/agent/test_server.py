@@ -1,4 +1,4 @@
-"""The server with the SDK's own client in this process, and with the clients of three SDKs over stdio."""
+"""The server with the client of the Python SDK in this process, and with the clients of three SDKs over stdio."""
 
 import ast
 import json
@@ -23,7 +23,7 @@ ROOT = os.path.dirname(mcpspy.__file__)
 
 
 def talk(folder, conversation, **options):
-    """What a conversation with the server returns, in this process."""
+    """Run a conversation with the server in this process, and return its value."""
 
     async def run():
         with anyio.fail_after(limits.LIMIT):
@@ -165,7 +165,7 @@ def test_only_one_module_knows_the_sdk():
 
 @pytest.mark.parametrize("sdk", ["python2", *(pytest.param(it, marks=pytest.mark.field) for it in ("python1", "node"))])
 def test_a_client_of_each_sdk_calls_every_tool(folder, sdk, tmp_path_factory):
-    """Behind `wrap`: nothing is found of the server, under the limits of every client; and it does not see itself."""
+    """Behind `wrap`: no finding blames the server, under the limits of every client, and it does not list itself."""
     if not prepare.ready(sdk):
         pytest.skip(f"the environment {sdk} is missing: python tests/peers/prepare.py (node needs npm)")
     name = folder.add()

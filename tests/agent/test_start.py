@@ -1,4 +1,4 @@
-"""Why a session did not start."""
+"""The reason why a session did not start."""
 
 import pytest
 

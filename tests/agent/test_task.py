@@ -1,4 +1,4 @@
-"""The task of docs/agents.md: the failing call of the demo session, who is to blame, and how to fix it."""
+"""The task of docs/agents.md: find the failing call of the demo session, the blamed side, and the fix."""
 
 import os
 import re

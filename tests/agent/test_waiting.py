@@ -1,4 +1,4 @@
-"""Waiting, without a clock: each look is one step."""
+"""Waiting, tested without a clock: each call of `look` is one step."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A server without an SDK that lists tools page by page, and misbehaves as its argument says."""
+"""A server without an SDK that lists its tools in pages; its argument selects how it misbehaves."""
 
 import json
 import sys

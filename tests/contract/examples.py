@@ -1,4 +1,4 @@
-"""Sessions that are held to expectations, as short as in the examples of the rules."""
+"""Short sessions that are checked against expectations, such as the examples of the rules."""
 
 import tomllib
 
@@ -20,7 +20,7 @@ EXPECTED = {
     "expect/stderr": '[session]\nstderr_without = ["Traceback"]',
     "expect/start": '[session]\nstarted_within = "2s"',
 }
-"""What the examples of each rule are held to."""
+"""The expectations for the examples of each rule, as TOML."""
 
 
 def header(transport="stdio", name="weather"):
@@ -28,7 +28,7 @@ def header(transport="stdio", name="weather"):
 
 
 def watched(text, toml, *, transport="stdio", name="weather", live=False):
-    """What is not as expected in a transcript, and what came of each expectation."""
+    """Check a transcript against expectations; return the findings and the outcome of each expectation."""
     held = expectations(tomllib.loads(toml), "expect.toml")
     watch = ExpectationWatch(held.of_server(name), header(transport, name))
     conversation = Conversation()
@@ -40,5 +40,5 @@ def watched(text, toml, *, transport="stdio", name="weather", live=False):
 
 
 def failures(text, toml, **options):
-    """The same, as frame, rule and sentence."""
+    """Return the findings of `watched` as frame, rule and sentence."""
     return [(it.frame, it.rule, it.message) for it in watched(text, toml, **options)[0]]

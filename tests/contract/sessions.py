@@ -13,7 +13,7 @@ SEND = {"name": "send", "description": "Send a report", "inputSchema": {"type": 
 
 
 def hello(name="weather", version="1.0", **members):
-    """A handshake."""
+    """Return a handshake as a transcript."""
     told = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": name}} | members
     told["serverInfo"] = told["serverInfo"] | {"version": version}
     asked = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
@@ -21,7 +21,7 @@ def hello(name="weather", version="1.0", **members):
 
 
 def listed(*entries, number=2, kind="tools", cursor=None, more=None):
-    """A page of a listing."""
+    """Return a page of a listing as a transcript."""
     method = {"resourceTemplates": "resources/templates"}.get(kind, kind)
     asked = f" {json.dumps({'cursor': cursor})}" if cursor else ""
     result = {kind: list(entries)} | ({"nextCursor": more} if more else {})
@@ -29,7 +29,7 @@ def listed(*entries, number=2, kind="tools", cursor=None, more=None):
 
 
 def offered(text):
-    """What a session shows."""
+    """Return what the server offers in a transcript."""
     found = Offered()
     for message in messages(text):
         found.add(message)
@@ -41,7 +41,7 @@ def lock(text, name="weather"):
 
 
 def found(locks, text, name="capture"):
-    """What a capture of this name shows against a lock: `severity rule pointer`, and the sentences."""
+    """Compare a transcript with locks; return its findings as `severity rule pointer`, and their sentences."""
     check = LockCheck(locks, name)
     told = [finding for message in messages(text) for finding, _ in check.add(message)]
     told += [finding for finding, _ in check.end()]

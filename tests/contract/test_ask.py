@@ -1,4 +1,4 @@
-"""A server is asked for every page of what it declares, whatever it does meanwhile, and for no more than a while."""
+"""Every page that a server declares is requested, whatever the server sends meanwhile, within a time-out."""
 
 import sys
 from pathlib import Path
@@ -17,12 +17,12 @@ from tests.peers import prepare
 from tests.peers.serving import serving
 
 SERVER = [sys.executable, str(Path(__file__).parent / "asked.py")]
-SOON = 0.7  # seconds for what never comes
+SOON = 0.7  # seconds to wait for an answer that never arrives
 
 
 @pytest.fixture
 def ask(tmp_path, monkeypatch):
-    """Asks a server; returns what its last session shows."""
+    """Return a function that records the offer of a server and returns the offer of its last session."""
     monkeypatch.setattr(stdio, "PATIENCE", 0.3)
     path = tmp_path / "s.jsonl"
 

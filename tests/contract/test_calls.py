@@ -1,4 +1,4 @@
-"""How often tools are called, with what, in which order, and for how long."""
+"""Expectations about tool calls: number, arguments, order and duration."""
 
 import pytest
 

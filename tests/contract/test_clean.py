@@ -1,4 +1,4 @@
-"""What a lock file holds in place of secrets, and that hashes do not depend on the order of members."""
+"""A lock file has placeholders for secrets, and its hashes do not depend on the order of members."""
 
 import pytest
 

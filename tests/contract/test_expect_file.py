@@ -1,4 +1,4 @@
-"""Files of expectations: what they become, and one line for every mistake."""
+"""Expectation files: how they are parsed, and one line for every mistake."""
 
 import pytest
 

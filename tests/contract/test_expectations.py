@@ -1,4 +1,4 @@
-"""Expectations as data: their titles, joined ones, and what they compare."""
+"""Expectations as values: their titles, joined expectations, and comparisons."""
 
 from mcpspy.contract.expectations import (
     Expectations,

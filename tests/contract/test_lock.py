@@ -1,4 +1,4 @@
-"""The lock file: stable, readable in a diff, refused with one line when something is wrong with it."""
+"""The lock file: stable, readable in a diff, and refused with one line if it is invalid."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A capture against a lock: planted changes, rug pulls in the middle and between two sessions, what is not known."""
+"""A capture compared with a lock: planted changes, rug pulls in and between sessions, and unknown offers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""When a listing is whole, and what a server is known not to offer."""
+"""When a listing is complete, and when a server is known not to offer something."""
 
 from mcpspy.capture.reader import Capture
 from mcpspy.contract.offered import TOLD, offers

@@ -1,4 +1,4 @@
-"""How long a session takes, what it costs, and whether all went well."""
+"""Expectations about whole sessions: duration, tokens, errors, stderr and start."""
 
 import pytest
 

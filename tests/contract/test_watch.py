@@ -1,4 +1,4 @@
-"""A capture held to expectations: the examples of the rules, captures that are written, servers by name."""
+"""A capture checked against expectations: the rule examples, captures that are still recorded, servers by name."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a watcher is given, and that it needs to look at nothing."""
+"""The interface of a watcher; the base class looks at nothing."""
 
 from mcpspy.contract.watcher import Failure, SeenCall, Watcher
 

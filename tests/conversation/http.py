@@ -1,4 +1,4 @@
-"""HTTP sessions as records, so that a test reads like what was said."""
+"""HTTP sessions as records, so that a test reads like the session."""
 
 import json
 from itertools import count
@@ -10,7 +10,7 @@ JSON, SSE = "application/json", "text/event-stream"
 
 
 class Exchange:
-    """Writes the records of one capture, in the order of the calls; a millisecond passes with each."""
+    """Writes the records of one capture in the order of the calls; each record is a millisecond after the last."""
 
     def __init__(self):
         self.records = []
@@ -18,7 +18,7 @@ class Exchange:
         self._t = 0
 
     def ask(self, message=None, *, method="POST", target="/mcp", peer="127.0.0.1:5000", **headers):
-        """A request with a body, or without; returns its channel."""
+        """Add a request with or without a body; return its channel."""
         ch = next(self._channels)
         fields = {"accept": f"{JSON}, {SSE}", "content-type": JSON} if message is not None else {"accept": SSE}
         fields |= {name.replace("_", "-"): value for name, value in headers.items()}
@@ -31,7 +31,7 @@ class Exchange:
         return ch
 
     def answer(self, asked, message=None, *, status=200, kind=JSON, end=True, **headers):
-        """A response to the request on channel `asked`: a body, or nothing; returns its channel."""
+        """Add a response to the request on channel `asked`, with or without a body; return its channel."""
         ch = next(self._channels)
         fields = {"content-type": kind} if kind else {}
         fields |= {name.replace("_", "-"): value for name, value in headers.items()}
@@ -45,24 +45,24 @@ class Exchange:
         return ch
 
     def unanswered(self, asked):
-        """What is recorded in place of a response to the request on channel `asked` if its client leaves before it."""
+        """Add the record of a missing response to the request on channel `asked`, whose client left early."""
         ch = next(self._channels)
         self._add(Open, ch, sender="server", role="response", framing="body", answers=asked)
         return ch
 
     def event(self, ch, message=None, raw=None):
-        """An SSE event on a stream that is open."""
+        """Add an SSE event on an open stream."""
         self._frame(ch, raw if raw is not None else b"event: message\ndata: " + _bytes(message) + b"\n")
 
     def close(self, ch, how="eof", reason=None):
         self._add(Close, ch, how=how, reason=reason)
 
     def wait(self, t):
-        """Let time pass until `t` nanoseconds after the beginning."""
+        """Advance the clock to `t` nanoseconds after the start."""
         self._t = max(self._t, t)
 
     def websocket(self, peer="127.0.0.1:6000"):
-        """An upgrade; returns the channels of the client and of the server."""
+        """Add an upgrade; return the channels of the client and of the server."""
         asked = self.ask(method="GET", target="/ws", peer=peer, upgrade="websocket")
         self.answer(asked, status=101, kind=None)
         both = []
@@ -72,7 +72,7 @@ class Exchange:
         return both
 
     def say(self, ch, message, op=None):
-        """A WebSocket message."""
+        """Add a WebSocket message."""
         self._frame(ch, message, op=op)
 
     def events(self):

@@ -1,4 +1,4 @@
-"""Values in few characters."""
+"""Short forms of values."""
 
 from random import Random
 
@@ -18,7 +18,7 @@ def test_a_text_is_clipped_and_folded():
 
 
 def test_the_words_of_a_long_text_are_those_of_a_short_one_that_begins_like_it():
-    random = Random(1)  # noqa: S311 - the same texts in each run
+    random = Random(1)  # noqa: S311 (the same texts in each run)
     for _ in range(500):
         blanks = random.choice([" ", " \n", " \t\u2003" * 9])
         text = "".join(random.choices("abcdef" + blanks, k=random.choice([0, 9, 20, 60, 5000])))

@@ -1,4 +1,4 @@
-"""Two equal SDK clients at once over one `mcpspy proxy`: both count their requests alike, and are told apart."""
+"""Two equal SDK clients at once through one `mcpspy proxy`: both use the same ids, but are told apart."""
 
 import signal
 import sys
@@ -16,7 +16,7 @@ from mcpspy.wire.jsonrpc import Request
 from tests.peers import prepare
 from tests.peers.serving import LIMIT, run, running, serving
 
-ON_PURPOSE = {"tools/unknown-tool", "tools/arguments", "schema/unknown-method"}  # what a client's program does wrong
+ON_PURPOSE = {"tools/unknown-tool", "tools/arguments", "schema/unknown-method"}  # planted faults of the client program
 
 
 def session(client, url):
@@ -27,7 +27,7 @@ def session(client, url):
 @pytest.mark.parametrize(
     ("client", "server", "revision"),
     [
-        ("python2", "python2", Revision.R2026_07_28),  # without a session: both are the same to all appearances
+        ("python2", "python2", Revision.R2026_07_28),  # without a session: nothing visible distinguishes them
         ("python1", "python1", Revision.R2025_11_25),
     ],
 )

@@ -1,4 +1,4 @@
-"""Which line and which status belong to what is computed once, in columns of a few bytes."""
+"""The kind, status and exchange of each line, computed once and stored in columns of a few bytes."""
 
 import pytest
 
@@ -28,7 +28,7 @@ GATHERED = ("kind", "sender", "revision", "method", "name", "session", "size", "
 
 
 def folded(all_records, *, live=False):
-    """The columns of some records, and the lines that were said to change."""
+    """Return the columns of some records, and the lines that were reported as changed."""
     columns, conversation, changed = Columns(), Conversation(), []
     columns.extend(max((record.n for record in all_records), default=0))
     for record in all_records:
@@ -82,7 +82,7 @@ def test_a_batch_is_one_line_and_its_requests_have_their_statuses():
 
 
 def test_what_a_forgotten_session_has_asked_is_unanswered_at_the_end(monkeypatch):
-    """A-02: the rows of `show` and those of the TUI agree on it."""
+    """A-02: the rows of `show` and those of the TUI agree."""
     monkeypatch.setattr(recent, "FULL", 1)
     monkeypatch.setattr(recent, "MOST", 2)
     http = Exchange()
@@ -109,7 +109,7 @@ def test_what_is_no_message_has_a_kind_and_a_sender(event, kind, sender):
 
 @pytest.mark.parametrize("capture", sorted(CAPTURES.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_columns_tell_the_same_as_the_final_rows(capture):
-    """Of every golden capture."""
+    """For every golden capture."""
     source = Capture(str(capture))
     columns, _ = folded(list(source.records()))
     for row in final_rows(source.records, live=False):

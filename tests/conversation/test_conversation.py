@@ -1,4 +1,4 @@
-"""Which channel makes what of its frames. Pairing is in `test_pairing.py`, HTTP in `test_http_sessions.py`."""
+"""What each channel makes of its frames. `test_pairing.py` tests pairing, `test_http_sessions.py` tests HTTP."""
 
 from mcpspy.capture.records import Close, End, Frame, Gap, Open
 from mcpspy.conversation.conversation import Conversation

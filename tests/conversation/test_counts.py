@@ -1,4 +1,4 @@
-"""What a list says of a session."""
+"""The counts of a session in a list."""
 
 from mcpspy.conversation.counts import Counts, count
 from tests.transcript import records

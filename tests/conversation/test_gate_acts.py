@@ -1,4 +1,4 @@
-"""What gates did to frames: what the frame tells, and what its release tells later."""
+"""Acts of gates on frames: the part in the frame record, and the part in its later release record."""
 
 import pytest
 
@@ -142,7 +142,7 @@ def test_a_request_that_never_reached_its_peer_is_not_unanswered(gated, status):
 
 
 def test_the_ids_of_servers_that_replaced_one_another_are_those_that_the_client_knows():
-    """Each server counts from 1, so two requests may come with one id; neither goes without its response."""
+    """Each server counts from 1, so two requests may have the same id; each still gets its response."""
     wire = Stdio()
     for known in (1, "mcpspy-server-1"):
         changed = {} if known == 1 else {"by": "reload"}

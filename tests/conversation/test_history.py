@@ -1,4 +1,4 @@
-"""What is remembered of a session is bounded; what a message and that state tell together."""
+"""The bounded history of a session, and facts that follow from a message and that history."""
 
 from mcpspy.conversation.history import (
     REMEMBERED,
@@ -61,8 +61,8 @@ def test_a_request_of_2026_07_28_lacks_what_its_meta_has_not():
     (alone,) = messages("> 1 tools/list")
     assert missing_meta(version) == ["io.modelcontextprotocol/clientCapabilities"]
     assert missing_meta(both) == []
-    assert len(missing_meta(bare)) == 2  # R-10: those before have stated the revision
-    assert missing_meta(alone) == []  # nobody knows that it is one
+    assert len(missing_meta(bare)) == 2  # R-10: the earlier requests state the revision
+    assert missing_meta(alone) == []  # its revision is unknown
     bare.revision = both.revision
     assert len(missing_meta(bare)) == 2
 

@@ -1,4 +1,4 @@
-"""Which HTTP request an event belongs to."""
+"""The HTTP request to which an event belongs."""
 
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.http_requests import asked, asks, posted
@@ -18,7 +18,7 @@ def test_a_message_is_posted_by_the_client_only():
 
 
 def test_an_answer_is_that_to_its_request_once():
-    """The first event of a stream answers; what follows on it answers nothing."""
+    """The first event of a stream answers the request; later events on the stream do not."""
     found = events("= 2025-06-18 http\n>> 2 tools/list\n<< 200 events\n<- notifications/message {}\n<- 2 = {}")
     request, *streamed = [event for event in found if isinstance(event, Message)][3:]
     assert [asked(event) for event in streamed] == [request.http, None]

@@ -1,4 +1,4 @@
-"""MCP over HTTP: which bytes are messages, whose they are, and what answers what."""
+"""MCP over HTTP: which bytes are messages, who sends them, and which response belongs to which request."""
 
 import re
 from collections import Counter
@@ -22,7 +22,7 @@ META = {
 
 
 def told(http):
-    """Each event: a message by method, id and status of its exchange; anything else over HTTP by its text."""
+    """Return each event as text: a message by method, id and status of its exchange, others by their own text."""
     return [_told(event) for event in http.events()]
 
 
@@ -82,7 +82,7 @@ def test_two_clients_that_both_use_id_1_are_told_apart():
 
 
 def test_without_sessions_a_response_belongs_to_the_request_that_it_came_in_answer_to():
-    """2026-07-28: two requests of one client with one id, at once."""
+    """2026-07-28: two requests of one client with the same id at the same time."""
     http = Exchange()
     first = http.ask(request(1, "tools/list", _meta=META))
     second = http.ask(request(1, "prompts/list", _meta=META), peer="127.0.0.1:5001")
@@ -97,7 +97,7 @@ def test_without_sessions_a_response_belongs_to_the_request_that_it_came_in_answ
 
 @pytest.mark.parametrize(("info", "clients"), [({"name": "c", "version": "1"}, 1), (None, 2)])
 def test_a_client_that_says_its_name_is_one_whatever_its_http_library(info, clients):
-    """The conformance suite lists by fetch and calls by http.request."""
+    """The conformance suite uses fetch for listings and http.request for calls."""
     http = Exchange()
     meta = {**META, "io.modelcontextprotocol/clientInfo": info}
     for number, agent in enumerate(("node", "")):
@@ -107,7 +107,7 @@ def test_a_client_that_says_its_name_is_one_whatever_its_http_library(info, clie
 
 
 def test_where_a_server_gives_no_ids_the_sessions_of_equal_clients_are_in_doubt_from_the_second_on():
-    """2025-11-25: what the first says then cannot be told from what the second says."""
+    """2025-11-25: from then on, messages of the first client cannot be told from those of the second."""
     http = Exchange()
     initialize(http, None)
     http.ask(request(1, "tools/list"))
@@ -159,7 +159,7 @@ def test_messages_come_as_events_and_other_events_are_units_of_http():
 
 
 def test_an_answer_may_come_over_another_stream():
-    """H-12: the client resumes by GET, and the answer comes there."""
+    """H-12: the client resumes the stream with a GET, and the answer arrives on that stream."""
     http = Exchange()
     initialize(http, "one")
     http.answer(http.ask(request(1, "tools/call"), mcp_session_id="one"), kind=SSE)
@@ -185,7 +185,7 @@ def test_a_resumption_names_the_frame_that_it_goes_on_after():
 
 
 def test_the_session_of_legacy_sse_is_the_one_that_its_endpoint_names():
-    """H-08; the mem0 session of the field."""
+    """H-08: the mem0 session from the field."""
     http = Exchange()
     asked = http.ask(method="GET", target="/sse")
     stream = http.answer(asked, kind=SSE, end=False)
@@ -233,7 +233,7 @@ def test_a_client_that_leaves_its_response_has_cancelled_the_request():
 
 
 def test_a_client_of_an_earlier_revision_that_leaves_has_cancelled_nothing():
-    """2025-03-26, transports: a disconnect is no cancellation; legacy clients leave as soon as they are accepted."""
+    """2025-03-26, transports: a disconnect is not a cancellation. Legacy clients disconnect right after the 202."""
     http = Exchange()
     initialize(http, "one")
     posted = http.answer(http.ask(request(1, "tools/list"), mcp_session_id="one"), status=202, kind=None, end=False)
@@ -270,7 +270,7 @@ def test_what_was_asked_for_as_a_message_and_is_none_is_judged_as_one():
 
 
 def test_a_request_that_a_status_refuses_waits_for_no_answer_and_may_be_asked_again():
-    """What a client does when it has to log in: the same request again, with a token."""
+    """A client that must log in sends the same request again, with a token."""
     http = Exchange()
     initialize(http, "one")
     for _ in range(2):
@@ -291,7 +291,7 @@ def test_a_request_that_a_status_refuses_waits_for_no_answer_and_may_be_asked_ag
 
 @pytest.mark.parametrize("number", [None, "server-error"])
 def test_an_error_that_refuses_a_request_answers_it_whatever_id_it_has(number):
-    """What SDK servers send with 400: `"id": null`, or an id that nobody has asked with."""
+    """SDK servers send with status 400: `"id": null`, or an id that no request has."""
     http = Exchange()
     initialize(http, "one")
     asked = http.ask(request(1, "tools/list"), mcp_session_id="one")
@@ -385,7 +385,7 @@ def test_sessions_are_forgotten_when_there_are_too_many(monkeypatch):
 
 
 def test_a_session_that_is_used_is_not_forgotten_for_its_age(monkeypatch):
-    """A-02: the pairs of the oldest session are known, although many were begun after it."""
+    """A-02: the requests of the oldest session are still paired, although many newer sessions began."""
     monkeypatch.setattr(recent, "FULL", 4)
     monkeypatch.setattr(recent, "MOST", 5)
     http = Exchange()
@@ -414,7 +414,7 @@ def test_the_stream_of_a_session_that_was_forgotten_goes_on(monkeypatch):
 
 
 def test_no_record_visits_the_sessions_before_it(monkeypatch):
-    """A-02: the visits to a session are as many as its own records need, in a capture of 300 of them."""
+    """A-02: in a capture of 300 sessions, each session is visited only for its own records."""
     visits = Counter()
     monkeypatch.setattr(Session, "exchanges", counted(Session.exchanges, visits))
     http = Exchange()

@@ -1,4 +1,4 @@
-"""What the rules know of a session after some messages."""
+"""The state of a session that the rules use, after some messages."""
 
 from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.learning import learn
@@ -58,7 +58,7 @@ def test_a_token_that_is_used_again_keeps_the_request_before_for_its_answer():
     (known,) = state_after(text).progress.values()
     assert (known.request, known.before.request) == (3, 2)
     assert known.before.ended is not None
-    assert known.before.before is None  # or a client that never gets an answer would make a chain
+    assert known.before.before is None  # else unanswered requests would form a long chain
 
 
 def test_an_acknowledgement_that_is_recorded_early_counts():

@@ -1,4 +1,4 @@
-"""Which request a notification names; what a task stands for is in `test_pairing.py`."""
+"""The request that a notification refers to; `test_pairing.py` tests tasks."""
 
 import pytest
 
@@ -10,18 +10,18 @@ SUBSCRIBED = '"_meta":{"io.modelcontextprotocol/subscriptionId"'
 
 
 def linked(text):
-    """The ordinal of the exchange that each notification names."""
+    """Return for each notification the ordinal of the exchange that it refers to."""
     found = [event for event in events(text) if isinstance(event, Message)]
     return [it.link for it in found if type(it.body).__name__ == "Notification"]
 
 
 def progress(token):
-    """A report on the request that has a token."""
+    """Return a progress notification for a token."""
     return f'{{"method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}'
 
 
 def asks(number, token):
-    """A request that asks for progress."""
+    """Return a request with a progress token."""
     return f'{{"id":{number},"method":"tools/call","params":{{"_meta":{{"progressToken":{token}}}}}}}'
 
 

@@ -1,4 +1,4 @@
-"""What can be read off an exchange and a session by itself; how they come to be is in `test_pairing.py`."""
+"""Properties of exchanges and sessions; `test_pairing.py` tests how they are built."""
 
 from tests.transcript import events
 
@@ -11,12 +11,12 @@ ASKED = """
 
 
 def exchanges(text):
-    """The exchanges of a transcript without a response, by method."""
+    """Return the exchanges of a transcript that have no response, by method."""
     return {exchange.method: exchange for exchange in events(text)[-1].session.exchanges()}
 
 
 def test_a_request_is_called_unanswered_only_when_nobody_will_answer_it():
-    """Not while the capture grows, not after a gap, and not one that is answered only at its end."""
+    """Not while the capture grows, not after a gap, and not a subscription, which is answered only at its end."""
     found = {method: it.final_status(live=False) for method, it in exchanges(ASKED).items()}
     assert found == {"ping": "unanswered", "subscriptions/listen": "pending", "tools/call": "cancelled"}
     assert exchanges(ASKED)["ping"].final_status(live=True) == "pending"

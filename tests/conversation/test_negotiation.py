@@ -24,7 +24,7 @@ DECLARES = {"extensions": {TASKS.id: {}}}
         ("= 2025-11-25\n> 1 tasks/list", False),
         ('= 2025-11-25\n> 1 subscriptions/listen {"notifications":{"taskIds":["a"]}}', False),
         ('= 2025-11-25\n> 1 tools/call {"name":"a"}\n< 1 = {"resultType":"task"}', False),
-        ("> 1 tasks/get", False),  # nothing tells the revision
+        ("> 1 tasks/get", False),  # the revision is unknown
     ],
 )
 def test_x_01_a_message_uses_an_extension_by_method_result_type_or_filter(text, used):

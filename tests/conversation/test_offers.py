@@ -1,4 +1,4 @@
-"""What messages tell of the two sides, and the pages of listings."""
+"""The statements of messages about the two sides, and the pages of listings."""
 
 import pytest
 
@@ -11,12 +11,12 @@ NOW = f'"{PROTOCOL_VERSION}":"2026-07-28"'
 
 
 def statements(text):
-    """What each message of a transcript tells of a side."""
+    """Return for each message of a transcript its statement about a side."""
     return [statement(event) for event in events(text) if isinstance(event, Message)]
 
 
 def pages(text):
-    """The pages in a transcript."""
+    """Return the pages of listings in a transcript."""
     return [found for event in events(text) if isinstance(event, Message) and (found := page(event))]
 
 

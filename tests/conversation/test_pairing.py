@@ -1,4 +1,4 @@
-"""Conversations as transcripts (see tests/transcript.py): what was said, and what the fold makes of it."""
+"""Conversations as transcripts (see tests/transcript.py), and the messages and exchanges that the fold computes."""
 
 import json
 
@@ -118,7 +118,7 @@ def test_of_two_requests_in_flight_with_one_id_the_first_is_answered_first():
 
 
 def test_an_id_reused_at_once_is_paired_by_time():
-    """F-06: the second request was sent after the answer to the first, and recorded before it."""
+    """F-06: the second request was sent after the answer to the first request, but recorded before it."""
     assert told("""
         @1.0 > {"jsonrpc":"2.0","id":1,"method":"first"}
         @1.2 > {"jsonrpc":"2.0","id":1,"method":"second"}
@@ -144,7 +144,7 @@ def test_an_answer_from_the_wrong_side_answers_nothing():
     """) == ["#1 ping pending", "#2 Result of nothing"]
 
 
-# The recording may be out of order; times are not (R-01).
+# Records may be out of order; their times are correct (R-01).
 
 
 def test_a_response_recorded_before_its_request_answers_it():
@@ -163,7 +163,7 @@ def test_a_response_answers_its_request_also_where_others_were_recorded_between(
 
 
 def test_a_request_that_was_recorded_too_late_is_shown_where_it_stands_and_in_doubt():
-    """R-01: its forward was blocked for more than the second that is waited."""
+    """R-01: forwarding it was blocked for more than the second that pairing waits."""
     assert told("""
         @1.000 < {"jsonrpc":"2.0","id":1,"result":{}}
         @2.000000002 ! late
@@ -223,7 +223,7 @@ def test_a_request_with_the_id_null_is_answered_with_it():
     """) == ["#1 ping ok", "#2 Result of #1"]
 
 
-# Cancelling (F-07).
+# Cancellations (F-07).
 
 
 def test_a_cancelled_request_is_cancelled_also_when_its_answer_comes_late():
@@ -279,7 +279,7 @@ def test_a_cancellation_after_the_answer_changes_nothing():
 
 
 def test_an_answer_belongs_to_the_request_that_was_not_cancelled():
-    """Who cancels waits no longer, so the answer is for whom else asks with the id; a second one is the late one."""
+    """Nobody waits for a cancelled request: the first answer is for the other request, the second is the late one."""
     assert told("""
         > {"jsonrpc":"2.0","id":1,"method":"slow"}
         > {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
@@ -289,7 +289,7 @@ def test_an_answer_belongs_to_the_request_that_was_not_cancelled():
     """)[2:] == ["#3 quick ok", "#4 Result of #3", "#5 Result of #1"]
 
 
-# Tasks (2025-11-25): the result of a request comes in answer to another one.
+# Tasks (2025-11-25): the result of a request arrives as the answer to another request.
 
 TASK = """
     > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
@@ -323,7 +323,7 @@ def test_a_task_is_known_to_the_side_that_asked_for_it():
 
 
 def test_each_message_of_a_batch_is_paired_on_its_own():
-    """F-09: the frame stays the address, `part` the place in it."""
+    """F-09: the address is the frame, with `part` as the position in it."""
     assert told("""
         > [{"id":1,"method":"a"},{"method":"n"},{"id":2,"method":"b"},{"id":3,"method":"c"},5]
         < [{"id":3,"result":{}},{"id":1,"error":{"code":1,"message":""}}]
@@ -356,7 +356,7 @@ def test_a_batch_of_answers_recorded_too_early_is_paired_one_by_one():
     """) == ["#2.0 a ok", "#2.1 b ok", "#1.0 Result of #2.0", "#1.1 n", "#1.2 Result of #2.1"]
 
 
-# Gaps: nothing is called unanswered across one.
+# Gaps: no request is called unanswered across a gap.
 
 
 def test_what_was_pending_at_a_gap_is_in_doubt():
@@ -464,7 +464,7 @@ def test_a_request_states_its_revision_itself_in_the_per_request_era():
 
 
 def test_both_eras_live_in_one_process():
-    """A `server/discover` that is refused is a probe; requests keep what each of them states."""
+    """A refused `server/discover` is a probe; each request keeps the revision that it states."""
     assert revisions(f"""
         > {{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{{{META}}}}}
         < {{"jsonrpc":"2.0","id":1,"error":{{"code":-32601,"message":"Method not found"}}}}
@@ -504,7 +504,7 @@ def test_a_notification_belongs_to_the_listen_request_that_its_subscription_name
     assert found[2].exchange.method == ENDLESS
 
 
-# Oddities of the field (F-01, F-03).
+# Oddities from the field (F-01, F-03).
 
 
 def test_cursor_to_a_mem0_server():
@@ -594,7 +594,7 @@ def test_a_byte_order_mark_and_blanks_do_not_hinder_pairing(prefix, suffix):
 
 
 def test_an_id_that_is_not_utf_8_is_read_as_servers_read_it():
-    """F-01: every server replaces by U+FFFD."""
+    """F-01: every server replaces invalid bytes with U+FFFD."""
     conversation = Conversation()
     feed = [
         *OPENS,
@@ -605,7 +605,7 @@ def test_an_id_that_is_not_utf_8_is_read_as_servers_read_it():
     assert found[1].exchange is found[0].exchange
 
 
-# Around the messages.
+# Records other than messages.
 
 
 def test_the_end_comes_out_as_it_is():
@@ -653,7 +653,7 @@ def test_deep_nesting_anywhere_in_a_message_never_raises(depth):
     assert len(told(text)) == 5
 
 
-# Properties: whatever peers say and however it is recorded.
+# Properties that hold for any messages in any order of recording.
 
 IDS = st.sampled_from(["1", "1.0", '"1"', "null", BIG, "true", "[]"])
 SAID = st.builds(
@@ -718,7 +718,7 @@ def _parts(record):
 
 
 def test_a_request_recorded_before_the_answer_to_initialize_gets_its_revision_all_the_same():
-    """The two pumps record after they forward: what was sent after the answer may stand before it."""
+    """Both pumps record after they forward, so a later message may be recorded before the answer."""
     found = events("""
         @0.000 > {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}
         @0.020 > {"jsonrpc":"2.0","id":1,"method":"tools/list"}

@@ -1,4 +1,4 @@
-"""What rows show of messages beside their methods; `tests/timelines/` has the previews of all golden captures."""
+"""The preview of a message in its row; `tests/timelines/` has the previews of all golden captures."""
 
 import json
 import sys
@@ -157,7 +157,7 @@ def test_an_error_shows_code_message_and_data(error, words):
 
 
 def test_a_session_of_2026_07_28_shows_who_is_who():
-    """R-14: there `_meta` tells it."""
+    """R-14: in this revision, `_meta` names the sides."""
     who = {"name": "a", "version": "1"}
     request = {"params": {"_meta": {"io.modelcontextprotocol/clientInfo": who}}}
     result = {"_meta": {"io.modelcontextprotocol/serverInfo": who}, "supportedVersions": ["2026-07-28"]}
@@ -187,7 +187,7 @@ HUGE = {
 @pytest.mark.parametrize("value", HUGE.values(), ids=HUGE)
 @pytest.mark.parametrize("method", ["tools/call", LOG, "vendor/x", "sampling/createMessage"])
 def test_no_more_is_read_than_a_row_can_hold(value, method):
-    """R-14: a message may have megabytes, and its row is drawn again and again."""
+    """R-14: a message may have several megabytes, and its row is drawn many times."""
     shapes = [{"arguments": {"a": value}}, {"level": value, "data": value}, {"x": value}, {"messages": [value]}]
     results = [{"content": [{"type": "text", "text": value}]}, {"structuredContent": {"a": value}}, {"tools": [value]}]
     with proportionate(0.02 * 24):
@@ -197,7 +197,7 @@ def test_no_more_is_read_than_a_row_can_hold(value, method):
 
 
 def test_questions_in_questions_have_an_end():
-    """Each is asked inside the answer to another."""
+    """Each input request is nested in the answer to another one."""
     value = {}
     for _ in range(2000):
         value = {"inputRequests": {"k": {"method": "tools/call", "params": {"inputResponses": {"k": value}}}}}
@@ -258,11 +258,11 @@ def test_a_message_that_is_not_decoded_shows_how_it_begins():
 @pytest.mark.parametrize("ascii_only", [True, False])
 @pytest.mark.parametrize("cut", range(3990, 4000))
 def test_a_large_text_is_shown_as_such(ascii_only, cut):
-    """R-14: that of a result; it may be cut in the middle of a character or an escape."""
+    """R-14: the text of a result; it may be cut inside a character or an escape."""
     value = {"result": {"content": [{"type": "text", "text": 'one "ů"\n' * 10_000}], "isError": False}}
     raw = json.dumps(value, ensure_ascii=ascii_only).encode()
     assert preview_of_large(raw[:cut]) == preview("result", "tools/call", value)
-    assert preview_of_large(raw[: cut - 3900])  # whatever is left of it
+    assert preview_of_large(raw[: cut - 3900])  # any shorter beginning
 
 
 def test_rows_have_it_once_the_exchange_is_known():

@@ -1,4 +1,4 @@
-"""A-02: what was used last is kept."""
+"""A-02: the most recently used entries are kept."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What rows show of records that are no frames; the others are in `tests/test_timeline.py`."""
+"""The text of rows for records other than frames; `tests/test_timeline.py` tests the other rows."""
 
 from mcpspy.capture.records import End, Gap, Gates, Signal
 from mcpspy.conversation.record_text import record_text

@@ -1,4 +1,4 @@
-"""Which answer `input_required` a request goes on from (H-13)."""
+"""Which `input_required` answer a request continues (H-13)."""
 
 import pytest
 
@@ -10,12 +10,12 @@ ASKS = '{"resultType":"input_required","inputRequests":{"a":{"method":"roots/lis
 
 
 def asks(state):
-    """A result that asks for roots."""
+    """Return a result with an input request for roots."""
     return ASKS.replace("STATE", state)
 
 
 def continued(text):
-    """For each request the place of the answer that it goes on from among the messages, counted from 1."""
+    """Return for each request the position among the messages of the answer that it continues, counted from 1."""
     found = messages(text)
     places = {it.n: place for place, it in enumerate(found, 1)}
     requests = [it.exchange for it in found if it.exchange and it.exchange.request is it]

@@ -1,4 +1,4 @@
-"""Who was waited for at each moment: told in transcripts, in seconds."""
+"""Which side the session waits for at each moment, tested with transcripts, in seconds."""
 
 import pytest
 
@@ -17,7 +17,7 @@ META = (
 
 
 def told(text):
-    """How long each was waited for, in seconds, and how long which call waited for a person."""
+    """Return the seconds of waiting for each side, and for each call the seconds of waiting for a person."""
     times = Times()
     for event in events(text):
         times.add(event)

@@ -1,4 +1,4 @@
-"""Where the pauses of a run are."""
+"""The pauses of a run, and the spells between them."""
 
 from mcpspy.conversation.model import Message
 from mcpspy.conversation.turns import PAUSE, add_message, turns
@@ -16,7 +16,7 @@ def spells(text):
 
 
 def told(text):
-    """The first line of each spell, its times in seconds, frames and exchanges."""
+    """Return for each spell its first line, start and end in seconds, frames and exchanges."""
     return [(it.n, it.start / SECOND, it.end / SECOND, it.frames, it.exchanges) for it in spells(text)]
 
 

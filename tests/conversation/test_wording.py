@@ -1,4 +1,4 @@
-"""What counts as the words of a definition, and how two texts are shown where they part."""
+"""The texts that count as the wording of a definition, and the display of the place where two texts differ."""
 
 import pytest
 

@@ -1,8 +1,8 @@
-"""The stored findings: what `check` says of each golden capture, one line a finding, in `NAME.txt` beside this file.
+"""The stored findings of `check` in each golden capture, one finding per line, in `NAME.txt` beside this file.
 
-`NAME.as-REVISION.txt` is a capture judged by another revision than it speaks: what a migration has to change. Captures
-never change, so a difference is that of a rule: then `scripts/write-rules` writes them anew, and the difference is
-reviewed like code.
+`NAME.as-REVISION.txt` has the findings under another revision than the capture uses, to see what a migration needs.
+Captures never change, so a difference comes from a change of a rule. In that case, `scripts/write-rules` writes the
+files again, and the difference is reviewed like code.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ MIGRATIONS = {"features-python1-2025-11-25": Revision.R2026_07_28, "everything-2
 
 
 def texts() -> dict[Path, str]:
-    """What is to stand in each file."""
+    """Return the expected content of each file."""
     there = Path(__file__).parent
     names = sorted(path.stem for path in CAPTURES.glob("*.jsonl"))
     found = {there / f"{name}.txt": findings(name) for name in names}
@@ -26,7 +26,7 @@ def texts() -> dict[Path, str]:
 
 
 def findings(name: str, as_revision: Revision | None = None) -> str:
-    """The findings in a golden capture as text, one a line."""
+    """Return the findings in a golden capture as text, one per line."""
     lines = []
     for finding in check(str(CAPTURES / f"{name}.jsonl"), as_revision).findings:
         where = f"#{finding.frame}" + (f".{finding.part}" if finding.part else "")

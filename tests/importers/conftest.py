@@ -1,4 +1,4 @@
-"""The key that secrets are replaced with lies in the home directory: a test has one of its own."""
+"""The key for redaction is in the home directory, so each test has its own home directory."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Files of other programs, made for a test, and what becomes of them."""
+"""Files of other programs, made for a test, and the captures that an import makes of them."""
 
 import json
 import os
@@ -14,7 +14,7 @@ PONG = b'{"jsonrpc":"2.0","id":1,"result":{}}'
 
 
 def brought(folder, content, name="file"):
-    """The account of an import of these bytes, and the captures that it made."""
+    """Import these bytes; return the account of the import and the captures."""
     folder.mkdir(exist_ok=True)
     path = folder / name
     path.write_bytes(content)
@@ -23,7 +23,7 @@ def brought(folder, content, name="file"):
 
 
 def told(capture):
-    """Each record of a capture in a line: its milliseconds, its channel's sender and role, and what it says."""
+    """Return each record of a capture as a line: milliseconds, sender and role of its channel, and content."""
     channels, found = {}, []
     for record in capture.records():
         t = f"{record.t // 1_000_000}"
@@ -47,7 +47,7 @@ def told(capture):
 
 
 def imported(capture):
-    """What the header of a capture says of the file it was made of."""
+    """Return the header's description of the file from which a capture was imported."""
     with open(capture.path, encoding="utf-8") as file:
         return json.loads(file.readline())["imported"]
 
@@ -57,7 +57,7 @@ def har(*entries, before='"version":"1.2","creator":{"name":"made up","version":
 
 
 def entry(request=PING, answer=PONG, start=START, time=20.0, wait=15.0, **fields):
-    """An entry of a HAR; `fields` replace those of its response, or with a leading underscore are added to it."""
+    """Return a HAR entry; `fields` replace response fields, or are added to the entry if they begin with `_`."""
     content = {"size": len(answer), "mimeType": "application/json", "text": answer.decode()}
     response = {"status": 200, "statusText": "OK", "headers": [], "content": content}
     return {
@@ -77,7 +77,7 @@ def entry(request=PING, answer=PONG, start=START, time=20.0, wait=15.0, **fields
 
 
 def dumps(value):
-    """A typed netstring."""
+    """Return a value as a typed netstring."""
     if isinstance(value, dict):
         raw, kind = b"".join(dumps(key) + dumps(it) for key, it in value.items()), b"}"
     elif isinstance(value, list):
@@ -92,7 +92,7 @@ def dumps(value):
 
 
 def flow(request=PING, answer=PONG, at=float(AT), **fields):
-    """The state of a flow of mitmproxy, of format version 21; `fields` replace its own."""
+    """Return the state of a mitmproxy flow of format version 21; `fields` replace its fields."""
     headers = [[b"Content-Type", b"application/json"]]
     return {
         "websocket": None,

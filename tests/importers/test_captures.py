@@ -81,7 +81,7 @@ def test_times_are_read_with_their_zone(text):
 
 @pytest.mark.parametrize("bad", ["", "noon", "1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
 def test_a_time_of_other_days_is_none(bad):
-    with pytest.raises(ValueError):  # noqa: PT011 (some are those of datetime)
+    with pytest.raises(ValueError):  # noqa: PT011 (datetime raises some of them)
         iso(bad)
 
 

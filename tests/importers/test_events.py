@@ -23,7 +23,7 @@ def request(number):
 
 @pytest.fixture
 def asked():
-    """What was asked at 10, 20 and 30 with the ids 1, 2, 1; elsewhere, 3 at 15."""
+    """Requests at 10, 20 and 30 with the ids 1, 2 and 1; at another URL, id 3 at 15."""
     asked = RequestTimes()
     for wall, number in ((20, 2), (30, 1), (10, 1), (10, 1)):
         asked.note(WHERE, wall, request(number))
@@ -88,7 +88,7 @@ def test_what_cannot_be_decoded_stays_whole(encoding, raw):
 
 
 def test_events_are_made_when_they_are_asked_for(asked):
-    """A file of megabytes may hold millions of them."""
+    """A file of some megabytes may contain millions of events."""
     tracemalloc.start()
     assert sum(1 for _ in blocks(b":\n\n" * 50_000)) == 50_000
     peak = tracemalloc.get_traced_memory()[1]

@@ -57,7 +57,7 @@ def test_what_is_mcp_is_told_by_content(tmp_path, fields, wanted):
     ],
 )
 def test_a_form_is_imported_without_its_secrets(tmp_path, media_type, body):
-    """O-02: as a live one is recorded."""
+    """O-02: the same as for a live form."""
     state = flow(body)
     state["request"] |= {"headers": [[b"Content-Type", media_type], [b"Mcp-Session-Id", b"x"]], "path": b"/login"}
     _, [capture] = brought(tmp_path, dumps(state))
@@ -77,7 +77,7 @@ def test_a_page_is_imported_without_the_secrets_of_its_forms(tmp_path, media_typ
 
 @pytest.mark.parametrize("form", ["flow", "HAR"])
 def test_why_an_exchange_broke_off_is_told_without_what_that_quotes(tmp_path, form):
-    """O-02: it may quote a header, or hold a URL."""
+    """O-02: the reason may quote a header or contain a URL."""
     why = "Invalid header line: b'Set-Cookie: hunter2' of https://mcp.example.com/?token=hunter2"
     if form == "flow":
         raw = dumps(flow(response=None, error={"msg": why, "timestamp": AT + 1.0}))
@@ -110,7 +110,7 @@ def test_the_reason_of_a_close_is_told_without_secrets(tmp_path):
     ],
 )
 def test_an_entry_whose_head_cannot_be_written_is_damaged_and_no_other(tmp_path, fields):
-    """A surrogate that stands alone is a character of JSON, and of nothing else."""
+    """A lone surrogate is valid in JSON, but cannot be encoded as UTF-8."""
     bad = entry()
     bad["request"] |= fields
     account, captures = brought(tmp_path, har(entry(), bad, entry()))
@@ -142,7 +142,7 @@ def test_a_url_is_an_origin_and_a_target(url, found):
 
 @pytest.mark.parametrize("bad", ["mcp://label/x", "/mcp", "http://", "http://h:99999/"])
 def test_what_no_client_can_dial_is_refused(bad):
-    with pytest.raises(ValueError):  # noqa: PT011 (some are those of urllib)
+    with pytest.raises(ValueError):  # noqa: PT011 (urllib raises some of them)
         split(bad)
 
 
@@ -153,7 +153,7 @@ def test_the_port_of_the_scheme_is_not_named():
 
 @pytest.mark.parametrize("host", ["", "a/b", "me@h", "h\n", "a:b", "h?x", "[::1]", "h h/"])
 def test_a_host_that_is_none_is_refused(host):
-    with pytest.raises(ValueError):  # noqa: PT011 (some are those of urllib)
+    with pytest.raises(ValueError):  # noqa: PT011 (urllib raises some of them)
         place("https", host, 443)
 
 

@@ -123,12 +123,12 @@ def test_a_length_that_is_a_lie_takes_no_memory(tmp_path):
 
 
 def test_a_damaged_flow_loses_itself_alone(tmp_path):
-    """Bits are turned at random; the seed is fixed."""
+    """Random bits are flipped; the seed is fixed."""
     whole = dumps(flow())
     chance = random.Random(7)  # noqa: S311 (no secret)
     for turn in range(200):
         damaged = bytearray(whole)
-        place = chance.randrange(6, len(whole) - 1)  # its own length and type stay
+        place = chance.randrange(6, len(whole) - 1)  # the outer length and type stay unchanged
         damaged[place] ^= 1 << chance.randrange(8)
         account, captures = brought(tmp_path / str(turn), whole + bytes(damaged) + whole)
         assert account.read == 3

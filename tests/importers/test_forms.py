@@ -51,7 +51,7 @@ def test_a_shared_page_is_known_by_what_it_carries(tmp_path, name):
 
 @pytest.mark.parametrize("form", FILES)
 def test_what_is_done_adds_up_to_the_file(tmp_path, form):
-    """For a progress bar: what stands between the elements of an array is not counted."""
+    """For a progress bar; bytes between the elements of an array are not counted."""
     path, done = tmp_path / "file", []
     path.write_bytes(FILES[form])
     bring(str(path), {"MCPSPY_CAPTURE_DIR": str(tmp_path)}, advance=done.append)

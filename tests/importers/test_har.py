@@ -214,7 +214,7 @@ def test_the_body_of_an_oauth_endpoint_has_its_secrets_replaced(tmp_path):
 
 
 def test_entries_that_overlap_are_put_in_the_order_of_time(tmp_path):
-    """A stream is open while requests come and go; browsers list by the beginning, others by the end."""
+    """A stream stays open during other requests; browsers sort entries by their start, other programs by their end."""
     stream = entry(EVENTS, EVENTS, START, time=60_000.0, wait=10.0)
     later = entry(start="2026-03-17T10:00:30.000Z")
     for order in ([stream, later], [later, stream]):

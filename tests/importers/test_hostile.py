@@ -1,4 +1,4 @@
-"""Files of every form, damaged at random: what comes of them is a capture, or one line for the user."""
+"""Files of every form, damaged at random: the result is a capture or a one-line error."""
 
 import json
 import random
@@ -28,7 +28,7 @@ BITS = b'{ } [ ] " \\ , : null -1 1e999 99999999999999999999 NaN \xff true {} []
 
 
 def damaged(raw, chance):
-    """A file with one to four faults: bits turned, words put in, parts taken out, doubled, or cut off."""
+    """Return a file with one to four faults: flipped bits, inserted words, removed, doubled or truncated parts."""
     raw = bytearray(raw)
     for _ in range(chance.randint(1, 4)):
         place, size = chance.randrange(len(raw) + 1), chance.randint(1, 80)
@@ -68,7 +68,7 @@ def test_whatever_is_in_a_file_the_end_is_a_capture_or_one_line(tmp_path):
 
 
 def final_records(capture):
-    """The lines of a capture behind its header, each of which is a record that can be read."""
+    """Yield the lines of a capture after its header; each must be valid JSON."""
     with open(capture.path, encoding="utf-8") as file:
         next(file)
         yield from map(json.loads, file)

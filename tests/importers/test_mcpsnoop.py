@@ -4,7 +4,7 @@ from tests.importers.files import PING, PONG, brought, imported, told
 
 
 def envelope(seq, direction, raw=None, at="10:00:00.5", **fields):
-    """A line, written as mcpsnoop's encoder does."""
+    """Return a line as mcpsnoop's encoder writes it."""
     head = {
         "session_id": "s1",
         "server_label": "weather",
@@ -82,7 +82,7 @@ def test_a_file_that_ends_inside_a_line_gives_those_before(tmp_path):
 
 
 def test_what_cannot_be_written_is_damaged_and_leaves_no_empty_file(tmp_path):
-    """A surrogate that stands alone is a character of JSON, and of nothing else."""
+    """A lone surrogate is valid in JSON, but cannot be encoded as UTF-8."""
     meta = envelope(1, "meta", b'{"command":["npx","\\ud800"],"cwd":null}')
     account, [capture] = brought(tmp_path / "command", meta + envelope(2, "c2s", PING))
     assert (account.read, account.lost) == (2, 1)

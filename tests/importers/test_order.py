@@ -9,7 +9,7 @@ from mcpspy.importers.order import Torn, play
 
 
 def played(text, *, torn=""):
-    """The steps that were taken of exchanges such as `a159`: its name and the times of its steps."""
+    """Return the order of the steps of some exchanges; `a159` is exchange `a` with steps at the times 1, 5 and 9."""
     words = text.split()
     taken = []
 
@@ -68,13 +68,13 @@ def test_a_file_that_is_changed_meanwhile_is_an_error():
 
 
 def test_what_is_held_is_bounded(monkeypatch):
-    """One is finished ahead of its time rather than kept."""
+    """An exchange is finished early, so that it need not be kept in memory."""
     monkeypatch.setattr(order, "HELD", 7)
     monkeypatch.setattr(order, "OBJECTS", 0)
     assert played("a19 b28 c37 d4")[0] == ["a1", "b2", "c3", "c7", "d4", "b8", "a9"]
 
 
 def test_a_small_exchange_takes_more_than_it_has_in_the_file(monkeypatch):
-    """Memory is bounded also where thousands of them begin in one instant."""
+    """Memory is bounded even if thousands of exchanges begin at the same time."""
     monkeypatch.setattr(order, "HELD", 2 * order.OBJECTS)
     assert played("a19 b19 c19")[0] == ["a1", "a9", "b1", "c1", "b9", "c9"]

@@ -1,4 +1,4 @@
-"""Golden captures, written as another program would have recorded the same session, and brought back."""
+"""Golden captures, written in the format of another program and imported again."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def stdio_frames(capture):
 
 
 def rows(capture, *kinds):
-    """What the timeline says of each message, whatever its address and time."""
+    """Return the rows of the timeline without their addresses and times."""
     found = []
     for row in final_rows(capture.records, live=False):
         if row.kind in kinds:
@@ -78,7 +78,7 @@ def test_a_session_that_claude_desktop_logged_reads_as_ours(tmp_path, name):
 
 
 def exchanges(capture):
-    """The parts of each exchange: head and body, and when they began and ended."""
+    """Return the parts of each exchange: head, body, start and end."""
     opened, asked = {}, {}
     for record in capture.records():
         if isinstance(record, Gap):
@@ -100,7 +100,7 @@ def exchanges(capture):
 
 
 def saved(source):
-    """The flows of a session as mitmproxy saves them, streams whole."""
+    """Yield the flows of a session as mitmproxy saves them, with whole streams."""
     start = datetime.fromisoformat(source.header.started).timestamp()
     for part in exchanges(source):
         answer, head = part["answer"], part["head"]
@@ -127,7 +127,7 @@ def headers(part):
 
 @pytest.mark.parametrize("name", HTTP)
 def test_a_session_that_mitmproxy_saved_reads_as_ours(tmp_path, name):
-    """The times of events are inferred, and so is their order among what else was said."""
+    """The times of events are inferred, and so is their order among the other messages."""
     source = golden(name)
     account, [made] = brought(tmp_path, b"".join(saved(source)))
     assert account.lost == 0
@@ -135,7 +135,7 @@ def test_a_session_that_mitmproxy_saved_reads_as_ours(tmp_path, name):
 
 
 def test_in_the_one_stream_of_http_with_sse_every_answer_finds_its_request(tmp_path):
-    """How late an answer was is not known there, so that one after a cancellation seems to have come before it."""
+    """The time of an answer is unknown there, so an answer after a cancellation may appear before it."""
     source = golden(LEGACY)
     _, [made] = brought(tmp_path, b"".join(saved(source)))
     late = ("pairing/late-after-cancel", "cancel/already-answered")

@@ -1,4 +1,4 @@
-"""The capture inside a shared page comes back byte for byte, and a page that is damaged or hostile takes no memory."""
+"""The capture in a shared page is imported byte for byte; a damaged or hostile page uses no extra memory."""
 
 import base64
 import gzip
@@ -15,7 +15,7 @@ from tests.transcript import capture
 
 
 def page(content):
-    """A page that carries these bytes as they are."""
+    """Return a page that contains these bytes verbatim."""
     return b"<!DOCTYPE html>\n<html>\n" + OPENING + content + b"</script>\n</html>\n"
 
 
@@ -93,7 +93,7 @@ def test_a_damaged_page_is_one_fault_and_leaves_no_file(tmp_path, session, chang
 
 
 def test_what_is_packed_too_well_is_not_unpacked(tmp_path, session):
-    """300 megabytes in 300 kilobytes: neither the memory nor the disk is taken for it."""
+    """300 megabytes compressed to 300 kilobytes: neither memory nor disk space is used for them."""
     packer = gzip.zlib.compressobj(9, wbits=31)
     zeros = bytes(1 << 20)
     bomb = packer.compress(session) + b"".join(packer.compress(zeros) for _ in range(300)) + packer.flush()
@@ -117,5 +117,5 @@ def test_the_header_tells_whose_capture_it_is(tmp_path, session):
 def test_what_stands_behind_the_end_of_the_capture_is_damage(tmp_path, session, size):
     half = gzip.compress(session[:300]) + gzip.compress(session[300:]) + b"x" * size
     account, made = brought(tmp_path, page(base64.b64encode(half)))
-    assert "something stands behind its end" in account.fault
+    assert "there is data after its end" in account.fault
     assert not made

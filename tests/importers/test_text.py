@@ -74,7 +74,7 @@ def test_members_are_given_as_they_are_written():
 
 @pytest.mark.parametrize("broken", ["", "[]", "{", '{"a"', '{"a":', '{"a":1', '{"a":1,}', '{"a" 1}', "{1:2}", "{,}"])
 def test_what_is_no_object_is_refused(broken):
-    with pytest.raises(ValueError):  # noqa: PT011 (the reader counts, and says no more)
+    with pytest.raises(ValueError):  # noqa: PT011 (the reader only counts such errors)
         members(broken)
 
 

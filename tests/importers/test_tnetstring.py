@@ -33,7 +33,7 @@ def test_each_type_is_read_back(value):
     ],
 )
 def test_what_is_none_is_refused(raw):
-    with pytest.raises(ValueError):  # noqa: PT011 (the reader counts, and says no more)
+    with pytest.raises(ValueError):  # noqa: PT011 (the reader only counts such errors)
         loads(raw)
 
 

@@ -1,4 +1,4 @@
-"""Where tables are kept, and when they are made again."""
+"""Where tables are stored, and when they are built again."""
 
 import os
 import shutil

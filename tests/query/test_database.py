@@ -1,4 +1,4 @@
-"""A query can read the tables, and do nothing else."""
+"""A query can read the tables and nothing else."""
 
 import json
 import os
@@ -81,8 +81,8 @@ def test_only_one_select_is_run(database, golden, tmp_path, query):
     ],
 )
 def test_duckdb_denies_the_rest_also_to_who_gets_past_the_first_lock(database, golden, tmp_path, query):
-    """Python's variables are nothing to a query either."""
-    foo = duckdb.from_query("SELECT 1 AS a")  # noqa: F841 (the last query would see it)
+    """A query cannot read Python variables either."""
+    foo = duckdb.from_query("SELECT 1 AS a")  # noqa: F841 (the last query would read it)
     (tmp_path / "secret.csv").write_text("a\n1\n")
     table, before = golden["field-stdio"].file("frames"), os.stat(golden["field-stdio"].file("frames"))
     asked = []

@@ -1,4 +1,4 @@
-"""What the tables have of a capture is what `show --json` has."""
+"""The tables have the same values as `show --json`."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from tests.transcript import begin, finish, record
 
 
 def selected(captured, query):
-    """The rows that a query finds, as JSON objects."""
+    """Return the rows of a query as JSON objects."""
     with closing(CaptureDatabase([captured], os.path.dirname(captured.folder))) as database:
         return [json.loads(line) for line in database.objects(query)]
 

@@ -1,7 +1,6 @@
 """DuckDB, ClickHouse and Spark read the Parquet export of every golden capture in place (field).
 
-All count the same as `mcpspy show --json` and `mcpspy sql`: for each capture, and within it by kind, status, rule and
-method.
+Their counts agree with `mcpspy show --json` and `mcpspy sql`: for each capture, by kind, status, rule and method.
 """
 
 import json
@@ -25,11 +24,11 @@ METHOD = {
     "clickhouse": "JSONExtractString(message, 'method')",
     "spark": "get_json_object(message, '$.method')",
 }
-"""The method in the JSON of a message, as docs/sql.md reads it in each engine."""
+"""The expression from docs/sql.md for the method of a message, for each engine."""
 
 
 def queries(method):
-    """What each engine is asked, by name."""
+    """Return the queries for an engine, by name."""
     found = {
         table: f"SELECT capture, {column}, count(*) FROM {table} GROUP BY 1, 2"  # noqa: S608
         for table, column in COLUMNS.items()
@@ -39,19 +38,19 @@ def queries(method):
 
 
 def mcpspy(*words):
-    """The lines that a command prints; U+2028 ends none."""
+    """Return the lines that a command prints; U+2028 does not end a line."""
     command = [sys.executable, "-m", "mcpspy", *map(str, words)]
     return limits.run(command, capture_output=True, text=True, check=True, timeout=300).stdout.split("\n")[:-1]
 
 
 def counted(rows):
-    """How often each value is there in each capture."""
+    """Return the number of each value in each capture."""
     assert len({(capture, value) for capture, value, _ in rows}) == len(rows)
     return {(capture, value): int(count) for capture, value, count in rows}
 
 
 def shown():
-    """What `mcpspy show --json` counts."""
+    """Count the same in the output of `mcpspy show --json`."""
     found = {name: Counter() for name in queries("")}
     for path in sorted(CAPTURES.glob("*.jsonl")):
         capture, before = Capture(str(path)).header.id, None
@@ -71,7 +70,7 @@ def shown():
 
 @pytest.fixture
 def lake(tmp_path, monkeypatch):
-    """The export, as two runs have made it."""
+    """The export after two runs."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = tmp_path / "lake"
     for _ in range(2):

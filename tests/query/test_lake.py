@@ -26,7 +26,7 @@ LATE = """
 
 
 def files(folder):
-    """Each file below a folder, with when it was written."""
+    """Return each file below a folder with its modification time."""
     return {
         os.path.relpath(os.path.join(place, name), folder): os.stat(os.path.join(place, name)).st_mtime_ns
         for place, _, names in os.walk(folder)
@@ -127,7 +127,7 @@ def test_a_server_of_any_name_stays_in_the_folder(tmp_path, cache, name):
 
 
 def test_a_finding_that_there_is_no_more_goes_and_those_of_others_stay(made, tmp_path):
-    """A copy of a capture that was taken while it grew has a request without an answer, which is a finding."""
+    """A copy of a capture, made while it grew, has an unanswered request, which is a finding."""
     folder = tmp_path / "lake"
     captured, other = made("@90000 > 1 ping"), made("> 1 ping", "other")
     other.id = "other"
@@ -143,7 +143,7 @@ def test_a_finding_that_there_is_no_more_goes_and_those_of_others_stay(made, tmp
 
 @pytest.mark.parametrize("table", sorted(TABLES.keys() - {"tools", "findings"}))
 def test_a_file_that_is_missing_or_of_another_state_is_written_again(made, tmp_path, table):
-    """As a killed process leaves them, or two that export two states of a capture at the same time."""
+    """A killed process leaves such files, or two processes that export two states of a capture at the same time."""
     folder = tmp_path / "lake"
     captured = made("> 1 ping\n< 1 = {}")
     add([captured], str(folder), again=False)

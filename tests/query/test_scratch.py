@@ -1,4 +1,4 @@
-"""Folders of queries that run."""
+"""Temporary folders of running queries."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""The sums of servers, tools and clients over captures, told in transcripts."""
+"""The sums over captures by server, tool and client, from transcripts."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.transcript import capture
 
 @pytest.fixture
 def stats(tmp_path):
-    """Counts transcripts, each of them a capture; the server of all is called `server`."""
+    """Return a function that counts transcripts, each as a capture of a server named `server`."""
 
     def count(*texts):
         found = Stats()

@@ -1,4 +1,4 @@
-"""The columns are what the page says, and what the files have."""
+"""The page and the files have the same columns."""
 
 import re
 from contextlib import closing

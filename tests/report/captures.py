@@ -1,4 +1,4 @@
-"""Captures for the tests of reports: one with a finding of each kind, and one in which everything is hostile."""
+"""Captures for the tests of reports: one with findings of each severity, one with hostile text in every place."""
 
 import json
 
@@ -16,7 +16,7 @@ FAULTY = """
     > {"jsonrpc":"2.0","id":3,"method":"tools/find"}
     < {"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"Method not found"},"trace":"x"}
 """  # noqa: E501 (messages have one line each)
-"""#10: an error about arguments; #11: an error in a response; #12: a warning; #13: for information."""
+"""#10: an error about arguments; #11: an error in a response; #12: a warning; #13: an info."""
 FINE = """
     > {"jsonrpc":"2.0","id":0,"method":"ping"}
     < {"jsonrpc":"2.0","id":0,"result":{}}
@@ -32,7 +32,7 @@ def fine(path):
 
 
 def hostile(path):
-    """Whatever a peer may choose holds what would break a report."""
+    """Write a capture in which every text that a peer can choose would break a report."""
     text = json.dumps(HOSTILE)
     lines = (
         {"jsonrpc": "1", "id": 1, "method": HOSTILE, HOSTILE: 1},

@@ -1,4 +1,4 @@
-"""The rules explained; `docs/rules.md` is what the table says."""
+"""The explanations of the rules; `docs/rules.md` matches the table of rules."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ EACH = each("rule", RULES.values(), ids=lambda rule: rule.id)
 
 
 def test_the_document_is_current():
-    """After a change of the rules: `scripts/write-rules`."""
+    """After a change of the rules, run `scripts/write-rules`."""
     assert DOCUMENT.read_text(encoding="utf-8") == document()
 
 

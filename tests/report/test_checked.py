@@ -1,4 +1,4 @@
-"""What is found in a capture, and how much of it was looked at."""
+"""The findings in a capture, and how much of the capture was checked."""
 
 import gc
 
@@ -86,9 +86,9 @@ def test_a_finding_reaches_the_threshold_of_its_severity_and_those_below(thresho
 
 def test_what_was_answered_is_freed_at_once_and_not_left_to_the_garbage_collector(tmp_path):
     few, many = str(tmp_path / "few"), str(tmp_path / "many")
-    write(few, 20_000)  # more than is remembered
+    write(few, 20_000)  # more than the bounded memory holds
     write(many, 24_000)
-    check(many)  # what is made once is there
+    check(many)  # fill the caches first
     gc.collect()
     gc.disable()
     try:
@@ -98,4 +98,4 @@ def test_what_was_answered_is_freed_at_once_and_not_left_to_the_garbage_collecto
             left.append(gc.collect())
     finally:
         gc.enable()
-    assert abs(left[1] - left[0]) < 2_000  # of 2,000 exchanges more
+    assert abs(left[1] - left[0]) < 2_000  # `many` has 2,000 more exchanges

@@ -1,4 +1,4 @@
-"""What the companion says, and when it may; how `wrap` starts and ends it: tests/relay/stdio/test_companion.py."""
+"""What the companion prints, and when; tests/relay/stdio/test_companion.py tests how `wrap` starts and ends it."""
 
 import os
 import socket
@@ -14,7 +14,7 @@ from tests.report.captures import faulty, fine
 
 @pytest.fixture
 def stderr(monkeypatch):
-    """Puts a descriptor in place of stderr for as long as the test runs."""
+    """Return a function that replaces stderr with a descriptor until the test ends."""
     kept = os.dup(2)
     yield lambda fd: os.dup2(fd, 2)
     os.dup2(kept, 2)
@@ -54,13 +54,13 @@ def test_what_nobody_has_read_is_counted_in_a_pipe(stderr):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks as Linux does")
 def test_what_nobody_has_read_is_counted_in_a_socket(stderr):
-    """Node gives its servers sockets."""
+    """Node connects its child processes through sockets."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         stderr(ours.fileno())
         assert companion.unread() == 0
         os.write(2, b"x" * 5000)
-        assert companion.unread() >= 5000  # the kernel counts its own bookkeeping too
+        assert companion.unread() >= 5000  # the kernel also counts its own overhead
         theirs.recv(5000)
         assert companion.unread() == 0
 
@@ -105,7 +105,7 @@ def test_a_companion_whose_relay_is_gone_waits_for_nobody(monkeypatch, stderr):
     monkeypatch.setattr(companion.os, "_exit", end)
     with pytest.raises(Ended):
         companion.say("mcpspy: never said\n", relay=1 << 30)
-    monkeypatch.setattr(companion.sys, "platform", "darwin")  # or we would end with our own parent
+    monkeypatch.setattr(companion.sys, "platform", "darwin")  # else this process would end with its parent
     with pytest.raises(Ended):
         companion.die_with(1 << 30)
     os.close(read)

@@ -1,4 +1,4 @@
-"""P-01: `docs/compat.md` is what the table of limits says."""
+"""P-01: `docs/compat.md` matches the table of limits."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "compat.md"
 
 
 def test_the_document_is_current():
-    """After a change of the table: `scripts/write-rules`."""
+    """After a change of the table, run `scripts/write-rules`."""
     assert DOCUMENT.read_text(encoding="utf-8") == document()
 
 

@@ -1,4 +1,4 @@
-"""Rows and findings as lines; the lines of a whole capture are tested in `tests/cli/test_show.py`."""
+"""Rows and findings as lines; `tests/cli/test_show.py` tests the lines of a whole capture."""
 
 import re
 

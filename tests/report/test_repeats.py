@@ -1,4 +1,4 @@
-"""What repeats is reported once, with a count."""
+"""Repeated findings are reported once, with a count."""
 
 import json
 import sys
@@ -31,7 +31,7 @@ def repeating(path):
 
 
 def test_a_fault_in_every_result_comes_once_with_a_count(tmp_path):
-    """R-07: the value that was found does not matter, the place does."""
+    """R-07: findings are merged by place, not by value."""
     checked = check(repeating(tmp_path / "a"), show=True)
     reported = counted(checked)
     assert [(it.frame, it.pointer, it.count, it.also) for it in reported.findings] == [
@@ -43,7 +43,7 @@ def test_a_fault_in_every_result_comes_once_with_a_count(tmp_path):
 
 
 def reported(path, text):
-    """What is reported of a session of 2025-06-18."""
+    """Return the reported findings of a session of 2025-06-18."""
     head = """
     > {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
     < {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
@@ -53,14 +53,14 @@ def reported(path, text):
 
 
 def test_what_a_peer_writes_merges_nothing(tmp_path):
-    """R-07: three methods that do not exist, with words in them that sentences of findings have as well."""
+    """R-07: three unknown methods whose names contain words that finding messages also use."""
     methods = (f'    > {{"jsonrpc":"2.0","method":"a, found {number}"}}\n' for number in range(3))
     found = reported(tmp_path / "a", "".join(methods))
     assert [(it.rule, it.count) for it in found] == [("schema/unknown-method", 1)] * 3
 
 
 def test_the_same_fault_of_one_tool_is_one_finding_whatever_the_value_and_of_two_tools_two(tmp_path):
-    """R-07: numbers out of range, in any item of any result; the count is exact, the frames are bounded."""
+    """R-07: numbers out of range, in different rows of many results; the count is exact, the frames are bounded."""
     text = ""
     for number in range(1, 301):
         rows = f'{"{}," * (number % 3)}{{"ts":{1 << 64 | number}}}'
@@ -74,7 +74,7 @@ def test_the_same_fault_of_one_tool_is_one_finding_whatever_the_value_and_of_two
 
 
 def test_two_tools_of_one_list_with_the_same_fault_are_two_findings(tmp_path):
-    """R-07: and the same tool in two lists is one."""
+    """R-07: the same tool in two listings gives one finding."""
     tools = ",".join(f'{{"name":"{name}","inputSchema":{{"type":"string"}}}}' for name in "ab")
     listed = """
     > {{"jsonrpc":"2.0","id":{0},"method":"tools/list"}}
@@ -109,7 +109,7 @@ def test_two_skills_with_the_same_fault_are_two_findings(text):
 
 
 def test_two_findings_of_a_rule_at_one_place_of_one_message_are_two():
-    """R-07: they differ in something that the place does not tell."""
+    """R-07: they differ in something other than their place."""
     finding = Finding("compat/tool-name", "warning", "server", 5, 0, (), "/result/tools/0/name", "a", None, "")
     found = [replace(finding, message=text, frame=frame) for frame in (5, 7) for text in "ab"]
     kept = counted(Checked("x", 9, (), tuple(found))).findings

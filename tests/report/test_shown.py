@@ -1,4 +1,4 @@
-"""What a report shows of a frame; the whole report is tested in `tests/report/findings/test_text.py`."""
+"""What a report shows of a frame; `tests/report/findings/test_text.py` tests the whole report."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_nothing_is_kept_of_frames_that_nobody_shows(tmp_path):
 
 
 def test_what_is_found_late_is_shown_with_its_request_although_that_was_let_go_of(tmp_path):
-    """A question that is asked a second later may be about a request that has been answered since."""
+    """A check that runs a second later may be about a request that was answered meanwhile."""
     text = (
         FAULTY
         + """

@@ -1,4 +1,4 @@
-"""Waivers: read strictly, and gone when their reason is."""
+"""Waivers: parsed strictly, and stale once nothing matches them."""
 
 from dataclasses import replace
 from datetime import date

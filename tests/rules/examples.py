@@ -1,4 +1,4 @@
-"""The examples of the rules as records: transcripts in the notation that `docs/rules.md` begins with."""
+"""The examples of the rules as records: transcripts in the notation that `docs/rules.md` explains at its start."""
 
 import re
 
@@ -15,12 +15,12 @@ from tests.transcript import WEB, lines
 
 
 def findings(text, clients=(), operations=None):
-    """What is found in an example."""
+    """Return the findings in an example."""
     return [*judged(records(text), clients, operations), *unlocked(text)]
 
 
 def unlocked(text):
-    """What is found with a lock of what stands above the line `-- locked`."""
+    """Return the findings in the part below the line `-- locked`, compared with a lock of the part above it."""
     above, line, below = re.split(r"(\n\s*-- locked\n)", text) if "-- locked" in text else (text, "", "")
     if not line:
         return []
@@ -33,26 +33,26 @@ def unlocked(text):
 
 
 def judged(found, clients=(), operations=None):
-    """What is found in some records."""
+    """Return the findings in some records."""
     judge = Judge(clients=clients, operations=operations)
     events = [event for record in found for event in judge.feed(record)]
     return [event for event in [*events, *judge.end()] if isinstance(event, Finding)]
 
 
 def told(text, *groups):
-    """The same as `#frame rule`, of some groups or rules only; a handshake has the first three frames."""
+    """Return the findings as `#frame rule`, of some groups or rules only; a handshake is the first three frames."""
     found = [finding for finding in findings(text) if not groups or finding.rule.startswith(groups)]
     return [f"#{finding.frame} {finding.rule}" for finding in sorted(found, key=lambda finding: finding.frame)]
 
 
 def messages(text):
-    """The messages of an example, as the rules see them."""
+    """Return the messages of an example, as the rules receive them."""
     conversation = Conversation()
     return [event for record in records(text) for event in conversation.feed(record) if isinstance(event, Message)]
 
 
 def records(text):
-    """The records of an example; of one with a lock those of the session that is compared with it."""
+    """Return the records of an example; with a lock, only those of the session that is compared with the lock."""
     text = re.split(r"\n\s*-- locked\n", text)[-1]
     if any(mark in WEB or rest.endswith(" http") for mark, _, rest in lines(text)):
         return web.records(text)

@@ -1,7 +1,8 @@
-"""Sessions in which a gate has acted, over stdio, Streamable HTTP and HTTP+SSE, as records.
+"""Records of sessions in which a gate has acted, over stdio, Streamable HTTP and HTTP+SSE.
 
-A `Wire` takes what the peers send, and what a gate does to it; it writes what a gated relay would. `hold` in `gated` is
-the time at which a held frame is released, `how` what that is called.
+You pass a `Wire` the messages of the peers and the acts of a gate; it writes the records that a gated relay would
+write. In `gated`, `hold` is the time in seconds at which a held frame is released, and `how` is the `how` of its
+release record.
 """
 
 import json
@@ -16,11 +17,11 @@ JSON, SSE = "application/json", "text/event-stream"
 
 
 class Wire:
-    """What all transports have in common: the numbers of lines, the clock, frames and releases."""
+    """The parts that all transports share: line numbers, the clock, frames and releases."""
 
     def __init__(self, action=None):
         self.records = []
-        self._later = []  # releases, which come when their time has come
+        self._later = []  # releases that are not due yet
         self._t = 0
         self._held = 0
         self._channels = 0
@@ -29,20 +30,20 @@ class Wire:
         self.begin()
 
     def wait(self, seconds):
-        """Let time pass until that many seconds after the start."""
+        """Advance the clock to that many seconds after the start."""
         self._t = max(self._t, round(seconds * SECOND))
         self._release()
 
     def client(self, message, **gated):
-        """The client sends a message."""
+        """Send a message from the client."""
         raise NotImplementedError
 
     def server(self, message, *, of=None, **gated):
-        """The server sends a message; over HTTP in answer to the POST of the request `of`."""
+        """Send a message from the server; over HTTP, in the response to the POST of the request `of`."""
         raise NotImplementedError
 
     def _put(self, ch, message, *, render=lambda raw: raw, sender=None, hold=None, how=None, by=GATE, **gated):
-        """A frame, on which a gate acted where `sent` (bytes, or None: dropped) or `hold` (seconds) is given."""
+        """Add a frame; a gate acted on it if `sent` (bytes, or None: dropped) or `hold` (seconds) is given."""
         fields = {}
         if sender:
             fields = {"sender": sender, "by": by}
@@ -76,7 +77,7 @@ class Wire:
 
 
 class Stdio(Wire):
-    """`wrap`."""
+    """A session under `wrap`."""
 
     def begin(self):
         for ch, sender, role in ((1, "client", "stdin"), (2, "server", "stdout"), (3, "server", "stderr")):
@@ -89,15 +90,15 @@ class Stdio(Wire):
         self._put(2, message, **gated)
 
     def made(self, side, message, *, by=GATE, of=None):
-        """A frame of ours, in the place of a side."""
+        """Add a frame that mcpspy itself sends in place of a side."""
         self._put(1 if side == "client" else 2, message, sender="mcpspy", by=by)
 
     def close(self, side):
-        """A gate closes the stream of a side."""
+        """Close the stream of a side, as a gate does."""
         self._add(Close, ch=1 if side == "client" else 2, how="shutdown")
 
     def end(self, code=0, *, gone=False):
-        """The server ends: by itself if it is `gone`, else after its client."""
+        """End the server: by itself if `gone`, else after its client."""
         if gone:
             self._add(Close, ch=2, how="exit")
         self._add(Close, ch=1, how="exit" if gone else "eof")
@@ -107,13 +108,13 @@ class Stdio(Wire):
 
 
 class Streamable(Wire):
-    """`proxy`, with an answer in events to each POST of a request."""
+    """A session under `proxy`, with an SSE response to each POST of a request."""
 
     session = "s1"
     version = "2025-06-18"
 
     def begin(self):
-        self.streams = {}  # by the id of the request: its channel, and that of its response once it is open
+        self.streams = {}  # by request id: channel of the request, channel of its response once open
 
     def client(self, message, **gated):
         ch = self._post(message, **gated)
@@ -144,7 +145,7 @@ class Streamable(Wire):
             self._put(self.streams[of][1], message, render=event, sender="mcpspy", by=by)
 
     def status(self, of, code):
-        """A gate answers the POST of a request with a status."""
+        """Answer the POST of a request with a status, as a gate does."""
         head = {"status": code, "reason": "", "headers": []}
         ch = self._channel()
         self._add(Open, ch=ch, sender="mcpspy", role="response", framing="body", answers=self.streams.pop(of)[0],
@@ -187,7 +188,7 @@ class Streamable(Wire):
 
 
 class LegacySse(Streamable):
-    """`proxy`, with the stream of HTTP+SSE (2024-11-05)."""
+    """A session under `proxy` over HTTP+SSE (2024-11-05), with one stream."""
 
     def begin(self):
         self.streams = {}
@@ -230,7 +231,7 @@ class LegacySse(Streamable):
 
 
 def save(wire, path):
-    """Write the records of a session into a capture; returns its path."""
+    """Write the records of a session into a capture and return its path."""
     writer = begin(path, transport="stdio" if isinstance(wire, Stdio) else "http")
     for it in sorted(wire.records, key=lambda record: record.n):
         if isinstance(it, Open):
@@ -257,7 +258,7 @@ TRANSPORTS = {"stdio": Stdio, "http": Streamable, "sse": LegacySse}
 
 
 def event(raw):
-    """A message as an event, without the blank line."""
+    """Return a message as an SSE event, without the blank line."""
     return b"event: message\ndata: " + raw + b"\n"
 
 

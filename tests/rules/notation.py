@@ -1,4 +1,4 @@
-"""The notation of transcripts, as far as it is about one message; `docs/rules.md` begins with the whole of it."""
+"""The part of the transcript notation that describes one message; `docs/rules.md` explains the whole notation."""
 
 import json
 import re
@@ -30,11 +30,11 @@ def handshake(revision):
 
 
 def frame(rest):
-    """The bytes of a line, and whether it is cut."""
+    """Return the bytes of a line, and whether the line is cut."""
     rest = rest.strip()
     if rest.startswith("|"):
         return verbatim(rest[1:])
-    if not rest[:1].isalnum():  # JSON as it is; methods and ids begin with a letter or digit
+    if not rest[:1].isalnum():  # verbatim JSON; methods and ids begin with a letter or digit
         return rest.encode(), False
     head, _, body = rest.partition(" ")
     if head.isdigit():

@@ -1,4 +1,4 @@
-"""Hints about caching: missing, negative, contradictory, ignored (X-04)."""
+"""Cache hints: missing, negative, contradictory, ignored (X-04)."""
 
 import sys
 
@@ -70,7 +70,7 @@ def test_x_04_pages_have_one_scope_and_any_time(method):
 
 
 def test_x_04_listings_that_share_a_cursor_may_have_different_scopes():
-    """Without sessions over HTTP, all clients are one; on stdio a client may list twice at once."""
+    """Over HTTP without sessions, clients cannot be told apart; on stdio a client may send two listings at once."""
     scopes, rest = ("private", "public"), ',"ttlMs":0,"cacheScope":"%s"'
     first = "".join(asked("tools/list", ',"nextCursor":"2"' + rest % scope, n) for n, scope in enumerate(scopes))
     last = [asked("tools/list", rest % scope, n, '"cursor":"2"') for n, scope in enumerate(scopes, 5)]
@@ -140,7 +140,7 @@ def test_x_04_who_has_a_reason_to_ask_again_is_not_told(text, why):
 
 
 def test_x_04_a_change_costs_the_same_however_many_other_answers_are_fresh():
-    """Counted in lines that run, not in time."""
+    """Measure the lines of Python that run, not the time."""
 
     def lines_of_a_change(answers):
         fresh = FreshAnswers(SessionHistory())

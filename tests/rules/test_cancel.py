@@ -1,4 +1,4 @@
-"""Cancellations: what the examples of the rules leave open."""
+"""Cancellations: cases that the rule examples do not cover."""
 
 import json
 
@@ -30,7 +30,7 @@ CANCELLED = 'notifications/cancelled {"requestId":1}'
     ],
 )
 def test_a_client_that_cancels_its_initialize_is_told_so_on_both_transports(text):
-    """Lifecycle, and cancellation: `initialize` must not be cancelled by clients."""
+    """Specification, lifecycle and cancellation: clients must not cancel `initialize`."""
     found = [it for it in findings(text) if it.severity != "info"]
     assert [(it.rule, it.blame) for it in found] == [("cancel/initialize", "client")]
 
@@ -40,7 +40,7 @@ def test_a_cancellation_that_crosses_the_answer_to_initialize_is_a_race():
 
 
 def test_of_one_request_the_first_cancellation_may_be_late_and_the_second_is_too_many():
-    """C-03: opencode cancels what was answered; and an id that is used again is another request."""
+    """C-03: opencode cancels requests that are already answered. A reused id is another request."""
     text = """
         = 2025-06-18
         > 2 tools/call {"name":"slow"}

@@ -1,4 +1,4 @@
-"""The rules of expectations stand in the table and find nothing by themselves."""
+"""The rules about expectations are in the rule table, but the judge does not run them."""
 
 from mcpspy.conversation.history import Operations
 from mcpspy.rules import RULES

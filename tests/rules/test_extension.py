@@ -1,4 +1,4 @@
-"""Extensions: what is used was negotiated, and sessions with extensions that are right (X-01, X-02)."""
+"""Extensions must be negotiated before they are used, and correct sessions with extensions pass (X-01, X-02)."""
 
 import itertools
 import json
@@ -14,7 +14,7 @@ TASKS = "io.modelcontextprotocol/tasks"
 
 
 def discover(*extensions, capabilities='"tools":{},"resources":{},"prompts":{}'):
-    """A server that declares extensions, each as `id` or `id={settings}`."""
+    """Return the discovery of a server that declares extensions, each as `id` or `id={settings}`."""
     pairs = [(name, settings or "{}") for name, _, settings in (it.partition("=") for it in extensions)]
     own = ",".join(f'"{name}":{settings}' for name, settings in pairs)
     return f"""
@@ -132,7 +132,7 @@ def test_x_01_an_exchange_is_judged_by_what_was_negotiated_for_it(text, rules):
 
 
 def pieces():
-    """Params of requests and results that may belong to a known extension, by method."""
+    """Yield each known extension with its methods and result types, as extension, method and result."""
     for extension in EXTENSIONS.values():
         names = {name for it in Revision for name, (owner, _) in extension_methods(it).items() if owner is extension}
         for method in sorted(names | {method for method, _ in extension.additions}):
@@ -144,7 +144,7 @@ def pieces():
 @pytest.mark.parametrize("revision", [it.value for it in Revision])
 @pytest.mark.parametrize(("extension", "method", "result"), list(pieces()))
 def test_x_01_no_rule_fails_at_a_message_of_an_extension(extension, method, result, revision):
-    """Whatever the revision, and whoever has declared the extension."""
+    """Under every revision, whichever side has declared the extension."""
     for client, server in itertools.product([{}, {"extensions": {extension.id: {}}}], repeat=2):
         capabilities = {"io.modelcontextprotocol/clientCapabilities": client}
         meta = capabilities | {"io.modelcontextprotocol/protocolVersion": revision}
@@ -230,7 +230,7 @@ def test_x_01_a_server_may_refuse_a_request_for_what_is_wrong_with_it_first(code
 
 
 def test_x_01_an_error_that_another_finding_explains_is_not_called_the_wrong_one():
-    """And any other error is only a warning: nobody knows what it is about."""
+    """Any other error is only a warning, because its cause is unknown."""
     for params, code, expected in (
         ('"taskId":7', "-32603", []),
         ('"taskId":"t-1"', "-32603", ["warning"]),

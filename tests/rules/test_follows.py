@@ -1,4 +1,4 @@
-"""One fault, one finding: the rule that says it best stands, and what follows from it is left out."""
+"""One fault gives one finding: the most specific rule reports it, and findings that follow from it are left out."""
 
 import pytest
 
@@ -51,32 +51,32 @@ def test_a_missing_version_is_one_finding_and_hides_no_other_fault(version, rest
 
 @pytest.mark.parametrize("body", ["{}", "null", "OK", '{"ok":true}', '{"jsonrpc":"2.0","id":1}'])
 def test_a_notification_that_is_answered_with_something_is_one_finding(body):
-    """R-07: what the body is does not matter, it should not be there."""
+    """R-07: the content of the body does not matter, because there should be no body."""
     text = f"= 2025-11-25 http\n>> notifications/roots/list_changed\n<< 200 [content-type: application/json] | {body}"
     assert [it.rule for it in findings(text)] == ["http/notification-status"]
 
 
 def test_an_object_that_is_no_message_is_one_finding():
-    """R-07: a line of a log, as loggers write it to stdout."""
+    """R-07: a log line in JSON, as loggers write it to stdout."""
     text = '= 2025-11-25\n< | {"level":30,"time":1732000000000,"msg":"listening"}'
     assert [it.rule for it in findings(text)] == ["jsonrpc/neither-result-nor-error"]
 
 
 def test_what_is_missing_beside_the_version_is_told_by_what_was_found():
-    """R-07: the finding quotes the message as it is."""
+    """R-07: the finding quotes the original message."""
     (_, told_of) = findings('= 2025-11-25\n> | {"id":6,"method":"tools/call"}')
     assert told_of.message.endswith('expected the member "params", got {"id": \u2026, "method": \u2026}')
 
 
 def test_two_faults_of_one_message_are_two_findings():
-    """R-07: they are about different parts."""
+    """R-07: the two findings are about different parts."""
     tools = '{"tools":[{"name":"f"}],"nextCursor":5}'
     found = {it.rule for it in findings(f"{LISTED}< 2 = {tools}")}
     assert "tools/schema-not-object" in found
 
 
 class CountedPointer(str):
-    """A pointer that counts how often it is made part of another string, compared or searched."""
+    """A pointer that counts how often it is formatted, hashed, compared or split."""
 
     __slots__ = ()
     looked_at = 0
@@ -105,7 +105,7 @@ class CountedPointer(str):
     "rules", [("schema/invalid", "tools/schema-invalid"), ("tools/schema-invalid", "schema/format")]
 )
 def test_how_often_a_pointer_is_looked_at_does_not_grow_with_the_number_of_faults(rules):
-    """R-07: one answer may have thousands of bad items."""
+    """R-07: one response may have thousands of invalid entries."""
     CountedPointer.looked_at = 0
     some = 300
     pointers = [CountedPointer(f"/result/tools/{n}/inputSchema") for n in range(some)]

@@ -1,4 +1,4 @@
-"""Frames that are no message: which of the faults it is, and which lines belong together."""
+"""Frames that are not messages: which fault each one has, and which lines belong together."""
 
 import pytest
 
@@ -58,7 +58,7 @@ def test_an_array_may_be_spread_too():
         > | {"jsonrpc":"2.0","id":2,"method":"ping"}
         > | ]
     """
-    assert "#4 framing/multiline-json" not in told(text)  # a message of its own stands in it
+    assert "#4 framing/multiline-json" not in told(text)  # one of its lines is a message of its own
     assert "#4 framing/not-json" in told(text)
 
 
@@ -119,7 +119,7 @@ PING = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
 
 @pytest.mark.parametrize("sender", "<>")
 def test_content_length_framing_is_named_once_for_all_its_lines(sender):
-    """C-05, R-07: the headers, the blank lines, and the message that the next header follows on its line."""
+    """C-05, R-07: the headers, the blank lines, and the message with the next header on the same line."""
     lines = ("content-length: 40\\r", "Content-Type: application/json\\r", "\\r", f"{PING}Content-Length:40\\r", "\\r")
     text = "".join(f"{sender} | {line}\n" for line in lines) + f"{sender} |… {PING}"
     assert told(text, "framing/", "jsonrpc/") == ["#1 framing/content-length"]

@@ -1,7 +1,7 @@
-"""No finding blames a peer for what a gate did, and what a peer did itself is found all the same.
+"""No finding blames a peer for an act of a gate, and the faults of the peers themselves are still found.
 
-Each session is clean without its gate; the peers do in it what they do when a gate interferes: they wait, cancel, ask
-again, answer what they got. The gate is recorded as a relay records it.
+Each session is clean without its gate. The peers react to the gate as real peers do: they wait, cancel, retry, or
+answer the message that they received. The gate is recorded as a relay records it.
 """
 
 import pytest
@@ -45,7 +45,7 @@ def findings(wire):
 
 
 def begin(wire, *, answer=None, initialized=None, listed=None):
-    """The handshake and the listing, and what a gate does to them."""
+    """Add the handshake and the listing, and the acts of a gate on them."""
     wire.client(INITIALIZE)
     wire.server(result(1, **HELLO), of=1, **(answer or {}))
     wire.client(INITIALIZED, **(initialized or {}))
@@ -54,7 +54,7 @@ def begin(wire, *, answer=None, initialized=None, listed=None):
 
 
 def plant(wire, number):
-    """A fault of each peer: the server answers twice and without a version, the client calls with bad arguments."""
+    """Add faults of both peers: a call with bad arguments, and two answers to it, one of them without a version."""
     wire.client(request(number, "tools/call", name="echo", arguments={"text": number}))
     wire.server({"id": number, "result": {"content": [], "structuredContent": {"n": 1}}}, of=number, open=True)
     wire.server(result(number, content=[], structuredContent={"n": 1}), of=number)
@@ -68,7 +68,7 @@ PLANTED = {
 
 
 def work(wire, *, of=3):
-    """What the server does for the call."""
+    """Add what the server sends for the call, and the client's answer to its request."""
     wire.server(progress(1), of=of)
     wire.server(request(1, "roots/list"), of=of)
     wire.client(result(1, roots=[]))
@@ -77,14 +77,14 @@ def work(wire, *, of=3):
 
 
 def go_on(wire):
-    """The session goes on for long, so that what is unanswered shows."""
+    """Continue the session for so long that unanswered requests become findings."""
     wire.wait(200)
     wire.client(request(20, "tools/call", name="other", arguments={}))
     wire.server(result(20, content=[]), of=20)
     wire.wait(300)
 
 
-# What happens to the request of the client.
+# Acts on the request of the client.
 
 
 def request_passes(wire):
@@ -190,7 +190,7 @@ def request_sent_by_a_viewer(wire):
     wire.server(DONE | {"id": "mcpspy-1"}, of="mcpspy-1", sent=None, by="viewer")
 
 
-# What happens to its response.
+# Acts on the response.
 
 
 def response_dropped(wire):
@@ -245,7 +245,7 @@ def response_delayed(wire):
     wire.wait(2)
 
 
-# What happens to notifications.
+# Acts on notifications.
 
 
 def notification_dropped(wire):
@@ -277,13 +277,13 @@ def cancellation_dropped(wire):
 
 
 def cancellation_made(wire):
-    """The server takes it for the client's, and never answers."""
+    """The server takes it for a cancellation by the client, and never answers."""
     wire.client(CALL)
     wire.client(notification("notifications/roots/list_changed"), sent=cancel(3))
 
 
 def request_of_the_server_dropped(wire):
-    """Its call hangs, for it waits for its client."""
+    """The call gets no answer, because the server waits for its client."""
     wire.client(CALL)
     wire.server(request(1, "roots/list"), of=3, sent=None)
 
@@ -324,7 +324,7 @@ def test_faults_of_the_peers_are_found_before_and_after_a_gate_acts(transport, s
     assert len(found) == 2 * len(PLANTED)
 
 
-# What happens to the handshake and the listing.
+# Acts on the handshake and the listing.
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -394,7 +394,7 @@ def test_a_server_that_waits_for_its_client_is_not_to_blame(transport, gated):
     assert findings(wire) == []
 
 
-# How a gate ends a stream, or the server.
+# A gate ends a stream, or the server.
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -462,7 +462,7 @@ def test_nobody_is_to_blame_for_a_status_that_a_gate_gave(code):
     assert findings(wire) == []
 
 
-# Bounds.
+# Memory bounds.
 
 
 def test_what_a_gate_did_is_remembered_in_bounded_memory(monkeypatch):
@@ -477,7 +477,7 @@ def test_what_a_gate_did_is_remembered_in_bounded_memory(monkeypatch):
 
 
 def test_a_reload_makes_no_finding_and_a_fault_of_the_next_server_does():
-    """`wrap --reload`: a second handshake, a refused call, a request with an id of its predecessor's, half a line."""
+    """`wrap --reload`: a second handshake, a refused call, a request with an id of the old server, a cut line."""
     wire = TRANSPORTS["stdio"]()
     begin(wire)
     wire.client(CALL)

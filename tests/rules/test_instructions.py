@@ -1,4 +1,4 @@
-"""Texts that poison a tool are recognised, in the open and hidden; what honest servers write is not."""
+"""Tool texts with instructions to the model are found, visible or hidden; texts of honest servers are not."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""The judge as a whole: another revision, gaps, races of the recording, and captures of any kind of nonsense."""
+"""The judge as a whole: another revision, gaps, recording races, and captures with damaged messages."""
 
 import json
 import random
@@ -59,7 +59,7 @@ def above_info(findings):
     return {(finding.frame, finding.rule) for finding in findings if finding.severity != "info"}
 
 
-# Before a revision is agreed on
+# Before the revision is negotiated
 
 INITIALIZE = '1 initialize {"protocolVersion":"REVISION","capabilities":{},"clientInfo":{"name":"a","version":"1"}}'
 AGREED = '{"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":"b","version":"1"}}'
@@ -125,7 +125,7 @@ def test_every_example_can_be_judged_by_every_revision(revision):
 
 
 def test_what_is_remembered_of_a_session_is_bounded(monkeypatch):
-    """A client that goes on for ever without a handshake, with cursors, tokens, tools and subscriptions of its own."""
+    """A client without a handshake keeps sending requests, with ever new cursors, tokens, tools and subscriptions."""
     most = 1000 if NIGHTLY else 200
     monkeypatch.setattr(remembered, "REMEMBERED", most)
     judge = Judge()
@@ -145,7 +145,7 @@ def test_what_is_remembered_of_a_session_is_bounded(monkeypatch):
     assert max(map(len, objects_in(judge, deque))) <= 3 * most, "of what one second brought"
 
 
-# Gaps: nothing is called missing
+# Gaps: nothing is reported as missing
 
 
 MISSING = (
@@ -172,7 +172,7 @@ MISSING = (
 
 @PASSING
 def test_a_gap_anywhere_in_what_is_right_makes_nothing_missing(rule):
-    """With a record of the example lost in it, and without."""
+    """Once with a record of the example lost in the gap, and once without."""
     whole = records(rule.passes)
     expected = above_info(judged(whole))
     for place in range(len(OPENS), len(whole)):
@@ -183,11 +183,11 @@ def test_a_gap_anywhere_in_what_is_right_makes_nothing_missing(rule):
             assert {rule for _, rule in found} & set(MISSING) <= {rule for _, rule in expected} & set(MISSING)
 
 
-# Races: two threads record, so what was sent later may be recorded first, its time being right
+# Races: two threads record, so a later frame may be recorded first, with its correct time
 
 
 def swapped(found):
-    """The same records with each pair of neighbours of two channels exchanged, one pair at a time."""
+    """Yield the records with two neighbours of different channels exchanged, for one pair at a time."""
     for place in range(len(OPENS), len(found) - 1):
         first, second = found[place], found[place + 1]
         if {getattr(first, "ch", None), getattr(second, "ch", None)} == {1, 2}:
@@ -216,7 +216,7 @@ def test_a_race_of_the_recording_is_no_finding_in_a_whole_session():
                 assert {rule for _, rule in above_info(judged(ordered(found)))} <= expected
 
 
-# Nonsense: nothing raises, nothing hangs
+# Damaged messages: nothing raises, nothing hangs
 
 
 CASES = 50_000 if NIGHTLY else 3_000
@@ -268,7 +268,7 @@ def spliced(raw, chance):
 
 
 def changed(raw, chance):
-    """Another value somewhere in a message, or another member."""
+    """Return a message with one value or member changed."""
     try:
         value = json.loads(raw)
     except (ValueError, RecursionError):
@@ -286,7 +286,7 @@ def changed(raw, chance):
 
 
 def schemed(raw, chance):
-    """A listing with a schema that was made to do harm, or two of them."""
+    """Return a listing of two tools with hostile schemas."""
     tools = [{"name": chance.choice(("echo", "a", 5)), "inputSchema": chance.choice(SCHEMAS),
               "outputSchema": chance.choice(SCHEMAS)} for _ in range(2)]  # fmt: skip
     return message(id=2, result={"tools": tools})
@@ -310,9 +310,9 @@ MUTATIONS = {flipped: 14, truncated: 8, spliced: 10, changed: 14, invented: 6, s
 
 @pytest.mark.parametrize("seed", range(10))
 def test_nonsense_of_any_kind_raises_nothing(seed, monkeypatch):
-    """Small sessions with a frame or two changed; what a schema costs is judged elsewhere (test_foreign)."""
+    """Small sessions with one or two frames changed; `tests/spec/test_peer_schemas.py` tests the cost of schemas."""
     monkeypatch.setattr(peer_schemas, "judge_apart", lambda *_: Judgement(Outcome.TOO_COSTLY))
-    chance = random.Random(seed)  # noqa: S311 (seeded, so that a failure can be had again)
+    chance = random.Random(seed)  # noqa: S311 (seeded, so that a failure can be reproduced)
     sessions = [records(text) for text in EXAMPLES.values() if len(text) < 3000 and "|x" not in text]
     mutations, weights = list(MUTATIONS), list(MUTATIONS.values())
     for case in range(CASES // 10):
@@ -329,7 +329,7 @@ def test_nonsense_of_any_kind_raises_nothing(seed, monkeypatch):
             raise AssertionError(f"seed {seed}, case {case}: {found[3:]}") from error
 
 
-# Hostile peers: work that grows with what was sent, and no faster
+# Hostile peers: the work grows in proportion to the traffic, not faster
 
 
 @pytest.mark.parametrize(
@@ -395,14 +395,14 @@ def test_a_session_after_so_many_that_some_were_dropped_misses_nothing(monkeypat
 
 
 def test_of_sessions_that_were_idle_for_long_only_what_late_frames_need_is_kept(monkeypatch):
-    """A-02: 20 sessions list tools; of all but the last few no tool is kept, and each is still known."""
+    """A-02: 20 sessions list tools; only the last 3 keep their tools, and all sessions are still known."""
     monkeypatch.setattr(recent, "FULL", 3)
     judge, http = Judge(), Exchange()
     for number in range(20):
         http.answer(http.ask(request(0, "initialize")), result(0), mcp_session_id=f"s{number}")
         asked = http.ask(request(1, "tools/list"), mcp_session_id=f"s{number}")
         http.answer(asked, result(1, tools=[{"name": "t", "inputSchema": {"type": "object"}}]))
-        http.wait((number + 2) * 2 * 10**9)  # so that no question is open
+        http.wait((number + 2) * 2 * 10**9)  # so that no deferred check is pending
     for record in http.records:
         list(judge.feed(record))
     states = objects_in(judge, SessionHistory)
@@ -412,7 +412,7 @@ def test_of_sessions_that_were_idle_for_long_only_what_late_frames_need_is_kept(
 
 
 def test_a_session_that_has_ended_is_the_first_to_be_forgotten(monkeypatch):
-    """A-02: and a request in it is still known to be one too late."""
+    """A-02: a request in the ended session is still reported as sent too late."""
     monkeypatch.setattr(recent, "FULL", 2)
     judge, http = Judge(), Exchange()
     found = []
@@ -437,7 +437,7 @@ def test_a_session_that_has_ended_is_the_first_to_be_forgotten(monkeypatch):
 
 @pytest.fixture
 def broken(monkeypatch):
-    """One of a few rules that all look at `tools/list` raises, at once, later, or as it learns."""
+    """Replace the check of a rule by one that raises; several rules check the same `tools/list`."""
 
     def put(rule, check):
         monkeypatch.setitem(RULES, rule, replace(RULES[rule], check=check))
@@ -454,7 +454,7 @@ TWICE = """
 
 
 def reported(text):
-    """What is found, and what is reported."""
+    """Return the rules of the findings, and the reported bugs."""
     sentences = []
     judge = Judge(report=sentences.append)
     events = [event for record in records(text) for event in judge.feed(record)]
@@ -545,7 +545,7 @@ def test_a_bug_is_written_to_stderr(broken, capsys):
 
 
 def test_a_check_has_one_memory_for_each_session():
-    """And one session's cursors are unknown in another."""
+    """The cursors of one session are unknown in another."""
     http = Exchange()
     for number in range(2):
         http.answer(http.ask(request(0, "initialize")), result(0), mcp_session_id=f"s{number}")
@@ -558,7 +558,7 @@ def test_a_check_has_one_memory_for_each_session():
 
 
 def test_what_clients_refuse_is_judged_only_where_clients_are_named():
-    """P-01: a judge with clients changes nothing for those without, and the other way round."""
+    """P-01: a judge with clients does not affect a judge without clients, nor the reverse."""
     text = (
         '= 2025-11-25\n> 2 tools/list\n< 2 = {"tools":[{"name":"a.b","inputSchema":{"type":"object","properties":{}}}]}'
     )

@@ -1,4 +1,4 @@
-"""Frames that are too large to be decoded (A-03): shown by their ends, paired where those tell how, nobody's fault."""
+"""Frames too large to decode (A-03): their ends are shown and used for pairing, and no side is blamed."""
 
 import json
 
@@ -30,7 +30,7 @@ def frame(n, ch, text, large=False):
 
 
 def session(*frames):
-    """The records of a session that begins in order; each frame is a channel, a text, and whether it is large."""
+    """Return the records of a session with a handshake; each frame is a channel, a text, and whether it is large."""
     return [*OPENS, *(frame(n, *it) for n, it in enumerate((*INITIALIZE, *frames), 1))]
 
 
@@ -70,7 +70,7 @@ def test_an_answer_whose_id_is_not_found_leaves_nothing_unanswered_or_orphaned()
 
 
 def test_a_request_is_known_by_its_ends_and_its_answer_is_no_orphan():
-    """Nor is what it may have said blamed on those who answer it: its progress token may be in the middle."""
+    """The answering side is not blamed for an unknown progress token: the token may be in the part not decoded."""
     call = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"big","arguments":{"a":"%s"}}}'.replace(
         "%s", MIDDLE
     )

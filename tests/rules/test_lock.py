@@ -1,4 +1,4 @@
-"""The judge asks no rule about locks: `tests/contract/test_locked.py` has what they find."""
+"""The judge does not run the rules about locks; `tests/contract/test_locked.py` tests what they find."""
 
 from mcpspy.rules import RULES
 from tests.rules.examples import judged, records, unlocked

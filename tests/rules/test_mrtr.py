@@ -1,4 +1,4 @@
-"""Multi-round trips: what the examples of the rules leave open."""
+"""Multi-round trips: cases that the rule examples do not cover."""
 
 import pytest
 
@@ -9,7 +9,7 @@ GIVEN = '"inputResponses":{"roots":{"roots":[]}}'
 
 
 def rounds(*states):
-    """A call that is answered by a question in several rounds, each with its state, echoed or not."""
+    """Return a call with several rounds of input requests, each with its state and the state that the client echoes."""
     lines = ['> 1 tools/call {META can roots "name":"book"}']
     for n, (state, echoed) in enumerate(states, 1):
         lines.append(f"< {n} = {ASKED}" + (f',"requestState":"{state}"' if state else "") + "}")
@@ -64,7 +64,7 @@ def test_the_sentence_names_the_answer_that_the_client_had():
 
 
 def test_a_retry_with_the_id_of_the_first_round_is_one_call_with_one_fault():
-    """2026-07-28, mrtr: the id must be another one; the answers belong to their rounds all the same."""
+    """2026-07-28, mrtr: a retry must use a new id. The answers are still paired with their rounds."""
     text = rounds(("a", "a")).replace("> 2 tools", "> 1 tools") + '\n< 1 = {"resultType":"complete","content":[]}'
     (finding,) = [it for it in findings(text) if it.severity != "info"]
     assert (finding.rule, finding.frame, finding.related) == ("mrtr/same-id", 3, (2,))

@@ -1,4 +1,4 @@
-"""Opinions about a run: found where somebody asks for them, and nowhere else."""
+"""The `ops` rules: findings about operations, only on request."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def answer(number):
 
 
 def found(text, **operations):
-    """What is found, as frame, rule and sentence."""
+    """Return the findings as frame, rule and sentence."""
     asked = findings(text, operations=Operations(**operations))
     return [(it.frame, it.rule, it.message) for it in asked if it.rule.startswith("ops/")]
 

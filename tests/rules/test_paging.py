@@ -1,4 +1,4 @@
-"""Pages of listings: what the examples of the rules leave open."""
+"""Pages of listings: cases that the rule examples do not cover."""
 
 from tests.rules.examples import told
 from tests.rules.test_extension import discover

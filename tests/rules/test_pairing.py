@@ -1,4 +1,4 @@
-"""What answers what: the right diagnosis for each, and none for an allowed race."""
+"""Pairing of responses with requests: each fault has the right finding, and an allowed race has none."""
 
 import pytest
 
@@ -61,7 +61,7 @@ LATER = '@100 > 3 prompts/list\n@101 < 3 = {"prompts":[]}'
 @pytest.mark.parametrize("end", [LEFT, LATER], ids=["left", "later"])
 @pytest.mark.parametrize("text", [ASKS, RESULT, FELL_BACK], ids=["a person", "a task", "an earlier server"])
 def test_a_request_may_wait_long_for_what_takes_long(text, end):
-    """F-07, R-07: for a person, for the end of a task, and a probe that a server of an earlier revision ignores."""
+    """F-07, R-07: it waits for a person or for the end of a task, or it is a probe that an earlier server ignores."""
     found = [it for it in findings(text + end) if it.rule == "pairing/unanswered"]
     assert found
     assert {it.severity for it in found} == {"info"}
@@ -69,7 +69,7 @@ def test_a_request_may_wait_long_for_what_takes_long(text, end):
 
 @pytest.mark.parametrize("end", [LEFT, LATER], ids=["left", "later"])
 def test_a_request_that_is_reported_on_is_not_given_up(end):
-    """F-07: the minute begins anew with each report."""
+    """F-07: each progress notification restarts the minute."""
     found = [it.severity for it in findings(REPORTED + end) if it.rule == "pairing/unanswered"]
     assert "warning" not in found
     silent = (REPORTED + end).replace("@10", "@11")
@@ -162,7 +162,7 @@ def test_an_http_error_that_answers_no_request_is_no_orphan(asked, number):
     ],
 )
 def test_a_post_with_a_request_is_answered_under_its_id(session, answer, rule, severity):
-    """R-02: also where nothing tells the client from others."""
+    """R-02: also if nothing distinguishes the client from other clients."""
     found = [it for it in findings(f"{session}\n>> 2 ping\n<< {answer}") if it.rule.startswith("pairing/")]
     assert [(it.rule, it.severity, it.blame) for it in found if it.severity != "info"] == (
         [(rule, severity, "server")] if rule else []

@@ -1,4 +1,4 @@
-"""The quick way past plain messages keeps nothing from a rule that would find something."""
+"""The fast path for plain messages never hides a message from a rule that would find a fault in it."""
 
 import random
 from sys import getrefcount
@@ -28,7 +28,7 @@ def judged(found):
 
 
 def asking_all(found, monkeypatch):
-    """The same with every message shown to every rule, whatever it is plain in."""
+    """Return the findings when every rule checks every message, without the fast path."""
     with monkeypatch.context() as context:
         context.setattr("mcpspy.rules.judge.aspects", lambda *_: (False,) * len(ASPECTS))
         context.setattr("mcpspy.rules.judge.LISTS", {})
@@ -49,7 +49,7 @@ def test_a_golden_capture_has_the_same_findings_the_long_way(path, monkeypatch):
 
 @pytest.mark.parametrize("mutate", [flipped, changed])
 def test_a_message_that_was_changed_somewhere_has_the_same_findings_the_long_way(mutate, monkeypatch):
-    chance = random.Random(7)  # noqa: S311 (seeded, so that a failure can be had again)
+    chance = random.Random(7)  # noqa: S311 (seeded, so that a failure can be reproduced)
     sessions = [records(text) for text in EXAMPLES.values() if len(text) < 3000 and "|" not in text]
     for _ in range(1500 if NIGHTLY else 300):
         found = list(chance.choice(sessions))
@@ -102,7 +102,7 @@ def test_every_aspect_that_a_rule_names_has_its_test():
 
 
 def test_a_method_that_a_peer_made_up_is_not_kept():
-    """A session may have any number of them, each as long as a frame."""
+    """A session may contain any number of such methods, each as long as a frame."""
     method = "".join(["x"] * 1000)
     before = getrefcount(method)
     assert facts(method, Revision.R2025_06_18) == facts(None, Revision.R2025_06_18)

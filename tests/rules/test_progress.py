@@ -1,4 +1,4 @@
-"""Progress: what the examples of the rules leave open."""
+"""Progress: cases that the rule examples do not cover."""
 
 import pytest
 
@@ -57,7 +57,7 @@ def test_a_late_report_on_a_cancelled_request_says_nothing_of_another_with_its_t
 
 
 def test_two_clients_on_http_with_one_token_are_told_apart_by_their_streams():
-    """2026-07-28: nothing else tells two equal clients apart (seen with two clients of the Python SDK)."""
+    """2026-07-28: nothing else distinguishes two equal clients (seen with two clients of the Python SDK)."""
     http = Exchange()
     streams = []
     for number in (1, 2):
@@ -73,7 +73,7 @@ def test_two_clients_on_http_with_one_token_are_told_apart_by_their_streams():
     http.event(first, progress(30))
     http.event(second, progress(70))
     found = [it.rule for it in judged(http.records) if it.rule.startswith("progress/")]
-    assert found == ["progress/after-completion"]  # of the first the token is forgotten: it is the second's
+    assert found == ["progress/after-completion"]  # none on the first stream: its token was reused
 
 
 def progress(value):
@@ -82,7 +82,7 @@ def progress(value):
 
 @pytest.mark.parametrize(("later", "found"), [(0.5, []), (1.5, ["progress/after-completion"])])
 def test_a_report_on_another_stream_may_cross_the_answer(later, found):
-    """2025-11-25, over HTTP: which of two streams is read first is nobody's fault."""
+    """2025-11-25, over HTTP: no side is blamed for the order in which two streams are read."""
     http = Exchange()
     http.answer(http.ask(request(0, "initialize", protocolVersion="2025-11-25")), result(0), mcp_session_id="s")
     stream = http.answer(http.ask(method="GET", mcp_session_id="s"), kind=SSE, end=False)
@@ -94,9 +94,9 @@ def test_a_report_on_another_stream_may_cross_the_answer(later, found):
 
 
 def calls(count):
-    """Calls one after the other with one token, recorded in another order than that of their times.
+    """Return consecutive calls with one token, recorded in another order than the order of their times.
 
-    In turns: as they were sent, an answer before its request, a request before the answer to the one before it.
+    The calls alternate: in order, a response before its request, a request before the previous response.
     """
     lines, held, t = [], "", 1.0
     for number in range(2, count + 2):
@@ -118,7 +118,7 @@ def calls(count):
 
 
 def test_calls_that_reuse_a_token_one_after_the_other_are_judged_by_their_times():
-    """R-01: by the lines of the file there would be many findings."""
+    """R-01: in the order of the lines of the file, there would be many findings."""
     found = records(calls(4000))
     assert judged(found) == []
     by_line = judged(sorted(found[:999], key=lambda record: record.n))

@@ -17,11 +17,11 @@ from tests.rules.examples import findings
 
 EACH = each("rule", RULES.values(), ids=lambda rule: rule.id)
 JUDGED = each("rule", [it for it in RULES.values() if not it.id.startswith("expect/")], ids=lambda rule: rule.id)
-"""Those that the judge asks: tests/contract/test_watch.py has the examples of expectations."""
+"""The rules that the judge runs; `tests/contract/test_watch.py` tests the examples of the others, `expect`."""
 
 
 def asked(rule):
-    """What an example is judged with: `compat` finds something for clients only, `ops` only where it is asked to."""
+    """Return the options that an example needs: `compat` rules need clients, `ops` rules need `Operations`."""
     return CLIENTS if rule.id.startswith("compat/") else (), Operations() if rule.id.startswith("ops/") else None
 
 
@@ -43,7 +43,7 @@ def test_a_rule_is_content_with_what_is_right(rule):
 
 @EACH
 def test_an_example_that_passes_has_no_error_but_by_design(rule):
-    """What is shown as right is right in every respect but those that the notation brings along."""
+    """A passing example has no error at all, except those that the notation causes."""
     allowed = {"pairing/unanswered", "pairing/orphan-response", "jsonrpc/not-an-object"}
     wrong = [finding for finding in findings(rule.passes, *asked(rule)) if finding.severity == "error"]
     assert {finding.rule for finding in wrong} <= allowed
@@ -62,17 +62,17 @@ def test_a_rule_explains_itself(rule):
 
 
 SIDES = {"client": {"client"}, "server": {"server"}}
-"""By what a rule declares: the sides that it can blame; either for any other word."""
+"""The sides that a rule can blame, by its declared `blame`; both sides for any other value."""
 LONGEST = 160  # characters of a sentence of advice
 FORBIDDEN = re.compile(
     r"\b(packets?|items?|data|info|managers?|handlers?|processors?|helpers?|utils?|said|told|asks?|asked|of which)\b"
 )
-"""Words that this project does not use for what it is about; names in backquotes may be such words."""
+"""Words that the advice of a rule must not use; names in backquotes may contain them."""
 
 
 @EACH
 def test_a_rule_tells_how_to_fix_what_it_finds(rule):
-    """In short sentences, for each side that it can blame and, where there is something, the other."""
+    """In short sentences, for each side that it can blame and, if the rule has such advice, for the other side."""
     for text in (rule.fix, *filter(None, [rule.meanwhile])):
         sentences = re.split(r"(?<=\.)\s", text)
         assert len(sentences) <= 2
@@ -123,7 +123,7 @@ def test_a_link_leads_to_where_its_revision_says_so(rule, revision, page):
 
 
 def precise(value, text):
-    """In place of `nearest`, which cuts a pointer off where there is nothing: only a missing member may be cut off."""
+    """Replace `nearest`, which cuts a pointer at the first missing part: only the last part may be missing."""
     found = nearest(value, text)
     assert found in (text, text.rpartition("/")[0])
     resolve(value, found)
@@ -181,7 +181,7 @@ def test_a_pointer_of_a_long_name_leads_to_what_holds_it():
 
 
 def test_a_name_that_utf_8_cannot_hold_is_not_in_a_pointer():
-    """`schema/invalid` sees a copy of the message that both validators take."""
+    """`schema/invalid` checks a copy of the message that both validators accept."""
     name = r"a\ud800"
     text = (
         f'= 2025-06-18\n< | {{"jsonrpc":"2.0","id":2,"method":"elicitation/create","params":{{"message":"x",'
@@ -192,7 +192,7 @@ def test_a_name_that_utf_8_cannot_hold_is_not_in_a_pointer():
 
 
 def test_a_renamed_rule_is_known_by_its_former_id():
-    """A rule of a test, entered by the decorator and taken out again."""
+    """The decorator adds a test rule, and the test removes it again."""
     enter = rule(
         "new/name", "info", "It is new.", fix="Fix it.", spec="schema", fails="", passes="", former=("old/name",)
     )

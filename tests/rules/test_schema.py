@@ -1,4 +1,4 @@
-"""Shapes: which definition judges a message, and how the rules share out what is wrong with it."""
+"""Message shapes: which definition a message is validated against, and which rule reports which fault."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def last(text):
 
 
 def exact(text):
-    """Whether the last message is exactly what its definition says."""
+    """Return whether the last message matches its definition exactly."""
     message = last(text)
     return fits(message, facts(message.method, message.revision))
 
@@ -177,7 +177,7 @@ def test_methods_of_nobody_are_expected_where_a_side_has_declared_some(declared)
 
 @pytest.mark.parametrize("schema", ["", ',"inputSchema":null', ',"inputSchema":{"type":"object","required":"x"}'])
 def test_a_bad_schema_of_one_tool_hides_no_fault_of_another(schema):
-    """R-07: what is left out because of a finding about the schema is that fault alone."""
+    """R-07: a finding about the schema hides only the `schema/invalid` finding of the same fault."""
     tools = f'[{{"name":"a"{schema}}},{{"name":"b","inputSchema":{{"type":"object"}},"description":7}}]'
     found = findings(f'= 2025-11-25\n> 2 tools/list\n< 2 = {{"tools":{tools}}}')
     assert [it.pointer for it in found if it.rule == "schema/invalid"] == ["/result/tools/1/description"]
@@ -188,4 +188,4 @@ def test_a_bad_schema_of_one_tool_hides_no_fault_of_another(schema):
 def test_a_result_that_is_no_object_is_invalid(method, result, capsys):
     text = f'= 2025-11-25\n> 2 {method} {{}}\n< {{"jsonrpc":"2.0","id":2,"result":{result}}}'
     assert "#5 schema/invalid" in told(text, "schema/invalid")
-    assert capsys.readouterr().err == ""  # where a rule's bug would be said
+    assert capsys.readouterr().err == ""  # a bug in a rule would be reported here

@@ -1,4 +1,4 @@
-"""What people do not see and models read, and what should not be there; no finding for ordinary text in any script."""
+"""Hidden text, instructions to models and secrets are found; ordinary text in any script has no finding."""
 
 import json
 
@@ -95,7 +95,7 @@ def entry(kind, text):
 
 
 def listings(method, kind, *texts):
-    """A listing for each text."""
+    """Return one listing for each text."""
     lines = ["= 2025-06-18"]
     for number, text in enumerate(texts, 2):
         result = json.dumps({"jsonrpc": "2.0", "id": number, "result": {kind: [entry(kind, text)]}})

@@ -1,8 +1,8 @@
-"""Whole sessions, from the handshake to the end, with all that is found in them.
+"""Whole sessions, from the handshake to the end, with all their findings.
 
-`sessions/clean` are right, however odd: with extensions, and with what is legal and rare. In `sessions/faulty` faults
-are planted. A file is a comment, a transcript (`tests/transcript.py`), and after a line `--` the findings: the line
-number of the record, severity, rule, who is to blame.
+The sessions in `sessions/clean` are correct, with extensions and with rare but legal traffic. The sessions in
+`sessions/faulty` contain planted faults. A file has a comment, a transcript (`tests/transcript.py`), and after a line
+`--` the findings: line number of the record, severity, rule, blamed side.
 """
 
 from pathlib import Path
@@ -17,14 +17,14 @@ CLEAN, FAULTY = (sorted((FOLDER / name).glob("*.txt")) for name in ("clean", "fa
 
 
 def read(path):
-    """The transcript of a session, and the findings that are expected."""
+    """Return the transcript of a session and its expected findings."""
     text, _, expected = path.read_text(encoding="utf-8").partition("\n--\n")
     transcript = "\n".join(line for line in text.split("\n") if not line.startswith("#"))
     return transcript, expected.split("\n")[:-1]
 
 
 def told(transcript):
-    """What is found, a line for each."""
+    """Return the findings, one line for each."""
     return [f"#{it.frame} {it.severity} {it.rule} {it.blame}" for it in sorted(findings(transcript), key=_place)]
 
 

@@ -1,4 +1,4 @@
-"""Skills: sessions that are right (X-01), and what an entry gets wrong."""
+"""Skills: correct sessions (X-01), and entries with faults."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Subscriptions: what the examples of the rules leave open."""
+"""Subscriptions: cases that the rule examples do not cover."""
 
 import pytest
 
@@ -50,7 +50,7 @@ def test_each_of_several_subscriptions_has_a_filter_of_its_own():
 
 
 def test_of_two_subscriptions_with_one_id_nothing_is_said_but_that():
-    """The id is in flight, which is told; which of the two a notification belongs to nobody knows."""
+    """The only finding is that the id is in flight; a notification could belong to either subscription."""
     first, second = '"toolsListChanged":true', '"promptsListChanged":true'
     changes = change(1, "tools/list_changed") + change(1, "prompts/list_changed")
     (asked, acknowledged) = listen(1, second).strip().split("\n")[0], listen(1, second)
@@ -68,7 +68,7 @@ def test_what_was_on_its_way_when_a_subscription_was_cancelled_is_no_finding():
 
 def test_a_change_without_a_subscription_is_one_of_the_session_in_the_handshake_era():
     assert told("= 2025-11-25\n< notifications/tools/list_changed", "subscription/") == []
-    assert told("< notifications/tools/list_changed", "subscription/") == []  # nobody knows which revision that is
+    assert told("< notifications/tools/list_changed", "subscription/") == []  # the revision is unknown
 
 
 def test_over_http_a_subscription_is_told_by_its_stream():

@@ -1,4 +1,4 @@
-"""The same fault has the same finding on stdio and over HTTP, and so has what is right."""
+"""The same fault has the same finding on stdio and over HTTP."""
 
 import pytest
 
@@ -55,7 +55,7 @@ FAULTS = {
 
 
 def over_http(text):
-    """The transcript with each answer on the stream of the last request."""
+    """Return the transcript over HTTP, with each answer in the response to the last request."""
     lines, streams, waiting = [], False, False
     for line in text.split("\n"):
         mark, _, rest = line.partition(" ")

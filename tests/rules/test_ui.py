@@ -1,4 +1,4 @@
-"""MCP Apps: sessions that are right (X-01), and what names an interface wrongly."""
+"""MCP Apps: correct sessions (X-01), and interfaces that are named incorrectly."""
 
 import pytest
 

@@ -15,7 +15,7 @@ HEADER = re.compile(r"\[([a-z-]+):\s*([^\]]*)\]\s*")
 
 
 def records(text):
-    """The records of an example."""
+    """Return the records of an example."""
     script = Script()
     said = {"=": script.handshake, ">>": script.ask, "<<": script.answer, "<-": script.event, "<x": script.spoil,
             "<.": script.leave}  # fmt: skip
@@ -26,13 +26,13 @@ def records(text):
 
 
 class Script:
-    """Plays the lines of an example; each answers, or goes on with, what came last."""
+    """Plays the lines of an example; each line answers or continues the latest request or stream."""
 
     def __init__(self):
         self.http = Exchange()
-        self._asked = []  # channels that are not answered
-        self._streams = []  # those that are open
-        self._own = {}  # headers of every request
+        self._asked = []  # channels of requests without a response
+        self._streams = []  # channels of open streams
+        self._own = {}  # headers that every request has
 
     def handshake(self, rest):
         revision = rest.split()[0]
@@ -82,7 +82,7 @@ class Script:
 
 
 def headers(rest):
-    """The headers at the beginning of a line, None for one that is to be left out, and what follows them."""
+    """Return the headers at the start of a line (None for a header to leave out), and the rest of the line."""
     found = {}
     while match := HEADER.match(rest):
         found[match[1]] = match[2].strip() or None
@@ -91,7 +91,7 @@ def headers(rest):
 
 
 def repeated(message):
-    """The headers that repeat what a request of 2026-07-28 says."""
+    """Return the headers that repeat members of a request of 2026-07-28."""
     try:
         value = json.loads(message)
     except ValueError:

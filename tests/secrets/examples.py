@@ -1,4 +1,4 @@
-"""A made-up token of each kind of the table, and names whose values are secret."""
+"""A made-up token of each kind in the table, and names whose values are secret."""
 
 from mcpspy.secrets.patterns import KINDS, Kind
 
@@ -40,13 +40,13 @@ _BEFORE = {"Telegram bot token": "123456789", "Terraform Cloud token": "q7Zx0Wv9
 
 
 def token(kind: Kind, literal: str) -> str:
-    """A token that begins with the literal, and with what stands before it."""
+    """Return a token that contains the literal, with the prefix that the kind requires before it."""
     rest = _REST.get(kind.name) or (_HEX[: _HEXES[kind.name]] if kind.name in _HEXES else _LETTERS[:64])
     return _BEFORE.get(kind.name, "") + literal + rest
 
 
 def secret(kind: Kind, literal: str) -> str:
-    """A part of it that must not be seen."""
+    """Return the part of the token that must not be visible."""
     rest = token(kind, literal).partition(literal)[2]
     return rest.split("\n")[1] if "\n" in rest else rest[-12:]
 
@@ -70,7 +70,7 @@ NO_SECRET_NAMES = (
     " progressToken oauth-callback Mcp-Session-Id session_id sessionId requestState token_type expires_in"
 ).split()
 LOOK_ALIKES = (
-    "9df0d44c1e1f5a2b3c4d5e6f708192a3b4c5d6e7",  # a commit
+    "9df0d44c1e1f5a2b3c4d5e6f708192a3b4c5d6e7",  # a commit hash
     "3700935",
     "123e4567-e89b-12d3-a456-426614174000",
     "d41d8cd98f00b204e9800998ecf8427e",

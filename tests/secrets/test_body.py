@@ -1,4 +1,4 @@
-"""Which bodies are redacted is decided by what they hold (A-08)."""
+"""The content of a body decides whether it is redacted (A-08)."""
 
 import json
 
@@ -85,7 +85,7 @@ RESOURCE = {
     ],
 )
 def test_any_other_body_stays_byte_for_byte(body):
-    """Metadata of OAuth too: rules read it."""
+    """OAuth metadata too, because rules read it."""
     assert login_body(body, mark) is body
 
 

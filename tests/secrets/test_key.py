@@ -1,4 +1,4 @@
-"""The key of the user: made once, for the user alone; without one, secrets are replaced all the same."""
+"""The key of the user: created once, readable by the user alone. Secrets are replaced even without a key."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The one table of secrets (A-08, A-09): each kind is taken out wherever it may stand, and what looks alike stays."""
+"""The table of secrets (A-08, A-09): each kind is replaced in every place, and similar text stays."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "secrets.md"
 
 
 def everywhere(name, value):
-    """What the redactor makes of a value in each place that it knows, by the place."""
+    """Return the redacted value in each place that the redactor knows, by place."""
     redactor = Withheld()
     encoded = quote(value, safe="")
     one_line = value.replace("\n", " ")
@@ -51,7 +51,7 @@ def test_the_table_holds_sixty_kinds_and_no_name_twice():
 
 @each("kind, literal", TOKENS, ids=lambda it: f"{it[0].name}: {it[1]}")
 def test_a_token_of_any_kind_survives_nowhere_whatever_holds_it(kind, literal):
-    """A-09: under a name that says nothing."""
+    """A-09: the name of the value gives no hint."""
     value = token(kind, literal)
     found = everywhere("x", value)
     redactor = Withheld()
@@ -67,7 +67,7 @@ def test_a_token_of_any_kind_survives_nowhere_whatever_holds_it(kind, literal):
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_the_value_of_a_secret_name_survives_nowhere_whatever_it_looks_like(name):
-    """A-09: form before prefix."""
+    """A-09: the name of the value decides, before the form of the value."""
     assert where_seen("hunter", everywhere(name, "hunter two")) == []
     if name.islower():
         assert where_seen("hunter", everywhere(name.upper(), "hunter")) == []
@@ -84,7 +84,7 @@ def test_a_secret_header_is_replaced(name):
 
 @pytest.mark.parametrize("name", NO_SECRET_NAMES)
 def test_other_names_hold_no_secret(name):
-    """A-09; session ids and `requestState` stay, since pairing and replay need them."""
+    """A-09: session ids and `requestState` stay, because pairing and replay need them."""
     assert not is_secret_name(name)
     assert not is_oauth_secret(name)
     assert Withheld().argv(["server", f"--{name}", "value", f"--{name}=value"])[1:] == [
@@ -97,7 +97,7 @@ def test_other_names_hold_no_secret(name):
 
 @pytest.mark.parametrize("text", LOOK_ALIKES)
 def test_what_only_looks_alike_stays(text):
-    """A-09: at least 40 of them."""
+    """A-09: at least 40 examples."""
     assert len(LOOK_ALIKES) >= 40
     redactor = Withheld()
     assert redactor.argv(["server", text, f"--x={text}", "-e", f"X={text}"]) == [
@@ -140,7 +140,7 @@ def test_the_quick_test_of_the_rule_lets_no_token_pass():
 
 
 def table():
-    """The table of docs/secrets.md."""
+    """Return the table of docs/secrets.md."""
     rows = [f"| {kind.name} | {' '.join(f'`{one}`' for one in kind.literals)} |" for kind in KINDS]
     return "\n".join(["| kind | begins with |", "|---|---|", *rows])
 

@@ -1,4 +1,4 @@
-"""Secrets in command lines and HTTP heads: the secret is nowhere, and equal secrets look equal."""
+"""Secrets in command lines and HTTP heads: no secret is left, and equal secrets get equal marks."""
 
 import os
 import re
@@ -22,7 +22,7 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl-_"
 
 @pytest.fixture(scope="module", autouse=True)
 def home(tmp_path_factory):
-    """A home directory of its own, in which the key is made."""
+    """A separate home directory, in which the key is created."""
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("home")
         patch.setenv("HOME", str(folder))
@@ -43,7 +43,7 @@ NAMES = (
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_secret_is_known_by_the_end_of_its_name(name):
-    """Whatever the case and `-_.`."""
+    """Upper and lower case and `-_.` make no difference."""
     for spelled in (name, name.upper(), name.lower(), name.replace("-", "_"), name.replace("_", ".")):
         assert is_secret_name(spelled)
 
@@ -98,7 +98,7 @@ def filled(form, name, secret):
 
 
 def marked(form, name, secret):
-    """What the form must look like: the mark in place of the secret, every other character as it was."""
+    """Return the redacted form: the mark replaces the secret, every other character is unchanged."""
     return MARK.sub("<mark>", "\0".join(argv(*filled(form, name, secret))))
 
 
@@ -131,7 +131,7 @@ def test_a_secret_may_have_several_lines(words):
 
 
 def test_a_variable_in_the_option_of_a_launcher_is_replaced():
-    """`docker run --env=K=v` and `-eK=v` are `-e K=v` in other words."""
+    """`docker run --env=K=v` and `-eK=v` mean the same as `-e K=v`."""
     for words in (["docker", "run", "--env=API_TOKEN=hunter2"], ["docker", "run", "-eAPI_TOKEN=hunter2"]):
         assert "hunter2" not in "".join(argv(*words))
 
@@ -305,7 +305,7 @@ def test_a_secret_inside_a_word_is_replaced(word):
     "unit", ["a", "0", '"', "=", ":", "a:", "-eyJ", "sk-", '"a":', "://", "a://b:", "--token ", "&", "?a"]
 )
 def test_a_long_word_takes_time_linear_in_its_length(unit):
-    """A client waits while a command line is looked through; quadratic time would take minutes here."""
+    """A client waits while a command line is searched; quadratic time would take minutes here."""
     long = unit * (200_000 // len(unit))
     with proportionate(5):
         argv("k=" + long, long + " =")
@@ -315,7 +315,7 @@ def test_a_long_word_takes_time_linear_in_its_length(unit):
 
 
 def header(redactor, name, value):
-    """The value of one header as it is recorded."""
+    """Return the value of one header as it is recorded."""
     [(same, clean)] = redactor.head({"headers": [(name, value)]})["headers"]
     assert same == name
     return clean
@@ -461,7 +461,7 @@ def test_oauth_bodies(body, expected):
     ids=lambda body: repr(body[:20]),
 )
 def test_a_body_that_is_no_object_of_json_and_no_form_is_withheld_whole(body):
-    """Also what is nested more deeply than Python's stack, or holds a number that it does not read."""
+    """Also a body that is nested too deeply for Python, or has a number with too many digits for Python."""
     assert Redactor().body(body) == f"«withheld: {len(body)} bytes»".encode()
 
 
@@ -545,7 +545,7 @@ def test_a_field_that_was_left_out_stays_so():
 
 
 def test_a_head_is_searched_up_to_a_bound(tmp_path, monkeypatch):
-    """A-01: no head holds up an event loop, however long it is."""
+    """A-01: no head blocks the event loop, however long it is."""
     monkeypatch.setenv("HOME", str(tmp_path))
     long = "x" * 40_000
     headers = [

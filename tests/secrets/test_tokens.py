@@ -1,4 +1,4 @@
-"""The two searches that are made from the table: through frames, and through texts."""
+"""The two searches that are built from the table: one for frames, one for texts."""
 
 import time
 
@@ -35,7 +35,7 @@ def test_each_text_is_marked_in_place():
 
 @each("kind", KINDS, ids=lambda kind: kind.name)
 def test_many_beginnings_of_tokens_take_time_linear_in_their_length(kind):
-    """A-01: milliseconds; a regular expression that goes on from each place to the end takes half a second."""
+    """A-01: it takes milliseconds; a regular expression that scans from each place to the end takes half a second."""
     for literal in kind.literals:
         for unit in (literal, " " + literal, literal + "a", literal + "0-"):
             long = unit * (40_000 // len(unit))
@@ -43,11 +43,11 @@ def test_many_beginnings_of_tokens_take_time_linear_in_their_length(kind):
 
 
 TRIES = 20
-"""So often may a busy machine take long; quadratic time is too long each time."""
+"""The number of attempts, because a busy machine may be slow now and then; quadratic time is slow each time."""
 
 
 def seconds(text):
-    """How long both searches take the processor."""
+    """Return the processor time that both searches take."""
     begun = time.process_time()
     in_frame(text.encode())
     replaced(text, lambda _: "M")

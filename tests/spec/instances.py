@@ -1,4 +1,4 @@
-"""Messages to judge: of real sessions, made up from a schema, and spoilt. All from a seeded `random.Random`."""
+"""Messages to validate: from real sessions, generated from a schema, or damaged, by a seeded `random.Random`."""
 
 import copy
 from pathlib import Path
@@ -15,7 +15,7 @@ SCALARS = [None, True, False, 0, 1, -1, 1.5, 1e300, 2**70, "", "x", [], {}, [1],
 
 
 def spoken(path):
-    """The messages of a capture as (revision, definition, message or result, its address)."""
+    """Yield the messages of a capture as (revision, definition, message or result, address)."""
     conversation = Conversation()
     for record in Capture(str(path)).records():
         for event in conversation.feed(record):
@@ -40,7 +40,7 @@ def _judged(message):
 
 
 def made_up(schema, definitions, chance, depth=0):
-    """An instance of a schema: nearly always a valid one."""
+    """Generate an instance of a schema, nearly always a valid one."""
     if "$ref" in schema:
         return made_up(definitions[schema["$ref"].removeprefix("#/$defs/")], definitions, chance, depth)
     if "const" in schema:
@@ -85,7 +85,7 @@ def _object(schema, definitions, chance, depth):
 
 
 def spoilt(value, chance):
-    """A copy of a message with one to three changes somewhere in it."""
+    """Return a copy of a message with one to three random changes."""
     found = [copy.deepcopy(value)]
     for _ in range(chance.randint(1, 3)):
         holder, key = chance.choice(list(_places(found)))

@@ -1,7 +1,7 @@
-"""What mcpspy knows and finds for one revision, so that a revision that was never published can be compared with it.
+"""The facts and findings of mcpspy for one revision, to compare the newest revision with an invented later one.
 
-`python -m tests.spec.later FOLDER` adds that revision, by the one line in `mcpspy/spec/revisions.py` that a maintainer
-would add, to a process of its own and prints its facts as JSON.
+`python -m tests.spec.later FOLDER` adds the later revision in its own process, by the one line in
+`mcpspy/spec/revisions.py` that a maintainer would add, and prints its facts as JSON.
 """
 
 import dataclasses
@@ -12,11 +12,11 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-SPEC = importlib.util.find_spec("mcpspy.spec.revisions")  # which does not import it
+SPEC = importlib.util.find_spec("mcpspy.spec.revisions")  # find_spec does not import the module
 SOURCE = Path(SPEC.origin).read_text(encoding="utf-8")
 LAST = list(re.finditer(r'^    R[0-9_]+ = "([0-9-]+)"\n', SOURCE, re.MULTILINE))[-1]
 NEWEST, LATER = LAST[1], "2999-01-01"
-MORE = {  # conversations whose findings depend on the revision where no example of a rule does
+MORE = {  # conversations with findings that depend on the revision, and that no rule example covers
     "a request without a session in a session": """
         = 2025-06-18
         > 2 tools/list {META}
@@ -30,7 +30,7 @@ MORE = {  # conversations whose findings depend on the revision where no example
 
 
 def add_revision():
-    """Put the enumeration with one more member in the place of ours, before anything has imported ours."""
+    """Replace the enumeration of revisions by one with one more member, before any module imports it."""
     assert SPEC.name not in sys.modules
     module = importlib.util.module_from_spec(SPEC)
     sys.modules[SPEC.name] = sys.modules["mcpspy.spec"].revisions = module
@@ -39,7 +39,7 @@ def add_revision():
 
 
 def facts(name, folder):
-    """All that depends on a revision, of the one called `name`; captures that speak it are written to `folder`."""
+    """Return all facts that depend on the revision `name`; captures that use it are written to `folder`."""
     from mcpspy.rules import RULES
     from mcpspy.spec import revisions
     from mcpspy.spec.definitions import definitions, schema
@@ -64,7 +64,7 @@ def facts(name, folder):
 
 
 def _examined(text, name):
-    """What is found in an example in which the newest revision is called `name`."""
+    """Return the findings in an example, with the newest revision renamed to `name`."""
     from tests.rules import examples, notation
 
     notation.META["io.modelcontextprotocol/protocolVersion"] = name
@@ -72,7 +72,7 @@ def _examined(text, name):
 
 
 def _spoken(path, name, folder):
-    """What is made of a capture in which the newest revision is called `name`: rows, findings, peers, lanes."""
+    """Return rows, findings, peers and lanes of a capture, with the newest revision renamed to `name`."""
     from mcpspy.browse.timeline import OpenCapture
     from mcpspy.tui.model.lanes import Lanes
     from tests.browse.test_timeline import grow
@@ -91,7 +91,7 @@ def _spoken(path, name, folder):
 
 
 def _findings(path, revision):
-    """What is found in a capture; as if it spoke `revision`, where that is given."""
+    """Return the findings in a capture; judged by `revision`, if it is given."""
     from mcpspy.report.checked import check
 
     return [dataclasses.asdict(finding) for finding in check(str(path), revision).findings]

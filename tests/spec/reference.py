@@ -1,4 +1,4 @@
-"""The official schemas, where they are at hand: `../shared/mcp-spec` beside the repository, or $MCPSPY_SPEC."""
+"""The official schemas, if they are available: `../shared/mcp-spec` beside the repository, or $MCPSPY_SPEC."""
 
 import json
 import os
@@ -27,12 +27,12 @@ DIFFERENCES = {
         ("2026-07-28", "JSONValue", "anyOf 2 type", "string number boolean null"),
     ],
 }
-"""Where we differ on purpose: the reason, and for each place its revision, definition, path, and what we say."""
+"""Intended differences: the reason, and for each place its revision, definition, path, and the types in mcpspy."""
 
 
 @cache
 def corrected(revision: Revision) -> dict:
-    """The official definitions of a revision in 2020-12 form, with what we differ in on purpose put right."""
+    """Return the official definitions of a revision in 2020-12 form, with the intended differences applied."""
     schema = json.loads((FOLDER / revision.value / "schema.json").read_text().replace("#/definitions/", "#/$defs/"))
     definitions = schema.get("$defs") or schema["definitions"]
     for where, name, path, ours in chain.from_iterable(DIFFERENCES.values()):

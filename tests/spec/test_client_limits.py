@@ -1,4 +1,4 @@
-"""P-01: the table of what clients refuse is complete and consistent, and each row has its source and date."""
+"""P-01: the table of client limits is complete and consistent, and each row has its source and date."""
 
 import re
 from datetime import date
@@ -22,7 +22,7 @@ def test_no_client_has_two_limits_for_one_rule():
 
 
 def test_a_client_has_one_name_everywhere():
-    """What `install` and `check --client` call a client is the same."""
+    """`install` and `check --client` use the same names."""
     for client in table.CLIENTS:
         assert CLIENTS.get(client.id, client.name) == client.name
 

@@ -1,4 +1,4 @@
-"""What we build agrees with the official schemas, definition by definition."""
+"""The built schemas agree with the official schemas, definition by definition."""
 
 import json
 
@@ -9,15 +9,15 @@ from mcpspy.spec.revisions import R2024_11_05, R2025_03_26, R2025_06_18, R2025_1
 from tests.spec.reference import corrected, needed
 
 COUNTS = {R2024_11_05: 79, R2025_03_26: 83, R2025_06_18: 91, R2025_11_25: 145, R2026_07_28: 155}
-WORDS = {"description", "title", "default", "deprecated", "$comment", "examples"}  # no verdict depends on them
+WORDS = {"description", "title", "default", "deprecated", "$comment", "examples"}  # they do not affect verdicts
 NOTHING = [("additionalProperties", {}), ("additionalProperties", True), ("properties", {})]
 UNORDERED = {"required", "enum", "anyOf", "type"}
 
 
 def normal(node, definitions):
-    """A definition reduced to what verdicts depend on, in one order."""
+    """Return a definition reduced to the parts that affect verdicts, in a fixed order."""
     reduced = plain(node)
-    if set(reduced) == {"$ref"}:  # another name of the same
+    if set(reduced) == {"$ref"}:  # an alias of another definition
         return normal(definitions[reduced["$ref"].removeprefix("#/$defs/")], definitions)
     return reduced
 
@@ -41,7 +41,7 @@ def plain(node):
 
 
 def faults(ours, theirs):
-    """The definitions that only one of the two has, and those that they have differently."""
+    """Return the names of definitions that only one side has, or that differ."""
     names = ours.keys() | theirs.keys()
     return [
         name
@@ -94,7 +94,7 @@ def test_a_planted_difference_is_found(definition, path, value):
         place[last] = value
     found = faults(ours, corrected(R2025_06_18))
     assert definition in found
-    assert len(found) <= 2  # EmptyResult is another name of Result
+    assert len(found) <= 2  # EmptyResult is an alias of Result
 
 
 @needed

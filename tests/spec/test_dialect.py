@@ -1,4 +1,4 @@
-"""What is spoken: a revision with the extensions that were negotiated, each on its own (X-01, X-02)."""
+"""A dialect: a revision with its negotiated extensions, each of them independent (X-01, X-02)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The short way through the rules about shapes: what it lets through, none of the long ways finds anything in."""
+"""The fast path of the shape rules: a message that it accepts has no fault that a full check would find."""
 
 import json
 
@@ -20,7 +20,7 @@ OLD, NEW = Revision.R2025_06_18, Revision.R2026_07_28
 
 
 def spoken():
-    """The messages of the golden captures with what judges them."""
+    """Yield the messages of the golden captures with their revision, definition and value."""
     for path in sorted(CAPTURES.glob("*.jsonl")):
         conversation = Conversation()
         for record in Capture(str(path)).records():
@@ -31,13 +31,13 @@ def spoken():
 
 
 def fault_of(revision, definition, value):
-    """Whether one of the long ways finds something."""
+    """Return whether one of the full checks finds a fault."""
     wrong = not verdict(revision, definition, value)
     return wrong or any(look(revision, definition, value) for look in (bad_formats, elsewhere, outdated))
 
 
 def changed(value):
-    """The same with one thing changed, for each thing in it."""
+    """Yield copies of a value, each with one change, for every place in it."""
     if isinstance(value, dict):
         for name in value:
             yield {key: inner for key, inner in value.items() if key != name}

@@ -45,7 +45,7 @@ def test_what_is_no_uri_is_found(uri):
 
 @pytest.mark.parametrize("uri", ["file:///ä", "https://пример.рф/я?я#я", "urn:\ud800"])
 def test_a_uri_with_letters_beyond_ascii_is_told_apart(uri):
-    """RFC 3987: an IRI, which most readers take, and which is no URI by RFC 3986."""
+    """RFC 3987: an IRI, which most readers accept, but which is not a URI by RFC 3986."""
     found = bad_formats(R2025_06_18, "ReadResourceResult", resource(uri))
     assert [(bad.pointer, bad.format) for bad in found] == [("/contents/1/uri", "iri")]
 
@@ -120,7 +120,7 @@ def test_a_member_that_went_is_found():
 
 
 def test_a_member_is_found_in_revisions_that_have_it_in_another_message():
-    """R-06: 2026-07-28 has no `initialize`, but capabilities and implementations with the same members."""
+    """R-06: 2026-07-28 has no `initialize`, but its capabilities and implementations have the same members."""
     capabilities = {"completions": {}, "tasks": {}}
     server = {"name": "a", "version": "1", "title": "A", "websiteUrl": "https://a.example"}
     result = {"protocolVersion": "2024-11-05", "capabilities": capabilities, "serverInfo": server}
@@ -140,7 +140,7 @@ def test_a_member_is_found_in_revisions_that_have_it_in_another_message():
 
 @pytest.mark.parametrize("revision", Revision, ids=lambda revision: revision.value)
 def test_the_envelope_and_the_meta_of_params_belong_to_every_revision(revision):
-    """Until 2025-06-18 only JSONRPCRequest has them."""
+    """Up to 2025-06-18 only JSONRPCRequest has them."""
     request = {
         "jsonrpc": "2.0",
         "id": 1,
@@ -234,9 +234,9 @@ def test_a_definition_of_one_revision_only_is_no_trouble():
 
 
 def test_a_member_that_no_revision_has_is_not_looked_for_in_all_definitions():
-    """Counted in functions that run, not in time."""
+    """Measure the function calls, not the time."""
     message = {"method": "ping", "jsonrpc": "2.0", "id": 1, "params": {"_meta": {}}, "nobody's": 1}
-    elsewhere(R2024_11_05, "PingRequest", message)  # what is made once
+    elsewhere(R2024_11_05, "PingRequest", message)  # fill the caches first
     ran = []
     before = sys.getprofile()
     sys.setprofile(lambda frame, event, _: ran.append(event))

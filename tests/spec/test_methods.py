@@ -47,7 +47,7 @@ def test_a_method_knows_its_senders_and_definitions(revision, name, text):
 
 @pytest.mark.parametrize("revision", Revision, ids=lambda revision: revision.value)
 def test_every_request_and_notification_of_a_revision_is_a_method(revision):
-    """But for what 2026-07-28 asks for inside a result, and the shapes that all others have in common."""
+    """Except the requests that 2026-07-28 puts inside a result, and the common base shapes."""
     common = {"Request", "Notification", "PaginatedRequest", "JSONRPCRequest", "JSONRPCNotification",
               "JSONRPCBatchRequest", "ClientRequest", "ServerRequest", "ClientNotification", "ServerNotification",
               "InputRequest"}  # fmt: skip

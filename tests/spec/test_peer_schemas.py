@@ -38,7 +38,7 @@ def no_sockets(monkeypatch, request):
 
 @pytest.fixture
 def no_process(monkeypatch):
-    """What follows has to be judged in this process."""
+    """The test fails if a worker process is started."""
 
     def forbidden(*_, **__):
         raise AssertionError("a process was started")
@@ -120,13 +120,13 @@ def test_a_regex_bomb_takes_linear_time(no_process):
 
 
 def doubled(levels):
-    """Each level refers to the next one twice."""
+    """Return a schema in which each level refers to the next level twice."""
     defs = {f"d{level}": {"allOf": [{"$ref": f"#/$defs/d{level + 1}"}] * 2} for level in range(levels)}
     return {"$defs": defs | {f"d{levels}": {"type": "integer"}}, "$ref": "#/$defs/d0"}
 
 
 def test_doubled_references_end_within_their_time():
-    """A-12: 28 levels would take three seconds."""
+    """A-12: evaluating 28 levels in full takes three seconds."""
     assert judge(doubled(5), 1) == Judgement(Outcome.VALID)
     assert judge(doubled(30), 1).outcome is Outcome.TOO_COSTLY
 
@@ -135,7 +135,7 @@ TREE = {"type": "object", "properties": {"of": {"type": "array", "items": {"$ref
 
 
 def new(title):
-    """A schema that was never asked about, so that no answer is remembered."""
+    """Return a schema that has no cached judgement."""
     return TREE | {"title": title}
 
 
@@ -160,7 +160,7 @@ def test_an_exponential_schema_on_a_deep_instance_is_killed():
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of computing")
 def test_a_busy_machine_is_no_fault_of_the_schema(monkeypatch):
-    """A-12: a process that had no time to compute says nothing."""
+    """A-12: a process that got no processor time gives no judgement."""
     monkeypatch.setattr(peer_schemas, "SECONDS", 0.05)
     monkeypatch.setattr(peer_schemas, "WORKER", "import time; time.sleep(30)")
     found = judge(TREE, {"of": "busy"})
@@ -168,7 +168,7 @@ def test_a_busy_machine_is_no_fault_of_the_schema(monkeypatch):
 
 
 def test_a_name_that_no_reference_uses_needs_no_process(no_process):
-    """JSON Schema 2020-12, 8.2.2: the conformance suite's tool has one."""
+    """JSON Schema 2020-12, 8.2.2: a tool of the conformance suite has such an anchor."""
     address = {"$anchor": "address", "type": "object"}
     schema = {"$defs": {"a": address}, "properties": {"at": {"$ref": "#/$defs/a"}}}
     assert judge(schema, {"at": 5}).outcome is Outcome.INVALID
@@ -189,7 +189,7 @@ def test_a_process_that_fails_by_a_bug_of_ours_says_nothing_of_the_schema(monkey
 
 
 def test_a_validator_that_fails_says_nothing_of_the_schema(monkeypatch):
-    """A-12: neither when it is made nor when it is used."""
+    """A-12: neither if building it fails nor if using it fails."""
 
     class Failing:
         at_once = True
@@ -276,7 +276,7 @@ def test_judging_apart_takes_from_the_budget(monkeypatch):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel as Linux does")
 def test_the_process_is_bounded_before_it_reads_what_to_judge():
-    """It is left alone when its parent is killed, and must end all the same."""
+    """The process must also end if its parent is killed."""
     program = """
 import ctypes, resource, sys
 from mcpspy.spec import peer_schemas
@@ -295,7 +295,7 @@ peer_schemas.work()
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     signal, soft, hard = map(int, done.stdout.split())
     assert (signal, soft) == (9, hard)
-    assert 2 <= soft < 20  # its start took some of it
+    assert 2 <= soft < 20  # its start used some of the limit
     program = """
 from mcpspy.spec import peer_schemas
 
@@ -312,7 +312,7 @@ peer_schemas.work()
 
 
 def chain(levels, **link):
-    """Definitions each of which asks twice for the one before."""
+    """Return definitions in which each one refers twice to the one before it."""
     found = {"l0": {"type": "object"} | {key: value.format(0) for key, value in link.items() if "Anchor" in key}}
     for level in range(1, levels + 1):
         reference = {key: value.format(level - 1) for key, value in link.items() if "Ref" in key}
@@ -352,12 +352,12 @@ def test_values_in_a_schema_weigh_nothing():
 
 @pytest.fixture
 def listener():
-    """A local port that hangs up; `hits()` is how many have connected to it."""
+    """A local port that closes each connection; `hits()` is the number of connections so far."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         seen, own = [], []
 
         def hang_up():
-            with contextlib.suppress(OSError):  # it is closed
+            with contextlib.suppress(OSError):  # the listener is closed
                 while True:
                     connection, address = server.accept()
                     seen.append(address)
@@ -366,7 +366,7 @@ def listener():
         def hits():
             with socket.create_connection(server.getsockname(), 60) as last:
                 own.append(last.getsockname())
-                last.recv(1)  # whoever came before has been seen
+                last.recv(1)  # earlier connections are counted by now
             return len(seen) - len(own)
 
         threading.Thread(target=hang_up, daemon=True).start()
@@ -375,7 +375,7 @@ def listener():
 
 
 def test_nothing_is_fetched_by_whatever_code(listener):
-    """jsonschema_rs connects natively, out of Python's sight, and the worker is another process: so a port counts."""
+    """jsonschema_rs opens sockets in native code, and the worker is another process, so a port counts connections."""
     port, hits = listener
     url = f"http://127.0.0.1:{port}/schema"
     for schema in (

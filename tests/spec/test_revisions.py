@@ -114,7 +114,7 @@ def test_each_revision_begins_by_a_handshake_or_needs_none():
 
 @pytest.fixture(scope="module")
 def known(tmp_path_factory):
-    """The facts of the newest revision, and those of a later one that nobody has said anything about."""
+    """The facts of the newest revision, and those of an invented later revision that no code mentions."""
     command = [sys.executable, "-m", "tests.spec.later", tmp_path_factory.mktemp("later")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=PACKAGE.parent)
     assert done.returncode == 0, done.stderr
@@ -126,7 +126,7 @@ def known(tmp_path_factory):
     "what", "era traits definitions schema methods rules examples more captures migrations".split()
 )
 def test_a_later_revision_has_all_that_the_newest_has(known, what):
-    """Every rule, trait and definition; and a conversation that speaks it is judged and shown the same."""
+    """Every rule, trait and definition; a conversation under the later revision is judged and shown the same."""
     now, later = (json.loads(json.dumps(each[what]).replace(f", {NEWEST}, {NEWEST}", f", {NEWEST}")) for each in known)
     assert len(later) == len(now)
     if isinstance(now, dict):
@@ -143,7 +143,7 @@ def test_the_later_revision_is_there(known):
 
 
 def asks_for_one(source):
-    """The lines on which code compares with certain revisions, or makes a set of them that no later one can join."""
+    """Return the expressions that compare with certain revisions, or list revisions in a fixed collection."""
     found = []
     for node in ast.walk(ast.parse(source)):
         parts = {

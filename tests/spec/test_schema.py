@@ -42,7 +42,7 @@ def test_every_official_example_has_the_shape_of_its_folder(path):
 
 @needed
 def test_the_official_schemas_and_ours_give_the_same_verdicts():
-    """TURNS made up and spoilt messages, over every definition of every revision, and those of real sessions."""
+    """TURNS generated and damaged messages, for every definition of every revision, and messages of real sessions."""
     chance = random.Random(20261120)  # noqa: S311
     official = {
         (revision, name): jsonschema_rs.Draft202012Validator(
@@ -237,7 +237,7 @@ def test_nothing_is_fetched(monkeypatch):
     with pytest.raises(Exception, match="is not fetched"):
         jsonschema_rs.Draft202012Validator(remote, retriever=refuse)
     found = importlib.util.find_spec(schema.__name__)
-    anew = importlib.util.module_from_spec(found)  # which has made no validator yet
+    anew = importlib.util.module_from_spec(found)  # a new module without cached validators
     found.loader.exec_module(anew)
     assert not anew.verdict(R2025_11_25, "Tool", 5)
     assert anew.explain(R2025_11_25, "Tool", 5).pointer == ""

@@ -1,4 +1,4 @@
-"""P-01: what the table says of the SDKs is what the SDKs do with the same lists of tools."""
+"""P-01: the SDKs treat the same tool lists as the table of limits says."""
 
 import json
 import subprocess
@@ -35,7 +35,7 @@ LISTINGS = [[{"name": "good", "inputSchema": EMPTY}, {"name": "tool"} | tool] fo
 
 
 def taken(sdk):
-    """Whether the SDK takes each of the listings."""
+    """Return for each of the listings whether the SDK accepts it."""
     if not prepare.ready(sdk):
         pytest.skip(f"the environment {sdk} is missing: python tests/peers/prepare.py (node needs npm)")
     command = [*prepare.lister(sdk, len(LISTINGS)), *prepare.lists(json.dumps(LISTINGS))]

@@ -1,4 +1,4 @@
-"""The shapes agree with those that the Python SDK's authors made of the official schemas (PyPI `mcp-types`)."""
+"""The shapes agree with the types that the Python SDK derives from the official schemas (PyPI `mcp-types`)."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ from mcpspy.spec.revisions import Revision
 from tests.peers import prepare
 
 KNOWN = {"2025-11-25": 120, "2026-07-28": 124}
-"""How many definitions with members the package names as the specification does."""
+"""The number of definitions with members that have the same name in the package and in the specification."""
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def test_every_class_has_the_members_of_our_definition(theirs, revision):
 
 
 def difference(theirs, ours):
-    """The members that only one side has, or that only one requires; constants have a default in a class."""
+    """Return the members that only one side has or requires; constants are ignored, as classes give them defaults."""
     members, required = ours["properties"], ours.get("required", [])
     mine = {name: name in required and "const" not in members[name] for name in members}
     their = {name: needed and "const" not in members.get(name, {}) for name, needed in theirs.items()}

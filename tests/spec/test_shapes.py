@@ -24,7 +24,7 @@ from mcpspy.spec.shapes import (
     until,
 )
 
-FIVE = (R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28)  # whatever else was published since
+FIVE = (R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28)  # without later revisions
 INT = {"type": "integer"}
 TEXT = {"type": "string"}
 

@@ -1,4 +1,4 @@
-"""Benches of small servers, bare and through planted wrappers."""
+"""Benches of small servers, run directly and through wrappers with planted faults."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ from tests.contract.verify import PYTHON, SERVER, WRAPPER
 
 @pytest.fixture
 def bench(tmp_path):
-    """Makes a bench: the server's habits, and the fault of a wrapper; None: mcpspy itself."""
+    """Return a function that makes a bench from the server's habits and the wrapper's fault; None is mcpspy itself."""
 
     def make(*habits, fault="none", seconds=20.0):
         own = [sys.executable, "-P", "-m", "mcpspy", "wrap", "--capture-dir", str(tmp_path), "--"]
@@ -25,12 +25,12 @@ def bench(tmp_path):
 
 @pytest.fixture
 def plan(bench):
-    """What there is to say to the small server."""
+    """The session plan for the small server."""
     return found_out(bench().connect, 20, {})
 
 
 def alive(pid):
-    """Whether a process runs, and is no zombie."""
+    """Return whether a process runs and is not a zombie."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"

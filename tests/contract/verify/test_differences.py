@@ -1,4 +1,4 @@
-"""What counts as a difference between runs, and what is the server's own."""
+"""What counts as a difference between runs, and what varies because of the server itself."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Sessions over HTTP, bare, through `mcpspy proxy`, and through proxies with a planted fault."""
+"""Sessions over HTTP: direct, through `mcpspy proxy`, and through proxies with a planted fault."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_the_proxy_is_transparent(tmp_path):
         "answers",
         "delay",
     ]
-    assert found.checks[0].detail == "method, target and headers of 8 requests"  # with those that leave the session
+    assert found.checks[0].detail == "method, target and headers of 8 requests"  # with the GET and DELETE at the end
     assert len(found.figures.latencies.through) == 3
 
 

@@ -1,4 +1,4 @@
-"""Processes that are started, talked to, and ended with all that they started."""
+"""Processes are started, exchange lines, and are ended together with all their child processes."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ def test_what_is_sent_arrives_before_the_end_of_stdin():
 
 
 def test_a_signal_is_sent_after_what_is_still_to_be_sent():
-    """A client that interrupts a server has finished its last message."""
+    """A client finishes its last message before it interrupts a server."""
     with program("import sys; print(flush=True); sys.stdin.buffer.read(300_001); sys.stdin.read()") as process:
         assert process.receive(20) == b""
         process.send(b"x" * 300_000)

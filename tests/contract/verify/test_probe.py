@@ -1,4 +1,4 @@
-"""What the probe writes down, and that a server behind it is as it would be without."""
+"""The records of the probe; a server behaves the same with and without it."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from tests.contract.verify import PYTHON
 
 @pytest.fixture
 def started(tmp_path):
-    """Starts a program of Python behind a probe; returns the process and the directory that the probe writes into."""
+    """Return a function that starts a Python program behind a probe; it returns the process and the probe's folder."""
 
     def start(program, **options):
         argv = [*PYTHON, probe.__file__, str(tmp_path), sys.executable, "-c", program]
@@ -48,7 +48,7 @@ def test_a_signal_is_written_down_and_reaches_the_server(started):
 
 
 def test_no_signal_is_lost_however_soon_it_follows_the_last(started):
-    """Each is sent while the probe is still busy with the one before."""
+    """Each signal is sent while the probe still handles the signal before it."""
     program = """if True:
         import signal
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
@@ -90,9 +90,9 @@ def test_the_server_has_only_its_three_descriptors_and_the_usual_signals(started
     with process:
         out, _ = process.communicate()
     names, ignored = out.decode().split("\n")[:2]
-    assert names == "['0', '1', '2', '3']"  # the last is that of the listing
+    assert names == "['0', '1', '2', '3']"  # the last one belongs to listdir itself
     of_python = (1 << 12) | (1 << 24)  # SIGPIPE and SIGXFSZ
-    of_glibc = 3 << 31  # its two internal ones, which posix_spawn leaves ignored; Python 3.13 starts processes by it
+    of_glibc = 3 << 31  # its two internal signals; posix_spawn, which Python 3.13 uses, leaves them ignored
     assert int(ignored.split()[1], 16) & ~(of_python | of_glibc) == 0
 
 

@@ -1,4 +1,4 @@
-"""What a client says: found out from a server, or taken from a capture."""
+"""The messages of the client: derived from a server, or taken from a capture."""
 
 import json
 
@@ -13,7 +13,7 @@ PAGES = {None: (["a", "b"], "2"), "2": (["c"], None)}
 
 
 class Scripted:
-    """A server that answers as a function says; None: not at all."""
+    """A server that answers with the messages that a function returns; None means no answer."""
 
     def __init__(self, answer):
         self.asked = []

@@ -1,4 +1,4 @@
-"""Runs on stdio keep what passed at both ends."""
+"""Runs on stdio keep the bytes that passed at both ends."""
 
 import signal
 

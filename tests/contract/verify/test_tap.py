@@ -1,4 +1,4 @@
-"""What a tap keeps is what passed."""
+"""A tap keeps exactly the bytes that passed through it."""
 
 import http.client
 from urllib.parse import urlsplit
@@ -65,7 +65,7 @@ def asked(link):
 def test_a_server_that_cannot_be_reached_is_an_error(scheme):
     with serving() as url:
         port = urlsplit(url).port
-        if scheme == "https":  # that server has no TLS
+        if scheme == "https":  # the server has no TLS
             with pytest.raises(OSError, match="SSL"):
                 Tap(f"https://127.0.0.1:{port}/")
     if scheme == "http":

@@ -1,4 +1,4 @@
-"""Small HTTP peers for `mcpspy verify`: a server of Streamable HTTP, and a proxy with a planted fault before it."""
+"""Small HTTP peers for `mcpspy verify`: a Streamable HTTP server, and a proxy with a planted fault in front of it."""
 
 import http.client
 import json
@@ -111,10 +111,10 @@ def _listening(kind):
 
 
 def serving():
-    """The URL of a fresh server."""
+    """Start a server; the context value is its URL."""
     return _listening(_Server)
 
 
 def proxied(url, fault):
-    """The URL of a proxy before a server: with a fault `header`, `status`, `body`, or `none`."""
+    """Start a proxy in front of a server, with a fault: `header`, `status`, `body` or `none`; the value is its URL."""
     return _listening(_proxy(url, fault))

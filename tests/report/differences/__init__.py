@@ -1,4 +1,4 @@
-"""Compared exchanges, one of each outcome."""
+"""Compared exchanges, one for each outcome."""
 
 from mcpspy.replay.compare.sessions import Compared
 from mcpspy.replay.compare.values import ABSENT, Difference

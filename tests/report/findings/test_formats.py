@@ -1,4 +1,4 @@
-"""What holds for every format, whatever stands in the messages."""
+"""Every format stays valid, whatever text the messages contain."""
 
 import json
 import os
@@ -25,10 +25,10 @@ def parsed(text):
 
 @EACH
 def test_hostile_text_breaks_no_format(tmp_path, form):
-    """F-08: controls, directions, lone surrogates, and what XML forbids."""
+    """F-08: control characters, direction marks, lone surrogates, and characters that XML forbids."""
     text = told(form, hostile(tmp_path / "a"))
     assert len(text.encode()) > 1000
-    if form != "json":  # which escapes them
+    if form != "json":  # JSON escapes them
         assert not CONTROLS.search(text)
     if form in ("json", "sarif"):
         json.loads(text)
@@ -48,8 +48,8 @@ def test_a_path_that_is_no_text_breaks_no_format(tmp_path, form):
 
 
 def test_every_report_on_a_damaged_file_is_written(tmp_path):
-    """Bits flipped, lines lost, the end cut off: what is left is checked and reported, or refused in one sentence."""
-    chance = random.Random(3)  # noqa: S311 (seeded, so that a failure can be had again)
+    """A truncated file, or one with changed or lost bytes: the rest is checked and reported, or refused in one line."""
+    chance = random.Random(3)  # noqa: S311 (seeded, so that a failure can be reproduced)
     whole = (CAPTURES / "field-stdio.jsonl").read_bytes()
     path = tmp_path / "damaged_file"
     refused = 0

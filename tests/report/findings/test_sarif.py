@@ -8,8 +8,8 @@ from mcpspy.rules import RULES
 from tests.report.captures import faulty, fine
 from tests.report.findings import told
 
-# SARIF: what the schema of 2.1.0 says of the parts that we write, and nothing besides. (The logs were valid against the
-# schema of OASIS when this was written; no package that tests could install has it.)
+# SARIF: the parts of the 2.1.0 schema for the members that mcpspy writes. (The logs were valid against the full OASIS
+# schema when this was written; no package that the tests could install contains that schema.)
 
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
@@ -92,7 +92,7 @@ LOG = {
 
 
 def closed(schema):
-    """A schema with no member beside those that it names, as that of SARIF has none."""
+    """Return a schema that allows only the members that it names, as the SARIF schema does."""
     if isinstance(schema, list):
         return [closed(inner) for inner in schema]
     if not isinstance(schema, dict):

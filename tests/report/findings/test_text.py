@@ -1,4 +1,4 @@
-"""The report for people."""
+"""The text report."""
 
 import pytest
 
@@ -123,7 +123,7 @@ def test_the_findings_of_a_frame_stand_below_it_once(tmp_path):
 
 
 def test_an_answer_on_another_stream_is_shown_with_its_request():
-    """Over HTTP with SSE (2024-11-05) the answer comes on a stream that an earlier request has opened."""
+    """Over HTTP+SSE (2024-11-05) the answer arrives on a stream that an earlier request opened."""
     lines = told(CAPTURES / "sse-python1-2024-11-05.jsonl", CAPTURES / "field-sse.jsonl")
     assert any("tools/list" in text and "← tools/list" in text for text in lines)
     assert not any("(no request seen)" in text for text in lines)

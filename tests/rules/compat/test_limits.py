@@ -1,4 +1,4 @@
-"""P-01: each limit of each client has a list of tools that it refuses, and one that it takes."""
+"""P-01: each limit of each client has a tool list that breaks it and one that respects it."""
 
 import json
 
@@ -17,7 +17,7 @@ OTHER_EXAMPLES = {
     ("compat/schema-dialect", "vscode"): {"name": "a", "inputSchema": EMPTY | {"required": "a"}},
     ("compat/schema-members", "cursor"): {"name": "a", "inputSchema": EMPTY | {"required": None}},
 }
-"""Where the example of the rule is not what a client refuses."""
+"""A tool that the client refuses, where the example of the rule is not one."""
 
 
 def listing(*tools, number=2):

@@ -1,4 +1,4 @@
-"""P-01: names, texts and numbers of tools, at their limits."""
+"""P-01: tool names, texts and tool counts at the limits of clients."""
 
 import json
 

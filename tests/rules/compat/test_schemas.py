@@ -1,4 +1,4 @@
-"""P-01: schemas of tools that clients refuse, and how they are told."""
+"""P-01: tool schemas that clients refuse, and the findings about them."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def test_what_is_in_place_of_the_schema(members, got):
 
 @pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
 def test_output_schemas_and_members_count_up_to_2025_11_25(revision):
-    """In 2026-07-28 an outputSchema may be any schema, and SDKs take any member of both."""
+    """In 2026-07-28 an outputSchema may be any schema, and SDKs accept any member of both schemas."""
     tool = {"name": "a", "inputSchema": EMPTY | {"properties": {"x": True}}, "outputSchema": {"type": "array"}}
     if revision == "2025-11-25":
         text = BEGIN + listing(tool)
@@ -154,7 +154,7 @@ def test_a_message_is_short_whatever_names_there_are():
 
 
 def test_a_type_that_no_dialect_knows_is_one_finding():
-    """R-07: what else is wrong in the schema is another one."""
+    """R-07: any other fault of the schema is a finding of its own."""
     found = compat("= 2025-11-25\n" + listing({"name": "a", "inputSchema": {"type": "x", "properties": {}}}))
     assert [it.rule for it in found] == ["compat/schema-type"]
     schema = {"properties": {"b": {"type": "array", "items": [{"type": "string"}]}}}

@@ -1,4 +1,4 @@
-"""Headers that repeat what a request says: what the examples of the rules leave open."""
+"""Headers that repeat members of a request: cases that the rule examples do not cover."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""OAuth through a proxy: what a client will refuse."""
+"""OAuth through a proxy: metadata and challenges that a client refuses."""
 
 from dataclasses import replace
 

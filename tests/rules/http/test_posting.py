@@ -1,4 +1,4 @@
-"""How a message is posted, and how that is answered: what the examples of the rules leave open."""
+"""POST requests and their responses: cases that the rule examples do not cover."""
 
 import random
 
@@ -26,7 +26,7 @@ def of(text, rule):
     return [(it.severity, it.blame, it.message) for it in findings(text) if it.rule == rule]
 
 
-# What is asked
+# Requests
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_session_that_began_before_the_capture_has_agreed_on_nothing_that_is_k
     assert [it.rule for it in judged(http.records) if it.severity != "info"] == []
 
 
-# How it is answered
+# Responses
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_that_there_is_no_such_tool_is_no_unknown_method():
 
 
 def test_a_server_that_does_not_know_discovery_need_not_know_the_statuses_of_2026():
-    """R-07: a server of an earlier revision that is probed; five of thirteen real clients probe over HTTP."""
+    """R-07: the server speaks an earlier revision, and the client probes it. 5 of 13 real clients probe over HTTP."""
     text = """
         >> 1 server/discover {META}
         << 200 1 ! {"code":-32601,"message":"Method not found"}
@@ -183,7 +183,7 @@ def test_a_server_that_does_not_know_discovery_need_not_know_the_statuses_of_202
 
 
 def test_a_server_of_2026_that_asks_over_http_is_told_of():
-    """The server knows the revision from the request that it answers."""
+    """The server can read the revision from the request that it answers."""
     text = ">> [mcp-protocol-version:] 1 tools/list {META}\n<< 200 events\n<- 7 roots/list"
     found = [(it.rule, it.blame) for it in findings(text) if it.rule.startswith("lifecycle/")]
     assert found == [("lifecycle/wrong-direction", "server")]
@@ -238,7 +238,7 @@ def test_a_coding_that_we_lack_is_only_mentioned(why, severity):
 
 
 def test_legacy_sse_has_other_ways_whatever_revision_is_spoken_over_it():
-    """H-08: what SDK clients do over HTTP+SSE, with an endpoint that names no session."""
+    """H-08: the traffic of SDK clients over HTTP+SSE, with an endpoint that names no session."""
     http = Exchange()
     stream = http.answer(http.ask(method="GET", target="/sse"), kind=SSE, end=False)
     http.event(stream, raw=b"event: endpoint\ndata: /messages/7\n")
@@ -264,7 +264,7 @@ def test_a_websocket_has_no_heads_to_be_judged():
     ]
 
 
-# Any kind of head
+# Damaged heads
 
 
 VALUES = (
@@ -298,7 +298,7 @@ def mangled(opened, chance):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_heads_of_any_kind_raise_nothing(seed):
-    chance = random.Random(seed)  # noqa: S311 (seeded, so that a failure can be had again)
+    chance = random.Random(seed)  # noqa: S311 (seeded, so that a failure can be reproduced)
     texts = [text for rule in RULES.values() for text in (rule.fails, rule.passes) if ">>" in text]
     sessions = [records(text) for text in texts]
     for _ in range(500 if NIGHTLY else 200):

@@ -1,4 +1,4 @@
-"""Sessions and streams of HTTP: what the examples of the rules leave open."""
+"""HTTP sessions and streams: cases that the rule examples do not cover."""
 
 from mcpspy.capture.records import Gap
 from mcpspy.rules import Finding
@@ -16,7 +16,7 @@ def judged(http):
 
 
 def begun(name="s", peer="127.0.0.1:5000"):
-    """A session that is open."""
+    """Begin a session and leave it open."""
     http = Exchange()
     asked = request(0, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo=INFO)
     agreed = result(0, protocolVersion="2025-11-25", capabilities={"tools": {}}, serverInfo=INFO)
@@ -82,7 +82,7 @@ def test_a_request_that_crosses_the_end_of_its_session_is_no_finding():
 
 
 def test_a_session_that_goes_on_has_not_ended():
-    """404 for some other reason."""
+    """The 404 has another reason."""
     http = begun()
     http.answer(say(http, request(1, "tools/list")), status=404, kind=None)
     http.answer(say(http, request(2, "tools/list")), result(2, tools=[]))
@@ -122,7 +122,7 @@ def test_the_session_id_is_known_though_its_stream_begins_with_a_priming_event()
 
 
 def resumed(second, last="1", after=b""):
-    """A call whose answer is sent before its stream breaks, and again when the client comes back."""
+    """Return a call whose response is sent before its stream breaks, and again after the client resumes the stream."""
     http = begun()
     stream = http.answer(say(http, request(1, "tools/list")), kind=SSE, end=False)
     http.event(stream, raw=b"id: 1\ndata: \n")

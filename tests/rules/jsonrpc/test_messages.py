@@ -1,4 +1,4 @@
-"""What every message must be: what the examples of the rules leave open."""
+"""Rules for every message: cases that the rule examples do not cover."""
 
 import pytest
 

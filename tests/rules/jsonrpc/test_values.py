@@ -1,4 +1,4 @@
-"""The JSON of a message: what the examples of the rules leave open."""
+"""The JSON of a message: cases that the rule examples do not cover."""
 
 import pytest
 
@@ -22,7 +22,7 @@ LONG = [2**64 - 1, 2**64, 2**64 + 1, -(2**63), -(2**63) - 1, 10**40 + 7, -(10**4
 
 @pytest.mark.parametrize("number", LONG)
 def test_an_integer_of_any_length_is_found_and_quoted_digit_for_digit(number):
-    """R-05: also where a decoder makes a float of it."""
+    """R-05: also if a decoder turns the integer into a float."""
     for line in (
         f'> | {{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"n":{number}}}}}',
         f'> | {{"jsonrpc":"2.0","id":{number},"method":"ping"}}',

@@ -1,4 +1,4 @@
-"""What was declared, and what is used: what the examples of the rules leave open."""
+"""Declared and used capabilities: cases that the rule examples do not cover."""
 
 import pytest
 
@@ -90,7 +90,7 @@ def begun(client, server):
     ],
 )
 def test_a_declared_capability_that_is_answered_by_method_not_found_is_the_servers_fault(declared, asked, severity):
-    """R-08: nx-mcp and others declare resources and have no such method."""
+    """R-08: nx-mcp and other servers declare resources but do not implement the method."""
     found = findings(f"{begun('{}', declared)}> 2 {asked}\n< 2 ! {MISSING}\n> 3 {asked}\n< 3 ! {MISSING}")
     told_of = [it for it in found if it.rule == "lifecycle/capability-not-served"]
     assert [(it.severity, it.blame, it.frame) for it in told_of] == ([(severity, "server", 5)] if severity else [])

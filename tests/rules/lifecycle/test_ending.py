@@ -1,4 +1,4 @@
-"""Who ended the session: a server that ends by itself is to blame for what was in flight, or a client that leaves."""
+"""The end of a session: a server that ends by itself is blamed for requests in flight, a client that leaves is not."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def above_info(text):
     ],
 )
 def test_a_server_that_ends_by_itself_with_requests_in_flight_is_one_error(text, frame, sentence):
-    """R-09, R-07: the requests are not unanswered as well."""
+    """R-09, R-07: the requests have no finding of their own that they are unanswered."""
     (found,) = findings(text)
     assert (found.frame, found.severity, found.rule, found.blame) == (frame, "error", "lifecycle/server-exit", "server")
     assert found.message.endswith(sentence)
@@ -82,7 +82,7 @@ def test_what_a_leaving_client_did_is_not_the_servers_fault(text):
     ],
 )
 def test_an_end_after_an_answer_that_has_its_own_finding_is_none(answer, rule, end):
-    """R-07: the client could not take the answer, and the server had given it."""
+    """R-07: the server did answer, but the client could not use the answer."""
     assert [it.rule for it in findings(f"{ASK}\n< | {answer}\n. stdout closed\n. {end}")] == [rule]
 
 
@@ -111,13 +111,13 @@ def test_a_server_that_could_not_be_started_answers_nothing():
     ],
 )
 def test_a_server_that_hangs_until_its_client_leaves_is_a_warning(text, severity):
-    """R-09, C-03: what a client leaves open so soon is nobody's fault."""
+    """R-09, C-03: no side is blamed for a request that the client gives up this early."""
     expected = [("pairing/unanswered", severity, "server")] if severity else []
     assert [(it.rule, it.severity, it.blame) for it in findings(text)] == expected
 
 
 def broken(how, sender="server", status=200, then=None):
-    """A request over HTTP, whose answer ends so."""
+    """Return the findings about an HTTP request whose response stream ends as `how`."""
     http = Exchange()
     asked = http.ask(request(1, "tools/list"), mcp_session_id="s")
     channel = http.answer(asked, status=status, kind=SSE, end=False)
@@ -147,7 +147,7 @@ def test_each_transport_has_its_own_page_of_the_specification():
 
 @pytest.mark.parametrize("status", [502, 504])
 def test_a_server_that_cannot_be_reached_is_the_same_error(status):
-    """R-09: the relay has answered in its place."""
+    """R-09: the relay answers in place of the server."""
     (found,) = broken("eof", sender="mcpspy", status=status)
     assert (found.rule, found.blame) == ("lifecycle/server-exit", "server")
     assert found.message == "the server was unreachable for tools/list"
@@ -213,14 +213,14 @@ OVER_HTTP = {
 
 @pytest.mark.parametrize("name", OVER_HTTP)
 def test_over_http_a_server_that_hangs_or_is_gone_breaks_the_same_rules(name):
-    """R-09, R-07: also where it never sent the head of a response."""
+    """R-09, R-07: also if the server never sent the head of a response."""
     text, rule, severity = OVER_HTTP[name]
-    expected = [(rule, severity, "server")] if severity else []  # C-03: what a client leaves open so soon
+    expected = [(rule, severity, "server")] if severity else []  # C-03: the client gave up early
     assert [(it.rule, it.severity, it.blame) for it in findings(text)] == expected
 
 
 def legacy(how, t=0):
-    """A request of HTTP+SSE, the stream of whose session ends so."""
+    """Return records of an HTTP+SSE request; its session's stream ends as `how`, `t` nanoseconds after the start."""
     http = Exchange()
     stream = http.answer(http.ask(method="GET", target="/sse"), kind=SSE, end=False)
     http.event(stream, raw=b"event: endpoint\ndata: /messages?session_id=s\n")
@@ -231,7 +231,7 @@ def legacy(how, t=0):
 
 
 def socket(how, t=0):
-    """A request over a WebSocket, whose server's direction ends so."""
+    """Return records of a WebSocket request; the server's direction ends as `how`, `t` nanoseconds after the start."""
     http = Exchange()
     ours, theirs = http.websocket()
     http.say(ours, request(1, "tools/list"))

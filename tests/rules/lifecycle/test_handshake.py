@@ -1,4 +1,4 @@
-"""Who may say what, and when: what the examples of the rules leave open."""
+"""Which side may send which message, and when: cases that the rule examples do not cover."""
 
 import pytest
 

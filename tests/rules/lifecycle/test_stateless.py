@@ -1,4 +1,4 @@
-"""Requests that stand by themselves: what the examples of the rules leave open."""
+"""Requests without a handshake: cases that the rule examples do not cover."""
 
 import pytest
 
@@ -64,7 +64,7 @@ def test_a_session_without_a_handshake_is_judged_by_what_its_requests_have_state
 
 @pytest.mark.parametrize("probe", ["{META}", ""])
 def test_a_probe_that_is_refused_states_nothing(probe):
-    """R-10: the handshake follows, and a server of that era sends requests."""
+    """R-10: the handshake follows, and servers of the handshake era may send requests."""
     text = f"""
         > 1 server/discover {probe}
         < 1 ! {{"code":-32601,"message":"Method not found"}}

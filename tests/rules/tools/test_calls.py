@@ -1,4 +1,4 @@
-"""Calls of tools are judged by what was listed last."""
+"""Tool calls are checked against the last listing."""
 
 import json
 

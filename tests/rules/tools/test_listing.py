@@ -1,4 +1,4 @@
-"""Listings of tools: what was announced last counts, whatever the peer's schemas are."""
+"""Tool listings: the last listing counts, whatever the schemas of the peer are."""
 
 from tests.rules.examples import findings, told
 from tests.rules.tools.listings import BEGIN, CHANGED, listed, tool

@@ -1,4 +1,4 @@
-"""What of an extension is known by its name alone, and who declares it."""
+"""What the name of an extension tells about it, and where extensions are declared."""
 
 import pytest
 

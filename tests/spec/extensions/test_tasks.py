@@ -1,4 +1,4 @@
-"""The shapes of tasks (X-01), by messages of our own."""
+"""The shapes of tasks (X-01), tested with messages written for this test."""
 
 import pytest
 

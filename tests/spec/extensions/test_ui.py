@@ -1,4 +1,4 @@
-"""The shapes of MCP Apps (X-01), by values of our own."""
+"""The shapes of MCP Apps (X-01), tested with values written for this test."""
 
 import pytest
 
