@@ -1,1 +1,1 @@
-"""The figures of docs/performance.md, each set reproducible with one command."""
+"""The benchmarks behind the figures of docs/performance.md. One command reproduces each set of figures."""

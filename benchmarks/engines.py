@@ -1,7 +1,7 @@
-"""ClickHouse and Spark over the tables of the Parquet export, in an interpreter that has `chdb` and `pyspark`.
+"""Queries of ClickHouse and Spark over the Parquet export, in an interpreter that has `chdb` and `pyspark`.
 
-A program gets the folder of the export and an object of queries (JSON), and prints an object with the rows of each.
-Each table is a view of its name, so all engines, and `mcpspy sql`, answer the same text.
+A program gets the directory of the export and an object of queries (JSON), and prints an object with the rows of each
+query. Each table has a view of the same name, so the same query runs in all engines and in `mcpspy sql`.
 """
 
 import json
@@ -28,15 +28,15 @@ rows = {name: session.sql(query).collect() for name, query in json.loads(sys.arg
 print(json.dumps({name: [list(row) for row in found] for name, found in rows.items()}))
 session.stop()
 """
-"""Two executors, each a process of its own."""
+"""Two executors, each in its own process."""
 PROGRAMS = {"clickhouse": CLICKHOUSE, "spark": SPARK}
 
 
 def command(python: str, engine: str, folder: str, queries: Mapping[str, str]) -> list[str]:
-    """The argv of an engine that answers queries; the last line of its output is for `answers`."""
+    """Return the argv of an engine that answers queries. The last line of its output is for `answers`."""
     return [python, "-c", PROGRAMS[engine], folder, json.dumps(queries)]
 
 
 def answers(output: str) -> dict[str, list[list[object]]]:
-    """The rows of each query in the output of an engine."""
+    """Return the rows of each query in the output of an engine."""
     return json.loads(output.splitlines()[-1])

@@ -1,10 +1,10 @@
 """What `mcpspy sql` and the Parquet export take, and whether all engines count the same.
 
     python -m benchmarks.lake                     500,000 frames of 2 KB in four captures: about 1 GB, some minutes
-    python -m benchmarks.lake --quick             a few seconds, to see that all of it works
+    python -m benchmarks.lake --quick             a few seconds, only to check that everything works
     python -m benchmarks.lake --engines PYTHON    also ClickHouse and Spark: an interpreter that has chdb and pyspark
 
-From the root of the repository. Memory is the peak of any one process.
+Run it from the root of the repository. Memory is the highest peak of a single process.
 """
 
 import argparse
@@ -86,7 +86,7 @@ def _sized(title: str, folder: str) -> None:
 
 
 def shown(captures: str) -> dict[str, int]:
-    """What `mcpspy show --json` counts."""
+    """Return the counts of `mcpspy show --json`."""
     kinds, lines = Counter(), 0
     for name in sorted(os.listdir(captures)):
         before = None
@@ -104,7 +104,7 @@ def shown(captures: str) -> dict[str, int]:
 
 
 def _write(path: str, frames: int) -> None:
-    """A stdio session of calls and results, a millisecond apart, with as many bytes in each frame."""
+    """Write a stdio session of calls and results, a millisecond apart, with frames of equal size."""
     header = {
         "mcpspy": 1, "id": uuid.uuid4().hex, "started": "2026-11-20T23:55:00.123456Z", "tool": "mcpspy",
         "transport": "stdio", "name": "weather", "argv": ["weather"],
@@ -120,7 +120,7 @@ def _write(path: str, frames: int) -> None:
 
 
 def _messages() -> Iterator[tuple[int, dict[str, Any]]]:
-    """The channel and the message of each frame, without an end."""
+    """Yield the channel and the message of each frame, endlessly."""
     info = {"name": "x", "version": "1"}
     asked = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info}
     agreed = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info}

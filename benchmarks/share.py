@@ -15,7 +15,7 @@ from benchmarks.relay.report import machine, summary
 from tests.tui.web.browser import Browser
 
 FRAMES, ROUNDS = 10_000, 5
-FILTER = '"no rain expected" kind:result'  # a text that is looked for in every frame
+FILTER = '"no rain expected" kind:result'  # the filter searches the text of every frame
 ASK = """
     const [filter, rows] = arguments;
     const [box, list] = ["filter", "rows"].map((id) => document.getElementById(id));
@@ -32,9 +32,9 @@ ASK = """
 
 def main() -> int:
     options = _options()
-    facts = machine()  # before we are the load
+    facts = machine()  # read before the benchmark itself loads the machine
     frames, rounds = (500, 1) if options.quick else (FRAMES, ROUNDS)
-    matches = (frames - 5) // 2  # the results behind the handshake and the listing
+    matches = (frames - 5) // 2  # the results after the handshake and the listing
     shown, filtered = [], []
     with tempfile.TemporaryDirectory() as folder:
         capture, page = os.path.join(folder, "a.jsonl"), os.path.join(folder, "a.html")
@@ -61,7 +61,7 @@ def main() -> int:
 
 
 def _shared(capture: str, page: str) -> float:
-    """How long `mcpspy share` takes."""
+    """Return how long `mcpspy share` takes."""
     start = perf_counter()
     command = [sys.executable, "-m", "mcpspy", "share", capture, "-o", page, "--yes", "--force"]
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)

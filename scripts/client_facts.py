@@ -1,19 +1,23 @@
-"""What the starts of a client tell: whether mcpspy changed something, facts about the client, and docs/clients.md."""
+"""The evaluation of client starts: whether mcpspy changed something, facts about the client, and docs/clients.md."""
 
 import json
 import re
 from typing import Any
 
 REFERENCE = {"wrap": "bare", "proxy": "http", "mitm": "http"}
-"""By the way through mcpspy, the way that it is compared with."""
+"""Connection through mcpspy -> the direct connection that it is compared with."""
 STAYING = ("shutdown", "clean-up")
-"""The scenarios whose server stays for a while after the first sign that it is to end."""
-AT_ONCE = 0.06  # seconds
+"""The scenarios whose server keeps running for a while after the first signal, or after the end of its stdin."""
+AT_ONCE = 0.06  # seconds; events within this time count as simultaneous
 Start = dict[str, Any]
 
 
 def compared(reference: list[Start], through: list[Start]) -> str:
-    """Whether a start through mcpspy saw what one without did; `equal`, or what differs between all of them."""
+    """Compare starts through mcpspy with starts without it.
+
+    Returns `equal` if, for each aspect, one start through mcpspy is equal to one without. Otherwise returns the aspect
+    in which all of them differ.
+    """
     for name, look in ASPECTS.items():
         if not any(look(one) == look(other) for one in reference for other in through):
             return f"different: {name}: {look(reference[0])!r}, {look(through[0])!r}"[:400]
@@ -21,25 +25,26 @@ def compared(reference: list[Start], through: list[Start]) -> str:
 
 
 def outcomes(starts: dict[str, list[Start]]) -> dict[str, str]:
-    """By way through mcpspy, what came of the comparison."""
+    """Return the outcome of the comparison for each connection through mcpspy."""
     return {way: compared(starts[REFERENCE[way]], starts[way]) for way in starts if way in REFERENCE}
 
 
 def results(start: Start) -> tuple[list[str], list[str]]:
-    """The tools that were offered, and what the model saw; of a client without a model what it printed."""
+    """Return the tools offered to the model and the results that it received; without a model, the client's output."""
     told = start["results"] if start["turns"] else [start["output"]]
     return start["offered"], [lasting(text) for text in told]
 
 
 def lasting(text: str) -> str:
-    """A text without durations, and without the lines of a stack, which tell what was noticed first."""
+    """Return a text without durations and without stack traces, which differ from run to run."""
     return re.sub(r"\d+\.\d+ ?s", "0 s", re.sub(r"(?m)^ +at .*\n", "", text))
 
 
 def messages(start: Start) -> list[list]:
-    """What each process of the server received until it was to end, without what is different each time.
+    """Return the messages that each server process received before its first signal or the end of its stdin.
 
-    Over HTTP requests that are sent at the same time arrive in any order.
+    Parts that are different each time are removed. Over HTTP the messages are sorted, because requests that are sent
+    at the same time arrive in any order.
     """
     received = []
     for server in start["servers"]:
@@ -57,10 +62,10 @@ def plain(message: dict) -> dict:
 
 
 def leaving(start: Start) -> list[list[list[str]]]:
-    """How each process of the server was ended, in order; what comes at the same time may come in either order.
+    """Return how each server process was ended: the events in order, with simultaneous events as one sorted group.
 
-    A server that ends at the first sign may or may not see the second one, so it is left out; so is what comes with
-    the kill.
+    The result is empty for a scenario whose server ends at the first event, because such a server may or may not see
+    the second one. Other events at the time of the kill are left out.
     """
     if start["scenario"] not in STAYING:
         return []
@@ -78,7 +83,10 @@ def leaving(start: Start) -> list[list[list[str]]]:
 
 
 def ending(server: list[dict]) -> list[tuple[str, float]]:
-    """The events of one end with the seconds since the first; `killed` is when it was last alive."""
+    """Return the events at the end of a server, each with the seconds since the first.
+
+    `killed` is the last sign of life of a server that did not end by itself.
+    """
     alive = [it["t"] for it in server if it["event"] == "alive"]
     steps = [(it["event"].removeprefix("signal SIG"), it["t"]) for it in server if not noise(it["event"])]
     if server[-1]["event"] != "end":
@@ -100,7 +108,7 @@ ASPECTS = {
 
 
 def facts(scenarios: dict[str, dict[str, list[Start]]]) -> dict[str, Any]:
-    """What is known of a client from its bare starts."""
+    """Return the facts that the bare starts of a client show."""
     bare = {name: starts["bare"][0] for name, starts in scenarios.items() if starts}
     found: dict[str, Any] = {}
     if "call" in bare:
@@ -142,7 +150,7 @@ def greeting(start: Start) -> dict[str, Any]:
 
 
 def interrupted(start: Start) -> str:
-    """What the server saw after the first Ctrl-C, and how many it took."""
+    """Return what the server saw after the call, and the signals if one Ctrl-C did not end the client."""
     server = next((it for it in start["servers"] if any(one["event"] == "< tools/call" for one in it)), [])
     called = next((at for at, it in enumerate(server) if it["event"] == "< tools/call"), 0)
     after = [it["event"] for it in server[called + 1 :] if it["event"] not in ("alive", "end", "client is gone")]
@@ -159,7 +167,7 @@ def tolerance(start: Start, usual: int) -> str:
 
 
 def refused(text: str) -> str:
-    """Why `mcpspy install` did nothing, in short."""
+    """Return in short why `mcpspy install` did nothing."""
     if text == "done":
         return text
     if "there is no client" in text:
@@ -169,7 +177,7 @@ def refused(text: str) -> str:
 
 
 def recovery(start: Start) -> str:
-    """What came of the call after the one that ended the server."""
+    """Return the outcome of the call after the one that crashed the server."""
     if not start["turns"]:
         return "one call for each start"
     if any("echo: hello" in it for it in start["results"]):
@@ -182,7 +190,7 @@ def recovery(start: Start) -> str:
 
 
 def patience(start: Start, event: str, bound: int) -> str:
-    """How long a client waited for an answer: until it gave up, or went on with the model meanwhile."""
+    """Return how long a client waited for an answer until it gave up or continued with the model."""
     for server in start["servers"]:
         asked = next((it["t"] for it in server if it["event"] == event), None)
         if asked is None:
@@ -249,7 +257,7 @@ Findings of severity error and warning in the captures:
 
 
 def page(clients: list[dict]) -> str:
-    """docs/clients.md."""
+    """Return the content of docs/clients.md."""
     dates = sorted({it["date"] for it in clients if it["date"]})
     return PAGE.format(
         dates=" to ".join(dict.fromkeys((dates[0], dates[-1]))) if dates else "never",

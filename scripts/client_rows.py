@@ -1,7 +1,8 @@
 """The real clients that `scripts/clients` starts, as data: package, configuration, command line, environment.
 
-In texts `{url}` is the URL of the model, `{home}` and `{work}` are the directories of a run, `{prompt}` is what the
-model is given to do; `{tool}` and `{arguments}` are those of the first call, for a client without a model.
+Texts may contain placeholders. `{url}` is the URL of the model, `{home}` and `{work}` are the directories of a run, and
+`{prompt}` is the task of the model. `{tool}` and `{arguments}` are those of the first call, for a client without a
+model.
 """
 
 import json
@@ -16,7 +17,7 @@ PROMPT = "Use the tools of the server plain."
 
 
 class Server(NamedTuple):
-    """The MCP server of a configuration: a command, or a URL."""
+    """The MCP server in a configuration: a command, or a URL."""
 
     argv: tuple[str, ...] = ()
     url: str = ""
@@ -30,23 +31,23 @@ class Client:
     package: str
     """npm: `NAME@VERSION`; PyPI: requirements, each with its version."""
     program: str
-    """Its name among the programs of the package; of a framework the file in `clients_data`."""
+    """The name of the program in the package; for a framework, the file in `clients_data`."""
     file: str
-    """Its configuration."""
+    """The path of its configuration."""
     text: Callable[[Server], str]
-    """What stands in the configuration with a server."""
+    """Returns the text of the configuration with a server."""
     arguments: tuple[str, ...] = ("{prompt}",)
     environ: dict[str, str] = field(default_factory=dict)
     untrusted: dict[str, str] = field(default_factory=dict)
-    """The environment in which it does not trust the working directory, if it ever asks for that."""
+    """The environment in which it does not trust the working directory, if it has such a setting."""
     beside: dict[str, Any] = field(default_factory=dict)
     """Other files that it needs, as JSON."""
     known: str = ""
-    """Its id for `mcpspy install`; empty for what has no configuration of its own."""
+    """Its id for `mcpspy install`; empty if it has no configuration of its own."""
     own: tuple[str, ...] = ()
-    """Its own commands that add a server `other` to its configuration and remove it again."""
+    """Its own commands to add a server `other` to its configuration and to remove it."""
     different: dict[str, str] = field(default_factory=dict)
-    """By scenario and way what is different through mcpspy, with the reason."""
+    """Scenario and connection -> the known difference through mcpspy, with the reason."""
     framework: bool = False
 
 
@@ -59,7 +60,10 @@ def _object(server: Server, *, local: dict, remote: dict, key: str = "url") -> d
 def servers(
     local: dict | None = None, remote: dict | None = None, key: str = "url", **beside: object
 ) -> Callable[[Server], str]:
-    """A JSON file with `mcpServers`: members of local and of remote entries, and what stands beside."""
+    """Return a function that writes a JSON file with `mcpServers`.
+
+    `local` and `remote` are members of entries, `beside` are other members of the file.
+    """
 
     def text(server: Server) -> str:
         entry = _object(server, local=local or {}, remote=remote or {}, key=key)
@@ -186,7 +190,7 @@ CLIENTS = (
         servers(
             key="httpUrl",
             security={"auth": {"selectedType": "openai"}},
-            tools={"toolSearch": {"enabled": False}},  # it keeps tools from the model otherwise
+            tools={"toolSearch": {"enabled": False}},  # otherwise it hides tools from the model
         ),
         ("-p", "{prompt}", "-y"),
         OPENAI,

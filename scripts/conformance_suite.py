@@ -1,7 +1,8 @@
-"""The official conformance suite: its scenarios, and one of them run bare and through mcpspy.
+"""The official conformance suite: its scenarios, and how to run one bare and through mcpspy.
 
-The suite is the client of a server, or the server of a client; what it tests stands in tests/peers/field. It speaks
-HTTP only. For `wrap` its servers get a bridge to stdio, and the run to compare with has the bridge alone.
+The suite acts as the client of a server, or as the server of a client. The programs under test are in
+tests/peers/field. The suite speaks HTTP only. For `wrap`, a bridge connects a stdio client to the suite's server, and
+the run to compare with uses the bridge without `wrap`.
 """
 
 import json
@@ -20,10 +21,10 @@ import through
 from ruamel.yaml import YAML
 
 SUITE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
-NODE = "node@22"  # for a machine whose own is older than the suite takes
+NODE = "node@22"  # used if the machine's own version is too old for the suite
 REVISIONS = ("2025-11-25", "2026-07-28")
-SECONDS = 120  # for one scenario, once
-OF_THE_SUITE = 60_000  # ms; its own limit
+SECONDS = 120  # time limit of one run of a scenario
+OF_THE_SUITE = 60_000  # ms; the suite's own time limit
 PEERS = through.ROOT / "tests" / "peers" / "field"
 PYTHON = str(through.ROOT / ".peers" / "python2" / "bin" / "python")
 CLIENT = [PYTHON, str(PEERS / "conformance_client.py")]
@@ -34,16 +35,18 @@ OTHER_URL = {
     "auth/enterprise-managed-authorization: complete-flow-jwt-bearer",
     "auth/enterprise-managed-authorization: valid-bearer-token",
 }
-"""Checks that `proxy --rewrite-oauth` fails by its nature, of some with their scenario: the client asks for a token for
-the proxy's URL, and these compare that with the server's."""
+"""Checks that always fail with `proxy --rewrite-oauth`, some only in the scenario before the colon.
+
+The client requests a token for the proxy's URL, and these checks compare that URL with the server's URL.
+"""
 
 Verdicts = dict[str, int]
-"""How often each check had each status: `{"SUCCESS ping": 1}`; under `exit` the status of the suite."""
+"""Status and check -> number of times, such as `{"SUCCESS ping": 1}`; `exit` -> exit status, -1 for a time-out."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One scenario at one revision; `scored` is empty, or why the suite does not count it."""
+    """One scenario at one revision. `scored` is empty, or the reason why the suite does not count the scenario."""
 
     revision: str
     role: str
@@ -56,17 +59,17 @@ class Scenario:
 
 
 class Suite:
-    """The installed suite; captures and what it writes are kept below `cache`."""
+    """The installed suite. The suite, its output and the captures are stored below `cache`."""
 
     def __init__(self, cache: Path) -> None:
         self._cache = cache
         npm = {"registry": "npm", "bin": "conformance", "name": "conformance", "package": SUITE}
         program = real_servers.installed(npm, cache / "suite")
         self._command = [node(cache), str(program)]
-        self._folder = program.resolve().parent.parent  # of the package
+        self._folder = program.resolve().parent.parent  # the directory of the package
 
     def scenarios(self) -> list[Scenario]:
-        """What the suite requires for each revision, and what it runs without counting it."""
+        """Return the scenarios that the suite requires for each revision, and those that it runs but does not count."""
         found = []
         for revision in REVISIONS:
             wanted = YAML(typ="safe").load(self._folder / "requirements" / f"{revision}.yaml")
@@ -77,7 +80,7 @@ class Suite:
         return found
 
     def run(self, scenario: Scenario) -> dict[str, str | Verdicts]:
-        """The verdicts of a bare run as `bare`, and by program how those through it compare."""
+        """Run a scenario. Return the verdicts of the bare run as `bare`, and how the runs through mcpspy compare."""
         captures = self._cache / "captures" / scenario.key
         shutil.rmtree(captures, ignore_errors=True)
         (captures / "mitm").mkdir(parents=True)
@@ -115,7 +118,7 @@ class Suite:
         return found
 
     def _once(self, scenario: Scenario, options: list[str]) -> Verdicts:
-        """One run of a scenario, and the end of every process of it."""
+        """Run a scenario once, then kill all its processes."""
         folder = self._cache / "place"
         shutil.rmtree(folder, ignore_errors=True)
         common = ["--scenario", scenario.name, "--spec-version", scenario.revision, "--force", "-o", str(folder)]
@@ -139,7 +142,7 @@ class Suite:
 def compared(
     reference: Verdicts, again: Callable[[], Verdicts], run: Callable[[], Verdicts], known: Collection[str] = ()
 ) -> str:
-    """How a run's verdicts compare with the reference, but for `known` ones; if they differ, both are run once more."""
+    """Compare a run's verdicts with the reference, except for `known` checks. If they differ, run both once more."""
     first = differing(reference, run())
     if not first:
         return "equal"
@@ -152,13 +155,13 @@ def compared(
 
 
 def differing(one: Verdicts, other: Verdicts) -> set[str]:
-    """The checks whose verdicts are not the same; `exit` only where nothing else differs."""
+    """Return the checks whose verdicts differ; `exit` only if nothing else differs."""
     names = {name for name in one.keys() | other.keys() if one.get(name) != other.get(name)}
     return {name.partition(" ")[2] for name in names - {"exit"}} or names
 
 
 def node(cache: Path) -> str:
-    """A Node.js that the suite takes: the machine's, or one from npm below `cache`."""
+    """Return a Node.js that the suite supports: the machine's, or one from npm below `cache`."""
     found = shutil.which("node")
     if found:
         version = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout

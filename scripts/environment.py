@@ -1,4 +1,4 @@
-"""The development environment: `.venv`, made once and again when `pyproject.toml` changes."""
+"""The development environment: `.venv`, made once, and made again when `pyproject.toml` changes."""
 
 import hashlib
 import subprocess
@@ -12,7 +12,7 @@ BIN = VENV / ("Scripts" if sys.platform == "win32" else "bin")
 
 
 def ensure() -> Path:
-    """Make the environment if need be; returns its Python."""
+    """Make the environment if necessary, and return its Python."""
     if sys.version_info < (3, 11):
         sys.exit(f"mcpspy needs Python 3.11 or newer; this is {sys.version.split()[0]}. Try: python3.12 {sys.argv[0]}")
     stamp = VENV / "made-from"

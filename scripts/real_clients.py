@@ -1,7 +1,8 @@
-"""Real MCP clients: one start of one in a place of its own, with a scripted model and the server of the tests.
+"""Real MCP clients: one start of a client in its own directories, with a scripted model and the server of the tests.
 
-The client may go one of several ways to the server. What it did is told by three witnesses: the model (tools that were
-offered, results), the server (messages, signals, its end), and the client itself (exit status, output).
+There are several connections ("ways") to the server: `bare` and `wrap` on stdio; `http`, `proxy` and `mitm` over HTTP.
+Three sides observe the client: the model (offered tools, results), the server (messages, signals, its end), and the
+script (exit status and output of the client).
 """
 
 import contextlib
@@ -30,23 +31,23 @@ from tests.peers.model_endpoint import ModelEndpoint, serving_model
 
 SERVER = [sys.executable, str(ROOT / "tests" / "peers" / "plain_server.py")]
 MCPSPY = [str(VENV / "bin" / "mcpspy")]
-PATIENCE = 100  # seconds for a client to end by itself
-AFTER_SIGNAL = 8  # seconds between two signals, and for what a client has left behind
+PATIENCE = 100  # seconds until a client must have ended by itself
+AFTER_SIGNAL = 8  # seconds between two signals, and until server processes must have ended
 ECHO = ("echo", {"text": "hello"})
 
 
 class Scenario(NamedTuple):
-    """What is played: the calls that the model asks for, and options of the server."""
+    """A scenario: the calls that the model requests, and options of the server."""
 
     name: str
     script: Script
     options: tuple[str, ...] = ()
     ways: tuple[str, ...] = ("bare", "wrap")
     interrupted: bool = False
-    """Ctrl-C comes during the first call."""
+    """Whether Ctrl-C is sent during the first call."""
     patience: float = PATIENCE
     mistake: str = ""
-    """What is wrong with the configuration."""
+    """The mistake in the configuration, if there is one."""
 
 
 SCENARIOS = (
@@ -73,7 +74,7 @@ LIMITS = (
 
 
 def isolate() -> None:
-    """Cut this process and its children off from every network but loopback (Linux; user namespaces)."""
+    """Cut this process and its children off from every network except loopback (Linux; user namespaces)."""
     user, group = os.getuid(), os.getgid()
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(0x10000000 | 0x40000000):  # CLONE_NEWUSER | CLONE_NEWNET
@@ -86,19 +87,19 @@ def isolate() -> None:
 
 
 def heed_signals() -> None:
-    """Give clients the signals that this process may have been started to ignore, as in the background of a shell."""
+    """Stop ignoring signals, because clients would inherit that. A shell may start background processes like this."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
 
 
 def adopt_orphans() -> None:
-    """Become the parent of whatever a client leaves behind (PR_SET_CHILD_SUBREAPER)."""
+    """Become the parent of processes that a client leaves behind (PR_SET_CHILD_SUBREAPER)."""
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
 
 
 def descendants(pid: int) -> list[int]:
-    """The processes below a process that have not ended."""
+    """Return the running descendants of a process."""
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError):
@@ -134,7 +135,7 @@ class Place:
 
 @contextlib.contextmanager
 def started(command: list[str], environ: dict[str, str], needle: str) -> Iterator[str]:
-    """A process of ours that serves, and its first line with `needle`."""
+    """Start a process that serves, and yield its first line that contains `needle`."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     process = subprocess.Popen(command, env=environ, start_new_session=True, **pipes)
     limit = threading.Timer(PATIENCE, process.kill)
@@ -158,7 +159,7 @@ def started(command: list[str], environ: dict[str, str], needle: str) -> Iterato
 
 
 def certificate(folder: Path) -> list[str]:
-    """The files of a certificate for localhost and its key."""
+    """Create a certificate for localhost, and return the paths of the certificate and its key."""
     files = [str(folder / "certificate.pem"), str(folder / "key.pem")]
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-days", "2"]
@@ -167,7 +168,7 @@ def certificate(folder: Path) -> list[str]:
 
 
 def entries(text: bytes | str) -> object:
-    """The servers of a JSON file, None of another."""
+    """Return the servers of a JSON file; None if the text is not JSON."""
     with contextlib.suppress(ValueError):
         content = json.loads(text)
         return content.get("mcpServers", content.get("mcp"))
@@ -175,7 +176,7 @@ def entries(text: bytes | str) -> object:
 
 
 class Start:
-    """One start of a client: `client` with `command` before its arguments, on one way through one scenario."""
+    """One start of a client, in one scenario and over one connection. `command` precedes the client's arguments."""
 
     def __init__(self, client: Client, command: list[str], scenario: Scenario, way: str, folder: Path) -> None:
         self.client, self.command, self.scenario, self.way = client, command, scenario, way
@@ -196,7 +197,7 @@ class Start:
         return self.facts
 
     def diagnose(self) -> tuple[bool, bool]:
-        """Whether `mcpspy doctor` finds no problem, and whether the client gets its answer."""
+        """Return whether `mcpspy doctor` finds no problem, and whether the client gets its answer."""
         with self._stack:
             _, model = self._prepare()
             if "there is no client" in self._mcpspy("install", "--dry-run", self.client.known).stderr:
@@ -210,7 +211,10 @@ class Start:
         return doctor.returncode == 0, any("echo: hello" in it for it in told)
 
     def edit(self) -> str:
-        """The configuration after the client has added a server and removed it again, where mcpspy came and went."""
+        """Return the configuration after the client has added and removed a server.
+
+        With `wrap`, mcpspy was installed before that and uninstalled after it.
+        """
         with self._stack:
             path, model = self._prepare()
             for line in self.client.own:
@@ -235,10 +239,10 @@ class Start:
         name, arguments = self.scenario.script[0]
         return self.place.filled(text, url=model.url, tool=name, arguments=json.dumps(arguments))
 
-    # Before
+    # Before the start
 
     def _configure(self, path: Path, model: ModelEndpoint) -> None:
-        """Write the configuration, and put mcpspy where the way has it."""
+        """Write the configuration, with mcpspy in it if the connection needs that."""
         on_stdio = [*SERVER, str(self.place.log), *self.scenario.options]
         if self.scenario.mistake == "file":
             on_stdio[1] += ".missing"
@@ -261,7 +265,10 @@ class Start:
             path.write_text(self._filled(self.client.text(self._by_hand(server)), model))
 
     def _install(self, path: Path) -> bool:
-        """Whether `mcpspy install` has done it; if not, `install` among the facts says why."""
+        """Run `mcpspy install`, and return whether it changed the configuration.
+
+        If it did not, the fact `install` has the reason.
+        """
         if not self.client.known:
             return False
         done = self._mcpspy("install", self.client.known, "--yes")
@@ -284,7 +291,7 @@ class Start:
         return Server(url=next(word for word in line.split() if word.startswith("http://")))
 
     def _serve(self) -> str:
-        """Start the server over HTTP; its URL, behind `mitm` with TLS."""
+        """Start the server over HTTP, and return its URL. For `mitm` the server uses TLS."""
         tls = certificate(self.place.folder) if self.way == "mitm" else []
         command = [*SERVER, str(self.place.log), *self.scenario.options, *(["--tls", *tls] if tls else ["--http"])]
         port = self._stack.enter_context(started(command, dict(os.environ), ""))
@@ -300,7 +307,7 @@ class Start:
         options = {"env": self._environ, "cwd": self.place.work, "capture_output": True, "text": True}
         return subprocess.run([*MCPSPY, *arguments], stdin=subprocess.DEVNULL, timeout=60, check=False, **options)
 
-    # Meanwhile
+    # While the client runs
 
     def _play(self, model: ModelEndpoint) -> None:
         arguments = [self._filled(argument, model) for argument in self.client.arguments]
@@ -328,13 +335,13 @@ class Start:
         self._clear()
 
     def _wait(self, process: subprocess.Popen) -> bool:
-        """Whether the client ends by itself; where it is to be interrupted, until the call is there."""
+        """Wait for the client's end, or for the call to interrupt. Return whether the client ended."""
         if not self.scenario.interrupted:
             return self._ends(process, self.scenario.patience)
         until = time.monotonic() + self.scenario.patience
         while time.monotonic() < until and not self._ends(process, 0.05):
             if any(it["event"] == "< tools/call" for it in self.place.events()):
-                return self._ends(process, 0.5)  # a call is under way
+                return self._ends(process, 0.5)  # the call is running
         return process.poll() is not None
 
     @staticmethod
@@ -344,13 +351,13 @@ class Start:
         return process.returncode is not None
 
     def _clear(self) -> None:
-        """Wait for the servers to end, then end what the client has left behind."""
+        """Wait for the servers to end, then kill the processes that the client has left behind."""
         until = time.monotonic() + AFTER_SIGNAL
         servers = {it["pid"] for it in self.place.events()} if self.way in ("bare", "wrap") else set()
         while time.monotonic() < until and any(Path(f"/proc/{pid}").exists() for pid in servers):
             for pid in servers:
                 with contextlib.suppress(ChildProcessError):
-                    os.waitpid(pid, os.WNOHANG)  # an orphan that we have adopted
+                    os.waitpid(pid, os.WNOHANG)  # an orphan of which we are the parent now
             time.sleep(0.05)
         ours = set(descendants(os.getpid())) - self._known
         self.facts["left"] = len(ours)
@@ -361,22 +368,22 @@ class Start:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
 
-    # After
+    # After the end
 
     def _undo(self, path: Path) -> None:
-        """Uninstall, and see whether the configuration is what it was, but for what the client has changed in it."""
+        """Uninstall, and note whether the configuration, or at least its list of servers, is the original one."""
         if self.facts.get("install") == "done":
             self._mcpspy("uninstall", self.client.known)
             now = path.read_bytes()
             self.facts["undone"] = now == self._original or entries(now) == entries(self._original) is not None
 
     def _tell(self, model: ModelEndpoint) -> None:
-        """What the witnesses saw; times count from the start of the client."""
+        """Collect the facts of all three sides. Times count from the start of the client."""
         turns = [turn for _, turn in model.turns]
         offered = [tool.name for turn in turns for tool in turn.tools if "echo" in tool.name or "slow" in tool.name]
         self.facts["offered"] = sorted(set(offered))
         self.facts["results"] = max((turn.results for turn in turns), key=len, default=[])
-        # A request without tools is for a title or the like, and waits for no server.
+        # A request without tools is for a title or similar, and does not depend on the server.
         self.facts["turns"] = [round(t - self._begun, 2) for t, turn in model.turns if turn.tools]
         self.facts["signals"] = [it | {"t": round(it["t"] - self._begun, 2)} for it in self._signals]
         events = [it | {"t": round(it["t"] - self._begun, 2)} for it in self.place.events()]

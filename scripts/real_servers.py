@@ -1,7 +1,8 @@
-"""Real MCP servers from npm and PyPI: installing one, and one session with it on stdio.
+"""Real MCP servers from npm and PyPI: how to install one, and one session with it on stdio.
 
-A session is scripted: `initialize`, the listings of what the server declares, and the calls of its entry in the list.
-Requests of the server are answered. What it answered is kept by request, so that two sessions can be compared.
+A session is scripted: `initialize`, a listing for each capability that the server declares, and the calls of its entry
+in the list. Requests of the server are answered. The server's answers are stored by request, so that two sessions can
+be compared.
 """
 
 import contextlib
@@ -17,9 +18,9 @@ import venv
 from pathlib import Path
 
 REVISION = "2025-11-25"
-PATIENCE = 30  # seconds for one answer, in a cold start as well
-INSTALL = 600  # seconds
-LISTED = ("tools", "prompts", "resources")  # capabilities, and what stands before `/list`
+PATIENCE = 30  # time limit of one answer in seconds, also at a cold start
+INSTALL = 600  # time limit of an installation in seconds
+LISTED = ("tools", "prompts", "resources")  # capabilities, also the prefixes of `/list`
 ANSWERS = {
     "ping": {},
     "roots/list": {"roots": []},
@@ -29,11 +30,11 @@ ANSWERS = {
 
 
 class InstallError(Exception):
-    """A package cannot be installed here; the text says why."""
+    """A package cannot be installed here. The text is the reason."""
 
 
 def installed(entry: dict, folder: Path) -> Path:
-    """The program of a package, installed into `folder` unless it is there. Raises InstallError."""
+    """Return the program of a package, and install it into `folder` if it is not there. Raises InstallError."""
     bins = folder / "node_modules" / ".bin" if entry["registry"] == "npm" else folder / "bin"
     program = bins / entry["bin"]
     if program.exists():
@@ -61,7 +62,10 @@ def installed(entry: dict, folder: Path) -> Path:
 
 
 def stage(entry: dict, folder: Path) -> tuple[list[str], dict[str, str]]:
-    """A fresh working directory and home below `folder`; the entry's arguments and environment that name them."""
+    """Create a new working directory and home below `folder`.
+
+    Returns the entry's arguments and environment with these paths filled in.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     work, home = folder / "work", folder / "home"
     work.mkdir(parents=True)
@@ -82,7 +86,7 @@ def stage(entry: dict, folder: Path) -> tuple[list[str], dict[str, str]]:
 
 
 class Session:
-    """One session; `answers` has by request what the server answered, `trouble` what went wrong."""
+    """One session. `answers` has the server's answers by request, `trouble` has what went wrong."""
 
     def __init__(self, command: list[str], environ: dict[str, str], folder: Path, seconds: float) -> None:
         self.answers: dict[str, object] = {}
@@ -97,7 +101,7 @@ class Session:
         threading.Thread(target=self._read, daemon=True).start()
 
     def run(self, calls: list) -> None:
-        """Say all there is to say, and leave: by the end of stdin, then by signals."""
+        """Send all requests, then end the server: close stdin, then send signals."""
         try:
             self._talk(calls)
         except (TimeoutError, EOFError, BrokenPipeError) as error:
@@ -168,11 +172,11 @@ class Session:
                 self._process.wait(seconds)
                 break
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)  # what it has left behind
+            os.killpg(self._process.pid, signal.SIGKILL)  # processes that the server has left behind
 
 
 def session(command: list[str], entry: dict, folder: Path, seconds: float, before: list[str] | None = None) -> Session:
-    """Run one session in a fresh place; `before` is a command that the server's command is given to."""
+    """Run one session in new directories. `before` is a command that gets the server's command as its arguments."""
     entry = json.loads(json.dumps(entry))
     arguments, environ = stage(entry, folder)
     found = Session([*(before or []), *command, *arguments], environ, folder / "work", seconds)

@@ -1,7 +1,7 @@
-"""What MkDocs needs to know of these documents beyond `mkdocs.yml`: their order, and the pages outside of `docs/`.
+"""Hooks for MkDocs: they set the order of the pages, and add pages outside of `docs/`.
 
-The navigation is read from docs/index.md, so no second list of pages has to be kept. Pages at the top level that
-docs/ links to, such as SECURITY.md, become pages of the site.
+The navigation is read from docs/index.md, so there is only one list of pages. Pages at the top level that docs/ links
+to, such as SECURITY.md, become pages of the site.
 """
 
 import posixpath
@@ -32,7 +32,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Change the links between docs/ and the pages outside, which are one tree on the site."""
+    """Change the links between docs/ and the pages outside, because on the site all pages are in one tree."""
     source = page.file.src_uri
     folder = posixpath.dirname(source if source in outside() else f"docs/{source}")
 
@@ -44,7 +44,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
 
 
 def outside() -> list[str]:
-    """The pages outside of docs/ that its pages link to, from the top level."""
+    """Return the pages outside of docs/ that its pages link to, as paths from the top level."""
     found = set()
     for path in (ROOT / "docs").rglob("*.md"):
         for link in LINK.findall(path.read_text(encoding="utf-8")):

@@ -1,6 +1,7 @@
-"""Programs behind mcpspy: `through.py proxy|mitm CAPTURE COMMAND... URL` runs a client's command with a URL.
+"""Run a client through mcpspy: `through.py proxy|mitm CAPTURE COMMAND... URL` runs a client's command with a URL.
 
-`proxy` gives the client the URL of a proxy; `mitm` leaves the URL and sets HTTP_PROXY, and CAPTURE is a directory.
+With `proxy`, the client gets the URL of a proxy. With `mitm`, the URL stays the same, HTTP_PROXY is set, and CAPTURE is
+a directory.
 """
 
 import contextlib
@@ -12,12 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LIMIT = 30  # seconds until a server or a proxy has started, or has ended
+LIMIT = 30  # seconds until a server or a proxy must have started, or ended
 
 
 @contextlib.contextmanager
 def running(command: list[str], **environ: str) -> Iterator[str]:
-    """A server or a proxy; the value is the line that it prints when it listens."""
+    """Start a server or a proxy, and yield the line that it prints when it listens."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     process = subprocess.Popen(command, cwd=ROOT, env=os.environ | environ, text=True, **pipes)
     assert process.stdout
@@ -37,13 +38,13 @@ def running(command: list[str], **environ: str) -> Iterator[str]:
 
 
 def proxy(capture: str, url: str, *options: str) -> contextlib.AbstractContextManager[str]:
-    """A running `mcpspy proxy`; the value is the client's URL."""
+    """Start `mcpspy proxy`, and yield the URL for the client."""
     mcpspy = [sys.executable, "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0"]
     return running([*mcpspy, *options, "-o", capture, url])
 
 
 def mitm(folder: str) -> contextlib.AbstractContextManager[str]:
-    """A running `mcpspy mitm`, of the environment that has mitmproxy; the value is its URL."""
+    """Start `mcpspy mitm` in the environment that has mitmproxy, and yield its URL."""
     mcpspy = [str(ROOT / ".peers" / "mitm" / "bin" / "python"), "-m", "mcpspy", "mitm", "--listen", "127.0.0.1:0"]
     return running([*mcpspy, "--allow", "localhost", "--allow", "127.0.0.1", "--capture-dir", folder], HOME=folder)
 

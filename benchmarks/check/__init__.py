@@ -1,1 +1,1 @@
-"""What `mcpspy check` takes for a capture of small frames."""
+"""The time and memory of `mcpspy check` for a capture of small frames."""

@@ -22,7 +22,7 @@ SESSIONS, SESSION_ROUNDS = 10_000, 3
 
 def main() -> int:
     options = _options()
-    facts = machine()  # before we are the load
+    facts = machine()  # read before the benchmark itself loads the machine
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     rows = _of_sessions(options.quick) if options.sessions else _of_frames(options.quick)
     summary(rows, options, facts, "one core")
@@ -30,7 +30,7 @@ def main() -> int:
 
 
 def _of_frames(quick: bool) -> list[Row]:
-    """A long capture of one session, against a shorter one."""
+    """Compare a long capture of one session with a shorter one."""
     few, many, rounds = (1_000, 5_000, 1) if quick else (FEW, MANY, ROUNDS)
     with tempfile.TemporaryDirectory() as folder:
         small, large = os.path.join(folder, "few.jsonl"), os.path.join(folder, "many.jsonl")
@@ -58,7 +58,7 @@ def _of_frames(quick: bool) -> list[Row]:
 
 
 def _of_sessions(quick: bool) -> list[Row]:
-    """Captures of many HTTP sessions, against one session of the same length and shape."""
+    """Compare captures of many HTTP sessions with one session of the same length and shape."""
     sessions, rounds = (50, 1) if quick else (SESSIONS, SESSION_ROUNDS)
     rows = []
     for kind in KINDS:
@@ -84,7 +84,7 @@ def _options() -> argparse.Namespace:
 
 
 def _decoded(path: str) -> float:
-    """How long it takes to decode every line and the message in it: what nobody can be quicker than."""
+    """Return the seconds to decode every line and the message in it, the lower bound for any check."""
     start = perf_counter()
     with open(path, "rb") as file:
         for line in file:

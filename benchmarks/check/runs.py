@@ -1,6 +1,7 @@
-"""One command over one file, start-up included; what it prints goes to a file, which is read when it has ended.
+"""One run of a command on one file, start-up included.
 
-A small process starts the command and waits: the kernel counts the memory of a parent as that of a new process.
+The output goes to a file, which is read after the command has ended. A small process starts the command and waits,
+because the kernel counts the memory of the parent for a new process.
 """
 
 import json
@@ -26,16 +27,16 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of the command: how long it took, start-up included, and how much memory at most."""
+    """One run of the command: its duration, start-up included, and its peak memory."""
 
     seconds: float
     megabytes: float
     computed: float
-    """Seconds of the processor's time, which other programs on the machine hardly change."""
+    """CPU time in seconds, which other programs on the machine hardly change."""
 
 
 def timed(command: list[str], output: IO[bytes], environ: dict[str, str] | None = None) -> Run:
-    """Run a command that must end with status 0; what only waits meanwhile is on its cores too."""
+    """Run a command that must end with status 0. The processes that wait for it share its cores."""
     source, sink = os.pipe()
     starter = [sys.executable, "-I", "-S", "-c", _STARTER, str(sink), *command]
     with open(source) as figures:
@@ -50,7 +51,7 @@ def timed(command: list[str], output: IO[bytes], environ: dict[str, str] | None 
 
 
 def checked(mcpspy: list[str], path: str, frames: int) -> Run:
-    """Run `mcpspy check`, which must see so many frames and find nothing in them."""
+    """Run `mcpspy check`. It must count `frames` frames and report no error or warning."""
     with tempfile.TemporaryFile() as output:
         run = timed([*mcpspy, "check", path, "--format", "json"], output)
         report = json.load(output)

@@ -1,7 +1,7 @@
-"""A capture of so many HTTP sessions one after the other: a handshake, a listing, one call of a tool, a DELETE.
+"""A capture of many consecutive HTTP sessions: a handshake, a listing, one call of a tool, a DELETE.
 
-The measure is one session of the same length and shape: `write(path, 1, sessions)` has as many rounds as the other has
-sessions, each with a ping in place of `initialize`, and a GET that is refused in place of the DELETE.
+It is compared with one session of the same length and shape: `write(path, 1, sessions)` has as many rounds as the other
+capture has sessions. Each round has a ping in place of `initialize`, and a refused GET in place of the DELETE.
 """
 
 import json
@@ -13,7 +13,7 @@ from benchmarks.check.traffic import INFO, TEXT, TOOL
 
 JSON, SSE = "application/json", "text/event-stream"
 KINDS = ("deleted", "left", "peers", "stateless", "legacy")
-"""Streamable HTTP that ends by a DELETE, that is left without one, each from another address; 2026-07-28; HTTP+SSE."""
+"""Streamable HTTP with a DELETE; without one; each session from another address; 2026-07-28; HTTP+SSE."""
 STEP = 100_000  # nanoseconds from one record to the next
 _REVISION = "2025-06-18"
 _STATELESS = {
@@ -24,14 +24,14 @@ _STATELESS = {
 
 
 class _Capture:
-    """The records of a capture in their order, as lines."""
+    """Makes the records of a capture in order, as lines."""
 
     def __init__(self) -> None:
         self.t = self.frames = 0
         self._channels = count(1)
 
     def ask(self, method: str, target: str, message: Any = None, *, peer: str, **headers: str) -> Iterator[str | int]:
-        """A request; the last that it yields is its channel."""
+        """Yield the records of a request, then its channel."""
         ch = next(self._channels)
         fields = {"accept": f"{JSON}, {SSE}" if message or method != "GET" else SSE}
         fields |= {"content-type": JSON} if message else {}
@@ -43,7 +43,7 @@ class _Capture:
         yield ch
 
     def answer(self, asked: int, message: Any = None, *, status: int = 200, **headers: str) -> Iterator[str]:
-        """A response with one body, or with none."""
+        """Yield the records of a response with one body, or without a body."""
         ch = next(self._channels)
         yield self.begin(ch, asked, status, JSON if message else None, **headers)
         if message:
@@ -51,23 +51,23 @@ class _Capture:
         yield self.end(ch)
 
     def stream(self, asked: int) -> tuple[int, str]:
-        """The channel and the head of an event stream."""
+        """Return the channel and the head of an event stream."""
         ch = next(self._channels)
         return ch, self.begin(ch, asked, 200, SSE)
 
     def begin(self, ch: int, asked: int, status: int, kind: str | None, **headers: str) -> str:
-        """The head of a response."""
+        """Return the record of a response head."""
         head = {"status": status, "reason": "", "headers": _lines(({"content-type": kind} if kind else {}) | headers)}
         framing = "sse" if kind == SSE else "body"
         fields = {"from": "server", "role": "response", "framing": framing, "answers": asked, "head": head}
         return self._record("open", ch, **fields)
 
     def event(self, ch: int, data: str, name: str = "message") -> str:
-        """An event of a stream."""
+        """Return the record of an event in a stream."""
         return self._record("frame", ch, raw=f"event: {name}\ndata: {data}\n")
 
     def end(self, ch: int) -> str:
-        """The end of a channel."""
+        """Return the record of the end of a channel."""
         return self._record("close", ch, how="eof")
 
     def _record(self, kind: str, ch: int, **fields: Any) -> str:
@@ -77,7 +77,7 @@ class _Capture:
 
 
 def write(path: str, sessions: int, rounds: int = 1, kind: str = "deleted") -> int:
-    """Write the capture, each session with so many rounds; returns how many frames it has."""
+    """Write the capture with `rounds` rounds in each session. Return the number of frames."""
     capture = _Capture()
     with open(path, "w", encoding="utf-8") as file:
         header = {"mcpspy": 1, "id": "0" * 32, "started": "2026-01-01T00:00:00.000000Z", "tool": "benchmark"}
@@ -103,7 +103,7 @@ def _session(capture: _Capture, kind: str, name: str, rounds: int, peer: str) ->
 
 
 def _streamable(capture: _Capture, name: str, rounds: int, peer: str) -> Iterator[str]:
-    """A session with an id, without its end."""
+    """Yield a session with an id, without its end."""
     given = {"mcp-session-id": name}
     named = given | {"mcp-protocol-version": _REVISION}
     for which in range(rounds):
@@ -122,7 +122,7 @@ def _streamable(capture: _Capture, name: str, rounds: int, peer: str) -> Iterato
 
 
 def _stateless(capture: _Capture, name: str, rounds: int, peer: str) -> Iterator[str]:
-    """A client of 2026-07-28 with a name of its own: there are no sessions."""
+    """Yield the requests of a client of 2026-07-28 with its own name, because that revision has no sessions."""
     meta = _STATELESS | {"io.modelcontextprotocol/clientInfo": INFO | {"name": name}}
     for number, (method, params, result) in enumerate(_WORK * rounds):
         headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": method}
@@ -134,7 +134,7 @@ def _stateless(capture: _Capture, name: str, rounds: int, peer: str) -> Iterator
 
 
 def _legacy(capture: _Capture, name: str, rounds: int, peer: str) -> Iterator[str]:
-    """HTTP+SSE: a stream, and POSTs that are answered there."""
+    """Yield a session of HTTP+SSE: a stream, and POSTs that are answered on it."""
     asked = yield from _asked(capture.ask("GET", "/sse", peer=peer))
     stream, head = capture.stream(asked)
     target = f"/messages?session_id={name}"
@@ -158,7 +158,7 @@ _WORK: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 def _round(which: int, revision: str = _REVISION) -> list[tuple[str, dict[str, Any], dict[str, Any] | None]]:
-    """Method, params and result of what a client asks, the result being None of a notification."""
+    """Return method, params and result of each client message of a round. A notification has the result None."""
     if which:
         return [("ping", {}, {}), ("notifications/roots/list_changed", {}, None), *_WORK]
     asked = {"protocolVersion": revision, "capabilities": {"roots": {"listChanged": True}}, "clientInfo": INFO}
@@ -167,7 +167,7 @@ def _round(which: int, revision: str = _REVISION) -> list[tuple[str, dict[str, A
 
 
 def _asked(lines: Iterator[str | int]) -> Iterator[str]:
-    """Pass the lines of a request on; returns its channel."""
+    """Yield the lines of a request, and return its channel."""
     for line in lines:
         if isinstance(line, int):
             return line

@@ -1,4 +1,4 @@
-"""A capture of so many small frames: a handshake, a listing, then calls of a tool and their results, 200 B each."""
+"""A capture of many small frames: a handshake, a listing, then calls of a tool and their results, 200 B each."""
 
 import json
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def write(path: str, frames: int) -> None:
 
 
 def _messages() -> Iterator[tuple[int, dict[str, Any]]]:
-    """The channel and the message of each frame, without an end."""
+    """Yield the channel and the message of each frame, endlessly."""
     asked = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": INFO}
     agreed = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": INFO}
     yield 1, {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": asked}

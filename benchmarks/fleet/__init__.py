@@ -1,1 +1,1 @@
-"""What `mcpspy otel --follow` takes for the captures of many relays, and whether it loses anything."""
+"""The time and memory of `mcpspy otel --follow` for the captures of many relays, and whether it loses spans."""

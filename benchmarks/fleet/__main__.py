@@ -12,12 +12,12 @@ from benchmarks.relay.processes import Broken
 from benchmarks.relay.report import machine, summary
 
 UNSURE = 2 * SECOND
-"""Before the receiver was stopped: what ended then may have waited for its return."""
+"""Nanoseconds before the stop of the receiver: the spans of exchanges that ended then may have been sent later."""
 
 
 def main() -> int:
     options = _options()
-    facts = machine()  # before we are the load
+    facts = machine()  # read before the benchmark itself loads the machine
     scale = QUICK if options.quick else Scale()
     try:
         with tempfile.TemporaryDirectory(prefix="mcpspy-bench-") as folder:
@@ -39,7 +39,7 @@ def _options() -> argparse.Namespace:
 
 
 def _counts(run: Run) -> Row:
-    """Each exchange must have one span, and whoever counts must come to the same."""
+    """Return the row of counts. Each exchange must have one span, and all counts must agree."""
     times = run.taken.times
     lost, twice = run.exchanges - len(times), times.total() - len(times)
     text = f"{lost} lost, {twice} twice of {run.exchanges:,}; show --json has {run.shown:,}, otel {run.sent:,}"

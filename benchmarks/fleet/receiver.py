@@ -1,9 +1,10 @@
-"""A collector that counts: a program of its own, which listens on a port and notes in a file what came.
+"""A collector that counts: a separate program that listens on a port and writes what it received to a file.
 
-    python receiver.py PORT FILE        PORT 0: any that is free; the port is printed
+    python receiver.py PORT FILE        PORT 0: any free port; the port is printed
 
-One line of JSON for each request with spans, written before the request is answered: when it came, its size, and id and
-end of each span. SIGTERM ends the program between two requests, so that no span is noted without being answered.
+It writes one line of JSON for each request with spans: time of receipt, size, and id and end of each span. The line is
+written before the request is answered. SIGTERM ends the program between two requests, so each request in the file has
+been answered.
 """
 
 import gzip
@@ -21,7 +22,7 @@ TRACES = "/v1/traces"
 
 
 def main() -> None:
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])  # for all threads: `sigwait` takes it
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])  # in all threads, so that `sigwait` receives it
     port, path = int(sys.argv[1]), sys.argv[2]
     answering = threading.Lock()
     with open(path, "a", encoding="utf-8") as notes:
@@ -47,7 +48,7 @@ def main() -> None:
                 return gzip.decompress(sent) if self.headers.get("content-encoding") == "gzip" else sent
 
             def log_message(self, *_: object) -> None:
-                """Nothing is printed."""
+                """Print nothing."""
 
         server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -60,7 +61,7 @@ def main() -> None:
 
 
 def _spans(body: bytes) -> list[tuple[str, int]]:
-    """Id and end, in nanoseconds since the epoch, of each span in a request."""
+    """Return id and end, in nanoseconds since the epoch, of each span in a request."""
     request = ExportTraceServiceRequest.FromString(body)
     return [
         (span.span_id.hex(), span.end_time_unix_nano)

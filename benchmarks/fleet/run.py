@@ -1,4 +1,4 @@
-"""One run: the relays, `otel` and the receiver, which is away for a while; then what each of them counted."""
+"""One run of the relays, `otel` and the receiver, which is stopped for a while; then the counts of each of them."""
 
 import os
 import re
@@ -22,19 +22,19 @@ from benchmarks.relay.usage import computed, resident
 
 RECEIVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "receiver.py")
 MCPSPY = [sys.executable, "-m", "mcpspy"]
-LOOK = 0.25  # seconds between looks at what otel takes
+LOOK = 0.25  # seconds between measurements of otel
 SILENCE = 30  # seconds without a span after which no more are expected
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much is measured. Times are in seconds since the first call."""
+    """The size of the measurement. Times are in seconds since the first call."""
 
     wraps: int = 50
     rate: int = 1000
-    """Exchanges a second, in all."""
+    """Exchanges per second, of all relays together."""
     settled: float = 3
-    """From when on the figures count."""
+    """When the figures begin to count."""
     away: float = 30
     """When the receiver is stopped."""
     back: float = 45
@@ -47,52 +47,52 @@ QUICK = Scale(wraps=5, rate=100, settled=0.2, away=3, back=3.5, end=4)
 
 @dataclass(slots=True)
 class Usage:
-    """What a process has taken of the processor by the time of each look, and the most memory."""
+    """The CPU time of a process at each measurement, and its peak memory."""
 
     pid: int
     times: list[int] = field(default_factory=list)
-    """Nanoseconds since the epoch."""
+    """The times of the measurements, in nanoseconds since the epoch."""
     seconds: list[float] = field(default_factory=list)
     peak: float = 0
-    """In MB."""
+    """Peak memory in MB."""
 
     def look(self) -> None:
-        """Note what there is by now."""
+        """Measure now."""
         self.times.append(time.time_ns())
         self.seconds.append(computed(self.pid))
         self.peak = resident(self.pid, "VmHWM")
 
     def between(self, since: int, until: int) -> float:
-        """Seconds of the processor from one time to another."""
+        """Return the CPU time in seconds between two times."""
         first, last = (min(bisect(self.times, at), len(self.times) - 1) for at in (since, until))
         return self.seconds[last] - self.seconds[first]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is left when all is over."""
+    """The result of a run."""
 
     started: int
     """When the first call was made, in nanoseconds since the epoch."""
     taken: Taken
     usage: Usage
     exchanges: int
-    """As those count who made them."""
+    """The number that the callers counted."""
     shown: int
-    """The same as `show --json` counts them in the captures."""
+    """The number that `show --json` counts in the captures."""
     sent: int
-    """As `otel` counts spans."""
+    """The number of spans that `otel` counted."""
     relays: float
-    """Seconds of the processor that the relays took."""
+    """CPU time of the relays in seconds."""
     captured: int
-    """Bytes of the captures."""
+    """Size of the captures in bytes."""
 
 
 def measure(scale: Scale, folder: str) -> Run:
-    """Run all of it; `otel` has a core to itself, the last. Everything that is written lands in `folder`."""
+    """Run everything. Only `otel` runs on the last core. All files are written to `folder`."""
     captures, notes = os.path.join(folder, "captures"), os.path.join(folder, "notes.jsonl")
     os.mkdir(captures)
-    environ = os.environ | {"HOME": folder}  # where otel notes what was taken
+    environ = os.environ | {"HOME": folder}  # otel stores there what was sent
     port, taken = _free_port(), Taken(notes)
     wrap = [*MCPSPY, "wrap", "--capture-dir", captures, "--", *build(folder)[0]]
     otel = [*MCPSPY, "otel", captures, "--follow", "--endpoint", f"http://127.0.0.1:{port}"]
@@ -134,7 +134,7 @@ def measure(scale: Scale, folder: str) -> Run:
 
 
 class _Receiver:
-    """The counting collector, which can be stopped and started again on its port."""
+    """The counting collector. It can be stopped, and started again on the same port."""
 
     def __init__(self, port: int, notes: str) -> None:
         self._command = [sys.executable, RECEIVER, str(port), notes]
@@ -170,7 +170,7 @@ def _otel(command: list[str], environ: dict[str, str], core: int) -> Iterator[su
 
 @contextmanager
 def _on(core: int) -> Iterator[None]:
-    """Keep this process, and what it starts meanwhile, on one core."""
+    """Keep this process, and the processes that it starts meanwhile, on one core."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {core})
     try:

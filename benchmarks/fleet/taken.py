@@ -1,4 +1,4 @@
-"""What the receiver has taken, from its notes: how often each span came, how late, and when it was away."""
+"""The content of the receiver's file: how often and how late each span arrived, and when the receiver was stopped."""
 
 import json
 import time
@@ -12,21 +12,21 @@ SECOND = 1_000_000_000
 
 @dataclass(slots=True)
 class Taken:
-    """Times are nanoseconds since the epoch. `read` takes what the file has by now."""
+    """The received spans. Times are nanoseconds since the epoch. `read` reads the new lines of the file."""
 
     path: str
     times: Counter[str] = field(default_factory=Counter)
-    """How often each span came, by its id."""
+    """Id of a span -> number of times that it arrived."""
     spans: list[tuple[int, int]] = field(default_factory=list)
-    """When each came, and when the exchange ended."""
+    """When each span arrived, and when its exchange ended."""
     listens: list[int] = field(default_factory=list)
-    """When it began to listen, ended, began again."""
+    """When the receiver started, stopped, and started again."""
     bytes: int = 0
-    """Size of the requests, as they were sent."""
+    """Size of the requests as sent."""
     _read: int = 0
 
     def read(self) -> None:
-        """Take the lines that are new."""
+        """Read the new lines."""
         with open(self.path, "rb") as notes:
             notes.seek(self._read)
             for line in notes:
@@ -45,9 +45,9 @@ class Taken:
             self.spans.append((note["t"], end))
 
     def until(self, count: int, seconds: float, look: Callable[[], None]) -> None:
-        """Wait until so many spans are there, as long as something comes at least every so many seconds.
+        """Wait for `count` spans. Stop waiting if no new span arrives for `seconds`.
 
-        `look` is called again and again meanwhile.
+        `look` is called repeatedly meanwhile.
         """
         seen, deadline = -1, 0.0
         while len(self.times) < count and (len(self.times) > seen or time.monotonic() < deadline):
@@ -58,15 +58,15 @@ class Taken:
             self.read()
 
     def lags(self, since: int, until: int) -> list[int]:
-        """For exchanges that ended in a span of time: how long after that their span was taken."""
+        """Return for each exchange that ended in a period how much later its span arrived."""
         return [came - end for came, end in self.spans if since <= end < until]
 
     def count(self, since: int, until: int) -> int:
-        """How many spans came in a span of time."""
+        """Return how many spans arrived in a period."""
         return sum(since <= came <= until for came, _ in self.spans)
 
     def caught_up(self) -> tuple[int, int]:
-        """When the first span came after the receiver was away, and the last of those that waited for it."""
+        """Return when the first and the last delayed span arrived after the receiver was started again."""
         back = self.listens[2]
         late = [came for came, end in self.spans if came >= back and end < back]
         return min(late), max(late)

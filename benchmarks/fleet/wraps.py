@@ -1,4 +1,4 @@
-"""Many `mcpspy wrap` processes, and who calls the servers behind them at a steady pace."""
+"""Many `mcpspy wrap` processes, and calls to the servers behind them at a steady rate."""
 
 import os
 import selectors
@@ -13,11 +13,11 @@ from benchmarks.relay.server import WELCOME
 from benchmarks.relay.traffic import HANDSHAKE, ping, prose
 
 _BODY = prose(200)
-_LIMIT = 30  # seconds until all that was asked must be answered
+_LIMIT = 30  # seconds until all requests must be answered
 
 
 class Wrap:
-    """One relay with its server. `ask` sends a ping, `read` takes the answers that are there."""
+    """One relay with its server. `ask` sends a ping, `read` reads the available answers."""
 
     def __init__(self, command: list[str], environ: dict[str, str]) -> None:
         self.process = subprocess.Popen(command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
@@ -28,7 +28,7 @@ class Wrap:
         self._rest = b""
 
     def greet(self) -> None:
-        """The handshake; its `initialize` is an exchange too."""
+        """Do the handshake. Its `initialize` counts as an exchange."""
         os.write(self.to, b"".join(request for request, _, _ in HANDSHAKE))
         self.expected.append(WELCOME)
         while self.expected:
@@ -41,7 +41,7 @@ class Wrap:
         os.write(self.to, request)
 
     def read(self) -> int:
-        """How many answers came; each must be the one that is expected, byte by byte."""
+        """Read answers, compare each with the expected one byte by byte, and return how many there were."""
         chunk = os.read(self.back, CHUNK)
         if not chunk:
             raise Broken("a relay ended before its last answer")
@@ -53,7 +53,7 @@ class Wrap:
 
 
 class Fleet:
-    """Relays that run side by side; `exchanges` counts what was answered."""
+    """Relays that run in parallel. `exchanges` counts the answered requests."""
 
     def __init__(self, command: list[str], count: int, environ: dict[str, str]) -> None:
         self._wraps = [Wrap(command, environ) for _ in range(count)]
@@ -66,13 +66,13 @@ class Fleet:
 
     @property
     def pids(self) -> list[int]:
-        """The processes of the relays."""
+        """Return the process ids of the relays."""
         return [wrap.process.pid for wrap in self._wraps]
 
     def drive(self, rate: int, seconds: float, look: Callable[[float], None]) -> None:
-        """Ask the servers in turn, so many times a second in all, until each answer is here.
+        """Send `rate` requests per second in all to the servers in turn, and wait for all answers.
 
-        `look` is called between two questions, with the seconds since the first.
+        `look` is called between two requests, with the seconds since the first.
         """
         start, asked, all_of_them = perf_counter(), 0, round(rate * seconds)
         while asked < all_of_them or any(wrap.expected for wrap in self._wraps):
@@ -88,7 +88,7 @@ class Fleet:
                 self.exchanges += key.data.read()
 
     def finish(self) -> None:
-        """End the input of each, as clients do, and wait for them."""
+        """Close the stdin of each relay, as clients do, and wait for the processes."""
         for wrap in self._wraps:
             assert wrap.process.stdin
             wrap.process.stdin.close()
@@ -98,8 +98,8 @@ class Fleet:
             raise Broken("a relay ended with a failure")
 
     def close(self) -> None:
-        """Leave no process, whatever happened."""
+        """Kill all processes that are still running."""
         self._selector.close()
         for wrap in self._wraps:
-            wrap.process.send_signal(signal.SIGKILL)  # nothing, where it has ended
+            wrap.process.send_signal(signal.SIGKILL)  # has no effect if it has ended
             wrap.process.wait()

@@ -1,1 +1,1 @@
-"""What `mcpspy proxy` costs over HTTP, against mitmdump, nginx and no proxy at all."""
+"""The cost of `mcpspy proxy` over HTTP, compared with mitmdump, nginx and no proxy."""

@@ -63,8 +63,8 @@ def _options() -> argparse.Namespace:
 
 
 def _run(plan: Plan, options: argparse.Namespace) -> int:
-    facts = machine()  # before we are the load
-    gc.disable()  # its pauses would be taken for the proxy's
+    facts = machine()  # read before the benchmark itself loads the machine
+    gc.disable()  # its pauses would look like pauses of the proxy
     os.sched_setaffinity(0, {plan.cores[0]})
     return report(SETS, plan, options, facts, asdict(plan.scale))
 

@@ -1,4 +1,4 @@
-"""The rows about calls: from one client, from sixteen, and small ones behind a large answer."""
+"""The rows about calls: from one client, from sixteen clients, and small calls behind a large answer."""
 
 import os
 import select
@@ -17,8 +17,8 @@ from benchmarks.relay.traffic import ping, prose
 
 SMALL = prose(200)
 CLIENTS = 16
-BEHIND = 20  # small calls, at least, behind a large body
-WARMUPS = 100  # before the first of them
+BEHIND = 20  # minimum number of small calls behind a large body
+WARMUPS = 100  # calls before the first measured one
 WRK = """
 wrk.method = "POST"
 wrk.body = [==[{body}]==]
@@ -37,7 +37,7 @@ end
 
 
 def single(plan: Plan) -> Result:
-    """200 B there and back on one connection."""
+    """Measure round trips of 200 B on one connection."""
     p50, p99, cpu = latencies(plan)
     rows = [
         *over("c=1: added p50", p50, MITM, Target(0.4)),
@@ -49,7 +49,7 @@ def single(plan: Plan) -> Result:
 
 
 def latencies(plan: Plan) -> tuple[Rounds, Rounds, Rounds]:
-    """The p50 and the p99 of such calls in µs, and the CPU time of the process in µs a call."""
+    """Return p50 and p99 of these calls in µs, and the CPU time of the process in µs per call."""
     p50, p99, cpu = (plan.empty() for _ in range(3))
     for _ in range(plan.scale.rounds):
         for variant in p50:
@@ -62,7 +62,7 @@ def latencies(plan: Plan) -> tuple[Rounds, Rounds, Rounds]:
 
 
 def _one_by_one(plan: Plan, subject: Subject) -> tuple[list[int], float]:
-    """Nanoseconds of each call, and the microseconds of CPU time that one took."""
+    """Return the nanoseconds of each call, and the CPU time per call in microseconds."""
     connection = Connection(subject)
     for n in range(plan.scale.warmups):
         connection.exchange(*ping(n, SMALL))
@@ -74,7 +74,7 @@ def _one_by_one(plan: Plan, subject: Subject) -> tuple[list[int], float]:
 
 
 def crowd(plan: Plan) -> Result:
-    """200 B there and back on sixteen connections, as fast as they are answered."""
+    """Measure round trips of 200 B on sixteen connections, without pauses."""
     rates, cpu = loads(plan)
     rows = [
         Row(f"c={CLIENTS}: requests/s", [], text=medians(rates)),
@@ -88,7 +88,7 @@ def crowd(plan: Plan) -> Result:
 
 
 def loads(plan: Plan) -> tuple[Rounds, Rounds]:
-    """Requests a second on so many connections, and the CPU time of the process in µs a call."""
+    """Return requests per second on these connections, and the CPU time of the process in µs per call."""
     rates, cpu = plan.empty(), plan.empty()
     load = _wrk if shutil.which("wrk") else _own_load
     for _ in range(plan.scale.rounds):
@@ -103,7 +103,7 @@ def loads(plan: Plan) -> tuple[Rounds, Rounds]:
 
 
 def _wrk(plan: Plan, subject: Subject) -> tuple[int, float]:
-    """The calls that were answered, and in how many seconds."""
+    """Return the number of answered calls, and the seconds that they took."""
     body, reply = ping(0, SMALL)
     script = os.path.join(plan.folder, "load.lua")
     with open(script, "w") as file:
@@ -121,7 +121,7 @@ def _wrk(plan: Plan, subject: Subject) -> tuple[int, float]:
 
 
 def _own_load(plan: Plan, subject: Subject) -> tuple[int, float]:
-    """Keep every connection asking until the time is over; then take the answers that are still due."""
+    """Keep one request open on every connection until the time is over, then read the missing answers."""
     connections = [Connection(subject) for _ in range(CLIENTS)]
     asked: dict[int, tuple[Connection, bytes, bytes]] = {}
     poll = select.poll()
@@ -155,7 +155,7 @@ def _own_load(plan: Plan, subject: Subject) -> tuple[int, float]:
 
 
 def behind_big(plan: Plan) -> Result:
-    """Small calls on one connection while 8 MB of JSON come in gzip on another, and are decoded for the capture."""
+    """Measure small calls on one connection while 8 MB of JSON in gzip arrive on another and are decoded."""
     p50, p99 = plan.empty(), plan.empty()
     for _ in range(plan.scale.rounds):
         for variant in p50:
@@ -191,12 +191,12 @@ def _behind(plan: Plan, subject: Subject) -> list[int]:
 
 
 def medians(figures: Rounds) -> str:
-    """The figures of every variant."""
+    """Return the figures of every variant as text."""
     return ", ".join(f"{variant} {median(values):,.0f}" for variant, values in figures.items())
 
 
 def over(what: str, p50: Rounds, variant: str, target: Target | None = None) -> list[Row]:
-    """The row of what the proxy adds over what another adds; none where that one is not here."""
+    """Return the row that divides the added time of the proxy by that of a variant, if the variant is installed."""
     if variant not in p50:
         return []
     quotients = ratios(added(p50, PROXY, DIRECT), added(p50, variant, DIRECT))
@@ -204,6 +204,6 @@ def over(what: str, p50: Rounds, variant: str, target: Target | None = None) -> 
 
 
 def times(what: str, p50: Rounds, p99: Rounds) -> Row:
-    """The row of the times themselves."""
+    """Return the row of the times themselves."""
     figures = [f"{variant} {median(p50[variant]):.0f} / {median(p99[variant]):.0f}" for variant in p50]
     return Row(f"{what}: p50 / p99 in µs", [], text=", ".join(figures))

@@ -1,4 +1,4 @@
-"""A client of its own for HTTP/1.1: it compares every byte that comes, the clock stopped."""
+"""A small HTTP/1.1 client that compares every received byte, outside of the measured time."""
 
 import re
 import socket
@@ -18,11 +18,11 @@ _EVENT = (
 )
 _HEAD = re.compile(rb"HTTP/1\.1 200 [^\0]*?\r\n\r\n")
 _STAMP = re.compile(rb'"message":"(\d{20})"')
-_PATIENCE = 60  # seconds without a byte
+_PATIENCE = 60  # time-out of a read, in seconds
 
 
 class Connection:
-    """One connection, kept alive."""
+    """One persistent connection."""
 
     def __init__(self, subject: Subject, patience: float = _PATIENCE) -> None:
         self.socket = socket.create_connection(("127.0.0.1", subject.port), timeout=patience)
@@ -30,15 +30,15 @@ class Connection:
         self._subject = subject
 
     def close(self) -> None:
-        """Leave."""
+        """Close the connection."""
         self.socket.close()
 
     def post(self, body: bytes) -> bytes:
-        """The whole request that asks with `body`."""
+        """Return the whole request with `body`."""
         return self._head(b"POST /mcp", b"Content-Length: %d\r\n" % len(body)) + body
 
     def exchange(self, body: bytes, reply: bytes) -> int:
-        """Ask, and return the nanoseconds until the last byte of the reply was here."""
+        """Send a request, and return the nanoseconds until the last byte of the reply arrived."""
         request = self.post(body)
         start = perf_counter_ns()
         self.socket.sendall(request)
@@ -51,7 +51,7 @@ class Connection:
         return spent
 
     def body(self, target: bytes, coded: bytes) -> bytes:
-        """Fetch a body that ends as `coded` does; the whole response, not compared yet."""
+        """Fetch a body that ends like `coded`. Return the whole response, which is not compared yet."""
         self.socket.sendall(self._head(b"GET " + target))
         came = bytearray()
         while len(came) < len(coded) or not came.endswith(coded):
@@ -59,9 +59,9 @@ class Connection:
         return bytes(came)
 
     def events(self, count: int, gap: int, until: int | None = None) -> list[int]:
-        """Ask for `count` events, `gap` µs apart, and wait for `until` of them, or else the end of the stream.
+        """Request `count` events, `gap` µs apart, and wait for `until` of them, or for the end of the stream.
 
-        Returns nanoseconds: from the request to the first event, and from each other event's write to when it was here.
+        Returns nanoseconds: from the request to the first event, and from the write of each other event to its arrival.
         """
         request = self._head(b"GET /events/%d/%d" % (count, gap))
         stamps, came = [perf_counter_ns()], b""
@@ -85,7 +85,7 @@ class Connection:
         return b"%b HTTP/1.1\r\n%b%b\r\n" % (line, fields(self._subject.port), last)
 
     def more(self, came: bytes) -> bytes:
-        """What came, and what comes now. Raises Broken when nothing does."""
+        """Return `came` with the next received bytes appended. Raises Broken if the connection is closed."""
         chunk = self.socket.recv(CHUNK)
         if not chunk:
             raise Broken("a connection was closed")
@@ -93,12 +93,12 @@ class Connection:
 
 
 def fields(port: int) -> bytes:
-    """The header of every request, as an SDK's client writes it, but for the length of its body."""
+    """Return the header of every request, as an SDK's client writes it, without the length of the body."""
     return _FIELDS % port
 
 
 def whole(came: bytes, reply: bytes) -> None:
-    """Raise Broken unless what came is one response with this body."""
+    """Raise Broken unless `came` is one response with this body."""
     head = _HEAD.match(came)
     if not head or came[head.end() :] != reply:
         raise Broken("a reply came back changed")

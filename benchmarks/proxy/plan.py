@@ -1,7 +1,7 @@
-"""What is run and how much of it: the upstream, the proxies around it, the numbers of rounds and samples.
+"""The setup of the benchmark: the upstream, the proxies in front of it, the numbers of rounds and samples.
 
-The proxy that is measured has the last core to itself; the driver and the upstream share the first one. That is the
-same for every variant.
+Only the measured proxy runs on the last core. The driver and the upstream share the first core. This is the same for
+every variant.
 """
 
 import gzip
@@ -42,22 +42,22 @@ http {{
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much is measured; the defaults are the least from which figures are published."""
+    """The size of the measurement. The defaults are the minimum for published figures."""
 
     rounds: int = 5
     samples: int = 3000
-    """Of round trips, and of event streams."""
+    """Round trips, and event streams."""
     warmups: int = 500
     load_seconds: int = 5
     big_bodies: int = 30
-    """Of 8 MB each, a round."""
+    """Bodies of 8 MB per round."""
     exchanges: int = 10_000
-    """Between the two looks at the memory."""
+    """Calls between the two measurements of memory."""
     open_streams: int = 100
     idle: int = 360
-    """Seconds that a stream is silent."""
+    """Seconds without an event on a stream."""
     seconds: float = 120
-    """The time limit of one run of one variant, besides `idle`."""
+    """The time limit of one run of one variant, without `idle`."""
 
 
 QUICK = Scale(
@@ -67,43 +67,43 @@ QUICK = Scale(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The programs of one run of the benchmark; everything that they write lands in `folder`."""
+    """The programs of one run of the benchmark. They write all files to `folder`."""
 
     scale: Scale
     folder: str
     mcpspy: str
-    """Path of the script."""
+    """The path of the script."""
     cores: tuple[int, int]
-    """Of the driver and the upstream; of the proxy."""
+    """The core of driver and upstream, and the core of the proxy."""
     big: bytes
     """The JSON body that the upstream sends in gzip."""
 
     @property
     def capture(self) -> str:
-        """Where mcpspy writes; removed after each run."""
+        """The path of the capture, which is removed after each run."""
         return os.path.join(self.folder, "capture.jsonl")
 
     @property
     def environ(self) -> dict[str, str]:
-        """A home that is thrown away: mcpspy and mitmdump keep keys there."""
+        """The environment with a temporary home, because mcpspy and mitmdump store keys there."""
         return {"PATH": os.environ["PATH"], "HOME": self.folder}
 
     @property
     def upstream(self) -> list[str]:
-        """The command of the server; it prints its port."""
+        """The command of the server, which prints its port."""
         return [os.path.join(self.folder, "server"), os.path.join(self.folder, "big.gz")]
 
     def variants(self) -> list[str]:
-        """The variants that can be run here, in the order in which they take turns."""
+        """Return the variants that can run on this machine, in the order of each round."""
         present = {NGINX: shutil.which("nginx"), MITM: os.path.exists(mitmdump())}
         return [DIRECT, *(variant for variant, there in present.items() if there), PROXY]
 
     def empty(self) -> Rounds:
-        """A place for the figures of every variant."""
+        """Return an empty list of figures for every variant."""
         return {variant: [] for variant in self.variants()}
 
     def command(self, variant: str, port: int, upstream: int) -> list[str]:
-        """The command that listens on `port` and forwards to `upstream`, both on the loopback."""
+        """Return the command that listens on `port` and forwards to `upstream`, both on loopback."""
         url = f"http://127.0.0.1:{upstream}"
         if variant == NGINX:
             path = self._write("nginx.conf", NGINX_CONF.format(folder=self.folder, port=port, upstream=upstream))
@@ -114,7 +114,7 @@ class Plan:
         return [self.mcpspy, "proxy", "--listen", f"127.0.0.1:{port}", "-o", self.capture, f"{url}/mcp"]
 
     def log(self, variant: str) -> Log | None:
-        """What a variant recorded, once it has ended; None where it records nothing."""
+        """Return the recording of a variant, complete once the variant has ended; None if it records nothing."""
         return Log(self.capture) if variant == PROXY else None
 
     def _write(self, name: str, text: str) -> str:
@@ -125,7 +125,7 @@ class Plan:
 
 
 def prepare(scale: Scale, folder: str, mcpspy: str) -> Plan:
-    """Build the upstream and its body. Raises CalledProcessError or OSError without a C compiler."""
+    """Build the upstream and its body. Raises CalledProcessError or OSError if there is no C compiler."""
     allowed = os.sched_getaffinity(0)
     plan = Plan(scale, folder, mcpspy, (min(allowed), max(allowed)), _big())
     subprocess.run(
@@ -139,19 +139,19 @@ def prepare(scale: Scale, folder: str, mcpspy: str) -> Plan:
 
 
 def install_mitmdump() -> None:
-    """Make the environment in which the tests have mitmproxy, unless it is there. Raises OSError."""
+    """Make the environment of the tests that has mitmproxy, unless it exists. Raises OSError."""
     outcome = build("mitm")
     if outcome.startswith("failed"):
         raise OSError(outcome)
 
 
 def mitmdump() -> str:
-    """Where mitmdump is once that environment is there."""
+    """Return the path of mitmdump in that environment."""
     return os.path.join(os.path.dirname(python("mitm")), "mitmdump")
 
 
 def _big() -> bytes:
-    """A tool's result of 8 MB, a sixth of that in gzip, as tables of numbers and words are."""
+    """Return a tool's result of 8 MB: a table of numbers and words, which gzip compresses to a sixth."""
     random = Random(1)  # noqa: S311 (the same body for every variant)
     words = ("rain", "snow", "wind", "clear", "fog")
     row = '{"station":%d,"value":%.3f,"kind":"%s","ok":true}'

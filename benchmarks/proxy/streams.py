@@ -1,4 +1,4 @@
-"""The rows about event streams, and about memory while many of them are open."""
+"""The rows about event streams, and about memory while many streams are open."""
 
 from benchmarks.proxy.calls import SMALL, over, times
 from benchmarks.proxy.client import Connection
@@ -7,13 +7,13 @@ from benchmarks.proxy.subject import running
 from benchmarks.relay.figures import Result, Row, Target, percentile
 from benchmarks.relay.traffic import ping
 
-EVENTS = 4  # of a stream
-GAP = 300  # µs between them
-HOUR = 3_600_000_000  # µs
+EVENTS = 4  # events per stream
+GAP = 300  # µs between two events
+HOUR = 3_600_000_000  # one hour in µs
 
 
 def events(plan: Plan) -> Result:
-    """Streams of a few events, one stream after the other on one connection."""
+    """Measure consecutive streams of a few events on one connection."""
     first_p50, first_p99, each_p50, each_p99 = (plan.empty() for _ in range(4))
     for _ in range(plan.scale.rounds):
         for variant in first_p50:
@@ -32,7 +32,7 @@ def events(plan: Plan) -> Result:
 
 
 def _streams(plan: Plan, variant: str) -> tuple[list[int], list[int]]:
-    """Nanoseconds from a request to its first event, and from the write of each further event until it was here."""
+    """Return nanoseconds from a request to its first event, and from the write of each further event to its arrival."""
     with running(plan, variant) as subject:
         connection = Connection(subject)
         for _ in range(plan.scale.warmups):
@@ -43,7 +43,7 @@ def _streams(plan: Plan, variant: str) -> tuple[list[int], list[int]]:
 
 
 def memory(plan: Plan) -> Result:
-    """Between two looks: streams that stay open, and calls."""
+    """Measure the memory before and after a number of streams that stay open, and of calls."""
     with running(plan, PROXY) as subject:
         calls = Connection(subject)
         for n in range(plan.scale.warmups):
@@ -65,7 +65,7 @@ def memory(plan: Plan) -> Result:
 
 
 def idle(plan: Plan) -> Result:
-    """A stream that says nothing for minutes, and then something."""
+    """Measure a stream that sends an event after minutes without one."""
     silent = plan.scale.idle
     with running(plan, PROXY, silent + plan.scale.seconds) as subject:
         stream = Connection(subject, patience=silent + 30)

@@ -1,4 +1,4 @@
-"""One variant, running: its processes, what has passed through it, and the proof that the capture has all of that."""
+"""One running variant: its processes, the traffic through it, and the proof that the capture has all of the traffic."""
 
 import os
 import signal
@@ -14,33 +14,33 @@ from benchmarks.relay.captures import Log
 from benchmarks.relay.processes import Broken, time_limit
 from benchmarks.relay.usage import computed, resident
 
-_READY = 30  # seconds until a proxy listens
+_READY = 30  # seconds until a proxy must listen
 
 
 class Subject:
-    """What a client dials, and what it got there."""
+    """The port for a client, and the traffic of the client."""
 
     def __init__(self, port: int, pid: int) -> None:
         self.port = port
         self.pid = pid
-        """Of the process that is measured."""
+        """The id of the measured process."""
         self.passed: Counter[bytes] = Counter()
-        """Bodies and events, both ways: each must be a frame of the capture as often as it passed."""
+        """Bodies and events in both directions. Each must be in the capture as often as it passed."""
         self.unsure: Counter[bytes] = Counter()
-        """Those that may have passed besides: on their way when their client left."""
+        """Others that may have passed: they were in transit when the client disconnected."""
 
     def cpu(self) -> float:
-        """Seconds of CPU time so far, user and system."""
+        """Return the CPU time so far in seconds, user and system."""
         return computed(self.pid)
 
     def resident(self) -> float:
-        """Memory in MB."""
+        """Return the memory in MB."""
         return resident(self.pid)
 
 
 @contextmanager
 def running(plan: Plan, variant: str, seconds: float | None = None) -> Iterator[Subject]:
-    """Start the upstream and what stands before it; in the end all that passed must be in the capture."""
+    """Start the upstream and the proxy. At the end, check that the capture has all of the traffic."""
     with time_limit(seconds or plan.scale.seconds), _process(plan, plan.upstream, plan.cores[0]) as upstream:
         assert upstream.stdout
         port = int(upstream.stdout.readline())
@@ -96,7 +96,7 @@ def _await_listener(port: int, process: subprocess.Popen[str], variant: str) -> 
 
 
 def _verify(log: Log, subject: Subject) -> None:
-    """Count the frames that were recorded: each body that passed must be there, byte by byte, and nothing else."""
+    """Check that the recording has each body that passed, byte by byte, and nothing else. Raises Broken."""
     begun: dict[int, list[bytes]] = {}
     found: Counter[bytes] = Counter()
     for ch, raw, more in log.pieces():

@@ -1,1 +1,1 @@
-"""What `mcpspy wrap` costs on stdio, against the bare child, a relay in C, and `tee`."""
+"""The cost of `mcpspy wrap` on stdio, compared with the bare child, a relay in C, and `tee`."""

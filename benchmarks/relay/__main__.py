@@ -34,7 +34,7 @@ SETS: dict[str, Callable[[Plan], Result]] = {
     "gate": gated,
 }
 ROOM = 2_000_000_000
-"""Bytes of disk that the greatest run leaves behind until it is verified, with a margin."""
+"""Disk space in bytes that the largest run needs until it is verified, with a margin."""
 
 
 def main() -> int:
@@ -79,7 +79,7 @@ def _count(text: str) -> int:
 
 
 def _obstacle(plan: Plan) -> str | None:
-    """Why the benchmark cannot run at all."""
+    """Return why the benchmark cannot run; None if it can."""
     if not os.access(plan.mcpspy, os.X_OK):
         return f"no program at {plan.mcpspy}; install mcpspy here or give --mcpspy PATH"
     if plan.scale != QUICK and shutil.disk_usage(plan.folder).free < ROOM:
@@ -92,8 +92,8 @@ def _obstacle(plan: Plan) -> str | None:
 
 
 def _run(plan: Plan, options: argparse.Namespace) -> int:
-    gc.disable()  # its pauses would be taken for the relay's
-    facts = machine()  # before we are the load
+    gc.disable()  # its pauses would look like pauses of the relay
+    facts = machine()  # read before the benchmark itself loads the machine
     settings = asdict(plan.scale) | {"check": plan.check, "c_compiler": plan.relay is not None}
     note = "" if plan.relay else "; no C compiler: no C relay to compare with, and a Python server"
     return report(SETS, plan, options, facts, settings, note)

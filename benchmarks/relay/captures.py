@@ -1,4 +1,4 @@
-"""Proof that a capture holds every frame, byte by byte. A small reader of its own: no fault can hide in both."""
+"""Proof that a capture holds every frame, byte by byte. It has its own reader, to reveal faults of the real one."""
 
 import binascii
 import json
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from benchmarks.relay.processes import Broken
 
 Piece = tuple[int, bytes, bool]
-"""Channel, bytes, and whether the frame goes on."""
+"""Channel, bytes, and whether the frame continues."""
 
 
 def pieces(path: str) -> Iterator[Piece]:
-    """Yield channel, bytes and whether the frame goes on, of every frame record; the capture must be whole."""
+    """Yield channel, bytes and whether the frame continues, for every frame record. The capture must be complete."""
     kind = ""
     with open(path, "rb") as file:
         if "mcpspy" not in json.loads(file.readline()):
@@ -31,18 +31,18 @@ def pieces(path: str) -> Iterator[Piece]:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What a program recorded, and how that is read."""
+    """The recording of a program, and how to read it."""
 
     path: str
     read: Callable[[str], Iterator[Piece]] = pieces
 
     def pieces(self) -> Iterator[Piece]:
-        """Yield what was recorded, in its order."""
+        """Yield the recorded pieces in order."""
         return self.read(self.path)
 
 
 def verify(log: Log, expected: dict[int, Iterator[bytes]]) -> None:
-    """Compare the frames of each channel, in order, with the lines that passed (each with its newline)."""
+    """Compare the frames of each channel, in order, with the lines that passed, each with its newline."""
     begun: dict[int, list[bytes]] = {ch: [] for ch in expected}
     counts = dict.fromkeys(expected, 0)
     for ch, raw, more in log.pieces():

@@ -1,4 +1,4 @@
-"""From samples to verdicts: percentiles, per-round ratios, and whether the machine was quiet enough to judge."""
+"""From samples to verdicts: percentiles, ratios per round, and whether the machine was quiet enough for a verdict."""
 
 from dataclasses import dataclass
 from math import isnan, nan
@@ -6,15 +6,15 @@ from statistics import median
 
 ROUNDS_TO_JUDGE = 5
 SPREAD = 0.15
-"""By how much a control's own p50 may spread over the rounds before nothing can be said."""
+"""The maximum spread of a control's p50 over the rounds, relative to its median, for a verdict."""
 
 Rounds = dict[str, list[float]]
-"""One figure of each variant for each round."""
+"""Variant -> one figure per round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The bound that a median must keep; `unit` is empty for a ratio."""
+    """The limit for a median. `unit` is empty for a ratio."""
 
     limit: float
     aim: float | None = None
@@ -26,26 +26,26 @@ class Target:
         return text + (f"; aim {self.aim:g}" if self.aim is not None else "")
 
     def kept(self, figure: float) -> bool:
-        """Whether a figure keeps the bound; the aim decides nothing."""
+        """Return whether a figure is within the limit. The aim does not count."""
         return figure >= self.limit if self.at_least else figure <= self.limit
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table: the figure of every round, or a `text` that is information only."""
+    """One line of the table: the figure of every round, or only a `text`."""
 
     what: str
     values: list[float]
     target: Target | None = None
     controls: tuple[list[float], ...] = ()
-    """p50s, round by round, of the variants that the figure is compared with: they must be steady."""
+    """The p50 per round of each variant that the figure is compared with. They must be steady."""
     text: str = ""
     broken: bool = False
-    """The set could not be measured, for the reason in `text`."""
+    """Whether the set could not be measured. The reason is in `text`."""
 
     @property
     def figure(self) -> str:
-        """The table's text: median, and lowest to highest round."""
+        """The text in the table: the median, and the range from lowest to highest round."""
         if self.text or not self.values:
             return self.text or "-"
         unit = f" {self.target.unit}" if self.target and self.target.unit else ""
@@ -54,7 +54,7 @@ class Row:
         return f"{median(self.values):.2f}{unit} ({min(self.values):.2f} to {max(self.values):.2f})"
 
     def verdict(self, judged: bool) -> str:
-        """Return ok, MISSED, INCONCLUSIVE (always when not `judged`), or info for a row without a target."""
+        """Return ok, MISSED, INCONCLUSIVE (always if not `judged`), or info for a row without a target."""
         if self.broken:
             return "MISSED"
         if self.target is None:
@@ -66,14 +66,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one set of measurements gave: rows for the table, and the figures behind them by variant and round."""
+    """The result of one set of measurements: rows for the table, and their figures by variant and round."""
 
     rows: list[Row]
     raw: dict[str, Rounds]
 
 
 def unsteady(control: list[float]) -> bool:
-    """Whether a control moved too much, or was not seen often enough to know."""
+    """Return whether a control changed too much between rounds, or there are too few rounds."""
     return len(control) < ROUNDS_TO_JUDGE or max(control) - min(control) > SPREAD * median(control)
 
 
@@ -83,10 +83,10 @@ def percentile(samples: list[int], share: float) -> float:
 
 
 def ratios(above: list[float], below: list[float]) -> list[float]:
-    """Return round by round quotients; not a number where the control did not cost anything."""
+    """Return the quotient of each round; not a number if the control cost nothing."""
     return [a / b if b > 0 else nan for a, b in zip(above, below, strict=True)]
 
 
 def added(rounds: Rounds, variant: str, base: str) -> list[float]:
-    """Return what `variant` took longer than `base` in the same round."""
+    """Return for each round how much longer `variant` took than `base`."""
     return [a - b for a, b in zip(rounds[variant], rounds[base], strict=True)]

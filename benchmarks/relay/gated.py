@@ -1,7 +1,7 @@
-"""The rows about a gate that matches nothing: what it costs the frames that it has to look at.
+"""The rows about a gate that matches nothing: its cost for each frame that it has to examine.
 
-The gate of `Plan.gate` asks for a method that every frame has and for a name that none has, so each frame is decoded
-as far as the gate ever decodes one.
+The gate of `Plan.gate` requires a method that every frame has and a name that no frame has, so each frame is decoded as
+far as a gate ever decodes one.
 """
 
 from statistics import median
@@ -13,7 +13,7 @@ from benchmarks.relay.plan import BARE, GATED, WRAP, Plan
 from benchmarks.relay.traffic import mixed, prose
 
 FRAME = 1 << 20
-"""Bytes of the longest frame that a gate decides on."""
+"""Size of the longest frame that a gate decides on, in bytes."""
 FRAMES = 50
 
 

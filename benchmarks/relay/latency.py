@@ -9,7 +9,7 @@ from benchmarks.relay.processes import pinned
 from benchmarks.relay.traffic import Step, dense, mixed, pings, plain, prose, round_trips
 
 SMALL = 200
-FULL_READ = 65536  # newline included: the most that one read takes
+FULL_READ = 65536  # the maximum size of one read; newline included
 
 
 def small(plan: Plan) -> Result:
@@ -32,7 +32,7 @@ def big(plan: Plan) -> Result:
 
 
 def extremes(plan: Plan) -> Result:
-    """Measure 64 KiB that need no escaping in the record, and 64 KiB that need the most: the cost lies between."""
+    """Measure 64 KiB that need no escaping in the record, and 64 KiB that need the most: the extremes of the cost."""
     rows: list[Row] = []
     raw: dict[str, Rounds] = {}
     for what, body in (("64 KiB, plain text", plain(FULL_READ)), ("64 KiB, dense JSON", dense(FULL_READ))):
@@ -86,7 +86,7 @@ def measure(
     paced: bool = False,
     variants: list[str] | None = None,
 ) -> tuple[Rounds, Rounds]:
-    """Return the p50s and p99s in µs of every variant and round, the variants taking turns."""
+    """Run all variants in every round. Return p50 and p99 in µs of every variant and round."""
     variants = variants or plan.variants()
     p50: Rounds = {variant: [] for variant in variants}
     p99: Rounds = {variant: [] for variant in variants}

@@ -1,4 +1,4 @@
-"""The row about memory: one line of 100 MB, passing each way at once through `wrap -- cat`."""
+"""The row about memory: one line of 100 MB that passes `wrap -- cat` in both directions at the same time."""
 
 import hashlib
 import os
@@ -27,7 +27,7 @@ def memory(plan: Plan) -> Result:
 
 
 def peak_of(plan: Plan, variant: str, size: int, count: int) -> float:
-    """Return the peak in MB of a variant while `count` lines of `size` bytes pass each way."""
+    """Return the peak memory of a variant in MB while `count` lines of `size` bytes pass in both directions."""
     passed = passing(plan, variant, size, count)
     verify(Log(plan.capture), passed)
     return passed.peak
@@ -35,18 +35,18 @@ def peak_of(plan: Plan, variant: str, size: int, count: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What it took to pass lines each way at once."""
+    """The memory and time to pass lines in both directions at the same time."""
 
     idle: float
     peak: float
-    """MB, before the first of them and at most."""
+    """Memory in MB: `idle` is before the first line, `peak` is the maximum."""
     seconds: float
     frames: list[str]
-    """The digest of every line that passed on each channel."""
+    """The digest of every line, which is the same on each channel."""
 
 
 def passing(plan: Plan, variant: str, size: int, count: int) -> Passed:
-    """Pass `count` lines of `size` bytes each way through a variant around `cat`, behind a short one."""
+    """Pass a short line, then `count` lines of `size` bytes, through a variant around `cat`, and read them back."""
     first = HANDSHAKE[0][0]
     with running(plan.stages(variant, ["cat"]), plan.environ, plan.scale.seconds) as peer:
         exchange(peer, first, first)
@@ -59,7 +59,7 @@ def passing(plan: Plan, variant: str, size: int, count: int) -> Passed:
 
 
 def _line(size: int) -> Iterator[bytes]:
-    """Yield one ping of exactly `size` bytes, in chunks, so that nobody needs to hold it."""
+    """Yield one ping of exactly `size` bytes in chunks, so that it is never in memory as a whole."""
     middle = prose(CHUNK)[len(b'{"_meta":{"text":"') : -len(b'"}}}\n')]
     head, tail = ping(0, b'{"_meta":{"text":"')[0], b'"}}}\n'
     yield head
@@ -70,7 +70,7 @@ def _line(size: int) -> Iterator[bytes]:
 
 
 def _both_ways(peer: Peer, size: int) -> str:
-    """Send the line from a thread while we read it back; return its digest, which must be that of what came."""
+    """Send the line in a thread and read it back. Return its digest, which both directions must share."""
     sent, came = hashlib.sha256(), hashlib.sha256()
 
     def send() -> None:
@@ -92,7 +92,7 @@ def _both_ways(peer: Peer, size: int) -> str:
 
 
 def verify(log: Log, passed: Passed) -> None:
-    """Prove that both channels were recorded as they passed, and remove the recording. Raises Broken."""
+    """Check that the recording has both channels unchanged, and remove it. Raises Broken."""
     frames: dict[int, list[str]] = {1: [], 2: []}
     digests = {ch: hashlib.sha256() for ch in frames}
     for ch, raw, more in log.pieces():

@@ -1,4 +1,4 @@
-"""What is run and how much of it: the programs, the variants made of them, the numbers of rounds and samples."""
+"""The setup of the benchmark: the programs, the variants, the numbers of rounds and samples."""
 
 import os
 import shutil
@@ -21,20 +21,20 @@ SOURCES = os.path.dirname(os.path.abspath(__file__))
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much is measured; the defaults are the least from which figures are published."""
+    """The size of the measurement. The defaults are the minimum for published figures."""
 
     rounds: int = 5
     samples: int = 3000
     warmups: int = 500
     big_frames: int = 30
-    """Of 8 MB each, a round, in the mixed test."""
+    """Frames of 8 MB per round in the mixed test."""
     stream_frames: int = 20_000
-    """Of 4 KB each, a pass; a run's figure is the median of its passes."""
+    """Frames of 4 KB per pass. The figure of a run is the median of its passes."""
     stream_passes: int = 5
     starts: int = 40
-    """Of each variant, over all rounds."""
+    """Starts of each variant, over all rounds."""
     long_frame: int = 100_000_000
-    """Bytes of the frame in the memory test."""
+    """Size of the frame in the memory test, in bytes."""
     seconds: float = 120
     """The time limit of one run of one variant."""
 
@@ -54,34 +54,34 @@ QUICK = Scale(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The programs of one run of the benchmark; everything that they write lands in `folder`."""
+    """The programs of one run of the benchmark. They write all files to `folder`."""
 
     scale: Scale
     folder: str
     mcpspy: str
-    """Path of the script."""
+    """The path of the script."""
     given: bool
-    """Whether that path was asked for; if not, start-up is measured on a fresh installation."""
+    """Whether that path comes from an option. If not, start-up is measured on a fresh installation."""
     check: bool
     server: list[str]
     relay: list[str] | None
-    """None where there is no C compiler."""
+    """The command of the C relay; None without a C compiler."""
 
     @property
     def capture(self) -> str:
-        """Where `wrap` writes; removed after each run."""
+        """The path of the capture, which is removed after each run."""
         return os.path.join(self.folder, "capture.jsonl")
 
     @property
     def environ(self) -> dict[str, str]:
-        """What MCP clients hand to a server, with a home that is thrown away (`wrap` keeps a key there)."""
+        """The environment that MCP clients give to a server, with a temporary home, where `wrap` stores a key."""
         inherited = {
             name: os.environ[name] for name in ("LOGNAME", "PATH", "SHELL", "TERM", "USER") if name in os.environ
         }
         return inherited | {"HOME": self.folder}
 
     def variants(self) -> list[str]:
-        """Return the variants that can be run here, in the order in which they take turns."""
+        """Return the variants that can run on this machine, in the order of each round."""
         return [BARE, *([RELAY] if self.relay else []), TEE, WRAP]
 
     def stages(self, variant: str, child: list[str]) -> list[list[str]]:
@@ -99,7 +99,7 @@ class Plan:
         return [wrap]
 
     def log(self, variant: str) -> Log | None:
-        """Return what a variant recorded, once it has ended; None where it records nothing."""
+        """Return the recording of a variant, complete once the variant has ended; None if it records nothing."""
         return Log(self.capture) if variant in (WRAP, GATED) else None
 
     def gate(self) -> str:

@@ -1,7 +1,7 @@
-"""Processes around raw pipes: spawned in a row, held to a time limit, ended whatever happens.
+"""Pipelines of processes on raw pipes, with a time limit; all processes are ended in any case.
 
-Nothing here measures. A pipeline is a list of commands, the first reading what we write, the last writing what we read;
-all run in one process group of their own, so that ending it reaches what a command spawned in turn.
+Nothing is measured here. A pipeline is a list of commands: the first reads what we write, and we read what the last
+writes. All of them run in their own process group, so ending the group also ends the processes that a command spawned.
 """
 
 import os
@@ -14,13 +14,13 @@ CHUNK = 65536
 
 
 class Broken(Exception):
-    """A variant failed, took too long, or lost or changed bytes; the text is for the table."""
+    """A variant failed, took too long, or lost or changed bytes. The text is for the table."""
 
 
 class Peer:
     """The running pipeline.
 
-    `to` and `back` are our descriptors, `started` the clock in nanoseconds right before the first spawn.
+    `to` and `back` are our descriptors. `started` is the clock in nanoseconds right before the first spawn.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Peer:
         self.started = 0
 
     def spawn(self, stages: list[list[str]], environ: dict[str, str], first: bytes) -> None:
-        """Start every stage, each reading what the one before writes; `first` waits in the pipe already."""
+        """Start every stage. Each reads what the previous one writes. The first pipe already contains `first`."""
         source, self.to = os.pipe()
         os.write(self.to, first)
         self.started = perf_counter_ns()
@@ -49,18 +49,18 @@ class Peer:
             environ,
             file_actions=[(os.POSIX_SPAWN_DUP2, source, 0), (os.POSIX_SPAWN_DUP2, sink, 1)],
             setpgroup=self.pids[0] if self.pids else 0,
-            setsigdef=[signal.SIGPIPE],  # Python ignores it, and ignoring is inherited
+            setsigdef=[signal.SIGPIPE],  # Python ignores it, and processes inherit that
         )
 
     def read(self) -> bytes:
-        """Return the next bytes; the end of the stream is an error, for we read only what must come."""
+        """Return the next bytes. The end of the stream is an error, because callers only read expected bytes."""
         chunk = os.read(self.back, CHUNK)
         if not chunk:
             raise Broken("ended before its last byte")
         return chunk
 
     def finish(self) -> None:
-        """Close the pipeline's stdin and wait until every stage ended with status 0; none is reaped yet."""
+        """Close the pipeline's stdin, and wait until every stage has ended with status 0, without reaping it."""
         os.close(self.to)
         self.to = -1
         for pid in self.pids:
@@ -69,7 +69,7 @@ class Peer:
                 raise Broken(f"ended with status {left.si_status if left else '?'}")
 
     def end(self) -> None:
-        """Kill what is left of the group (its leader is not reaped yet, so the number is still ours) and reap."""
+        """Kill the rest of the group and reap. The leader is not reaped before, so its id is not yet reused."""
         for fd in (self.to, self.back):
             if fd >= 0:
                 os.close(fd)
@@ -82,7 +82,7 @@ class Peer:
 
 @contextmanager
 def running(stages: list[list[str]], environ: dict[str, str], seconds: float, first: bytes = b"") -> Iterator[Peer]:
-    """Run a pipeline, `first` already in its stdin when it starts; within `seconds` all must be over."""
+    """Run a pipeline whose stdin already contains `first` at its start. It must end within `seconds`."""
     peer = Peer()
     try:
         with time_limit(seconds):
@@ -109,7 +109,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def pinned(wanted: bool = True) -> Iterator[None]:
-    """Keep this process and all that it starts on one core, the last of those allowed."""
+    """Keep this process, and the processes that it starts, on one core: the last allowed one."""
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(allowed)} if wanted else allowed)
     try:

@@ -1,4 +1,4 @@
-"""The results for people (a table, plain or Markdown) and for programs (JSON); no host name and no path in either."""
+"""The results as a table, plain or Markdown, and as JSON. Neither contains a host name or a path."""
 
 import argparse
 import json
@@ -18,7 +18,7 @@ HEAD = ("row", "figure: median (min to max)", "target", "verdict")
 
 
 def measured(sets: Mapping[str, Callable[[Any], Result]], names: Iterable[str], plan: object) -> Result:
-    """All figures of the sets called `names`; of a set that broke, one row that says so."""
+    """Return all figures of the sets called `names`. A broken set has one row with the reason."""
     rows: list[Row] = []
     raw: dict[str, Rounds] = {}
     for name in names:
@@ -27,7 +27,7 @@ def measured(sets: Mapping[str, Callable[[Any], Result]], names: Iterable[str], 
             result = sets[name](plan)
         except (Broken, OSError, subprocess.SubprocessError) as error:
             print(f"{name}: {error}", file=sys.stderr)
-            why = str(error) if isinstance(error, Broken) else type(error).__name__  # whose text may hold a path
+            why = str(error) if isinstance(error, Broken) else type(error).__name__  # the text may contain a path
             rows.append(Row(f"{name}: broken", [], text=why, broken=True))
             continue
         rows += result.rows
@@ -46,7 +46,7 @@ def table(rows: list[Row], judged: bool, markdown: bool) -> str:
 
 
 def _aligned(line: tuple[str, ...], widths: list[int]) -> str:
-    """Information without a target may be long: it runs over the columns that it leaves empty."""
+    """Align the cells of a line. A long text may extend into the empty columns after it."""
     if not line[2]:
         return f"{line[0]:<{widths[0]}}  {line[1]}" + ("" if line[3] == "info" else f"  {line[3]}")
     return "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -60,9 +60,10 @@ def report(
     settings: Mapping[str, Any],
     note: str = "",
 ) -> int:
-    """Measure the sets that the options name and print what was found; returns the exit status.
+    """Measure the sets that the options name, print the results, and return the exit status.
 
-    `facts` are those of the machine, before we are its load; `settings` go into the JSON, `note` behind the heading.
+    `facts` are those of the machine, read before the benchmark loads it. `settings` are written to the JSON, and `note`
+    is printed after the heading.
     """
     found = measured(sets, options.rows, plan)
     text = f"{facts['cpu']}, {facts['cores']} cores, Linux {facts['kernel']}, Python {facts['python']}"
@@ -75,7 +76,7 @@ def report(
 
 
 def summary(rows: list[Row], options: argparse.Namespace, facts: dict[str, Any], note: str) -> None:
-    """Print rows that were measured without rounds of several variants, `note` behind the heading."""
+    """Print rows that were measured without rounds of several variants, with `note` after the heading."""
     print(f"{facts['cpu']}, Python {facts['python']}, load {facts['load']:.1f}; {note}")
     print(table(rows, judged=not options.quick, markdown=options.markdown))
     if options.json:
@@ -99,7 +100,7 @@ def as_json(settings: Mapping[str, Any], facts: dict[str, Any], found: Result, j
 
 
 def machine() -> dict[str, Any]:
-    """Return what the figures depend on."""
+    """Return the facts of the machine that influence the figures."""
     with open("/proc/cpuinfo") as file:
         model = re.search(r"^model name\s*: (.*)$", file.read(), re.MULTILINE)
     return {

@@ -1,4 +1,4 @@
-"""The child of every variant where there is no C compiler; `server.c` says what it does, and is five times as fast."""
+"""The child of every variant if there is no C compiler. `server.c` explains what it does, and is five times as fast."""
 
 import sys
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""The row about start-up: `wrap` against a console script that only spawns the child and waits.
+"""The row about start-up: `wrap` compared with a console script that only spawns the child and waits.
 
-Both are installed by the same pip into the same fresh environment, so that entry script and `site` cost both the same.
+The same pip installs both into the same fresh environment, so the entry script and `site` cost both the same.
 """
 
 import os
@@ -58,7 +58,7 @@ def measure(plan: Plan, commands: dict[str, list[str]], pin: bool) -> Rounds:
     starts = -(-plan.scale.starts // plan.scale.rounds)
     with pinned(pin):
         for argv in commands.values():
-            _first_byte(plan, argv)  # brings the files into memory
+            _first_byte(plan, argv)  # loads the files into memory
         for _ in range(plan.scale.rounds):
             taken: dict[str, list[float]] = {variant: [] for variant in commands}
             for _ in range(starts):
@@ -70,7 +70,7 @@ def measure(plan: Plan, commands: dict[str, list[str]], pin: bool) -> Rounds:
 
 
 def _first_byte(plan: Plan, argv: list[str]) -> float:
-    """Return the milliseconds from the spawn to the first byte of the answer to a ping that waits on stdin."""
+    """Return the milliseconds from the spawn to the first byte of the answer to a ping that is already on stdin."""
     request, reply = ping(0, prose(200))
     with running([argv], plan.environ, plan.scale.seconds, first=request) as peer:
         came = peer.read()
@@ -85,7 +85,7 @@ def _times(what: str, rounds: Rounds) -> Row:
 
 
 def install(plan: Plan) -> str:
-    """Make a fresh environment with the control, and with mcpspy from this repository; return its script directory."""
+    """Make a fresh environment with the control and with mcpspy from this repository. Return its script directory."""
     place = os.path.join(plan.folder, "environment")
     venv.EnvBuilder(symlinks=True).create(place)
     python = os.path.join(place, "bin", "python")
@@ -106,7 +106,7 @@ def install(plan: Plan) -> str:
 
 
 def _wheel_of_repository(folder: str) -> str:
-    """Zip the package as it stands: no build backend is needed, so none has to be downloaded."""
+    """Zip the package directly: this needs no build backend, so none has to be downloaded."""
     with open(os.path.join(ROOT, "pyproject.toml"), "rb") as file:
         entry = tomllib.load(file)["project"]["scripts"]["mcpspy"]
     sources = {}
@@ -136,7 +136,7 @@ def _wheel(folder: str, name: str, sources: dict[str, str], script: str) -> str:
 
 
 def _copy_orjson(python: str) -> None:
-    """Give the fresh environment the one dependency, from ours: `wrap` may load it while the child boots."""
+    """Copy orjson from our environment: it is the only dependency that `wrap` may load while the child starts."""
     where = [python, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))"]
     target = subprocess.run(where, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
     try:

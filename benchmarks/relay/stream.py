@@ -1,4 +1,4 @@
-"""The row about throughput: the server sends 4 KB frames as fast as they are taken."""
+"""The row about throughput: the server sends 4 KB frames as fast as they are read."""
 
 import os
 import time
@@ -15,7 +15,7 @@ SIZE = 4096  # newline included
 
 
 def streaming(plan: Plan) -> Result:
-    room = bytearray(plan.scale.stream_frames * SIZE)  # one for all runs, so that only the first meets fresh pages
+    room = bytearray(plan.scale.stream_frames * SIZE)  # shared by all runs, so that only the first touches new pages
     speed = _measure(plan, room, pin=True)
     free = _measure(plan, room, pin=False)
     rows = [
@@ -32,7 +32,7 @@ def streaming(plan: Plan) -> Result:
 
 
 def frame(n: int) -> bytes:
-    """Return the n-th frame: a log notification with its number in it."""
+    """Return the n-th frame: a log notification that contains its number."""
     start = b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%d ' % (1_000_000 + n)
     whole, rest = divmod(SIZE - len(start) - 4, len(PROSE))
     return start + PROSE * whole + b"." * rest + b'"}}\n'
@@ -49,7 +49,7 @@ def _measure(plan: Plan, room: bytearray, pin: bool) -> Rounds:
 
 
 def _run(plan: Plan, variant: str, room: bytearray) -> float:
-    """Return the seconds from asking for a stream to its last byte, the median of the passes."""
+    """Return the seconds from the request for a stream to its last byte, as the median of the passes."""
     template = os.path.join(plan.folder, "frame")
     with open(template, "wb") as file:
         file.write(frame(0))

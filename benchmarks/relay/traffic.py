@@ -1,7 +1,8 @@
-"""What is sent and what must come back, and the one way to drive it.
+"""The requests and their expected replies, and how to run them.
 
-Frames are real MCP, so that `--check` finds nothing in them: an initialize handshake of 2025-06-18, then pings. A
-ping's params come back as its result, so a reply is known in advance; every byte of it is compared, the clock stopped.
+Frames are real MCP, so `--check` has no findings: an initialize handshake of 2025-06-18, then pings. The server returns
+a ping's params as its result, so the reply is known in advance. Every byte of it is compared, outside of the measured
+time.
 """
 
 import os
@@ -15,7 +16,7 @@ from benchmarks.relay.processes import Broken, Peer, running
 from benchmarks.relay.server import PING, RESULT, WELCOME
 
 Step = tuple[bytes, bytes, bool]
-"""A request, its whole reply (empty: none comes), and whether the round trip counts."""
+"""A request, its whole reply (empty if there is none), and whether the round trip counts."""
 
 HANDSHAKE: list[Step] = [
     (
@@ -34,35 +35,35 @@ PROSE = (
 )
 PLAIN = b"The relay passes every byte on and keeps a copy. "
 DENSE = b'{"name":"get_forecast","value":17,"unit":"mm","ok":true},'
-PINGS_BEHIND = 20  # a big frame; so few that the first of them, the one that suffers, is 5 % and shows in the p99
+PINGS_BEHIND = 20  # pings behind a big frame; the first, which is delayed, is 5 % of them and appears in the p99
 BIG = 8_000_000
 
 
 def ping(n: int, body: bytes) -> tuple[bytes, bytes]:
-    """Return a ping and its reply; `body` from `prose` or `dense`."""
+    """Return a ping and its reply. `body` is from `prose`, `plain` or `dense`."""
     head = b'{"jsonrpc":"2.0","id":%d' % (1_000_000 + n)
     return head + PING + body, head + RESULT + body
 
 
 def prose(size: int) -> bytes:
-    """Return what follows the head of a ping of `size` bytes, newline included: lines of 75 letters, some quotes."""
+    """Return the rest of a ping of `size` bytes after its head, newline included: lines of 75 letters, some quotes."""
     return _filled(b'{"_meta":{"text":"', PROSE, size)
 
 
 def plain(size: int) -> bytes:
-    """Return the same, but text without a line end or a quote: nothing in it needs quoting again."""
+    """Return the same with text that has no line end and no quote, so that nothing needs escaping."""
     return _filled(b'{"_meta":{"text":"', PLAIN, size)
 
 
 def dense(size: int) -> bytes:
-    """Return the same, but JSON that is nearly all quotes and commas, the dearest thing to quote again."""
+    """Return the same with JSON that is mostly quotes and commas, which costs the most to escape."""
     count = (size - 200) // len(DENSE)
     return _filled(b'{"_meta":{"rows":[' + (DENSE * count)[:-1] + b'],"text":"', PLAIN, size)
 
 
 def _filled(start: bytes, text: bytes, size: int) -> bytes:
     whole, rest = divmod(size - len(ping(0, start + b'"}}}\n')[0]), len(text))
-    return start + text * whole + b"." * rest + b'"}}}\n'  # `text` whole: never half an escape
+    return start + text * whole + b"." * rest + b'"}}}\n'  # `text` is never cut, so no escape is cut
 
 
 def pings(body: bytes, samples: int, warmups: int) -> Iterator[Step]:
@@ -72,7 +73,7 @@ def pings(body: bytes, samples: int, warmups: int) -> Iterator[Step]:
 
 
 def mixed(big_frames: int) -> Iterator[Step]:
-    """8 MB each way, then small ones right behind: only those count."""
+    """Yield 8 MB in each direction, directly followed by small frames. Only the small ones count."""
     yield from HANDSHAKE
     big, small = prose(BIG), prose(200)
     for n in range(0, big_frames * (PINGS_BEHIND + 1), PINGS_BEHIND + 1):
@@ -82,7 +83,7 @@ def mixed(big_frames: int) -> Iterator[Step]:
 
 
 def round_trips(plan: Plan, variant: str, script: Callable[[], Iterator[Step]], paced: bool = False) -> list[int]:
-    """Run the script through `variant`, prove that nothing was lost, and return the nanoseconds of what counts.
+    """Run the script through `variant`, check that nothing was lost, and return the nanoseconds of counted round trips.
 
     `paced` waits 300 to 500 µs before each request.
     """
@@ -103,7 +104,7 @@ def round_trips(plan: Plan, variant: str, script: Callable[[], Iterator[Step]], 
 
 
 def exchange(peer: Peer, request: bytes, reply: bytes) -> int:
-    """Send one frame and return the nanoseconds until the last byte of its reply was here."""
+    """Send one frame, and return the nanoseconds until the last byte of its reply arrived."""
     start = time.perf_counter_ns()
     os.write(peer.to, request)
     chunks, missing = [], len(reply)

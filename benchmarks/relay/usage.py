@@ -1,4 +1,4 @@
-"""What a running process takes, as the kernel has it: memory and time of the processor."""
+"""The memory and CPU time of a running process, from the kernel."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from benchmarks.relay.processes import Broken
 
 
 def resident(pid: int, field: str = "VmRSS") -> float:
-    """Return VmRSS (now) or VmHWM (the most so far) of a process in MB."""
+    """Return VmRSS (the current memory) or VmHWM (the peak so far) of a process in MB."""
     with open(f"/proc/{pid}/status") as file:
         found = re.search(rf"^{field}:\s+(\d+) kB$", file.read(), re.MULTILINE)
     if found is None:
@@ -16,7 +16,7 @@ def resident(pid: int, field: str = "VmRSS") -> float:
 
 
 def computed(pid: int) -> float:
-    """Seconds of the processor's time so far, user and system, which other programs hardly change."""
+    """Return the CPU time so far in seconds, user and system, which other programs hardly change."""
     with open(f"/proc/{pid}/stat") as file:
         fields = file.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

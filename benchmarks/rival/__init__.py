@@ -1,1 +1,1 @@
-"""mcpspy side by side with mcpsnoop, and where they do the same with fastmcp and mitmdump."""
+"""Comparison of mcpspy with mcpsnoop, and for common features with fastmcp and mitmdump."""

@@ -67,10 +67,10 @@ def _options() -> argparse.Namespace:
 
 
 def _run(plan: Plan, options: argparse.Namespace) -> int:
-    facts = machine()  # before we are the load
-    gc.disable()  # its pauses would be taken for those of a proxy
+    facts = machine()  # read before the benchmark itself loads the machine
+    gc.disable()  # its pauses would look like pauses of a proxy
     note = f"; {time.strftime('%Y-%m-%d')}; {versions(plan.others)}"
-    with open(os.path.join(plan.folder, "stderr"), "wb") as aside:  # mcpsnoop tells of every session that it records
+    with open(os.path.join(plan.folder, "stderr"), "wb") as aside:  # mcpsnoop prints a line for every session
         sys.stderr = os.fdopen(os.dup(2), "w", buffering=1)
         os.dup2(aside.fileno(), 2)
     return report(SETS, plan, options, facts, asdict(plan.scale), note)

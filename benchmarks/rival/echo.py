@@ -1,4 +1,4 @@
-"""A server with one tool, which returns the text that it is given: for proxies that are servers themselves."""
+"""A server with one tool, which returns the text in its arguments: for proxies that are servers themselves."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def result(method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """What a request is answered with."""
+    """Return the result for a request."""
     if method == "initialize":
         about = {"name": "bench", "version": "1"}
         return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": about}

@@ -1,4 +1,4 @@
-"""The rows about a recorded session: what `check` and `show` take for it, against `check` and `export` of mcpsnoop."""
+"""The rows about a recorded session: `check` and `show`, compared with `check` and `export` of mcpsnoop."""
 
 import os
 import re
@@ -38,7 +38,7 @@ def show(plan: Plan) -> Result:
 
 @contextmanager
 def sessions(plan: Plan) -> Iterator[dict[str, str]]:
-    """One session as a capture and as a log of mcpsnoop, where that is here."""
+    """Write one session as a capture, and as a log of mcpsnoop if that is installed, and yield their paths."""
     paths = {OURS: os.path.join(plan.folder, "session.jsonl")}
     write(paths[OURS], plan.scale.frames)
     if SNOOP in plan.others:
@@ -73,7 +73,7 @@ def _snoop_check(plan: Plan, path: str) -> Run:
 
 def _show(plan: Plan, path: str) -> Run:
     run, printed = _printed(plan, [plan.mcpspy, "show", path])
-    if len(_ROW.findall(printed)) != plan.scale.frames + 1:  # and the end
+    if len(_ROW.findall(printed)) != plan.scale.frames + 1:  # the end has a row too
         raise Broken("show does not print every frame")
     return run
 

@@ -1,6 +1,6 @@
-"""What is run and how much of it: mcpspy, the others as far as they are here, and the plans of the other benchmarks.
+"""The setup of the benchmark: mcpspy, the installed programs to compare with, and the plans of other benchmarks.
 
-The variants of one row take turns in every round, on one core.
+In every round, the variants of a row run one after the other, on one core.
 """
 
 import glob
@@ -27,20 +27,20 @@ HOW = {
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much is measured; the defaults are the least from which figures are published."""
+    """The size of the measurement. The defaults are the minimum for published figures."""
 
     rounds: int = 5
     frames: int = 200_001
-    """Of the session that is checked, shown and filtered: odd, so that every call in it is answered."""
+    """Frames of the session that is checked, shown and filtered. The number is odd, so every call is answered."""
     calls: int = 300
-    """Of a tool through fastmcp, a round."""
+    """Calls of a tool through fastmcp per round."""
     seconds: float = 180
     """The time limit of each step."""
     stdio: relay.Scale = field(default_factory=lambda: relay.Scale(seconds=180))
     http: proxy.Scale = field(default_factory=proxy.Scale)
 
     def of(self, rounds: int) -> "Scale":
-        """The same with another number of rounds."""
+        """Return the same with another number of rounds."""
         stdio, http = (replace(scale, rounds=rounds) for scale in (self.stdio, self.http))
         return replace(self, rounds=rounds, stdio=stdio, http=http)
 
@@ -53,15 +53,15 @@ class Stdio(relay.Plan):
     """The plan of `benchmarks.relay`, with the other relays."""
 
     others: dict[str, str]
-    """Paths of the programs that are here."""
+    """The paths of the installed programs."""
 
     @property
     def trace(self) -> str:
-        """Where mcpsnoop writes; removed after each run."""
+        """The path of mcpsnoop's log, which is removed after each run."""
         return os.path.join(self.folder, "trace.jsonl")
 
     def variants(self) -> list[str]:
-        """The variants of pings, in the order in which they take turns."""
+        """Return the variants for pings, in the order of each round."""
         return [BARE, *([SNOOP] if SNOOP in self.others else []), WRAP]
 
     def stages(self, variant: str, child: list[str]) -> list[list[str]]:
@@ -77,7 +77,7 @@ class Stdio(relay.Plan):
         return super().stages(variant, child)
 
     def log(self, variant: str) -> Log | None:
-        """Return what a variant recorded, once it has ended; None where it records nothing."""
+        """Return the recording of a variant, complete once the variant has ended; None if it records nothing."""
         return Log(self.trace, snoop.pieces) if variant == SNOOP else super().log(variant)
 
 
@@ -88,18 +88,18 @@ class Http(proxy.Plan):
     others: dict[str, str]
 
     def variants(self) -> list[str]:
-        """The variants that can be run here, in the order in which they take turns."""
+        """Return the variants that can run on this machine, in the order of each round."""
         return [proxy.DIRECT, *(name for name in (MITM, SNOOP) if name in self.others), proxy.PROXY]
 
     def command(self, variant: str, port: int, upstream: int) -> list[str]:
-        """The command that listens on `port` and forwards to `upstream`, both on the loopback."""
+        """Return the command that listens on `port` and forwards to `upstream`, both on loopback."""
         if variant != SNOOP:
             return super().command(variant, port, upstream)
         target = ["--target", f"http://127.0.0.1:{upstream}"]
         return [self.others[SNOOP], "http", *target, "--listen", f"127.0.0.1:{port}"]
 
     def log(self, variant: str) -> Log | None:
-        """What a variant recorded, once it has ended; None where it records nothing."""
+        """Return the recording of a variant, complete once the variant has ended; None if it records nothing."""
         if variant != SNOOP:
             return super().log(variant)
         (path,) = glob.glob(os.path.join(self.folder, snoop.SESSIONS, "*.jsonl"))
@@ -108,24 +108,24 @@ class Http(proxy.Plan):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One run; everything that it writes lands in `folder`."""
+    """One run of the benchmark. All files are written to `folder`."""
 
     scale: Scale
     folder: str
     mcpspy: str
-    """Path of the script."""
+    """The path of the script."""
     others: dict[str, str]
     stdio: Stdio
     http: Http
 
     @property
     def environ(self) -> dict[str, str]:
-        """A home that is thrown away."""
+        """The environment with a temporary home."""
         return {"PATH": os.environ["PATH"], "HOME": self.folder}
 
 
 def prepare(scale: Scale, folder: str, mcpspy: str, given: bool, others: dict[str, str]) -> Plan:
-    """Build the servers. Raises CalledProcessError or OSError without a C compiler."""
+    """Build the servers. Raises CalledProcessError or OSError if there is no C compiler."""
     places = [os.path.join(folder, name) for name in ("stdio", "http")]
     for place in places:
         os.mkdir(place)
@@ -137,14 +137,14 @@ def prepare(scale: Scale, folder: str, mcpspy: str, given: bool, others: dict[st
 
 
 def find(mcpsnoop: str | None, fastmcp: str | None) -> dict[str, str]:
-    """The paths of the programs to compare with, as far as they are here."""
+    """Return the paths of the programs to compare with, if they are installed."""
     paths = {SNOOP: shutil.which(mcpsnoop or "mcpsnoop"), FASTMCP: shutil.which(fastmcp or "fastmcp")}
     paths[MITM] = shutil.which(proxy.mitmdump())
     return {name: os.path.abspath(path) for name, path in paths.items() if path}
 
 
 def versions(others: dict[str, str]) -> str:
-    """What is compared, as the programs name themselves."""
+    """Return names and versions of the compared programs, as the programs print them."""
     found = []
     for name, path in others.items():
         done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=60)

@@ -1,6 +1,6 @@
-"""The rows about HTTP: one client, and sixteen, by the driver and the upstream of `benchmarks.proxy`.
+"""The rows about HTTP: one client and sixteen clients, with the driver and the upstream of `benchmarks.proxy`.
 
-fastmcp is not among them: its proxy is a server of its own, which answers the pings of this traffic itself.
+fastmcp is left out, because its proxy is a server itself and answers the pings of this traffic.
 """
 
 import os
@@ -21,7 +21,7 @@ def http(plan: Plan) -> Result:
         os.sched_setaffinity(0, ours)
     targets = {MITM: Target(6, at_least=True), SNOOP: Target(1, at_least=True)}
     for rounds in (cpu, loaded):
-        del rounds["direct"]  # which is that of the upstream
+        del rounds["direct"]  # the figure of the upstream
     return joined(
         versus("HTTP, c=1: added p50", "µs", p50, targets={MITM: Target(0.4)}),
         versus("HTTP, c=1: CPU time a call", "µs", cpu),

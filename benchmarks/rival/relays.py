@@ -21,7 +21,7 @@ SIZES = {"200 B": 200, "4 KB": 4096, "64 KiB": 65536}
 
 
 def stdio(plan: Plan) -> Result:
-    """Pings, which come back byte by byte; through fastmcp calls of a tool."""
+    """Measure pings, which come back byte by byte; through fastmcp, calls of a tool."""
     results = []
     for what, size in SIZES.items():
         p50, _ = measure(plan.stdio, script_of_pings(plan.stdio, prose(size)), variants=plan.stdio.variants())
@@ -32,7 +32,7 @@ def stdio(plan: Plan) -> Result:
 
 
 def _free(plan: Plan) -> Result:
-    """The shortest without pinning, which decides nothing: a relay in Go has threads that gain from a second core."""
+    """Measure the shortest pings without pinning, for information: a relay in Go has threads that use a second core."""
     script = script_of_pings(plan.stdio, prose(SIZES["200 B"]))
     p50, _ = measure(plan.stdio, script, pin=False, variants=plan.stdio.variants())
     found = versus("stdio, 200 B, free-running: p50", "µs", p50)
@@ -50,7 +50,7 @@ def _tools(plan: Plan, size: int) -> Rounds:
 
 
 def long(plan: Plan) -> Result:
-    """One line each way at once, through `cat`; through fastmcp there and back by a tool."""
+    """Measure one line in both directions at the same time, through `cat`; through fastmcp, one call of a tool."""
     size = plan.stdio.scale.long_frame
     what = f"stdio, a line of {size // 1_000_000} MB each way"
     variants = plan.stdio.variants()
@@ -75,7 +75,7 @@ def long(plan: Plan) -> Result:
 
 
 def _recorded(plan: Stdio, variant: str, passed: Passed, size: int) -> str:
-    """How much of the line is in what the variant recorded; of mcpspy it must be all."""
+    """Return how much of the line is in the recording of a variant. mcpspy must have recorded all of it."""
     log = plan.log(variant)
     assert log
     kept = max(len(raw) for _, raw, _ in log.pieces())
@@ -104,7 +104,7 @@ def _long_tool(plan: Plan, size: int) -> Row:
 
 
 def startup(plan: Plan) -> Result:
-    """From the spawn to the first byte of an answer; of what is written in Python in a fresh environment."""
+    """Measure from the spawn to the first byte of an answer. Programs in Python run in a fresh environment."""
     scripts = install(plan.stdio)
     wrap = plan.mcpspy if plan.stdio.given else os.path.join(scripts, "mcpspy")
     commands = {variant: plan.stdio.stages(variant, plan.stdio.server)[0] for variant in plan.stdio.variants()} | {

@@ -1,8 +1,9 @@
-"""The rows about the TUIs: the first rows of a session, a filter while it is typed, and the memory of both.
+"""The rows about the TUIs: the first rows of a session, a filter while it is typed, and the memory of both TUIs.
 
-Both run in the same pseudo-terminal, and something is there when its text is in what the terminal got. mcpsnoop begins
-with a list of sessions, so Enter is pressed once that is there. It filters again after each letter, and while a filter
-is in force it does so again a few times a second; the time is from the last letter to the number of rows that match.
+Both run in the same pseudo-terminal. Something counts as displayed when its text is in the output. mcpsnoop begins with
+a list of sessions, so Enter is pressed when the list is displayed. It applies the filter after each letter, and again a
+few times a second while a filter is set. The time is measured from the last letter to the display of the number of
+matching rows.
 """
 
 import re
@@ -17,7 +18,7 @@ from benchmarks.rival.plan import OURS, SNOOP, Plan
 from benchmarks.rival.versus import joined, versus
 from benchmarks.tui.terminal import Terminal
 
-_BEGUN, _FILTER = "ra", "rai"  # which every call and result, and then every result has
+_BEGUN, _FILTER = "ra", "rai"  # the first is in every call and result, the second only in every result
 _TITLE = re.compile(r"ended · ([\d,]+) rows([^\n]*)")
 _COUNT = re.compile(r"([\d,]+) of [\d,]+( · \d+%)?")
 Seen = Callable[[str], object]
@@ -37,7 +38,7 @@ def tui(plan: Plan) -> Result:
 
 
 def _ours(plan: Plan, path: str, begun: int, hits: int) -> dict[str, float]:
-    rows = f"{plan.scale.frames + 1:,}"  # and the end
+    rows = f"{plan.scale.frames + 1:,}"  # the end has a row too
 
     def read(text: str) -> bool:
         return any(count == rows and "reading" not in rest for count, rest in _TITLE.findall(text))
@@ -66,7 +67,7 @@ def _snoop(plan: Plan, path: str, begun: int, hits: int) -> dict[str, float]:
 
 
 def _filtered(plan: Plan, terminal: Terminal, first: int, whole: int, begun: Seen, done: Seen) -> dict[str, float]:
-    """Type a filter; when all but its last letter are answered, type that too."""
+    """Type a filter without its last letter, wait for the result, then type the last letter and measure."""
     terminal.press("/")
     _settle(terminal)
     terminal.press(_BEGUN)
@@ -79,7 +80,7 @@ def _filtered(plan: Plan, terminal: Terminal, first: int, whole: int, begun: See
 
 
 def _settle(terminal: Terminal) -> None:
-    """Read what is still drawn; there may be no end of that."""
+    """Read the output for half a second; a program may never stop drawing."""
     end = monotonic_ns() + 500_000_000
     while (left := end - monotonic_ns()) > 0:
         terminal.read(left / 1e9)

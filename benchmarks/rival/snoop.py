@@ -1,7 +1,7 @@
-"""The session logs of mcpsnoop: one made of a capture, and a small reader that proves what was recorded.
+"""The session logs of mcpsnoop: how to make one from a capture, and a small reader that verifies recordings.
 
-One object a line: who sent (`c2s`, `s2c`, `stderr`), when, and the message as it came, in `raw`, or in `text` where it
-is not JSON, as the fragment is that is kept of a very long line.
+A line is one object: the direction (`c2s`, `s2c`, `stderr`), the time, and the message as received, in `raw`. If it is
+not JSON, it is in `text`, for example the fragment that mcpsnoop keeps of a very long line.
 """
 
 import json
@@ -11,16 +11,16 @@ from datetime import UTC, datetime
 from benchmarks.relay.captures import Piece
 
 SESSIONS = ".local/state/mcpsnoop/sessions"
-"""Where it keeps its logs, below HOME."""
+"""The directory of its logs, below HOME."""
 _CHANNELS = {"c2s": 1, "s2c": 2, "stderr": 3}
 _DIRECTIONS = {channel: direction for direction, channel in _CHANNELS.items()}
 _RAW = b',"raw":'
 _LATER = b',"mcp_protocol_version":', b',"conn_id":', b',"status":', b',"transport_headers":'
-"""What may follow the message of an HTTP session."""
+"""Members that may follow the message in an HTTP session."""
 
 
 def convert(capture: str, path: str) -> None:
-    """Write the frames of a capture of a stdio server as mcpsnoop would have recorded them."""
+    """Write the frames of a stdio capture as mcpsnoop would have recorded them."""
     with open(capture, encoding="utf-8") as source, open(path, "w", encoding="utf-8") as log:
         began = datetime.fromisoformat(json.loads(next(source))["started"]).replace(tzinfo=UTC, microsecond=0)
         head = '{"session_id":"weather-1","server_label":"weather","seq":%d,"ts":"%s.%09dZ","direction":"%s",'
@@ -40,7 +40,7 @@ def convert(capture: str, path: str) -> None:
 
 
 def pieces(path: str) -> Iterator[Piece]:
-    """Yield channel and bytes of every frame in a log; none goes on. The bytes are those that stand in the file."""
+    """Yield channel and bytes of every frame in a log, with the exact bytes of the file. Each frame is one piece."""
     with open(path, "rb") as file:
         for line in file:
             record = json.loads(line)
@@ -56,5 +56,5 @@ def pieces(path: str) -> Iterator[Piece]:
 
 
 def bodies(path: str) -> Iterator[Piece]:
-    """Yield the same of an HTTP session, with the line end of each body, which mcpsnoop leaves out."""
+    """Yield the same for an HTTP session, with the line end of each body, which mcpsnoop leaves out."""
     return ((ch, raw + b"\n", more) for ch, raw, more in pieces(path))

@@ -1,7 +1,7 @@
-"""Calls of a tool over stdio, the driver for fastmcp: its proxy answers pings itself, and writes every message anew.
+"""Calls of a tool over stdio, for fastmcp, whose proxy answers pings itself and serializes every message again.
 
-So it is compared by the text that comes back, with a server in Python that knows a tool, and so few calls that it can
-end; what is compared with it has the same server and the same calls.
+So only the text in the results is compared. The server is in Python and has one tool, and there are fewer calls,
+because fastmcp is slow. The variants compared with it have the same server and the same calls.
 """
 
 import json
@@ -20,7 +20,7 @@ SERVER = [sys.executable, "-I", "-S", os.path.join(os.path.dirname(os.path.abspa
 
 
 def calls(plan: Stdio, variant: str, size: int, count: int, warmups: int = 0) -> tuple[list[int], float]:
-    """Nanoseconds of each call whose request has `size` bytes, and the peak memory of the variant in MB."""
+    """Return the nanoseconds of each call with a request of `size` bytes, and the peak memory of the variant in MB."""
     sent, came, taken = [], [], []
     with running(plan.stages(variant, SERVER), plan.environ, plan.scale.seconds) as peer:
         for line, reply, _ in HANDSHAKE:
@@ -47,7 +47,7 @@ def calls(plan: Stdio, variant: str, size: int, count: int, warmups: int = 0) ->
 
 
 def first_answer(plan: Stdio, variant: str) -> float:
-    """Milliseconds from the spawn to the answer to an `initialize` that waits on stdin."""
+    """Return the milliseconds from the spawn to the answer to an `initialize` that is already on stdin."""
     with running(plan.stages(variant, SERVER), plan.environ, plan.scale.seconds, first=HANDSHAKE[0][0]) as peer:
         peer.read()
         return (perf_counter_ns() - peer.started) / 1e6

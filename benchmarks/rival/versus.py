@@ -1,4 +1,4 @@
-"""Rows that say who is ahead: the quotient of mcpspy and another, round by round, and the figures behind it."""
+"""Rows that show which program is better: the quotient of mcpspy and another per round, and the figures behind it."""
 
 from dataclasses import replace
 from statistics import median
@@ -16,7 +16,8 @@ def versus(
 ) -> Result:
     """Compare mcpspy with every other variant.
 
-    With a bare variant among them it is what they add to it that is compared. More is better or, if not `more`, less.
+    If there is a bare variant, the figures that the variants add to it are compared. Higher figures are better with
+    `more`, else lower ones.
     """
     rounds = {OURS if variant in (WRAP, PROXY) else variant: values for variant, values in rounds.items()}
     base = next((variant for variant in rounds if variant in _BASES and not more), None)
@@ -32,7 +33,7 @@ def versus(
 
 
 def joined(*results: Result) -> Result:
-    """All rows and figures in their order."""
+    """Return all rows and figures in order."""
     rows = [row for result in results for row in result.rows]
     return Result(rows, {what: rounds for result in results for what, rounds in result.raw.items()})
 
@@ -44,9 +45,10 @@ def _compared(rounds: Rounds, other: str, base: str | None) -> list[float]:
 
 
 def _ahead(row: Row, more: bool) -> Row:
-    """The row of quotients; with rounds enough to judge it says who is ahead, if that is so in every round.
+    """Return the row with a verdict if there are enough rounds: "wins" or "loses" only if all rounds agree.
 
-    Where the control itself moved, all rounds may agree and be wrong: two programs share a busy core unequally.
+    If the control itself was not steady, all rounds may agree and be wrong, because two programs share a busy core
+    unequally.
     """
     if len(row.values) < ROUNDS_TO_JUDGE:
         return row
@@ -57,5 +59,5 @@ def _ahead(row: Row, more: bool) -> Row:
 
 
 def _short(figure: float) -> str:
-    """Three digits that count."""
+    """Return a figure with three significant digits."""
     return f"{figure:,.0f}" if figure >= 100 else f"{figure:.3g}"

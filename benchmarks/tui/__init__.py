@@ -1,1 +1,1 @@
-"""What the TUI makes people wait for: a large capture, keys meanwhile, rows of a live session."""
+"""The waiting times in the TUI: opening a large capture, keys meanwhile, filters, rows of a live session."""

@@ -1,4 +1,4 @@
-"""The rows about a filter over a capture that is read: from the last of its letters to its hits, and keys meanwhile."""
+"""The rows about a filter on a capture: the time from its last letter to its hits, and keys meanwhile."""
 
 import os
 import re
@@ -40,7 +40,7 @@ def filters(plan: Plan) -> Result:
 
 
 def _over(plan: Plan, path: str, rows: int, asked: dict[str, tuple[str, int]], seconds: float) -> Result:
-    """The rows about one capture, which is removed then; all hits of a filter should be there within `seconds`."""
+    """Return the rows about one capture, and remove it. The target is all hits of a filter within `seconds`."""
     size = f"{os.path.getsize(path) / 1e6:.0f} MB, {rows:,} rows"
     with Terminal([sys.executable, "-m", "mcpspy", "tui", path], plan.folder) as terminal:
         terminal.until(
@@ -68,7 +68,7 @@ def _over(plan: Plan, path: str, rows: int, asked: dict[str, tuple[str, int]], s
 
 
 def _filter(terminal: Terminal, text: str, hits: int, plan: Plan) -> tuple[int, int, list[int]]:
-    """Type a filter and take it off again: nanoseconds to its first hits and to all of them, and for keys meanwhile."""
+    """Type a filter and remove it. Return the nanoseconds to its first hits and to all hits, and for keys meanwhile."""
     seen = {"first": 0, "all": 0}
 
     def watch(written: str) -> bool:
@@ -86,15 +86,15 @@ def _filter(terminal: Terminal, text: str, hits: int, plan: Plan) -> tuple[int, 
     while not seen["all"]:
         if monotonic_ns() > deadline:
             raise Broken(f"{text}: not {hits:,} hits within {plan.scale.seconds:.0f} s")
-        pause = monotonic_ns() + 50_000_000 + len(samples) * 7_919_000 % 50_000_000  # in no step with the application
+        pause = monotonic_ns() + 50_000_000 + len(samples) * 7_919_000 % 50_000_000  # not in step with the application
         while (left := pause - monotonic_ns()) > 0:
             watch(terminal.read(left / 1e9)[1])
         if hits < 2:
-            continue  # there is nowhere to go
+            continue  # there is no other row to move to
         pressed = terminal.press("j" if len(samples) % 2 == 0 else "k")
         samples.append(terminal.until(lambda written: (watch(written), _SELECTED.search(written))[1], 10) - pressed)
     terminal.press("\x1b")
-    end = monotonic_ns() + 500_000_000  # a key right after it would be another key
+    end = monotonic_ns() + 500_000_000  # Escape and a key right after it would be read as another key
     while (left := end - monotonic_ns()) > 0:
         terminal.read(left / 1e9)
     return seen["first"] - typed, seen["all"] - typed, samples

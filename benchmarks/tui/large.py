@@ -1,4 +1,4 @@
-"""The rows about a large capture: when its first rows stand there, when all of it is read, and keys meanwhile."""
+"""The rows about a large capture: the time to its first rows, the time to read all of it, and keys meanwhile."""
 
 import os
 import re
@@ -16,8 +16,8 @@ from benchmarks.tui.plan import Plan
 from benchmarks.tui.terminal import LINES, Terminal
 
 _TITLE = re.compile(r"ended · ([\d,]+) rows([^\n]*)")
-_MESSAGE = re.compile(r"#(\d+) [a-z]")  # the first line of the selected message; a row has its time there
-_PAGE = LINES - 4  # rows less one, below a title and above the views and the keys
+_MESSAGE = re.compile(r"#(\d+) [a-z]")  # the first line of the selected message; in a row, the time follows the number
+_PAGE = LINES - 4  # the number of rows minus one, below a title and above the views and the keys
 
 
 def large(plan: Plan) -> Result:
@@ -48,7 +48,7 @@ def large(plan: Plan) -> Result:
 
 
 def _imports(plan: Plan) -> float:
-    """Seconds that a process takes that only imports the application."""
+    """Return the seconds of a process that only imports the application."""
     start = monotonic_ns()
     program = "import os, mcpspy.cli.tui, mcpspy.cli.commands; os._exit(0)"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=plan.scale.seconds)
@@ -56,7 +56,7 @@ def _imports(plan: Plan) -> float:
 
 
 def _open(plan: Plan, path: str, rows: int, imports: float) -> tuple[tuple[float, float, float, float], list[int]]:
-    """Open the capture: seconds to its first rows, its index and its fold, the peak of memory; and keys meanwhile."""
+    """Open the capture. Return the seconds to its first rows, its index and its fold, the peak memory, and the keys."""
     with Terminal([sys.executable, "-m", "mcpspy", "tui", path], plan.folder) as terminal:
         first = terminal.until(lambda text: "tools/call t0000002" in text, plan.scale.seconds)
         read = {"index": 0, "fold": 0}
@@ -73,7 +73,7 @@ def _open(plan: Plan, path: str, rows: int, imports: float) -> tuple[tuple[float
 
 
 def _keys(terminal: Terminal, watch: Callable[[str], None], done: Callable[[], bool], seconds: float) -> list[int]:
-    """Press keys, the next one a while after the last was answered, until it is done; returns nanoseconds for each."""
+    """Press keys until `done`, each a while after the last one was answered. Return the nanoseconds of each."""
     n = traffic.FIRST
     presses = (
         ("j", n + 1),
@@ -87,7 +87,7 @@ def _keys(terminal: Terminal, watch: Callable[[str], None], done: Callable[[], b
     samples: list[int] = []
     deadline = monotonic_ns() + int(seconds * 1e9)
     for key, expected in cycle(presses):
-        pause = monotonic_ns() + 50_000_000 + len(samples) * 7_919_000 % 50_000_000  # in no step with the application
+        pause = monotonic_ns() + 50_000_000 + len(samples) * 7_919_000 % 50_000_000  # not in step with the application
         while (left := pause - monotonic_ns()) > 0:
             watch(terminal.read(left / 1e9)[1])
         if done():

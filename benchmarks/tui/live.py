@@ -1,4 +1,4 @@
-"""The row about a live session: from the write of a frame to its row in what the terminal gets."""
+"""The row about a live session: the time from the write of a frame to its row in the output of the terminal."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from benchmarks.tui.plan import Plan
 from benchmarks.tui.terminal import Terminal
 
 RATE = 1000
-"""Frames a second."""
+"""Frames per second."""
 _NUMBER = re.compile(r"tools/call t(\d{7})")
 
 
@@ -39,9 +39,9 @@ def live(plan: Plan) -> Result:
 
 
 def _watch(plan: Plan, path: str) -> list[tuple[int, int]]:
-    """Follow the session to its end: the clock, and the greatest number shown by then, whenever that grew."""
+    """Follow the session to its end. Return the highest frame number shown and the clock, each time that it grew."""
     while not os.path.exists(path) or not os.path.getsize(path):
-        continue  # the writer starts as fast as Python does
+        continue  # the writer is a Python process, which takes a moment to start
     shown: list[tuple[int, int]] = []
     with Terminal([sys.executable, "-m", "mcpspy", "tui", path], plan.folder) as terminal:
         deadline = terminal.started + int(plan.scale.seconds * 1e9)
@@ -57,11 +57,14 @@ def _watch(plan: Plan, path: str) -> list[tuple[int, int]]:
 
 
 def _latencies(stamps: list[int], shown: list[tuple[int, int]]) -> list[int]:
-    """Nanoseconds for each frame until the screen had come as far as it, from the first that was written after that."""
+    """Return the nanoseconds from the write of each frame until the screen showed it or a later one.
+
+    Frames that were written before the first rows were shown do not count.
+    """
     samples = []
     moments = iter(shown)
     began, newest = next(moments)
-    begin = newest + 1  # what was written before the first rows stood there is another question
+    begin = newest + 1  # earlier frames were in the first rows, which do not count
     moment = began
     for number in range(begin, len(stamps)):
         while newest < number:

@@ -1,18 +1,18 @@
-"""How much is measured, and where it lies meanwhile."""
+"""The size of the measurement, and the directory of its files."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much is measured."""
+    """The size of the measurement."""
 
     size: int = 500_000_000
-    """Bytes of the large capture."""
+    """Size of the large capture in bytes."""
     rounds: int = 3
-    """How often it is opened."""
+    """How often the large capture is opened."""
     starts: int = 7
-    """How often the imports alone are timed."""
+    """How often only the imports are timed."""
     live_seconds: float = 12
     seconds: float = 180
     """The time limit of each step."""
@@ -23,7 +23,7 @@ QUICK = Scale(size=5_000_000, rounds=1, starts=1, live_seconds=2, seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One run; everything that it writes lands in `folder`."""
+    """One run. All files are written to `folder`."""
 
     scale: Scale
     folder: str

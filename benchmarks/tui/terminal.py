@@ -1,7 +1,7 @@
-"""A program in a pseudo-terminal, watched from outside: what it writes, when, and how long after a key.
+"""A program in a pseudo-terminal, observed from outside: what it writes, when, and how long after a key.
 
-Textual writes the whole of what it draws anew, line by line, so words of a line come in one piece once the escape
-sequences between them are gone. Nothing here knows where on the screen they stand.
+Textual redraws whole lines, so the words of a line arrive together if the escape sequences between them are removed.
+This module does not know the positions of words on the screen.
 """
 
 import fcntl
@@ -22,12 +22,12 @@ from benchmarks.relay.usage import resident
 COLUMNS, LINES = 200, 60
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*([@-~])|[\]PX^_].*?(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])", re.DOTALL)
 _QUESTIONS = {b"\x1b]11;?": b"\x1b]11;rgb:0000/0000/0000\x1b\\", b"\x1b[6n": b"\x1b[1;1R"}
-"""The colour of the background and the position of the cursor: programs wait for seconds until they are answered."""
-_KEPT = 1000  # characters of a line, or of an escape sequence, that may still go on
+"""Query -> answer, for background colour and cursor position: without an answer, programs wait for seconds."""
+_KEPT = 1000  # characters kept of an incomplete line or escape sequence
 
 
 class Terminal:
-    """A running program; `started` is the clock in nanoseconds before its spawn."""
+    """A running program. `started` is the clock in nanoseconds before its spawn."""
 
     def __init__(self, argv: list[str], home: str) -> None:
         self._fd, program = os.openpty()
@@ -44,7 +44,7 @@ class Terminal:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End the program, by its own key if it listens."""
+        """End the program, with its own key if it reacts."""
         with suppress(OSError):
             self.press("q")
         try:
@@ -57,14 +57,14 @@ class Terminal:
         os.close(self._fd)
 
     def press(self, keys: str) -> int:
-        """Send keys; returns the clock before that. What was written earlier is no answer."""
+        """Send keys, and return the clock before that. Earlier output does not count as an answer."""
         self._rest = self._rest[self._rest.find("\x1b") :] if "\x1b" in self._rest else ""
         now = monotonic_ns()
         os.write(self._fd, keys.encode())
         return now
 
     def read(self, seconds: float) -> tuple[int, str]:
-        """The clock when something was written, and the text of it; the text is empty if nothing was in that time."""
+        """Return the clock at the next output, and its text, which is empty if there was no output within `seconds`."""
         if not select.select([self._fd], [], [], seconds)[0]:
             return monotonic_ns(), ""
         try:
@@ -80,7 +80,7 @@ class Terminal:
         return now, text
 
     def until(self, condition: Callable[[str], object], seconds: float) -> int:
-        """Read until the condition holds of what is written; returns the clock then."""
+        """Read until the output fulfils the condition, and return the clock at that time."""
         deadline = monotonic_ns() + int(seconds * 1e9)
         while True:
             now, text = self.read(max(deadline - monotonic_ns(), 0) / 1e9)
@@ -90,5 +90,5 @@ class Terminal:
                 raise Broken(f"nothing of what was waited for within {seconds:.0f} s")
 
     def peak(self) -> float:
-        """The most memory that the program has had, in MB."""
+        """Return the peak memory of the program in MB."""
         return resident(self._process.pid, "VmHWM")

@@ -1,7 +1,7 @@
-"""Captures to look at: a large one, and one that a relay-like process is writing at a steady rate.
+"""Captures for the TUI: a large one, and one that a process writes at a steady rate, like a relay.
 
-`python -m benchmarks.tui.traffic FILE RATE SECONDS` is that process: it prints the clock, in nanoseconds, before each
-frame that it wrote, one a line, when it is done. The frame's number is in its tool name.
+`python -m benchmarks.tui.traffic FILE RATE SECONDS` is that process. At its end it prints one line per frame: the clock
+in nanoseconds before the write. The tool name in a frame contains the frame's number.
 """
 
 import json
@@ -13,7 +13,7 @@ from time import monotonic_ns
 from mcpspy.capture.writer import Writer, create
 
 FIRST = 5
-"""The line of the first frame: a header and three channels stand before it."""
+"""The line of the first frame, after a header and three channels."""
 _TEXT = "Light rain until the evening, then clear; wind from the west at 12 km/h. "
 
 
@@ -29,13 +29,13 @@ def begin(path: str) -> Writer:
 
 
 def request(number: int) -> bytes:
-    """A call whose tool's name tells its number."""
+    """Return a call of a tool whose name contains the number."""
     params = {"name": f"t{number:07}", "arguments": {"city": "Bergen", "days": 3}}
     return json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}).encode()
 
 
 def large(path: str, size: int) -> int:
-    """Write a capture of about `size` bytes, small requests and results of about 3 kB; returns how many rows it has."""
+    """Write a capture of about `size` bytes: small requests, and results of about 3 kB. Return the number of rows."""
     writer = begin(path)
     body = json.dumps({"content": [{"type": "text", "text": _TEXT * 40}]})
     rows = 0
@@ -51,7 +51,7 @@ def large(path: str, size: int) -> int:
 
 
 def steady(path: str, rate: int, seconds: float) -> list[int]:
-    """Write frames at `rate` a second, each when it is due; returns the clock before each."""
+    """Write `rate` frames per second, each at its time. Return the clock before each write."""
     writer = begin(path)
     start = monotonic_ns()
     stamps: list[int] = []
@@ -61,7 +61,7 @@ def steady(path: str, rate: int, seconds: float) -> list[int]:
             time.sleep((due - now) / 1e9)
         stamps.append(now)
         writer.frame(1, now - start, request(number), False, False)
-    time.sleep(1)  # the last rows are to be seen while the session is live
+    time.sleep(1)  # the last rows must appear while the session is live
     writer.end(monotonic_ns() - start, 0, None)
     return stamps
 

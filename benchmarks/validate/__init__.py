@@ -1,1 +1,1 @@
-"""What judging messages by the shapes of their revision costs."""
+"""The cost of validating messages against the shapes of their revision."""

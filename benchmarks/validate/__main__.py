@@ -45,7 +45,7 @@ def _options() -> argparse.Namespace:
 
 
 def _faster(rounds: int, repeats: int) -> list[Row]:
-    """Compare jsonschema_rs with jsonschema, on the frames of the captures, each judged once before."""
+    """Compare jsonschema_rs with jsonschema on the frames of the captures; each is validated once before."""
     frames = of_sessions()
     explainers = {
         (revision, name): jsonschema.Draft202012Validator(

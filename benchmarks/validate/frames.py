@@ -1,4 +1,4 @@
-"""The messages that are judged: those of the captures, a tool's result of a given size, a long list of tools."""
+"""The messages to validate: those of the captures, a tool's result of a given size, a long list of tools."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ CAPTURES = sorted((Path(__file__).parents[2] / "captures").glob("*.jsonl"))
 
 
 def of_sessions() -> list[tuple[Revision, str, Any]]:
-    """Return the requests, notifications and results of the captures with what they are judged by."""
+    """Return the requests, notifications and results of the captures, with the shape that each is validated against."""
     frames = []
     for path in CAPTURES:
         conversation = Conversation()
@@ -55,7 +55,7 @@ def tool_result(size: int) -> dict:
 
 
 def big_list(tools: int) -> dict:
-    """Return a `tools/list` result with so many tools of ordinary size."""
+    """Return a `tools/list` result with `tools` tools of ordinary size."""
     properties = {
         f"argument_{n}": {"type": "string", "description": "What it is for, in a sentence."} for n in range(6)
     }

@@ -1,11 +1,11 @@
-"""One run of an agent of langchain with the tools that its adapters make of the server of mcp.json."""
+"""Run a langchain agent once, with the tools that its adapters make of the server in mcp.json."""
 
 import asyncio
 import json
 import sys
 from pathlib import Path
 
-sys.path.remove(str(Path(__file__).parent))  # where this file would be found as the library
+sys.path.remove(str(Path(__file__).parent))  # otherwise this file would be imported instead of the library
 from langchain.agents import create_agent
 from langchain_mcp_adapters.client import MultiServerMCPClient
 from langchain_openai import ChatOpenAI

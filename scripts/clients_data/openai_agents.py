@@ -1,4 +1,4 @@
-"""One run of an agent of openai-agents with the server of mcp.json."""
+"""Run an openai-agents agent once, with the server in mcp.json."""
 
 import asyncio
 import json

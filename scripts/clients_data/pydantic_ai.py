@@ -1,9 +1,9 @@
-"""One run of an agent of pydantic-ai with the servers of mcp.json."""
+"""Run a pydantic-ai agent once, with the servers in mcp.json."""
 
 import sys
 from pathlib import Path
 
-sys.path.remove(str(Path(__file__).parent))  # where this file would be found as the library
+sys.path.remove(str(Path(__file__).parent))  # otherwise this file would be imported instead of the library
 from pydantic_ai import Agent
 from pydantic_ai.mcp import load_mcp_toolsets
 from pydantic_ai.models.openai import OpenAIChatModel

@@ -1,11 +1,11 @@
-"""One run of an agent of smolagents with the server of mcp.json."""
+"""Run a smolagents agent once, with the server in mcp.json."""
 
 import json
 import os
 import sys
 from pathlib import Path
 
-sys.path.remove(str(Path(__file__).parent))  # where this file would be found as the library
+sys.path.remove(str(Path(__file__).parent))  # otherwise this file would be imported instead of the library
 from mcp import StdioServerParameters
 from smolagents import MCPClient, OpenAIServerModel, ToolCallingAgent
 
@@ -17,5 +17,5 @@ where = (
 )
 model = OpenAIServerModel("scripted", api_base=os.environ["OPENAI_BASE_URL"], api_key="none")
 with MCPClient(where, structured_output=False) as tools:
-    # It wants a tool for its last answer; after the last step it takes a text.
+    # The agent expects a tool call for its last answer; after the last step it accepts text.
     print(ToolCallingAgent(tools, model, max_steps=1).run("Use the tools of the server plain."))
