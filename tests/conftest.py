@@ -8,17 +8,17 @@ import traceback
 import pytest
 
 _PYTHONS_OWN = {signal.SIGPIPE, signal.SIGXFSZ}
-"""What every Python ignores."""
+"""Signals that every Python process ignores."""
 LEFT = 10
-"""Seconds that a thread may outlive the tests."""
+"""Seconds that a thread may run after the tests."""
 YOUNG = 100_000
-"""Objects that are made before the collector of garbage looks at them; a test that counts memory collects first."""
+"""New objects before the garbage collector runs. A test that measures memory collects first."""
 
 
 def heed_signals():
-    """Undo what the tests were started with: `nohup` ignores SIGHUP, a shell's background job SIGINT and SIGQUIT.
+    """Reset ignored signals: `nohup` starts the tests with SIGHUP ignored, a background job with SIGINT and SIGQUIT.
 
-    Our processes keep what they inherit, as they must (S-02), so a test of signals would wait in vain.
+    mcpspy's processes keep the dispositions that they inherit (S-02), so a test of signals would wait for ever.
     """
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for number in signal.valid_signals() - _PYTHONS_OWN:
@@ -31,7 +31,7 @@ heed_signals()
 
 @pytest.fixture(scope="session", autouse=True)
 def _home_of_its_own(tmp_path_factory):
-    """No test, and no other process of tests, shares a home with the user or with this one."""
+    """Give each test process its own home, not shared with the user or with other test processes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
         yield
@@ -39,7 +39,7 @@ def _home_of_its_own(tmp_path_factory):
 
 @pytest.fixture(scope="session", autouse=True)
 def _time_to_judge():
-    """A busy machine may start a process slowly; what computes too long is ended by the kernel all the same."""
+    """Raise the time limit of peer schemas: a busy machine starts a worker slowly. The kernel still ends long runs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mcpspy.spec.peer_schemas.SECONDS", 30)
         yield
@@ -47,9 +47,9 @@ def _time_to_judge():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """What is collected stays: the collector of garbage need not look through it again and again.
+    """Freeze the collected tests, so that the garbage collector does not scan them again and again.
 
-    Nor after every 700 objects for what a test makes: that takes a fifth of the time of the tests of the TUI.
+    It also runs less often than after every 700 objects, which takes a fifth of the time of the TUI's tests.
     """
     gc.disable()
     try:
@@ -61,7 +61,7 @@ def pytest_collection():
 
 
 def pytest_unconfigure():
-    """A thread that a test has left must not keep us from ending."""
+    """If a test has left a thread running, print its stack and exit with status 1 instead of waiting for it."""
     main = threading.main_thread()
     for thread in threading.enumerate():
         if thread is main or thread.daemon or "PYTEST_XDIST_WORKER" in os.environ:
@@ -76,9 +76,10 @@ def pytest_unconfigure():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """With CI=true a skipped test has failed: all that tests need has to be there.
+    """Make a skipped test fail if CI=true: in CI, everything that tests need has to be installed.
 
-    But for the right to mount, and the official schemas, which are not ours to keep: `test_sdk_types` stands in.
+    Exceptions are the right to mount, and the official schemas, which the repository does not include. In their
+    place, `test_sdk_types` compares with the SDK's types.
     """
     report = yield
     excused = hasattr(report, "wasxfail") or any(word in str(report.longrepr) for word in ("mount", "official schema"))

@@ -1,11 +1,11 @@
-"""One test of many cheap cases: a test by itself takes 5 ms, and every worker collects it."""
+"""One test for many cheap cases. A separate test takes 5 ms, and every worker collects it."""
 
 import functools
 import inspect
 
 
 def each(names, cases, *, ids=str):
-    """A decorator in place of `parametrize`: the test is called with each case, and those that fail are named."""
+    """Decorate a test as `parametrize` does, but call it with all cases in one test and name those that fail."""
     names, cases = names.split(", "), list(cases)
 
     def decorate(test):
@@ -32,4 +32,4 @@ def each(names, cases, *, ids=str):
 
 
 NAMED = 20
-"""How many cases that fail stand in the first line; all of them stand below."""
+"""The number of failed cases that the first line names. All of them follow below."""

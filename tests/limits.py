@@ -1,4 +1,4 @@
-"""Whatever a test waits for from another process has a limit of time; test_limits.py looks for what has none."""
+"""Time limits for everything that a test waits for in another process. test_limits.py finds waits without one."""
 
 import io
 import os
@@ -9,12 +9,12 @@ import time
 from contextlib import contextmanager
 
 LIMIT = 120
-"""Seconds until a test gives up: a process answers in milliseconds, on a very busy machine in many seconds."""
+"""Seconds until a test gives up. A process answers in milliseconds; on a very busy machine in many seconds."""
 
 
 @contextmanager
 def proportionate(seconds):
-    """Fails when its block takes the processor longer: a test gives so much that work in proportion takes far less."""
+    """Fail if the block takes more CPU time than this. Tests set a limit far above the time that linear work needs."""
     begun = time.process_time()
     yield
     taken = time.process_time() - begun
@@ -22,7 +22,7 @@ def proportionate(seconds):
 
 
 def within(call, *arguments, seconds=LIMIT):
-    """What a call returns or raises that may block for ever; fails when it takes longer."""
+    """Return or raise what a call does that may block for ever. Fail if it takes longer than `seconds`."""
     outcome = []
 
     def run():
@@ -42,19 +42,19 @@ def within(call, *arguments, seconds=LIMIT):
 
 
 def read(fd, size, seconds=LIMIT):
-    """`os.read`, which fails when nothing comes; a descriptor that does not block is read as it is."""
+    """Call `os.read`, and fail if nothing comes. A non-blocking descriptor is read directly."""
     ready = not os.get_blocking(fd) or select.select([fd], [], [], seconds)[0]
     assert ready, f"nothing came from descriptor {fd} in {seconds} s"
     return os.read(fd, size)
 
 
 def run(command, *, timeout=LIMIT, **options):
-    """`subprocess.run` with a limit."""
-    return subprocess.run(command, timeout=timeout, **options)  # noqa: PLW1510 (the caller says)
+    """Call `subprocess.run` with a time limit."""
+    return subprocess.run(command, timeout=timeout, **options)  # noqa: PLW1510 (the caller decides)
 
 
 class Popen(subprocess.Popen):
-    """A process whose pipes, end and farewell have a limit; a failure in its `with` block kills it."""
+    """A process with time limits on reads, `wait` and `communicate`. A failure in its `with` block kills it."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
@@ -64,7 +64,7 @@ class Popen(subprocess.Popen):
     def wait(self, timeout=LIMIT):
         return super().wait(timeout)
 
-    def communicate(self, input=None, timeout=LIMIT):  # noqa: A002 (the name of the standard library)
+    def communicate(self, input=None, timeout=LIMIT):  # noqa: A002 (the name in the standard library)
         told = super().communicate(input, timeout)
         pipes = (self.stdout, self.stderr)
         return tuple(pipe.held + rest if pipe and pipe.held else rest for pipe, rest in zip(pipes, told, strict=True))
@@ -76,13 +76,13 @@ class Popen(subprocess.Popen):
 
 
 class Pipe:
-    """What a process writes; each read fails when it takes longer than the limit."""
+    """The output of a process. A read fails if it takes longer than the limit."""
 
     def __init__(self, stream):
         self._stream = stream
         self._raw = isinstance(stream, io.RawIOBase)
         self.held = b""
-        """What a raw pipe gave beyond the line that was asked for."""
+        """Bytes that a raw pipe returned after the requested line."""
 
     def __getattr__(self, name):
         return getattr(self._stream, name)

@@ -1,14 +1,14 @@
-"""What an object holds in memory, found without the names of its parts."""
+"""The objects that an object holds in memory, found without knowing the names of its attributes."""
 
 import gc
 import types
 
 SHARED = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CodeType, types.FrameType)
-"""What leads to much that belongs to nobody in particular."""
+"""Types of objects that refer to much that is shared."""
 
 
 def objects_in(root, kind):
-    """The objects of a class that an object holds, itself or through others; near ones first, each in its order."""
+    """Return the objects of a class that an object holds, directly or indirectly. The nearest come first."""
     seen, level, found = {id(root): root}, [root], []
     while level:
         below = [it for it in gc.get_referents(*level) if not isinstance(it, SHARED)]

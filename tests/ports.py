@@ -1,4 +1,4 @@
-"""Ports for what has to be told one before it listens."""
+"""Free ports for programs that need a port number before they listen."""
 
 import itertools
 import os
@@ -6,13 +6,13 @@ import socket
 
 _WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 _FIRST = 20_000
-"""Below those that the kernel hands out for port 0, so that nobody takes one between here and its use."""
+"""Below the ports that the kernel assigns for port 0, so that no other program takes one before it is used."""
 _EACH = 500
 _numbers = itertools.cycle(range(_FIRST + _EACH * (_WORKER % 20), _FIRST + _EACH * (_WORKER % 20 + 1)))
 
 
 def free(host="127.0.0.1"):
-    """A port where nothing listens; no other worker gets the same."""
+    """Return a port where nothing listens. No other worker gets the same one."""
     for port in itertools.islice(_numbers, _EACH):
         with socket.socket() as trial:
             try:

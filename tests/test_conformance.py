@@ -1,4 +1,4 @@
-"""The official conformance suite has the same verdicts bare and through mcpspy, and agrees with `check` (field)."""
+"""The official conformance suite gives the same verdicts without mcpspy and through it, and agrees with `check`."""
 
 import shutil
 import sys
@@ -10,7 +10,7 @@ from tests import limits
 from tests.peers import prepare
 
 ROOT = Path(__file__).parent.parent
-SECONDS = 7200  # for some 150 scenarios, each bare and through one or two programs
+SECONDS = 7200  # for about 150 scenarios, each without mcpspy and through one or two programs
 
 
 @pytest.mark.field
@@ -18,7 +18,7 @@ SECONDS = 7200  # for some 150 scenarios, each bare and through one or two progr
 @pytest.mark.skipif(not shutil.which("npm"), reason="npm is missing")
 @pytest.mark.skipif(not prepare.ready("mitm"), reason="the environment mitm is missing: python tests/peers/prepare.py")
 def test_every_verdict_is_equal_and_every_finding_was_judged(tmp_path):
-    """docs/conformance.md is written by the same script."""
+    """The same script writes docs/conformance.md."""
     script = [sys.executable, ROOT / "scripts" / "conformance", "--cache", tmp_path, "--page", tmp_path / "page.md"]
     done = limits.run(script, capture_output=True, text=True, check=False, timeout=SECONDS)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -14,16 +14,16 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 OWN_FILE = re.compile(r"(?<![\w./-])((?:scripts|tests|docs|mcpspy|\.ci|\.github)/[\w./-]*\w/?)")
 PROGRAMS = {"git", "cd"}
-"""What a page may call besides files of this repository."""
+"""Programs that a page may call besides files of this repository."""
 
 
 def read(path):
-    """A YAML file as values."""
+    """Return a YAML file as values."""
     return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
 
 
 def missing(text):
-    """The files and commands that a text names and that do not exist."""
+    """Return the files and commands that a text names but that do not exist."""
     files = {name for name in OWN_FILE.findall(text) if not (ROOT / name).exists()}
     links = {name for name in re.findall(r"\]\(([^)#:]+)[)#]", text) if not (ROOT / name).exists()}
     commands = {name for name in re.findall(r"`mcpspy ([a-z_]+)", text) if name not in COMMANDS}
@@ -31,7 +31,7 @@ def missing(text):
 
 
 def shell_lines(text):
-    """The commands in the shell blocks of a page, without their comments."""
+    """Yield the commands in the shell blocks of a page, without their comments."""
     for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL):
         yield from (line.partition("  #")[0].strip() for line in block.splitlines() if line.strip())
 

@@ -1,4 +1,4 @@
-"""What definitions take of a model's context: an estimate."""
+"""The estimate of how much of a model's context definitions use."""
 
 import pytest
 

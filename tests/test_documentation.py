@@ -1,4 +1,4 @@
-"""The pages: docs/index.md lists each of them once, and no link in them leads nowhere.
+"""The pages: docs/index.md lists each page once, and no link is dead.
 
 A heading has the anchor that GitHub gives it.
 """
@@ -20,19 +20,19 @@ LINK = re.compile(r"\]\(([^()\s]+)\)")
 
 
 def prose(text):
-    """A page without its fenced blocks, where links and headings are neither."""
+    """Return a page without its fenced blocks, which have no links and headings."""
     return FENCED.sub("", text)
 
 
 def slug(heading):
-    """The anchor of a heading."""
+    """Return the anchor of a heading."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.strip()).replace("`", "").lower()
     return re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
 
 
 @cache
 def anchors(path):
-    """Those of the headings of a page; one that comes again gets a number."""
+    """Return the anchors of a page's headings. A repeated anchor gets a number."""
     text = prose(path.read_text(encoding="utf-8"))
     seen, found = Counter(), set(re.findall(r'<a (?:id|name)="([^"]+)"', text))
     for heading in re.findall(r"^#{1,6} +(.+?) *#*$", text, re.MULTILINE):
@@ -43,12 +43,12 @@ def anchors(path):
 
 
 def links(text):
-    """The targets of the links of a page."""
+    """Return the targets of the links of a page."""
     return LINK.findall(re.sub(r"`[^`]*`", "code", prose(text)))
 
 
 def dead_links(path, text):
-    """The relative links of a page to a file that does not exist, or to a heading that its page lacks."""
+    """Return the relative links of a page to a missing file, or to a missing heading."""
     found = []
     for link in links(text):
         if re.match(r"[a-z][a-z+.-]*:", link):
@@ -88,7 +88,7 @@ def test_the_index_has_the_four_kinds():
 
 
 def test_new_pages_are_short_and_narrow():
-    """Those that are written to be read from top to bottom."""
+    """These pages are written to be read from top to bottom."""
     limits = {INDEX: 100, DOCS / "transparency.md": 100, DOCS / "security-model.md": 100}
     limits |= dict.fromkeys((DOCS / "how-to").glob("*.md"), 80)
     for path, most in limits.items():

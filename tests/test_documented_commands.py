@@ -1,8 +1,8 @@
-"""Every `mcpspy` command in a shell block of README.md or docs/ is one that mcpspy takes, and runs if it can run here.
+"""Every `mcpspy` command in a shell block of README.md or docs/ parses, and runs if it can run in a test.
 
-All of them are parsed by the real parsers. Then each is in one of three places: `NOT_RUN`, with the reason; `APART`,
-and a process of its own runs it (`scripts/test --field`); or in none, and it is run in this process, in a directory
-that has the files of the pages. Both tables are exact: a command that is in no page any more fails a test.
+The real parsers parse all of them. A command in `NOT_RUN` is not run; the table has the reason. A command in `APART`
+is run as a separate process (`scripts/test --field`). All others are run in this process, in a directory that has the
+files of the pages. Both tables are exact: a command that is on no page any more fails a test.
 """
 
 import importlib
@@ -99,7 +99,7 @@ APART = (
     "wrap -o tests/captures/weather.jsonl -- python server.py",
 )
 NEVER_HERE = {"", "demo", "mcp", "mitm", "mock", "otel", "proxy", "run", "tui", "verify", "wrap"}
-"""Commands that serve until they are stopped, take over the process, or need peers: a table must have them."""
+"""Commands that serve until they are stopped, replace the process, or need peers. A table must list them."""
 MISTAKES = {"show session.jsonl --filter 'metod:tools/call'"}
 """Commands that end with exit status 2, as their page shows."""
 MADE = {
@@ -107,15 +107,15 @@ MADE = {
     "session.html": ("share", "session.jsonl", "--yes", "-o", "session.html"),
     "mcp.lock.json": ("lock", "session.jsonl", "-o", "mcp.lock.json"),
 }
-"""How a file is made that a command reads."""
+"""The commands that make the files which other commands read."""
 
 
 def documented(text):
-    """The commands of a page, each without `mcpspy` and its comment."""
+    """Yield the commands of a page, each without `mcpspy` and its comment."""
     for _, shell, block in BLOCK.findall(text):
         for line in block.replace("\\\n", " ").splitlines():
             if not shell and not line.strip().startswith("$ "):
-                continue  # what a command printed
+                continue  # the output of a command
             if found := COMMAND.search(re.split(r"\s#\s", line)[0].rstrip()):
                 yield END.split(found[1])[0].strip()
 
@@ -126,12 +126,12 @@ RUN = [command for command in ALL if command not in TABLED]
 
 
 def words(command):
-    """The arguments as a shell gives them."""
+    """Return the arguments as a shell passes them."""
     return [os.path.expanduser(word) for word in shlex.split(command)]
 
 
 def toml(page, name):
-    """The first TOML block of a page that has a text in it."""
+    """Return the first TOML block of a page that contains a text."""
     blocks = re.findall(
         r"^```toml\n(.*?)^```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
     )
@@ -140,7 +140,7 @@ def toml(page, name):
 
 @pytest.fixture(scope="module")
 def workshop(tmp_path_factory):
-    """A home and a project with the files that the pages speak of."""
+    """A home and a project with the files that the pages name."""
     folder = tmp_path_factory.mktemp("workshop")
     captures = folder / "home" / ".mcpspy" / "captures"
     for made in (captures, folder / "captures", folder / "tests" / "captures", folder / "src"):
@@ -171,7 +171,7 @@ def workshop(tmp_path_factory):
 
 @pytest.fixture
 def place(workshop, tmp_path, monkeypatch):
-    """A copy of it, as the current directory; `python` and `mcpspy` are ours."""
+    """A copy of the workshop as the current directory, with this environment's `python` and `mcpspy` on PATH."""
     folder = tmp_path / "place"
     shutil.copytree(workshop, folder)
     monkeypatch.chdir(folder)
@@ -184,7 +184,7 @@ def place(workshop, tmp_path, monkeypatch):
 
 @pytest.fixture
 def mcpspy(monkeypatch, capsys):
-    """Runs a command line in this process, on what looks like a terminal where somebody says yes."""
+    """Run a command line in this process, with stdin as a terminal that answers yes."""
 
     class Terminal(io.StringIO):
         def isatty(self):
@@ -200,7 +200,7 @@ def mcpspy(monkeypatch, capsys):
 
 
 class Parsed(Exception):
-    """`wrap` has understood its command line."""
+    """Raised when `wrap` has parsed its command line."""
 
 
 @pytest.mark.parametrize("command", ALL)
@@ -237,7 +237,7 @@ def test_a_command_within_a_sentence_has_the_options_that_it_is_given(path):
 
 @pytest.mark.parametrize("command", RUN)
 def test_each_command_runs(command, place, mcpspy, monkeypatch):
-    """A finding or a difference is exit status 1, and a command that was refused 2."""
+    """Findings or differences give exit status 1, a refused command gives 2."""
     monkeypatch.setattr(drive, "LEAST", 0.5)
     monkeypatch.setattr(drive, "GRACE", 0.2)
     monkeypatch.setattr(stdio, "PATIENCE", 0.5)

@@ -1,4 +1,4 @@
-"""A test of many cases tries all of them, and names those that fail."""
+"""A test with many cases runs all of them and names those that fail."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every requirement id that code, tests, benchmarks and docs cite is explained in docs/field.md."""
+"""docs/field.md explains every requirement id that code, tests, benchmarks and docs cite."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ FOLDERS = {"mcpspy": "*.py", "tests": "*.py", "benchmarks": "*.py", "docs": "*.m
 
 
 def unexplained(texts, page):
-    """The ids that texts, by path, cite and the page does not explain."""
+    """Return, by path, the ids that the texts cite and that the page does not explain."""
     known = set(EXPLAINED.findall(page))
     return {path: missing for path, text in texts.items() if (missing := sorted(set(CITED.findall(text)) - known))}
 

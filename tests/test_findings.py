@@ -1,4 +1,4 @@
-"""Every golden capture gives exactly its stored findings; a migration report names what a migration has to change."""
+"""Every golden capture gives exactly its stored findings. A migration report names all that has to change."""
 
 import difflib
 import json
@@ -15,7 +15,7 @@ from tests.findings import CAPTURES, MIGRATIONS, texts
 
 
 def test_each_capture_has_its_stored_findings_and_none_are_left_of_one_that_is_gone():
-    """After a change of the rules: `scripts/write-rules`, and a look at the difference."""
+    """After a change of the rules, run `scripts/write-rules` and review the difference."""
     found = {path.name: text for path, text in texts().items()}
     stored = {path.name: path.read_text(encoding="utf-8") for path in Path(findings.__file__).parent.glob("*.txt")}
     difference = []
@@ -26,7 +26,7 @@ def test_each_capture_has_its_stored_findings_and_none_are_left_of_one_that_is_g
     assert stored == found
 
 
-DELIBERATE = {  # what the scenarios of tests/peers do on purpose
+DELIBERATE = {  # mistakes that the scenarios of tests/peers make on purpose
     ("tools/unknown-tool", 'the server lists no tool "missing"'),
     ("schema/unknown-method", 'no revision has the method "peer/unknown"'),
     ("tools/arguments", 'arguments of get-sum violate its inputSchema: "b" is a required property'),
@@ -48,7 +48,7 @@ def messages(name):
 
 @pytest.mark.parametrize("name", MIGRATIONS)
 def test_a_migration_report_names_what_has_to_change(name):
-    """Each removed method, each request without `_meta`, each result without a type, each server request."""
+    """It names each removed method, request without `_meta`, result without `resultType`, and server request."""
     found = {}
     for finding in check(str(CAPTURES / f"{name}.jsonl"), Revision.R2026_07_28).findings:
         found.setdefault(finding.frame, []).append(f"{finding.rule} {finding.message}")

@@ -1,4 +1,4 @@
-"""A-07: whatever is in a capture, every command that reads one ends with a result or with one line for the user."""
+"""A-07: whatever a capture contains, every command that reads it ends with a result or with one line for the user."""
 
 import contextlib
 import io
@@ -32,7 +32,7 @@ from tests import NIGHTLY
 from tests.timelines import CAPTURES
 from tests.transcript import capture
 
-LINES = 60  # of a golden capture, from a place in it
+LINES = 60  # taken from a golden capture
 VALUES = [None, True, -1, 0, 1.5, 10**25, 1e308, "", "a", [], {}, [[]], {"": None}, "\ud800", "\u202e\x00", "é" * 300]
 TEXTS = [
     "",
@@ -53,12 +53,12 @@ TEXTS = [
 
 
 def nested(levels, kind):
-    """A value as text, so many levels deep."""
+    """Return a value as text, nested this many levels deep."""
     return '{"a":' * levels + "1" + "}" * levels if kind else "[" * levels + "]" * levels
 
 
 def spoiled(value, chance):
-    """A JSON value with one member or item of another type, missing, doubled, or nested deeply."""
+    """Return a JSON value in which one member or element has another type, is missing, doubled, or nested deeply."""
     if isinstance(value, dict) and value and chance.random() < 0.85:
         name = chance.choice(list(value))
         fault = chance.randrange(8)
@@ -82,7 +82,7 @@ def spoiled(value, chance):
 
 
 def spoiled_line(line, chance):
-    """A line of a capture, with a fault."""
+    """Return a line of a capture with a fault in it."""
     fault = chance.randrange(10)
     if fault == 0:
         raw = bytearray(line)
@@ -111,7 +111,7 @@ def spoiled_line(line, chance):
 
 
 def hostile(lines, chance):
-    """Part of a golden capture with one to five faults in its lines; its header is rarely one of them."""
+    """Return part of a golden capture with one to five faults in its lines, rarely in the header."""
     first = chance.randrange(max(len(lines) - LINES, 1)) if chance.random() < 0.5 else 0
     found = [lines[0], *lines[max(first, 1) : first + LINES]]
     for _ in range(chance.randint(1, 5)):
@@ -130,7 +130,7 @@ def hostile(lines, chance):
 
 
 def commands(path, other):
-    """Every command that reads a capture and ends by itself."""
+    """Yield every command that reads a capture and ends by itself."""
     for name in ("text", "json", "junit", "sarif", "github"):
         yield ["check", path, "--format", name]
     yield ["check", path, "--as", "2026-07-28"]
@@ -153,13 +153,13 @@ def commands(path, other):
     yield ["stats", path]
     for name in ("har", "mermaid", "perfetto", "csv", "otlp"):
         yield ["export", path, "--format", name, "-o", f"{path}.{name}", "--force"]
-    if NIGHTLY:  # tables take a while
+    if NIGHTLY:  # tables are slow
         yield ["export", path, "--format", "parquet", "-o", f"{path}.parquet"]
         yield ["sql", "FROM messages JOIN exchanges USING (capture, part)", path, other, "--format", "json"]
 
 
 def run(arguments):
-    """Exit status and stderr of a command."""
+    """Run a command and return its exit status and stderr."""
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
     before = sys.argv, sys.stdout, sys.stderr
     sys.argv, sys.stdout, sys.stderr = ["mcpspy", *arguments], out, err
@@ -175,7 +175,7 @@ def run(arguments):
 
 
 def exported(path):
-    """Every form in which a row can be taken out of a capture, of every row."""
+    """Make every export form of every row."""
     session = OpenCapture(path)
     try:
         while session.grow(1):
@@ -197,7 +197,7 @@ def exported(path):
 
 
 def asked(path):
-    """What every tool of `mcpspy mcp` answers about a capture and some of its frames: bounded, and strict JSON."""
+    """Call every tool of `mcpspy mcp` on a capture and some of its frames. The answers are strict, bounded JSON."""
     captures = AgentCaptures(os.path.dirname(path), 5)
     try:
         captures.look()
@@ -227,7 +227,7 @@ def asked(path):
 
 
 def played(path):
-    """The capture as a mock server's script, and what a replay of it would do; a client's lines are fed to the mock."""
+    """Load the capture as a mock server's script and as a replay, and feed the client's lines to the mock."""
     script_of(path)
     with contextlib.suppress(CaptureError):
         script = load(path, lambda sentence: None)
@@ -244,7 +244,7 @@ def played(path):
 
 
 def grown(path, other):
-    """A capture to which another one is to be added, as by `mock --record-missing`: it stays, or is the beginning."""
+    """Add another capture to this one, as `mock --record-missing` does. The old content must stay at the beginning."""
     target = f"{path}.grown.jsonl"
     shutil.copyfile(path, target)
     shutil.copyfile(other, beside(target))
@@ -261,7 +261,7 @@ GOLDEN = [path.read_bytes().splitlines() for path in sorted(CAPTURES.glob("*.jso
 @settings(derandomize=True, max_examples=200 if NIGHTLY else 30, deadline=None, database=None, phases=[Phase.generate])
 @given(seed=st.integers(0, 1 << 32))
 def test_whatever_is_in_a_capture_no_command_ends_in_a_traceback(tmp_path_factory, seed):
-    """Golden captures with faults of every kind; what fails says in one line which frame it could not take."""
+    """The captures are golden captures with faults of every kind. A failure is one line that names the frame."""
     chance = random.Random(seed)  # noqa: S311 (no secret)
     folder = tmp_path_factory.mktemp("hostile")
     path, other = str(folder / "a.jsonl"), str(folder / "b.jsonl")
@@ -283,7 +283,7 @@ def test_whatever_is_in_a_capture_no_command_ends_in_a_traceback(tmp_path_factor
 
 
 def test_a_method_may_be_empty(tmp_path):
-    """`diff` and `mock` took it for a line without a method."""
+    """`diff` and `mock` once treated it as a line without a method."""
     asked = '> {"jsonrpc":"2.0","id":1,"method":""}\n< {"jsonrpc":"2.0","id":1,"result":{}}'
     path = capture(str(tmp_path / "a.jsonl"), asked + '\n> {"jsonrpc":"2.0","method":""}')
     played(path)

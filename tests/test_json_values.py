@@ -20,7 +20,7 @@ from mcpspy.json_values import (
 from tests.limits import LIMIT
 
 EXAMPLE = {"foo": ["bar", "baz"], "": 0, "a/b": 1, "c%d": 2, "e^f": 3, "g|h": 4, "i\\j": 5, 'k"l': 6, " ": 7, "m~n": 8}
-"""The document of RFC 6901, section 5."""
+"""The example document of RFC 6901, section 5."""
 POINTERS = {
     "": EXAMPLE, "/foo": ["bar", "baz"], "/foo/0": "bar", "/": 0, "/a~1b": 1, "/c%d": 2, "/e^f": 3, "/g|h": 4,
     "/i\\j": 5, '/k"l': 6, "/ ": 7, "/m~0n": 8,
@@ -129,11 +129,11 @@ def test_the_module_is_light():
 
 
 def test_a_text_to_compare_by_is_the_same_for_equal_values():
-    """A capture may hold a value of any depth; such have a text in common."""
+    """A capture may hold a value of any depth. All values that are too deep have the same text."""
     deep: list = []
     for _ in range(100_000):
         deep = [deep]
     assert text_of({"a": [1, None]}) == text_of({"a": [1, None]}) != text_of({"a": [1]})
     assert text_of(deep) == ""
-    while deep:  # ends it level by level
+    while deep:  # frees it level by level
         deep = deep.pop()

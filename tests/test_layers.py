@@ -1,4 +1,4 @@
-"""The structure of the package, checked by machine; docs/architecture.md has its tables and rules."""
+"""Checks of the package's structure. docs/architecture.md has its tables and rules."""
 
 import ast
 import collections
@@ -20,9 +20,9 @@ ARCHITECTURE = os.path.join(os.path.dirname(ROOT), "docs", "architecture.md")
 
 
 def tables(text):
-    """The layer of each unit, and the pairs of one layer that may import, from the tables of docs/architecture.md.
+    """Read the tables of docs/architecture.md: the layer of each unit, and the pairs in one layer that may import.
 
-    A unit is a module or a package right below `mcpspy`; inside a package its modules may import each other.
+    A unit is a module or a package directly below `mcpspy`. Modules of one package may import each other.
     """
     layers, siblings = {}, {}
     for line in text.splitlines():
@@ -40,7 +40,7 @@ with open(ARCHITECTURE, encoding="utf-8") as page:
     LAYER, SIBLINGS = tables(page.read())
 ONLY = {
     "gate": {"wire", "json_values", "json_text"}
-}  # what a unit may import of ours, where that is less than its layer allows
+}  # the units that a unit may import, if fewer than its layer allows
 PLACES = {
     "aiohttp": ("relay", "replay", "tui"),
     "mitmproxy": ("relay",),
@@ -62,17 +62,17 @@ PRIVATE_OF_AIOHTTP = set(
 EXTENDED_OF_AIOHTTP = {"RequestHandler", "ResponseHandler", "Server", "TCPConnector", "StreamReader", "ClientRequest"}
 KNOWS_AIOHTTP = "relay.http.http1"
 WITHOUT_SCREEN = {"tui.model": ("textual", "textual_serve", "rich")}
-"""Packages that compute what others show, and the libraries of a screen that they do not know."""
+"""Packages that compute what others display, and the display libraries that they must not import."""
 POSIX = {"fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "posix", "syslog"}
-POSIX_MODULES = {"process.child", "process.pipes"}  # their interface for Windows is `child_windows`
+POSIX_MODULES = {"process.child", "process.pipes"}  # `child_windows` has their interface on Windows
 WRITER = "capture.writer"
 MAY_WRITE = "recording"
-LONGEST = 400  # lines of a module
-OUTSIDE = re.compile(r"\b(?:DESIGN|REQUIREMENTS|PERFORMANCE|FIELD-TRAFFIC)\b")  # documents that the repository lacks
+LONGEST = 400  # lines in a module
+OUTSIDE = re.compile(r"\b(?:DESIGN|REQUIREMENTS|PERFORMANCE|FIELD-TRAFFIC)\b")  # not in the repository
 
 
 def faults(module, source):
-    """What the module called `module` (below `mcpspy`) imports and must not."""
+    """Return the forbidden imports of a module. `module` is its name below `mcpspy`."""
     unit = module.split(".")[0]
     if unit not in LAYER:
         return [f"{unit} has no layer"]
@@ -103,7 +103,7 @@ def faults(module, source):
 
 
 def private_of_aiohttp(module, source):
-    """What a module uses of aiohttp that aiohttp does not publish: names, members of objects, members by subclasses."""
+    """Return the private parts of aiohttp that a module uses: names, members of objects, members through subclasses."""
     tree = ast.parse(source)
     if module == KNOWS_AIOHTTP or not any(name.split(".")[0] == "aiohttp" for name, _ in imports(tree)):
         return []
@@ -120,7 +120,7 @@ def private_of_aiohttp(module, source):
 
 
 def imports(tree, guarded=False):
-    """Every import of a module, and whether it may fail there: inside a function, a `try` or an `if`."""
+    """Yield every import of a module, and whether it is guarded: inside a function, a `try` or an `if`."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, guarded) for alias in node.names)
@@ -132,7 +132,7 @@ def imports(tree, guarded=False):
 
 
 def sources():
-    """The text of each module, by its name below `mcpspy`."""
+    """Return the text of each module by its name below `mcpspy`."""
     found = {}
     for folder, _, files in os.walk(ROOT):
         for file in files:
@@ -237,9 +237,9 @@ def test_every_named_exception_is_one_that_the_code_has():
 
 
 def cycles(sources):
-    """The cycles of imports among modules: each a sorted list of those that import each other, through others too.
+    """Return the import cycles: sorted lists of modules that import each other, directly or indirectly.
 
-    All imports count, also those in functions and for type checkers only.
+    All imports count, also those in functions and those for type checkers only.
     """
     edges = {module: set() for module in sources}
     for module, source in sources.items():
@@ -251,7 +251,7 @@ def cycles(sources):
 
 
 def reached(edges, start):
-    """The modules that `start` imports, through others too; `start` is one of them only if it is in a cycle."""
+    """Return the modules that `start` imports, directly or indirectly, with `start` only if it is in a cycle."""
     found, todo = set(), [start]
     while todo:
         new = edges[todo.pop()] - found
@@ -261,7 +261,7 @@ def reached(edges, start):
 
 
 def twice(sources):
-    """The names of classes that stand more than once; names with an underscore belong to their modules."""
+    """Return the class names that occur more than once. Names with an underscore are private to their modules."""
     classes = collections.Counter(
         node.name
         for source in sources.values()
@@ -272,12 +272,12 @@ def twice(sources):
 
 
 def too_long(sources):
-    """The modules that have too many lines."""
+    """Return the modules that have too many lines."""
     return sorted(module for module, source in sources.items() if source.count("\n") > LONGEST)
 
 
 def citations(sources):
-    """What is cited of documents that are not in the repository, by module."""
+    """Return, by module, the citations of documents that are not in the repository."""
     return {module: found for module, source in sources.items() if (found := OUTSIDE.findall(source))}
 
 
@@ -358,7 +358,7 @@ IN_RELAY_TESTS = {
     "relay.stdio.pump",
     "relay.stdio.drain",
     "relay.stdio.relay",
-}  # a server behind a relay is how they show
+}  # tested by a server behind a relay
 ALL_AT_ONCE = "spec.definitions."  # tests/spec/test_definitions.py compares them with the official schemas
 
 
@@ -372,11 +372,11 @@ PRIVATE = {
         "_build_environment _download_manager _make_app _open_app_process _process _stdin _stdout",
     ),
 }
-"""By library: the one module that may use its private names, and those that are known."""
+"""For each library, the one module that may use its private names, and the known private names."""
 
 
 def private_names(source, library):
-    """The private names of a library that a module uses, each with its line; of attributes those that are known."""
+    """Yield the private names of a library in a module, each with its line. Of attributes, only the known ones."""
     known = PRIVATE[library][1].split()
     for node in ast.walk(ast.parse(source)):
         names = []
@@ -393,7 +393,7 @@ def private_names(source, library):
 
 @pytest.mark.parametrize("library", PRIVATE)
 def test_private_names_of_a_library_stand_in_one_module(library):
-    """They may change with any release, so it must be plain where to look."""
+    """They may change with any release, so it must be clear where they are used."""
     tui = {module: source for module, source in SOURCES.items() if module.startswith("tui.")}
     found = {module: list(private_names(source, library)) for module, source in tui.items()}
     assert found.pop(PRIVATE[library][0]), "the module has no private names any more"
@@ -420,7 +420,7 @@ def test_a_planted_private_name_is_found(library, source, names):
 
 
 def untested(modules, folder):
-    """The modules that have no test file in a folder of tests."""
+    """Return the modules without a test file in a folder of tests."""
     packages = {module.rpartition(".")[0] for module in modules}
     apart = {module for module in modules if not module.startswith(ALL_AT_ONCE)} - packages - IN_RELAY_TESTS
     paths = {module: os.path.join(folder, *module.split(".")) for module in apart - {"__init__", "__main__"}}
@@ -445,7 +445,7 @@ LIGHT = set("os sys time errno binascii _thread _signal fcntl _ctypes _json _bla
 BEFORE_THE_SERVER = set(
     "_ctypes errno mcpspy mcpspy.errors mcpspy.cli mcpspy.cli.wrap mcpspy.process mcpspy.process.child".split()
 )
-"""What `wrap` imports before it starts the server: all else is imported while the server boots."""
+"""Modules that `wrap` imports before it starts the server. It imports all others while the server starts."""
 HEAVY = (
     "asyncio aiohttp textual re json dataclasses typing enum orjson argparse subprocess signal ctypes pathlib secrets"
     " logging threading collections functools importlib inspect contextlib select socket tempfile shutil base64 hashlib"
@@ -453,7 +453,7 @@ HEAVY = (
 
 
 def imported(home, *arguments):
-    """The modules that `mcpspy ARGUMENTS` imports, in that order, less those of a program that imports `os`."""
+    """Return the modules that `mcpspy ARGUMENTS` imports, in order, without those of a program that imports `os`."""
     bare = f"import os, sys; sys.path.insert(0, {os.path.dirname(ROOT)!r}); sys.argv = ['mcpspy', *{arguments!r}]"
     full = f"{bare}\nfrom mcpspy.cli import main\nsys.exit(main())"
     before = names(home, bare)
@@ -488,7 +488,7 @@ def test_the_wrap_path_imports_only_what_is_light(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other ways to end with a process")
 def test_the_wrap_path_stays_light_with_a_gate(tmp_path):
-    """Another process compiles the file."""
+    """Another process compiles the gate file."""
     file = tmp_path / "gates.toml"
     file.write_text("[[gate]]\nwhen = 'name:a*'\ndelay = '1s'\n")
     found = imported(str(tmp_path), "wrap", "--gate", str(file), "--", "true")

@@ -1,4 +1,4 @@
-"""No test waits for ever, whatever the tests were started with."""
+"""No test waits for ever, whichever signals were ignored when the tests were started."""
 
 import ast
 import os
@@ -12,12 +12,12 @@ import pytest
 from tests import limits
 
 HERE = Path(__file__).parent
-PROGRAMS = HERE / "peers"  # that are run by themselves
+PROGRAMS = HERE / "peers"  # are run on their own
 OWN = {HERE / "limits.py", HERE / "peers" / "prepare.py"}
 
 
 def without_a_limit(source):
-    """The lines that may wait for ever: processes, reads and threads that know no limit."""
+    """Yield the lines that may wait for ever: processes, reads and threads without a time limit."""
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call):
             continue
@@ -102,7 +102,7 @@ def test():
 
 @pytest.mark.parametrize("workers", ["0", "1"])
 def test_the_tests_heed_signals_that_they_were_started_to_ignore(tmp_path, workers):
-    """As under `nohup`, and in the background of a script; also the processes that they start."""
+    """The signals are ignored under `nohup` and in the background of a script. Started processes obey them too."""
     (tmp_path / "test_how.py").write_text(HOW)
     command = [sys.executable, "-m", "pytest", "-q", "-n", workers, "-p", "tests.conftest", "-p", "no:cacheprovider"]
     program = (

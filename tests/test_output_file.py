@@ -1,4 +1,4 @@
-"""Files for the user: whole or not at all."""
+"""Output files are written completely or not at all."""
 
 import os
 from contextlib import suppress

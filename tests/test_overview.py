@@ -1,4 +1,4 @@
-"""What both sides said of themselves, and the counts of each tool: told in transcripts."""
+"""The self-descriptions of both peers and the counts of each tool, computed from transcripts."""
 
 import json
 from contextlib import closing
@@ -19,7 +19,7 @@ HANDSHAKE = """
 
 
 def listed(number, *tools, cursor=None):
-    """A listing and its answer."""
+    """Return a listing request and its response."""
     params = f',"params":{{"cursor":"{cursor}"}}' if cursor else ""
     return f"""
     > {{"id":{number},"method":"tools/list"{params}}}
@@ -28,7 +28,7 @@ def listed(number, *tools, cursor=None):
 
 
 def called(number, name, result='{"content":[]}', seconds=0.0):
-    """A call and its answer, that many seconds later."""
+    """Return a call and its response, `seconds` later."""
     return f"""
     @{number} > {{"id":{number},"method":"tools/call","params":{{"name":"{name}"}}}}
     @{number + seconds} < {{"id":{number},"result":{result}}}
@@ -36,7 +36,7 @@ def called(number, name, result='{"content":[]}', seconds=0.0):
 
 
 def announced(folder, text):
-    """What a transcript has announced; its first line is record #5."""
+    """Return the announcements in a transcript. Its first line is record #5."""
     with closing(grow(OpenCapture(said(folder, text)))) as session:
         return session.announced
 

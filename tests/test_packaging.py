@@ -1,4 +1,4 @@
-"""The sdist and the wheel: what is in them, and that each of them installs and runs."""
+"""The content of the sdist and the wheel. Each of them installs and runs."""
 
 import os
 import shutil
@@ -22,14 +22,14 @@ BESIDE_CODE = {
     "mcpspy/sharing/page": {".js", ".css", ".html"},
     "mcpspy/tui": {".tcss"},
 }
-"""Folders whose files are read by the code beside them, and their kinds."""
-LARGEST = 2_000_000  # bytes of either file
+"""Folders with data files that the code in them reads, and the suffixes of these files."""
+LARGEST = 2_000_000  # bytes, for each of the two files
 LIMIT = 300  # seconds
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """The paths of the sdist and of the wheel, which is built from the unpacked sdist, as an installer does it."""
+    """Build the sdist, and the wheel from the unpacked sdist, as an installer does. Return both paths."""
     folder = tmp_path_factory.mktemp("dist")
     (sdist,) = SdistBuilder(str(ROOT)).build(directory=str(folder))
     with tarfile.open(sdist) as tar:
@@ -39,7 +39,7 @@ def built(tmp_path_factory):
 
 
 def data(names):
-    """The files that are no modules."""
+    """Return the files that are not modules."""
     return {name for name in names if name.startswith("mcpspy/") and not name.endswith(".py")}
 
 
@@ -111,7 +111,7 @@ def test_each_installs_into_a_fresh_environment_and_runs(built, tmp_path, kind):
 
 @pytest.fixture(scope="session")
 def uv(tmp_path_factory):
-    """The path of uv: the one that is installed, or else that of PyPI."""
+    """Return the path of the installed uv, or install it from PyPI."""
     found = shutil.which("uv")
     if not found:
         folder = tmp_path_factory.mktemp("uv")
@@ -127,7 +127,7 @@ def uv(tmp_path_factory):
 @pytest.mark.timeout(3 * LIMIT)
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
 def test_every_extra_resolves(uv, tmp_path, version):
-    """It needs PyPI, and no Python of that version."""
+    """It needs PyPI, but not a Python of that version."""
     project = ROOT / "pyproject.toml"
     extras = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     for options in ([], *(["--extra", extra] for extra in extras)):

@@ -1,4 +1,4 @@
-"""The package on systems where nobody runs these tests: what can be known of that on Linux."""
+"""Checks on Linux for systems where these tests do not run."""
 
 import json
 import subprocess
@@ -19,10 +19,10 @@ POSIX_ONLY = {
     "relay.stdio.companion",
     "tui.terminal",
 }
-"""Modules that say at their import that they need POSIX; all that import them at once cannot be imported either."""
+"""Modules whose import fails with a message that they need POSIX, and modules that import these at the top level."""
 
-# The whole package is imported as it is, so that all libraries are there. Then it is imported anew, with the names that
-# Python lacks on Windows taken away. Libraries keep theirs: only what our modules do when they are imported is tested.
+# First the whole package is imported, so that all libraries are loaded. Then the names that Python lacks on Windows are
+# removed, and the package is imported again. Libraries keep the names: only the imports of our own modules are tested.
 WITHOUT_POSIX = '''
 import ctypes, importlib, io, json, os, select, signal, socket, sys, types
 names = json.load(sys.stdin)
@@ -82,7 +82,7 @@ sys.stdout.write(json.dumps({name: why for name, why in faults().items() if why 
 
 
 def modules():
-    """The names of all modules but those that do something when they are imported."""
+    """Return the names of all modules, without those that run something when they are imported."""
     paths = (path.relative_to(ROOT).with_suffix("").parts for path in (ROOT / "mcpspy").rglob("*.py"))
     return sorted(".".join(parts).removesuffix(".__init__") for parts in paths if parts[-1] != "__main__")
 
@@ -103,9 +103,9 @@ def test_every_module_can_be_imported_without_posix_or_says_that_it_needs_it():
 @pytest.mark.timeout(2 * LIMIT)
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
 def test_the_types_are_right_on_other_platforms(tmp_path, platform):
-    """Half a minute of computing, without what an earlier run has kept.
+    """It computes for half a minute, without the cache of an earlier run.
 
-    A module that needs POSIX is not checked for Windows, so the types of what it defines are unknown to those that
+    A module that needs POSIX is not checked for Windows, so the types that it defines are unknown in the modules that
     import it (`has-type`).
     """
     options = ["--platform", platform, "--disable-error-code", "has-type", "--no-warn-unused-ignores"]

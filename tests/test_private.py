@@ -1,4 +1,4 @@
-"""Tests look at behaviour: they use no private member or name of the package. Checked by machine."""
+"""Tests check behaviour: they use no private name or member of the package."""
 
 import ast
 import pathlib
@@ -8,8 +8,8 @@ import pytest
 
 TESTS = pathlib.Path(__file__).parent
 PRIVATE = re.compile(r"_(?!_)\w+")
-DOCUMENTED = {"_replace", "_asdict", "_fields", "_make", "_exit"}  # of named tuples, and of `os`
-BY_NAME = {"setattr", "delattr", "getattr", "hasattr", "patch", "object"}  # take the name of a member as a string
+DOCUMENTED = {"_replace", "_asdict", "_fields", "_make", "_exit"}  # members of named tuples, and `os._exit`
+BY_NAME = {"setattr", "delattr", "getattr", "hasattr", "patch", "object"}  # take a member's name as a string
 IN_PROGRAM = re.compile(r"(?<![\w.])(?!self\b|cls\b)[\w.]+\.(_(?!_)\w+)")
 
 EXCEPTIONS = {
@@ -30,11 +30,11 @@ EXCEPTIONS = {
     "tui/test_textual_internals.py": ("_file _writer_thread", "tests the module that knows these names of textual"),
     "tui/test_textual_serve_internals.py": ("_open_app_process", "tests the module that knows this name"),
 }
-"""By file: the private names of others that it uses, and why."""
+"""For each file, the private names of others that it uses, and the reason."""
 
 
 def private_names(source):
-    """The private names that a test uses: of objects that are not its own, of modules, and in programs that it runs."""
+    """Return the private names that a test uses: of foreign objects, of modules, and in programs that it runs."""
     found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Attribute):

@@ -1,4 +1,4 @@
-"""Real clients, bare and through mcpspy; `scripts/clients` has the scenarios and the comparison."""
+"""Real clients, without mcpspy and through it. `scripts/clients` has the scenarios and the comparison."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from tests.peers import prepare
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 sys.path.append(str(SCRIPTS))
-import client_facts  # noqa: E402 (found through the line above)
+import client_facts  # noqa: E402 (the line above makes it importable)
 import client_rows  # noqa: E402
 import real_clients  # noqa: E402
 
@@ -33,7 +33,7 @@ def played(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("way", "reference"), [("wrap", "bare"), ("proxy", "http")])
 def test_mcporter_sees_the_same_through_mcpspy(played, way, reference):
-    """A tool call, and how the server is ended."""
+    """The scenario is a tool call and the end of the server."""
     bare, _ = played("mcporter", [prepare.mcporter()], "call", reference)
     through, captures = played("mcporter", [prepare.mcporter()], "call", way)
     assert "echo: hello" in bare["output"]
@@ -48,8 +48,8 @@ def test_mcporter_sees_the_same_through_mcpspy(played, way, reference):
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("name", ROWS)
 def test_a_real_client_sees_the_same_through_mcpspy(name):
-    """All scenarios; clients are installed into the user's cache at the first time."""
-    home = pwd.getpwuid(os.getuid()).pw_dir  # $HOME is that of the tests
+    """It runs all scenarios. The first run installs the clients into the user's cache."""
+    home = pwd.getpwuid(os.getuid()).pw_dir  # $HOME is the home of the tests
     command = [sys.executable, str(SCRIPTS / "clients"), "--check", "--only", name]
     done = limits.run(
         command, capture_output=True, text=True, timeout=1100, env=os.environ | {"HOME": home}, check=False

@@ -1,4 +1,4 @@
-"""The documentation as a site: `scripts/site` builds it without a warning, and it loads nothing from another host."""
+"""The documentation site: `scripts/site` builds it without a warning, and it loads nothing from another host."""
 
 import re
 import subprocess

@@ -21,7 +21,7 @@ from mcpspy.text import (
     wrapped,
 )
 
-# What changes direction, hides or joins, named one by one: the tests must not learn it from the code.
+# Characters that change direction, are invisible or join others. The list must not come from the code under test.
 HIDDEN = "\u061c\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff\ufff9\ufffa\ufffb"
 BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 TAGS = "".join(map(chr, range(0xE0000, 0xE0080)))
@@ -96,13 +96,13 @@ def test_a_long_text_is_clipped_and_says_so(length):
 
 
 def slowly_printable(text, limit):
-    """Each character by itself, then clipped."""
+    """Escape each character separately, then clip."""
     shown = "".join(printable(character, 10) for character in text[: limit + 1])
     return shown if len(shown) <= limit else shown[: max(limit - 1, 0)] + "…"
 
 
 def slowly_measured(text, room):
-    """Each character measured by itself."""
+    """Measure each character separately."""
     shown = slowly_printable(text, max(room, 0))
     widths = [columns(character) for character in shown]
     if sum(widths) > room:

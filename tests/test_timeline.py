@@ -1,4 +1,4 @@
-"""Rows, and the JSON that programs read (docs/json.md)."""
+"""Rows, and their JSON for programs (docs/json.md)."""
 
 import json
 
@@ -27,17 +27,17 @@ def final(text, *, live=False):
 
 
 def frames(*raws):
-    """Records of what the server sent, byte for byte."""
+    """Return records of frames that the server sent, byte for byte."""
     return [*OPENS, *(Frame(n, 2, n, raw) for n, raw in enumerate(raws, 5))]
 
 
 def printed(*raws):
-    """The rows of what the server sent, as a strict parser reads the lines that are printed."""
+    """Return the rows of frames that the server sent, as a strict parser reads the printed lines."""
     return [strict(to_json(row, HEADER)) for row in final_rows(lambda: frames(*raws), live=False)]
 
 
 def strict(line):
-    """Decode a line that must keep to the grammar (RFC 8259), which knows no NaN."""
+    """Decode a line that must follow the grammar of RFC 8259, which has no NaN."""
     assert b"\n" not in line
     assert b"\r" not in line, "text mode would break the line here"
     line.decode()
@@ -316,7 +316,7 @@ def test_each_message_of_a_batch_is_a_row_with_its_part():
 
 
 def test_json_that_is_no_message_is_a_message_all_the_same():
-    """F-03: `text` is for what is not JSON."""
+    """F-03: `text` is only for frames that are not JSON."""
     assert [row["message"] for row in printed(b"5", b'"x"', b"{}", b"[]", b"false")] == [5, "x", {}, [], False]
 
 
@@ -351,7 +351,7 @@ def test_what_is_not_json_is_text(raw, text):
     ],
 )
 def test_what_peers_can_read_is_a_message(raw, message):
-    """F-03, F-08; one line of JSON whatever is in it."""
+    """F-03, F-08: always one line of JSON, whatever the frame contains."""
     feed = frames(raw)
     (row,) = final_rows(lambda: feed, live=False)
     line = to_json(row, HEADER)
@@ -501,7 +501,7 @@ CALL, DONE = request(3, "tools/call", name="search"), result(3, content=[])
 
 
 def gated_rows(transport, **gated):
-    """The final rows of a call and its response with a gate on the call, as JSON by who sent them."""
+    """Return the final rows of a call with a gate on it and of its response, each with its JSON, by kind."""
     wire = TRANSPORTS[transport]()
     wire.client(CALL, **gated)
     wire.wait(gated.get("hold", 0) + 0.5)

@@ -1,7 +1,7 @@
-"""docs/tutorial.md, followed as a reader would: its files are saved, its commands typed, and they print what it shows.
+"""Follow docs/tutorial.md as a reader does: save its files, type its commands, compare the output with the page.
 
-It starts a dozen processes with the SDK in them, so it is marked `field`. What the page installs is in our own
-environment.
+It starts a dozen processes that import the SDK, so it is marked `field`. The packages that the page installs are in
+this environment already.
 """
 
 import os
@@ -20,16 +20,16 @@ BLOCK = re.compile(r"(?:[Ss]ave this as `([^`]+)`[^`]*)?^```(\w+)\n(.*?)^```", r
 VARYING = (
     (r"\S*/\.mcpspy/captures/\S+?\.jsonl", "CAPTURE"),
     (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME"),
-    (r"#\d+", "#N"),  # when stderr is opened, other numbers follow
+    (r"#\d+", "#N"),  # the numbers depend on when stderr is opened
     (r"\b\d+\.\d{3}\b", "SECONDS"),
     (r"\b[\d.]+ (?:ms|µs)", "LATENCY"),
     (r"\bin [\d.]+s\b", "DURATION"),
 )
-"""What is new in each run, and what it is compared as."""
+"""Patterns of texts that differ in each run, and their replacements for the comparison."""
 
 
 def steps():
-    """Files to save, and commands to type with what they print, in the order of the page."""
+    """Yield the files to save, and the commands to type with their output, in the order of the page."""
     for name, language, text in BLOCK.findall(PAGE):
         if name:
             yield "file", name, text
@@ -44,20 +44,20 @@ def steps():
 
 
 def normal(text):
-    """A text without what is new in each run, on one line: how wide a terminal is does not count."""
+    """Return a text on one line, as the terminal's width does not count, without the parts that differ in each run."""
     for pattern, name in VARYING:
         text = re.sub(pattern, name, text)
     return " ".join(text.split())
 
 
 def pattern_of(printed):
-    """`…` on the page is any text: what was left out, or what a narrow terminal has no room for."""
+    """Return a pattern in which `…` matches any text: text left out on the page, or clipped in a narrow terminal."""
     return re.compile(".*?".join(re.escape(part.strip()) + r"\s*" for part in normal(printed).split("…")))
 
 
 @pytest.fixture
 def shell(tmp_path):
-    """Runs a line of shell where the reader is, and returns the exit status and what it printed."""
+    """Run a shell line in the reader's directory and return its exit status and output."""
     environ = os.environ | {
         "HOME": str(tmp_path / "home"),
         "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]]),

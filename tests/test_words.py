@@ -1,7 +1,7 @@
-"""What people read avoids turns that have to be read twice; the list grows with each one that somebody stumbles over.
+"""Texts for people avoid phrases that have to be read twice. The list grows with each phrase that stops a reader.
 
-It covers the README, the documents (those of commands, rules and keys are made of the tables of the package), the
-changelog, and every string of the package that is no docstring.
+The test covers the README, the docs (those of commands, rules and keys are generated from tables of the package),
+the changelog, and every string of the package that is not a docstring.
 """
 
 import ast
@@ -21,7 +21,7 @@ AVOIDED = (
     "(?<!there )is no (?:JSON|message|method|setting|finding|request|member|table|file|directory)",
 )  # fmt: skip
 PATTERN = re.compile(rf"(?<!\w)(?:{'|'.join(AVOIDED)})(?!\w)", re.IGNORECASE)
-MEASURED = ("performance.md", "conformance.md")  # records of what was measured
+MEASURED = ("performance.md", "conformance.md")  # records of measurements
 PAGES = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
@@ -30,14 +30,14 @@ PAGES = [
 
 
 def docstrings(tree: ast.AST) -> Iterator[ast.Constant]:
-    """Strings that stand alone: of modules, classes, functions and attributes."""
+    """Yield the docstrings of modules, classes, functions and attributes."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield node.value
 
 
 def strings(path: Path) -> Iterator[str]:
-    """The other strings of a module."""
+    """Yield the strings of a module that are not docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     left_out = set(map(id, docstrings(tree)))
     for node in ast.walk(tree):

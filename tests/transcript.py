@@ -1,21 +1,21 @@
-"""Conversations as text, so that a test reads like what was said.
+"""Conversations as text, so that a test reads like the conversation itself.
 
     > {"jsonrpc":"2.0","id":1,"method":"ping"}        the client sends a line
     < {"jsonrpc":"2.0","id":1,"result":{}}            the server sends a line
     > 1 ping                                          the same, as short as in the examples of the rules
     < 1 = {}
-    < | not JSON                                      the server sends a line that is no JSON
+    < | not JSON                                      the server sends a line that is not JSON
     = 2025-06-18                                      the three messages of a handshake
     ! warming up                                      the server writes a line to stderr
     ~ 3                                               three records are lost here
     . exit 1                                          the server ends; docs/rules.md has the other ends
     @1.5 > {…}                                        the same at 1.5 seconds
 
-`docs/rules.md` begins with the whole notation. `tests.rules.notation` reads what a line sends; the lines of HTTP are in
-`tests.rules.web`.
+`docs/rules.md` begins with the whole notation. `tests.rules.notation` parses a line's content; `tests.rules.web` parses
+the lines of HTTP.
 
-Lines stand in the order in which they were recorded and are counted from 1. Without a time, a line comes a millisecond
-after the one above it; a line that was recorded too early or too late says when it was sent.
+Lines are in the order in which they were recorded, and are counted from 1. Without a time, a line comes a millisecond
+after the line above it. A line that was recorded too early or too late has the time when it was sent.
 """
 
 import fcntl
@@ -40,7 +40,7 @@ WALL = 1_764_000_000_123_456_789  # nanoseconds since the epoch: 2025-11-24T16:0
 
 
 def lines(text: str) -> list[tuple[str, int, str]]:
-    """Each line of a transcript: its mark, its time in nanoseconds, and the rest."""
+    """Return each line of a transcript: its mark, its time in nanoseconds, and the rest."""
     found = []
     t = 0
     for line in filter(None, map(str.strip, text.split("\n"))):
@@ -56,7 +56,7 @@ def lines(text: str) -> list[tuple[str, int, str]]:
 
 
 def records(text: str) -> list[Record]:
-    """The records of a transcript in the order of their times, after those that open its three channels."""
+    """Return the records of a transcript in the order of their times, after those that open its channels."""
     found: list[Record] = list(OPENS)
     for n, (mark, t, raw, cut) in enumerate(frames(text), 1):
         if mark == "~":
@@ -69,7 +69,7 @@ def records(text: str) -> list[Record]:
 
 
 def frames(text: str) -> Iterator[tuple[str, int, bytes, bool]]:
-    """Each frame of a transcript: its mark, its time in nanoseconds, its bytes, and whether it is cut."""
+    """Yield each frame of a transcript: its mark, its time in nanoseconds, its bytes, and whether it is cut."""
     for mark, t, rest in lines(text):
         if mark == "=":
             yield from ((sender, t + n, message, False) for n, (sender, message) in enumerate(handshake(rest)))
@@ -80,7 +80,7 @@ def frames(text: str) -> Iterator[tuple[str, int, bytes, bool]]:
 
 
 def _end(n: int, t: int, said: str) -> Iterator[Record]:
-    """How a session ended, or a part of it."""
+    """Yield the records for the end of a session, or of a part of it."""
     what, _, rest = said.partition(" ")
     if what in ("exit", "killed"):
         yield Close(n, CHANNELS[">"], t, "exit")
@@ -95,18 +95,18 @@ def _end(n: int, t: int, said: str) -> Iterator[Record]:
 
 
 def events(text: str) -> list[Event]:
-    """What the fold makes of a transcript, in the order in which it comes out."""
+    """Return the events that the fold yields for a transcript, in order."""
     conversation = Conversation()
     return [event for record in records(text) for event in conversation.feed(record)]
 
 
 def told(text: str) -> list[str]:
-    """The same, a line of text for each: what it is and how it went."""
+    """Return the events of a transcript as text, one line each: the address, what it is, and its outcome."""
     return [_told(event) for event in events(text)]
 
 
 def revisions(text: str) -> list[str]:
-    """The address of each message and the revision it is judged by."""
+    """Return the address of each message and the revision that it is judged by."""
     return [
         f"{address(event)} {event.revision.value if event.revision else 'unknown'}"
         for event in events(text)
@@ -115,7 +115,7 @@ def revisions(text: str) -> list[str]:
 
 
 def address(message: Message) -> str:
-    """`#2`, or `#2.1` for the second message of a batch."""
+    """Return `#2`, or `#2.1` for the second message of a batch."""
     return f"#{message.n}.{message.part}" if message.frame.raw.startswith(b"[") else f"#{message.n}"
 
 
@@ -133,7 +133,7 @@ def _told(event: Event) -> str:
 
 
 def begin(path: str, argv: tuple[str, ...] = ("node", "weather.js"), wall: int = WALL, **fields: object) -> Writer:
-    """A live capture at `path`, which began at `wall`, in nanoseconds since the epoch."""
+    """Start a live capture at `path`. It began at `wall`, in nanoseconds since the epoch."""
     header = {"tool": "mcpspy 0.1.0", "transport": "stdio", "name": "weather", "argv": argv} | fields
     complaints: list[str] = []
     writer = create(header, output=str(path), folder=None, environ={}, wall=wall, say=complaints.append)
@@ -142,7 +142,7 @@ def begin(path: str, argv: tuple[str, ...] = ("node", "weather.js"), wall: int =
 
 
 def capture(path: str, text: str, **fields: object) -> str:
-    """A finished capture of a transcript; the first line of the transcript is record #5. Returns the path."""
+    """Write a finished capture of a transcript and return its path. The transcript's first line is record #5."""
     writer = begin(path, **fields)
     record(writer, text)
     finish(writer, 10_000_000_000)
@@ -150,24 +150,24 @@ def capture(path: str, text: str, **fields: object) -> str:
 
 
 def abandon(writer: Writer) -> None:
-    """Leave a capture as a relay does that is killed: without its end, and no longer locked."""
+    """Leave a capture as a killed relay does: without an end record, and unlocked."""
     os.close(descriptor(writer))
 
 
 def descriptor(writer: Writer) -> int:
-    """The descriptor that a writer writes to: of those of its file, the one that is no reader's."""
+    """Return the descriptor that a writer writes to: the only one on its file that is not read-only."""
     file = os.stat(writer.path)
     for fd in map(int, os.listdir("/dev/fd")):
         try:
             if os.path.samestat(os.fstat(fd), file) and fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY:
                 return fd
-        except OSError:  # the one that the directory was listed by
+        except OSError:  # the descriptor that listed the directory
             pass
     raise LookupError(writer.path)
 
 
 def finish(writer: Writer, t: int = 0, code: int = 0, why: str | None = None) -> None:
-    """End a capture as a relay does whose server has exited."""
+    """End a capture as a relay does after its server has exited."""
     writer.end(t, code, why)
 
 

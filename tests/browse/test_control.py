@@ -1,4 +1,4 @@
-"""What a viewer does to a session, as the relay's side of the live directory sees it."""
+"""A viewer's orders to a session, as the relay reads them in the live directory."""
 
 import os
 
@@ -86,7 +86,7 @@ def test_what_its_gates_hold_goes_on_when_the_viewer_leaves(relay, session):
     relay.hold(1, mine.name)
     relay.hold(2, "of a file")
     settle(session)
-    relay.hold(3, mine.name)  # since the last look
+    relay.hold(3, mine.name)  # since the viewer last read the capture
     relay.release(1, "dropped")
     session.close()
     assert relay.look() == []

@@ -1,4 +1,4 @@
-"""What was found, in groups that fold: each line is one thing, and stays it wherever the order takes it."""
+"""Findings in groups that fold. A line keeps its identity when sorting moves it."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def filled(*findings):
 
 
 def told(outline):
-    """Each line: a rule and its count, or the frame of a finding."""
+    """Return each line as text: a rule and its count, or the frame of a finding."""
     lines = [outline.at(line) for line in range(len(outline))]
     return [f"#{at.finding.frame}" if at.finding else f"{at.group.rule} {at.group.count}" for at in lines]
 
@@ -99,7 +99,7 @@ def test_what_is_too_much_is_counted_and_not_kept(monkeypatch):
 
 
 def test_what_a_group_of_rules_has_found_can_be_forgotten():
-    """P-01: when other clients are chosen."""
+    """P-01: this happens when other clients are chosen."""
     refused = [finding("compat/tool-name", frame=frame) for frame in (1, 2, 2)]
     found = filled(*refused, finding("tools/arguments", frame=2))
     outline = Outline(found.groups.values())

@@ -1,4 +1,4 @@
-"""What a capture tells of the gates of its session."""
+"""The gates of a session, as its capture records them."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def noted(*records):
 
 @pytest.fixture
 def running(tmp_path):
-    """Begins sessions of clients; gives each with the model that reads it."""
+    """Start sessions of clients. Each call returns the relay and the session that reads its capture."""
     opened = []
 
     def run(client="opencode", **fields):

@@ -1,4 +1,4 @@
-"""The list follows what happens in a directory, and counts without ever taking long."""
+"""The list of captures follows the changes in a directory, and each step of counting is short."""
 
 import math
 import os
@@ -22,7 +22,7 @@ def header(started):
 
 
 def look(found):
-    """Look at everything and count it all; tells whether the list has changed."""
+    """Read the directory and count all captures. Return whether the list has changed."""
     before = found.changes
     found.look()
     while found.grow(0):
@@ -32,7 +32,7 @@ def look(found):
 
 @pytest.fixture
 def seen(tmp_path):
-    """A directory's list, looked at and counted to the end whenever it is called."""
+    """Return a function that reads a directory, counts all its captures and returns the list."""
     found = Library([str(tmp_path)])
 
     def seen():
@@ -166,7 +166,7 @@ def test_a_deleted_capture_is_gone(tmp_path):
 
 @pytest.mark.parametrize("frames", [0, 50])
 def test_a_capture_that_is_replaced_under_its_name_is_another(tmp_path, seen, frames):
-    """`wrap -o` on a finished capture."""
+    """`wrap -o` replaces a finished capture."""
     capture(tmp_path / "a.jsonl", EVERY_OUTCOME)
     before = seen()["a.jsonl"]
     writer = begin(tmp_path / "a.jsonl", name="other")
@@ -186,7 +186,7 @@ def test_a_capture_that_is_cut_short_is_counted_anew(tmp_path, seen):
 
 
 def test_a_capture_that_is_still_being_copied_is_counted_right(tmp_path, seen):
-    """Nobody holds its lock, and yet it grows."""
+    """No process holds its lock, but the file grows."""
     content = (CAPTURES / "field-stdio.jsonl").read_bytes()
     (tmp_path / "a.jsonl").write_bytes(content[: len(content) // 2])
     seen()
@@ -212,7 +212,7 @@ def test_what_is_no_capture_is_passed_over_until_it_is_one(tmp_path):
 
 
 def test_an_unchanged_file_is_not_opened_again(tmp_path, monkeypatch):
-    """A directory is looked at twice a second."""
+    """The directory is read twice a second."""
     capture(tmp_path / "a.jsonl", "")
     (tmp_path / "other.jsonl").write_bytes(b'{"log":{}}\n')
     found = Library([str(tmp_path)])

@@ -1,4 +1,4 @@
-"""The previews of rows, each made once."""
+"""The previews of rows. Each is made once."""
 
 from types import SimpleNamespace
 
@@ -12,7 +12,7 @@ VALUE = {"method": "tools/call", "params": {"name": "f", "arguments": {"a": 1}}}
 
 @pytest.fixture
 def asked():
-    """The lines that were read, each with the bytes that were asked for."""
+    """The lines that were read, each with the requested number of bytes."""
     return []
 
 

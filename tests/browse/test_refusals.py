@@ -1,4 +1,4 @@
-"""What chosen clients refuse is what `check --client` finds, whenever they are chosen (P-01)."""
+"""Chosen clients refuse exactly what `check --client` finds, no matter when they are chosen (P-01)."""
 
 import json
 from contextlib import closing
@@ -35,7 +35,7 @@ def listed(number, *names, cursor=None, more=None, schema=SCHEMA):
 
 
 def grown(session):
-    for _ in range(3):  # some looks without anything new let through what waits for its order
+    for _ in range(3):  # some reads without new records release those that wait for their order
         while session.grow(1.0):
             pass
     return session
@@ -51,7 +51,7 @@ def found(session):
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_what_is_refused_in_a_golden_capture_is_what_check_finds(path):
-    """P-01: over every transport; and nothing is left of it when no client is chosen any more."""
+    """P-01: on every transport. All of it disappears when no client is chosen any more."""
     with closing(OpenCapture(str(path))) as session:
         before, counts = found(grown(session)), dict(session.found)
         for clients in (ALL, frozenset(["openai-api"])):
@@ -64,7 +64,7 @@ def test_what_is_refused_in_a_golden_capture_is_what_check_finds(path):
 
 
 def test_a_client_may_be_chosen_before_its_tools_are_listed(tmp_path):
-    """P-01: a live session goes on to be looked at."""
+    """P-01: new records of a live session are still checked."""
     writer = begin(tmp_path / "a.jsonl")
     record(writer, BEGIN)
     with closing(OpenCapture(str(tmp_path / "a.jsonl"))) as session:
@@ -89,7 +89,7 @@ def test_one_client_replaces_another(tmp_path):
 
 
 def test_a_tool_that_was_mended_is_refused_no_longer(tmp_path):
-    """P-01: what is found stays a finding; the tool is as it was listed last."""
+    """P-01: the finding stays, but the tool is judged by its last listing."""
     text = BEGIN + listed(1, "echo", schema={"type": "object"}) + listed(2, "echo")
     with closing(OpenCapture(str(capture(tmp_path / "a.jsonl", text)))) as session:
         session.choose(["openai-api"])
@@ -143,7 +143,7 @@ def test_messages_of_one_batch_are_read_once(tmp_path):
 
 
 def test_a_tool_without_a_name_is_not_the_whole_list(tmp_path):
-    """P-01: an empty name is a name."""
+    """P-01: an empty name is still a name."""
     path = capture(str(tmp_path / "a.jsonl"), BEGIN + listed(1, ""))
     with closing(OpenCapture(path)) as session:
         session.choose(ALL)

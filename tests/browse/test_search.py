@@ -1,4 +1,4 @@
-"""A search finds the rows that the filter wants, however the file comes, and needs little of most of them."""
+"""A search finds the rows that match the filter, however the file grows, and reads little of most rows."""
 
 import functools
 import json
@@ -99,15 +99,15 @@ STRANGE_LINES = (
 
 
 class Searched:
-    """A capture that is indexed, and folded as far as a test says."""
+    """A capture that is indexed, and folded as far as a test wants."""
 
     def __init__(self, path):
         self.index = Index(str(path))
         self.columns = None
         self._path = str(path)
         self.revised = []
-        self._rows = []  # of the file as it is, final
-        self._known = {}  # by line number: the rows of it, as a fold knows them by then
+        self._rows = []  # the final rows of the current file
+        self._known = {}  # by line number: its rows, as the fold knows them so far
         self._folded = 0
         self._placed = 0
         self.moved = []
@@ -118,7 +118,7 @@ class Searched:
         return self._folded == len(self._rows)
 
     def look(self):
-        """Index what there is."""
+        """Index all that the file has."""
         grown = [True for _ in iter(self.index.grow, False)]
         if grown:
             self._rows = list(final_rows(Capture(self._path).records, live=self.index.live))
@@ -126,7 +126,7 @@ class Searched:
             self._starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
 
     def fold(self, rows=1 << 30):
-        """Fold some more rows, all of them if nothing is said; what is found of them is known in the end."""
+        """Fold some more rows, by default all of them. Their findings are known when all rows are folded."""
         for row in self._rows[self._folded : self._folded + rows]:
             self._folded += 1
             early = replace(row, findings=())
@@ -155,7 +155,7 @@ class Searched:
         return self._known.get(n) or self._alone(self.index.record(n))
 
     def _alone(self, record):
-        """What the record alone tells."""
+        """Return the rows that follow from the record alone."""
         ch = record.answers if getattr(record, "answers", None) is not None else getattr(record, "ch", None)
         answered = isinstance(record, Open) and record.answers is None
         return list(rows_alone(record, None if ch is None or answered else self.index.channel(ch)))
@@ -163,7 +163,7 @@ class Searched:
 
 @pytest.fixture
 def opened():
-    """Opens captures of which nothing is folded, and closes them in the end."""
+    """Open captures without folding any row, and close them at the end."""
     with ExitStack() as stack:
 
         def open_(path):
@@ -176,7 +176,7 @@ def opened():
 
 @pytest.fixture
 def folded(opened):
-    """Opens a capture and folds all of it."""
+    """Open a capture and fold all of it."""
 
     def fold(path):
         found = opened(path)
@@ -191,12 +191,12 @@ def filter_of(session, text):
 
 
 def found(session, text):
-    """What a search finds until it gets no further."""
+    """Return what a search finds until it has nothing left to read."""
     return hits_of(search(session, filter_of(session, text)))
 
 
 def hits_of(searching):
-    """What the next steps find until there is nothing more to look at."""
+    """Return what the next steps find until there is nothing left to read."""
     hits = []
     for step in islice(searching, 1000):
         assert not set(step.hits) & set(hits)
@@ -208,12 +208,12 @@ def hits_of(searching):
 
 @functools.cache
 def rows_of(path):
-    """The final rows of a capture that is finished."""
+    """Return the final rows of a finished capture."""
     return list(final_rows(Capture(str(path)).records, live=False))
 
 
 def wanted(path, text):
-    """The lines whose rows a filter wants, in order."""
+    """Return the numbers of the lines whose rows match a filter, in order."""
     test = parse(text, Capture(str(path)).header.started)
     return list(dict.fromkeys(row.n for row in rows_of(path) if test(row)))
 

@@ -1,4 +1,4 @@
-"""What the timeline shows is what the fold says, however the file comes, and before the fold what each frame says."""
+"""The timeline shows the result of the fold, however the file grows; before the fold, what each frame alone tells."""
 
 import json
 import os
@@ -34,24 +34,24 @@ CHANNELS_OPEN = [
     {"kind": "open", "ch": 3, "t": 0, "from": "server", "role": "stderr", "framing": "lines"},
 ]
 OWN = ("invalid", "stderr", "http", "event", "gap", "signal", "gates", "end")
-"""Kinds of rows that have a text and no method."""
+"""Kinds of rows that have a text but no method."""
 
 
 @pytest.fixture
 def session():
-    """Opens sessions, and closes them in the end."""
+    """Open sessions, and close them at the end."""
     with ExitStack() as stack:
         yield lambda path: stack.enter_context(closing(OpenCapture(str(path))))
 
 
 @pytest.fixture
 def folded(session):
-    """Opens a session and grows it as far as it goes."""
+    """Open a session and read all of it."""
     return lambda path: grow(session(path))
 
 
 def said(folder, text):
-    """A capture of a transcript, which may have gaps; its first line is record #5. Returns the path."""
+    """Write a capture of a transcript, which may have gaps, and return its path. The first line is record #5."""
     records = [
         {"kind": "gap", "t": t, "lost": int(rest), "why": "no space left on device"}
         if mark == "~"
@@ -64,7 +64,7 @@ def said(folder, text):
 
 
 def grow(found, seconds=1.0):
-    """Index and fold all there is; some looks without anything new let through what waits for its order."""
+    """Index and fold the whole file. Some reads without new records release those that wait for their order."""
     for _ in range(7):
         while found.grow(seconds):
             pass
@@ -72,7 +72,7 @@ def grow(found, seconds=1.0):
 
 
 def indexed(found, monkeypatch):
-    """Index all there is, and fold nothing yet."""
+    """Index the whole file, and fold nothing yet."""
     with monkeypatch.context() as context:
         context.setattr(timeline, "SLICE", 0)
         while found.grow(1.0):
@@ -81,14 +81,14 @@ def indexed(found, monkeypatch):
 
 
 def expected(path, *, live=False):
-    """The final rows by the line they stand on, and whether that is several."""
+    """Return the final row of each line that has one, by line number, and the numbers of lines with several rows."""
     found = list(final_rows(Capture(str(path)).records, live=live))
     several = Counter(row.n for row in found)
     return {row.n: row for row in found if several[row.n] == 1}, {n for n in several if several[n] > 1}
 
 
 def agree(found, path, *, live=False):
-    """Every row that is no batch says, as a line and as a message, what `final_rows` says of it."""
+    """Compare every row with `final_rows`, as a line and as a message. Of a batch, only the kind is compared."""
     single, batches = expected(path, live=live)
     assert sorted(found.index.rows) == sorted(single.keys() | batches)
     for place, n in enumerate(found.index.rows):
@@ -140,7 +140,7 @@ def test_before_the_fold_each_row_is_what_its_frame_says(session, path, monkeypa
         assert (messages[0].raw, messages[0].value, messages[0].status) == (row.raw, row.value, None)
 
 
-# What is said.
+# The content of rows.
 
 KINDS_OF_IDS = [
     "1",
@@ -221,7 +221,7 @@ def test_an_id_is_shown_as_it_was_written(folded, tmp_path):
 
 
 def test_a_late_answer_to_initialize_gives_earlier_requests_their_revision(folded, tmp_path):
-    """The two pumps record in any order."""
+    """The two pumps may record in either order."""
     found = folded(
         capture(
             tmp_path / "a.jsonl",
@@ -295,7 +295,7 @@ def test_a_row_without_a_method_says_the_same_before_the_fold_and_after_it(sessi
     assert found.line(0)._replace(severity="") == before
 
 
-# What the rules find.
+# Findings of the rules.
 
 
 def test_a_row_has_the_worst_of_its_findings_and_late_ones_too(folded, tmp_path):
@@ -387,11 +387,11 @@ def test_a_session_that_is_written_grows_row_by_row(session, tmp_path, monkeypat
     found = session(path)
     for number, (mark, t, rest) in enumerate(lines(SESSION), 1):
         writer.frame(CHANNELS[mark], t, rest.encode(), more=False, cut=False)
-        while found.grow(0):  # as little as it can do
+        while found.grow(0):  # in the smallest steps
             pass
         assert len(found) == number
         assert not found.complete
-    for _ in range(5):  # looks without anything new: nothing that happened earlier is waited for any more
+    for _ in range(5):  # reads without new records: the session stops waiting for earlier ones
         found.grow(0)
     while found.grow(0):
         pass
@@ -425,7 +425,7 @@ def test_a_session_that_ended_is_not_called_killed_for_an_answer_that_had_no_req
 
 
 def test_across_a_line_that_was_torn_by_a_kill_nothing_is_called_unanswered(session, tmp_path):
-    """R-01: nothing is called unanswered across a gap."""
+    """R-01: a request before a gap is never called unanswered."""
     path = tmp_path / "a.jsonl"
     writer = begin(path)
     record(writer, '> {"id":1,"method":"a"}')
@@ -532,7 +532,7 @@ def test_a_signal_is_a_row_with_its_text(tmp_path, folded):
 
 
 def test_many_http_sessions_are_folded_without_a_visit_of_each_other(tmp_path, monkeypatch):
-    """A-02: as many looks at pending exchanges a session, however many sessions there are."""
+    """A-02: the number of visits to a session's pending exchanges does not depend on how many sessions there are."""
     looks = Counter()
     looked = model.Session.exchanges
     monkeypatch.setattr(model.Session, "exchanges", lambda session: looks.update([number]) or looked(session))

@@ -1,4 +1,4 @@
-"""A home of its own for the commands that look for the configurations of clients, and gate files."""
+"""Fixtures: a separate home for commands that read configurations of clients, and gate files."""
 
 import sys
 
@@ -41,7 +41,7 @@ def cursor(home):
 
 @pytest.fixture
 def mcpspy(home, monkeypatch, capsys):
-    """Runs the command line and returns its exit status, stdout and stderr."""
+    """Run the command line and return its exit status, stdout and stderr."""
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["mcpspy-under-test", *arguments])
@@ -52,7 +52,7 @@ def mcpspy(home, monkeypatch, capsys):
 
 @pytest.fixture
 def gates(tmp_path):
-    """Writes a gate file; returns its path."""
+    """Write a gate file and return its path."""
 
     def write(text):
         path = tmp_path / "gates.toml"

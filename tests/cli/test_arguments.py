@@ -1,4 +1,4 @@
-"""Options with named values; mistakes of every command are in `test_commands.py`."""
+"""Options with named values. The usage mistakes of every command are in `test_commands.py`."""
 
 import argparse
 

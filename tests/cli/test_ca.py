@@ -1,4 +1,4 @@
-"""`mcpspy ca`: what a client needs to trust `mitm`, exactly."""
+"""`mcpspy ca` prints exactly what a client needs to trust `mitm`."""
 
 import os
 import shlex
@@ -19,7 +19,7 @@ __all__ = ["certificate"]  # a fixture
 
 @pytest.fixture
 def home(tmp_path, certificate):
-    """A home with an authority."""
+    """A home with a certificate authority."""
     made(tmp_path / ".mcpspy" / "ca", certificate)
     return tmp_path
 
@@ -48,7 +48,7 @@ def test_a_shell_can_take_the_environment(home):
 
 
 def bundle(environment):
-    """The one file that the variables name, which exists."""
+    """Return the one file that all variables name. It exists."""
     environ = dict(line.split("=", 1) for line in environment.splitlines() if "=" in line)
     names = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
     (path,) = {environ[name] for name in names}
@@ -58,7 +58,7 @@ def bundle(environment):
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
 def test_fish_can_take_the_environment(tmp_path, certificate):
-    """docs/recipes/tls.md; with a path that has to be quoted."""
+    """docs/recipes/tls.md, with a path that has to be quoted."""
     home = tmp_path / "it's a home"
     home.mkdir()
     made(home / ".mcpspy" / "ca", certificate)

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 @pytest.fixture
 def check(monkeypatch, capsys):
-    """Runs `mcpspy check` and returns its exit status, stdout and stderr."""
+    """Run `mcpspy check` and return its exit status, stdout and stderr."""
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["mcpspy", "check", *map(str, arguments)])
@@ -47,7 +47,7 @@ def waiver(path, *, rule="tools/arguments", capture="*", **fields):
 
 
 def test_the_golden_captures_hold_nothing_but_what_is_waived_for_a_reason():
-    """What runs in CI: a finding of a new rule, or a waiver that has become stale, makes it fail."""
+    """CI runs this command: a finding of a new rule, or a stale waiver, makes it fail."""
     command = [sys.executable, "-m", "mcpspy", "check", "captures", "--waivers", "captures/waivers.toml"]
     done = subprocess.run(
         [*command, "--fail-on", "warning"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=LIMIT
@@ -78,7 +78,7 @@ def test_the_status_is_1_from_the_threshold_on(tmp_path, check, options, expecte
 
 @pytest.fixture
 def broken(monkeypatch):
-    """A rule that raises at each request."""
+    """A rule that raises an exception at each request."""
 
     def raises(message, history):
         raise KeyError("oh")
@@ -89,7 +89,7 @@ def broken(monkeypatch):
 
 @pytest.mark.parametrize("options", [[], ["--fail-on", "never"], ["--ignore", "*"], ["--follow"]])
 def test_the_status_is_2_where_a_rule_failed(tmp_path, check, broken, options):
-    """A-12: what other rules find is reported all the same."""
+    """A-12: the findings of other rules are still reported."""
     status, out, err = check(faulty(tmp_path / "a"), *options)
     assert status == 2
     assert err.startswith("mcpspy: a bug in the rule tools/arguments at #10 (KeyError: 'oh')")
@@ -157,7 +157,7 @@ def test_colours_are_for_terminals(tmp_path, check, monkeypatch):
 
 
 def test_a_format_of_the_table_is_a_choice(tmp_path, check, monkeypatch):
-    """A format is added by its module and its entry in the table."""
+    """To add a format, add its module and its entry in the table."""
     trial = FindingsFormat(lambda captures, _: (f"{it.path}: {len(it.findings)}\n" for it in captures))
     monkeypatch.setitem(FORMATS, "trial", trial)
     path = faulty(tmp_path / "a")
@@ -170,7 +170,7 @@ def test_a_format_of_the_table_is_a_choice(tmp_path, check, monkeypatch):
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_the_report_is_the_same_however_many_processes_there_are(check, monkeypatch, form):
-    """In the order of the captures, byte for byte."""
+    """It has the order of the captures, and is equal byte for byte."""
     reports = []
     monkeypatch.setattr("mcpspy.cli.check.SMALL", 0)
     for processes in (1, 3):
@@ -271,7 +271,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, check, monkeypatch, arg
 
 
 def test_a_capture_that_cannot_be_read_stops_the_run(tmp_path, check):
-    """R-13: half a report would be taken for the whole one."""
+    """R-13: readers would mistake half a report for the whole one."""
     faulty(tmp_path / "a.jsonl")
     (tmp_path / "b.jsonl").write_bytes(b'{"mcpspy":99,"tool":"mcpspy 9.0"}\n')
     status, out, err = check(tmp_path)
@@ -283,7 +283,7 @@ NO_CAPTURES = {"empty.jsonl": b"", "log.jsonl": b'{"level":"info"}\n', "text.jso
 
 
 def test_what_is_no_capture_in_a_directory_is_skipped_and_named(tmp_path, check):
-    """R-13: other programs write JSON Lines too."""
+    """R-13: other programs write JSON Lines files too."""
     for name, content in NO_CAPTURES.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "folder.jsonl").mkdir()
@@ -372,7 +372,7 @@ def test_a_rule_is_ignored_by_the_id_that_it_had_before(tmp_path, check, monkeyp
 
 
 def refused(path, name="a.b"):
-    """A capture of a server whose one tool breaks limits of clients, and nothing else."""
+    """A capture of a server whose one tool breaks limits of clients and no other rule."""
     return capture(path, HANDSHAKE + listed(name))
 
 
@@ -400,7 +400,7 @@ def listed(name):
     ],
 )
 def test_what_a_client_refuses_counts_for_the_clients_that_are_named(tmp_path, check, name, options, expected):
-    """P-01: a warning where the tool is left out, an error where one tool takes all with it."""
+    """P-01: a warning if the client leaves the tool out, an error if one tool makes it refuse all of them."""
     status, out, err = check(refused(tmp_path / "a", name), *options)
     assert (status, err) == (expected, "")
     assert ("compat/tool-name" in out) == (expected == 1 or "cursor" in options)
@@ -408,7 +408,7 @@ def test_what_a_client_refuses_counts_for_the_clients_that_are_named(tmp_path, c
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_without_clients_no_format_tells_what_they_refuse(tmp_path, check, form):
-    """P-01: the option adds findings of its group, and changes nothing else."""
+    """P-01: the option adds the findings of its group and changes nothing else."""
     path = refused(tmp_path / "a")
     without = check(path, "--format", form)
     assert "compat/" not in without[1].replace("rules.md#compat", "")
@@ -428,7 +428,7 @@ def test_clients_are_named_in_several_processes_too(tmp_path, check, monkeypatch
 
 @pytest.mark.parametrize(("transport", "seldom"), [("stdio", True), ("http", False)])
 def test_garbage_is_seldom_collected_only_where_exchanges_are_none(tmp_path, check, monkeypatch, transport, seldom):
-    """Over HTTP an exchange is a cycle of objects: thousands of them would be kept, with frames of megabytes."""
+    """Over HTTP an exchange is a reference cycle: thousands, with frames of megabytes, would stay in memory."""
     often, told = (700, 10, 10), []
     monkeypatch.setattr("mcpspy.cli.check.GC_OFTEN", often)
     monkeypatch.setattr(gc, "set_threshold", lambda *threshold: told.append(threshold))

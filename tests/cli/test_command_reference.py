@@ -1,4 +1,4 @@
-"""docs/commands.md has every command and every option, as the parsers declare them."""
+"""docs/commands.md lists every command and option that the parsers declare."""
 
 import re
 from pathlib import Path

@@ -11,13 +11,13 @@ from tests.limits import LIMIT
 
 @pytest.fixture
 def mcpspy(monkeypatch, capsys):
-    """Runs the command line and returns its exit status, stdout and stderr."""
+    """Run the command line and return its exit status, stdout and stderr."""
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["mcpspy", *map(str, arguments)])
         try:
             status = cli.main()
-        except SystemExit as end:  # as argparse ends after --help
+        except SystemExit as end:  # argparse exits so after --help
             status = end.code
         return status, *capsys.readouterr()
 

@@ -1,4 +1,4 @@
-"""What shells are told at a Tab, and what the three shells make of it."""
+"""The completions that mcpspy gives to shells, and how the three shells use them."""
 
 import os
 import pty
@@ -48,7 +48,7 @@ TABLE = read_table()
 
 @pytest.fixture
 def environment(tmp_path, monkeypatch):
-    """Of a shell that finds mcpspy, in an empty directory beside that of the captures, `caps`."""
+    """The environment of a shell that finds mcpspy. It starts in an empty directory, beside the captures in `caps`."""
     (tmp_path / "caps").mkdir()
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
@@ -58,7 +58,7 @@ def environment(tmp_path, monkeypatch):
     return own | {"PATH": path, "TERM": "dumb", "LC_ALL": "C.UTF-8"}
 
 
-# What may stand at the cursor
+# The possible words at the cursor
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ ASKED = {
     "mcpspy ca e": {"export", "env"},
     "mcpspy install --scope p": {"project"},
 }
-"""Lines, and all that a shell offers for the last word."""
+"""Command lines, each with all words that a shell offers for its last word."""
 
 
 def test_bash_offers_what_there_is(environment):
@@ -210,7 +210,7 @@ def test_bash_offers_what_there_is(environment):
     run = limits.run(["bash", "-c", script], input=text, capture_output=True, text=True, check=True, env=environment)
     *found, rest = run.stdout.split("END\n")
     assert rest == ""
-    assert [set(it.splitlines()) for it in found] == [*ASKED.values(), {"text"}]  # bash replaces what follows the `=`
+    assert [set(it.splitlines()) for it in found] == [*ASKED.values(), {"text"}]  # bash replaces the text after the `=`
     assert not os.path.exists("pwned")
 
 
@@ -255,7 +255,7 @@ PROFILES = {
 
 
 class Shell:
-    """A shell in a terminal in which `mcpspy` only tells its arguments; keys go in, arguments come out."""
+    """A shell in a terminal, where `mcpspy` is a function that writes its arguments to a pipe."""
 
     def __init__(self, name, environment, folder):
         path = folder / ".zshrc"
@@ -274,17 +274,17 @@ class Shell:
         return self
 
     def __exit__(self, *_):
-        os.close(self.screen)  # which hangs it up
+        os.close(self.screen)  # the shell gets SIGHUP
         os.close(self.told)
         limits.within(os.waitpid, self.pid, 0)
 
     def tab(self, line):
-        """The arguments that `mcpspy` gets after a line, Tab and Enter."""
+        """Type a line, Tab and Enter. Return the arguments that `mcpspy` gets."""
         os.write(self.screen, f"{line}\t\r".encode())
         return self._read()
 
     def _read(self):
-        """What `mcpspy` tells, while what goes to the terminal is taken from it."""
+        """Return the arguments that `mcpspy` writes, and read the terminal's output so that it does not block."""
         told, shown, end = b"", b"", time.monotonic() + limits.LIMIT
         while not told.endswith(b"\0\0"):
             ready, _, _ = select.select([self.told, self.screen], [], [], max(0, end - time.monotonic()))
@@ -345,6 +345,6 @@ def test_zsh_offers_each_capture_once_also_when_their_directory_is_typed(environ
     for written, name in enumerate(("a.jsonl", "b.jsonl")):
         (tmp_path / "caps" / name).touch()
         os.utime(tmp_path / "caps" / name, (0, written))
-    with Shell("zsh", environment, tmp_path) as shell:  # the first Tab lists, each other one takes the next
+    with Shell("zsh", environment, tmp_path) as shell:  # the first Tab lists, each further Tab selects the next
         found = [shell.tab(f"mcpspy show {tmp_path}/caps/{tabs}")[1][-7:] for tabs in ("\t", "\t\t", "\t\t\t")]
     assert found == ["b.jsonl", "a.jsonl", "b.jsonl"]

@@ -1,4 +1,4 @@
-"""The scripts themselves; `tests/cli/test_complete.py` runs them."""
+"""The completion scripts as text. `tests/cli/test_complete.py` runs them."""
 
 import re
 from pathlib import Path

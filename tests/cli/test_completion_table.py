@@ -1,4 +1,4 @@
-"""The table from which shells complete has all that commands declare."""
+"""The completion table has all options and arguments that the commands declare."""
 
 import re
 import sys

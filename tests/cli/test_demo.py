@@ -1,4 +1,4 @@
-"""`mcpspy demo`: in a pipe a timeline, on a terminal the TUI; nobody is left behind."""
+"""`mcpspy demo` prints a timeline into a pipe, opens the TUI on a terminal, and leaves no process running."""
 
 import os
 import re
@@ -22,14 +22,14 @@ COMMAND = [sys.executable, "-m", "mcpspy", "demo"]
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Where the captures go: not there yet."""
+    """The capture directory. It does not exist yet."""
     monkeypatch.setenv("MCPSPY_CAPTURE_DIR", str(tmp_path / "captures"))
     return tmp_path / "captures"
 
 
 @pytest.fixture
 def demo(monkeypatch, capfd):
-    """Runs `mcpspy demo` in this process and returns its exit status, stdout and stderr."""
+    """Run `mcpspy demo` in this process and return its exit status, stdout and stderr."""
 
     def run():
         monkeypatch.setattr(sys, "argv", ["mcpspy", "demo"])
@@ -40,7 +40,7 @@ def demo(monkeypatch, capfd):
 
 @pytest.fixture
 def terminal(monkeypatch):
-    """Makes stdin and stdout a terminal, and of the TUI a function that gets the paths."""
+    """Make stdin and stdout look like a terminal, and replace the TUI by a function that gets the paths."""
 
     def install(watch):
         app = types.ModuleType("mcpspy.tui.app")
@@ -54,7 +54,7 @@ def terminal(monkeypatch):
 
 @pytest.fixture
 def started(monkeypatch):
-    """The processes that are started from here."""
+    """The processes that the command starts."""
     found = []
 
     class Popen(subprocess.Popen):
@@ -68,7 +68,7 @@ def started(monkeypatch):
 
 @pytest.fixture
 def interruptible():
-    """What is started from here heeds SIGINT, also where the tests themselves were started to ignore it."""
+    """Make started processes obey SIGINT, even if the tests themselves were started with SIGINT ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -137,7 +137,7 @@ def test_a_directory_that_cannot_be_written_is_one_line_and_nothing_is_started(d
 
 
 def test_a_directory_that_vanishes_is_one_line(folder, demo, monkeypatch):
-    """Between the look at the directory and the start of the capture."""
+    """It disappears after the command has checked it and before the capture starts."""
     from mcpspy.capture.location import file_name
     from mcpspy.cli import demo as module
 
@@ -153,7 +153,7 @@ def test_a_directory_that_vanishes_is_one_line(folder, demo, monkeypatch):
 
 
 def test_a_client_that_fails_is_one_line_after_the_timeline(folder, demo, monkeypatch):
-    """The session breaks off, and no exit status says otherwise."""
+    """The server exits, so the session breaks off, and the exit status is 2."""
     monkeypatch.setenv("PYTHONPATH", str(folder.parent))
     (folder.parent / "sitecustomize.py").write_text(
         "import os, sys\n"
@@ -231,7 +231,7 @@ def test_a_tui_that_fails_leaves_no_process(folder, demo, terminal, started):
 @pytest.mark.parametrize("group", [False, True])
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_is_quiet_and_leaves_no_process(folder, group):
-    """Ctrl-C goes to the whole group; a supervisor tells only the one it knows."""
+    """Ctrl-C signals the whole process group; a supervisor signals only the process that it started."""
     with limits.Popen(
         COMMAND,
         stdout=subprocess.PIPE,
@@ -257,7 +257,7 @@ def test_a_reader_that_leaves_is_no_mistake(folder):
 
 
 def test_a_terminal_that_cannot_be_typed_into_is_printed_to(folder):
-    """No TUI where no key could end it; colours, unless NO_COLOR forbids them."""
+    """The TUI does not start, as no key could end it. The output is coloured unless NO_COLOR is set."""
     pty = pytest.importorskip("pty")
     for environ, coloured in ((os.environ, True), (os.environ | {"NO_COLOR": "1"}, False)):
         ours, theirs = pty.openpty()
@@ -275,5 +275,5 @@ def test_a_terminal_that_cannot_be_typed_into_is_printed_to(folder):
 def read(fd):
     try:
         return limits.read(fd, 65536)
-    except OSError:  # EIO: the last process with the terminal has ended
+    except OSError:  # EIO: the last process on the terminal has exited
         return b""

@@ -11,7 +11,7 @@ from tests.transcript import capture
 
 @pytest.fixture
 def diff(tmp_path, monkeypatch, capsys):
-    """Compares two transcripts; returns exit status, stdout and stderr."""
+    """Compare two transcripts and return exit status, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
 
     def run(old, new, *options):

@@ -82,7 +82,7 @@ def test_a_configuration_that_cannot_be_read_is_a_problem(servers, mcpspy):
 
 
 def test_five_mistakes_are_found_and_nothing_before_and_after(home, mcpspy, monkeypatch):
-    """CF-11: a wrong command, a missing file, a trailing comma, a port that is taken, a folder without trust."""
+    """CF-11: a wrong command, a missing file, a trailing comma, a port in use, an untrusted folder."""
     path, trusted = home / ".gemini" / "settings.json", home / ".gemini" / "trustedFolders.json"
     path.parent.mkdir()
     trust = json.dumps({str(home / "work"): "TRUST_FOLDER"})
@@ -120,7 +120,7 @@ def test_five_mistakes_are_found_and_nothing_before_and_after(home, mcpspy, monk
 
 
 def test_newer_toml_than_ours_may_be_right_for_the_client(home, mcpspy):
-    """Codex reads TOML 1.1, which has line breaks in inline tables."""
+    """Codex reads TOML 1.1, which allows line breaks in inline tables."""
     (home / ".codex").mkdir()
     (home / ".codex" / "config.toml").write_text("a = {\n}\n")
     out = mcpspy("doctor", "codex")[1]

@@ -32,7 +32,7 @@ name = "good"
 
 @pytest.fixture
 def check(monkeypatch, capsys):
-    """Runs `mcpspy check` and returns its exit status, stdout and stderr."""
+    """Run `mcpspy check` and return its exit status, stdout and stderr."""
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["mcpspy", "check", *map(str, arguments)])

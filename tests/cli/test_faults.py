@@ -1,4 +1,4 @@
-"""A-07: what was not raised on purpose is one line on stderr, and exit status 2."""
+"""A-07: an unexpected exception becomes one line on stderr and exit status 2."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""`mcpspy mock --gate`: a faulty server out of a capture."""
+"""`mcpspy mock --gate`: a faulty server made from a capture."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Gate files on the command line: compiled before anything starts, and in force from the first frame on."""
+"""Gate files on the command line. They are compiled before anything starts and are in force from the first frame."""
 
 import json
 import os

@@ -101,7 +101,7 @@ def test_another_file_is_one_line(tmp_path, mcpspy):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="an address space is limited there")
 def test_a_large_file_takes_little_memory(tmp_path):
-    """60 MB of flows in an address space of 250 MB, most of which the interpreter takes."""
+    """It imports 60 MB of flows in an address space of 250 MB, most of which the interpreter needs."""
     path = tmp_path / "large.mitm"
     answer = b'{"jsonrpc":"2.0","x":"' + b"y" * 1_000_000 + b'"}'
     with open(path, "wb") as file:

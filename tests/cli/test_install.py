@@ -76,7 +76,7 @@ def test_a_diff_shows_no_secret_and_no_control_character(cursor, home, mcpspy):
 
 @pytest.mark.parametrize("option", ["--dry-run", "--yes"])
 def test_a_server_that_cannot_go_through_the_proxy_is_said_and_exit_code_1(cursor, mcpspy, option):
-    """CF-11: never skipped with 0; the others are wrapped."""
+    """CF-11: the exit status is never 0 for a skipped server. The others are wrapped."""
     cursor.write_text('{"mcpServers": {"o": {"url": "https://h/mcp", "auth": {}}, "s": {"command": "x"}}}')
     status, out, _ = mcpspy("install", "cursor", option)
     assert "o                         cannot be changed: line 1, column 22: it logs in with OAuth" in out
@@ -128,7 +128,7 @@ def test_options_may_stand_anywhere(cursor, mcpspy):
 
 
 def test_without_a_client_those_on_this_machine_are_listed(cursor, home, mcpspy):
-    """Also a file that cannot be read; a client that only shares the file of another is not listed for that."""
+    """A file that cannot be parsed is listed too. A client that only shares another client's file is not listed."""
     (home / ".codex").mkdir()
     (home / ".codex" / "config.toml").write_text("[")
     (home / "work" / ".mcp.json").write_text('{"mcpServers": {"theirs": {"command": "x"}}}')
@@ -154,7 +154,7 @@ def test_without_clients_the_known_ones_are_listed(mcpspy):
 def test_a_wrap_by_what_is_gone_is_said(cursor, mcpspy):
     cursor.write_text('{"mcpServers": {"s": {"command": "/gone/mcpspy", "args": ["wrap", "--", "npx"]}}}')
     assert (
-        "wrapped already by /gone/mcpspy, which is gone: uninstall it by name, then install it again"
+        "wrapped already by /gone/mcpspy, which no longer exists: uninstall it by name, then install it again"
         in mcpspy("install", "cursor", "--yes")[1]
     )
 
@@ -240,7 +240,7 @@ def test_a_kill_between_the_backup_and_the_replacement_loses_nothing(cursor, mcp
 
 
 def test_nothing_is_said_to_be_changed_when_the_change_fails(cursor, mcpspy, monkeypatch):
-    """The second of two files cannot be replaced: what was planned, what failed, and what is changed."""
+    """The second of two files cannot be replaced. The message names the failure and the file that was changed."""
     second = cursor.parents[1] / "work" / ".cursor" / "mcp.json"
     second.parent.mkdir()
     second.write_text(TEXT)
@@ -346,7 +346,7 @@ def test_a_capture_directory_of_this_shell_only_is_noted(cursor, mcpspy, monkeyp
 
 
 def test_an_installed_server_run_as_cursor_runs_it_is_captured_where_ls_looks(cursor, home, mcpspy):
-    """The argv of the file, the six variables that SDK clients pass, and `/` as working directory."""
+    """It runs with the argv of the file, the six variables that SDK clients pass, and `/` as working directory."""
     entry = {"command": sys.executable, "args": DEMO, "env": {"CITY": "Oslo"}}
     cursor.write_text(json.dumps({"mcpServers": {"my weather": entry}}))
     assert mcpspy("install", "cursor", "--yes")[0] == 0

@@ -1,4 +1,4 @@
-"""`mcpspy lock` and `mcpspy check --lock`: exit status, what is printed, and one line for every mistake."""
+"""`mcpspy lock` and `mcpspy check --lock`: exit status, output, and one line for every mistake."""
 
 import json
 import os
@@ -24,7 +24,7 @@ SECOND = SESSION.replace('"name":"weather"', '"name":"climate"')
 
 @pytest.fixture
 def mcpspy(tmp_path, monkeypatch, capsys):
-    """Runs the command line beside a capture of a session, and returns its exit status, stdout and stderr."""
+    """Run the command line in a directory with a capture, and return its exit status, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(stdio, "PATIENCE", 0.5)
     capture("weather.jsonl", SESSION)
@@ -142,7 +142,10 @@ def test_a_waiver_and_an_ignored_rule_count_for_a_lock_too(mcpspy, tmp_path):
         (["check", "weather.jsonl", "--lock", "none.json"], "cannot read the lock file none.json: No such file"),
         (["check", "weather.jsonl", "--lock", "weather.jsonl"], "weather.jsonl is not a lock file"),
         (["check", "weather.jsonl", "--lock", "newer.json"], "written by a later mcpspy"),
-        (["check", "weather.jsonl", "--lock", "newer.json", "--follow"], "cannot be used with --output, --waivers, --lock"),
+        (
+            ["check", "weather.jsonl", "--lock", "newer.json", "--follow"],
+            "cannot be used with --output, --waivers, --lock",
+        ),
     ],
 )
 def test_a_mistake_is_one_line(mcpspy, tmp_path, arguments, words):
@@ -192,7 +195,7 @@ def test_a_listing_that_lacks_a_page_is_left_out_with_a_notice(mcpspy):
 
 @pytest.mark.parametrize("how", ["object", "large"])
 def test_a_server_whose_listing_cannot_be_read_does_not_pass(mcpspy, how):
-    """It would count as unchanged."""
+    """Otherwise it would count as unchanged."""
     server = [sys.executable, os.path.join(os.path.dirname(contract.__file__), "asked.py")]
     assert mcpspy("lock", "--", *server)[0] == 0
     code, out, err = mcpspy("lock", "--", *server, how)
@@ -201,7 +204,7 @@ def test_a_server_whose_listing_cannot_be_read_does_not_pass(mcpspy, how):
 
 
 def test_a_listing_that_is_too_long_to_be_decoded_does_not_pass(mcpspy):
-    """Its client reads it all the same."""
+    """The client reads such a listing, although mcpspy does not parse it."""
     server = [sys.executable, os.path.join(os.path.dirname(contract.__file__), "asked.py")]
     mcpspy("lock", "--", *server)
     requests = [{"id": 1, "method": "initialize"}, {"id": 2, "method": "tools/list", "params": {}}]
@@ -226,7 +229,7 @@ def test_a_lock_of_any_definition_can_be_read_again(mcpspy):
 
 
 def test_one_change_of_words_is_told_once(mcpspy):
-    """It differs from the lock, and from the listing before in the same session."""
+    """The tool differs both from the lock and from the previous listing of the same session."""
     tools = '{"tools":[{"name":"get","description":"%s","inputSchema":{"type":"%s"}}]}'
     for name, after in (
         ("calm", ("Weather", "object")),
@@ -248,7 +251,7 @@ def test_one_change_of_words_is_told_once(mcpspy):
 
 
 def test_a_real_client_sees_a_rug_pull_and_both_checks_find_it(mcpspy):
-    """In the middle of a session, and between two; the client is that of an SDK, behind `wrap`."""
+    """It happens in the middle of a session, and between two. The client is an SDK client, behind `wrap`."""
     if not prepare.ready("python1"):
         pytest.skip("no environment of python1: run tests/peers/prepare.py")
     good = {"name": "echo", "description": "Repeat a text", "inputSchema": {"type": "object"}}

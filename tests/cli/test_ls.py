@@ -24,7 +24,7 @@ NOW = WALL / 1e9 + 3 * 86400
 
 @pytest.fixture
 def ls(monkeypatch, capsys, tmp_path):
-    """Runs `mcpspy ls`, three days after the captures of `tests.transcript`, and returns its status and output."""
+    """Run `mcpspy ls`, three days after the captures of `tests.transcript`, and return its status and output."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("MCPSPY_CAPTURE_DIR", raising=False)
     monkeypatch.setattr(time, "time", lambda: NOW)
@@ -85,7 +85,7 @@ INITIALIZE = """
 
 
 def test_the_captures_of_one_client_process_are_together_under_its_name(tmp_path, ls):
-    """A server that is started twice for one connection, beside another client's."""
+    """One client starts its server twice for one connection; another client starts its own."""
     probe = capture(tmp_path / "probe.jsonl", '> {"id":1,"method":"server/discover"}', wall=WALL, ppid=4200)
     other = capture(tmp_path / "other.jsonl", INITIALIZE, wall=WALL + 10**9, ppid=77)
     main = capture(tmp_path / "main.jsonl", INITIALIZE + SESSION, wall=WALL + 2 * 10**9, ppid=4200)
@@ -199,7 +199,7 @@ def test_files_that_cannot_be_read_are_named_on_stderr(tmp_path, ls):
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_a_capture_over_16_megabytes_is_not_counted(tmp_path, ls, options, monkeypatch):
-    """docs/json.md: counts null."""
+    """docs/json.md: its counts are null."""
     path = capture(tmp_path / "a.jsonl", SESSION)
     os.truncate(path, (16 << 20) + 1)
     _, out, _ = ls(tmp_path, *options)

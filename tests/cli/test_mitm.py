@@ -1,4 +1,4 @@
-"""`mcpspy mitm`: what it takes, what it refuses in one sentence, and that only it imports mitmproxy."""
+"""`mcpspy mitm`: accepted options, one line for each mistake, and that no other command imports mitmproxy."""
 
 import os
 import pathlib
@@ -28,7 +28,7 @@ def mcpspy(home, *arguments, python=sys.executable):
 
 
 def mitm(home, *arguments):
-    """The same with mitmproxy."""
+    """Run `mcpspy mitm` in the environment that has mitmproxy."""
     if not warm.CAN:
         return mcpspy(home, "mitm", *arguments, python=prepare.python("mitm"))
     return warm.run(["-m", "mcpspy", "mitm", *arguments], {"HOME": str(home), "PATH": os.environ["PATH"]})
@@ -102,7 +102,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, sentence):
 
 @needs_mitmproxy
 def test_a_file_of_damaged_certificates_is_one_line(tmp_path):
-    """It would be accepted, and no server be trusted."""
+    """Otherwise the file would be accepted, and no server would be trusted."""
     path = tmp_path / "damaged.pem"
     path.write_text("-----BEGIN CERTIFICATE-----\nbm90aGluZw==\n-----END CERTIFICATE-----\n")
     options = ("--allow", "h", "--listen", ":0", "--ca", str(path))
@@ -162,7 +162,7 @@ def test_it_says_where_it_listens_and_ends_with_a_signal(tmp_path, how, mode, ur
 
 @needs_mitmproxy
 def test_it_goes_on_where_nobody_reads_its_address(tmp_path):
-    """The user is told it all the same."""
+    """The address goes to stderr instead."""
     read, write = os.pipe()
     os.close(read)
     command = [prepare.python("mitm"), "-m", "mcpspy", "mitm", "--allow", "h", "--listen", ":0"]
@@ -189,7 +189,7 @@ def test_others_on_the_network_are_warned_of(tmp_path):
 @pytest.mark.field
 @needs_mitmproxy
 def test_it_listens_soon(tmp_path):
-    """Issue 10: the best of a few, for other work may hold it up; its first start makes the keys."""
+    """Issue 10: the best of three starts counts, as other work may slow one down. A first start makes the keys."""
     with intercepting(tmp_path, "--allow", "h", cold=True):
         pass
     best = LIMIT
@@ -216,7 +216,7 @@ def test_the_authority_is_the_users_own_and_stays(tmp_path):
 
 @needs_mitmproxy
 def test_several_that_make_the_authority_at_once_agree(tmp_path):
-    """Each would leave half of its own: a certificate that does not belong to the key."""
+    """Otherwise each could leave half of its files: a certificate that does not belong to the key."""
     command = [prepare.python("mitm"), "-m", "mcpspy", "ca", "export"]
     environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     both = [limits.Popen(command, stdout=subprocess.PIPE, env=environ) for _ in range(3)]
@@ -235,7 +235,7 @@ def test_several_that_make_the_authority_at_once_agree(tmp_path):
 
 @needs_mitmproxy
 def test_an_authority_whose_certificate_is_missing_gets_it_back(tmp_path):
-    """As after a kill between the two."""
+    """This is the state after a kill between writing the two files."""
     made = mcpspy(tmp_path, "ca", "export", python=prepare.python("mitm")).stdout
     (tmp_path / ".mcpspy" / "ca" / "mitmproxy-ca-cert.pem").unlink()
     assert mcpspy(tmp_path, "ca", "export", python=prepare.python("mitm")).stdout == made
@@ -295,7 +295,7 @@ def test_the_tui_does_not_import_mitmproxy_where_it_is_installed(tmp_path):
 
 
 def imported(home, script):
-    """Every module that a program has imported in the environment that has mitmproxy."""
+    """Return every module that a program imports in the environment that has mitmproxy."""
     done = subprocess.run(
         [prepare.python("mitm"), "-X", "importtime", "-c", script],
         capture_output=True,
@@ -310,7 +310,7 @@ def imported(home, script):
 
 @needs_mitmproxy
 def test_it_is_mitmproxy_that_is_missed_and_nothing_else(tmp_path):
-    """A module of its own that is missing is no reason to install anything."""
+    """If another module is missing, the message does not suggest installing anything."""
     script = "import sys; sys.modules['h2'] = None; sys.argv = ['mcpspy', 'mitm', '--allow', 'h']\n"
     command = [prepare.python("mitm"), "-c", script + "from mcpspy.cli import main; main()"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)

@@ -1,4 +1,4 @@
-"""`mcpspy otel`, as a process, with a collector on loopback."""
+"""`mcpspy otel` as a process, with a collector on loopback."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ def collector():
 
 @pytest.fixture
 def start(tmp_path, collector):
-    """Starts the command with a home of its own."""
+    """Start the command with a separate home."""
     running = []
 
     def begin_process(*words, endpoint=collector.url, **variables):
@@ -47,7 +47,7 @@ def start(tmp_path, collector):
 
 
 def requests(folder):
-    """How many requests the captures of a directory have."""
+    """Return the number of requests in the captures of a directory."""
     paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".jsonl")]
     rows = (row for path in paths for row in final_rows(lambda p=path: Capture(p).records(), live=False))
     return sum(row.kind == "request" for row in rows)
@@ -64,7 +64,7 @@ def test_each_exchange_of_the_golden_captures_is_one_span_after_two_runs(start, 
 
 
 def test_a_kill_in_the_middle_loses_no_span_and_none_comes_under_another_id(start, collector, tmp_path):
-    """T-03, T-04: what was sent and not noted comes again as the same span."""
+    """T-03, T-04: a span that was sent but not yet noted is sent again with the same id."""
     path = tmp_path / "a.jsonl"
     writer = begin(path)
     record(writer, "\n".join(CALL.format(n) for n in range(2000)))
@@ -103,7 +103,7 @@ def test_a_collector_that_comes_later_gets_all(start, collector, tmp_path):
     collector.status = 400
     process = start(capture(tmp_path / "a.jsonl", CALL.format(1)), "--follow")
     assert process.stderr.readline().endswith(
-        "the collector answers with status 400 (Bad Request); trying again until the collector takes telemetry\n"
+        "the collector answers with status 400 (Bad Request); trying again until the collector accepts telemetry\n"
     )
     collector.status = 200
     collector.until(lambda: len(collector.spans) == 1)
@@ -122,7 +122,7 @@ def test_arguments_are_sent_only_with_content_and_without_secrets(start, collect
 
 
 def test_nothing_that_a_peer_sends_as_content_leaves_without_content(start, collector, tmp_path):
-    """Neither in attributes, nor in what rules find about arguments; secrets nowhere."""
+    """Neither attributes nor findings about arguments hold content. Secrets are never sent, even with `--content`."""
     text = """
         = 2025-06-18
         > 2 tools/list
@@ -206,7 +206,7 @@ def test_no_capture_and_a_wrong_name_are_one_line(start, tmp_path):
 
 
 def test_a_missing_extra_is_one_line_with_the_command(start, tmp_path):
-    (tmp_path / "opentelemetry.py").write_text("")  # found first, and no package
+    (tmp_path / "opentelemetry.py").write_text("")  # is found first, and is not a package
     process = start(capture(tmp_path / "a.jsonl", CALL.format(1)), PYTHONPATH=str(tmp_path))
     out, err = process.communicate()
     assert (process.returncode, out, err.count("\n")) == (2, "", 1)

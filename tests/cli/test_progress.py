@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def terminal(monkeypatch):
-    """Makes standard error a terminal, outside of CI, on which a bar appears at once. pytest resets it after setup."""
+    """Return a function that makes stderr a terminal with a bar at once. pytest resets stderr after the setup."""
     monkeypatch.setattr(progress, "PATIENCE", 0)
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.setenv("TERM", "xterm")

@@ -1,4 +1,4 @@
-"""`mcpspy proxy`: what it takes, and what it refuses in one sentence."""
+"""`mcpspy proxy`: accepted options, and one line for each mistake."""
 
 import contextlib
 import json
@@ -70,7 +70,7 @@ def test_a_password_is_not_repeated(tmp_path, arguments):
 
 
 def test_a_port_that_is_taken_is_not_evaded(tmp_path):
-    """Issue 7: name its holder and stop."""
+    """Issue 7: the proxy names the holder of the port and stops."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -85,7 +85,7 @@ def test_a_port_that_is_taken_is_not_evaded(tmp_path):
 @pytest.mark.parametrize("listen", ["127.0.0.1", "localhost", "0.0.0.0"])  # noqa: S104
 @pytest.mark.parametrize("upstream", ["localhost", "127.0.0.1", "0.0.0.0", "[::ffff:127.0.0.1]"])  # noqa: S104
 def test_it_does_not_relay_to_itself(tmp_path, listen, upstream):
-    """Issue 7: by whatever name."""
+    """Issue 7: whatever name its address has."""
     if socket.getaddrinfo("localhost", 1)[0][0] != socket.AF_INET:
         pytest.skip("localhost is an IPv6 address first here")
     port = ports.free()
@@ -113,7 +113,7 @@ def test_it_does_not_relay_to_itself_by_the_name_of_the_machine(tmp_path):
 )
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_it_prints_the_url_for_the_client_and_ends_with_a_signal(tmp_path, listen, warned, url, how):
-    """A warning where others can reach it (H-02)."""
+    """It warns if other machines can reach it (H-02)."""
     command = [sys.executable, "-m", "mcpspy", "proxy", "--listen", listen, "--capture-dir", str(tmp_path)]
     process = limits.Popen(
         [*command, "http://127.0.0.1:1/a/mcp?b=%7e"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -134,7 +134,7 @@ def test_it_prints_the_url_for_the_client_and_ends_with_a_signal(tmp_path, liste
 
 
 def test_a_route_that_leads_nowhere_or_that_nobody_names_is_left_out(tmp_path):
-    """One that cannot be relayed does not stop the others, and its password is not shown."""
+    """An invalid route does not stop the others, and its password is not shown."""
     home = {"HOME": str(tmp_path), "PATH": "/usr/bin"}
     config = tmp_path / "mcp.json"
     origins = {
@@ -161,7 +161,7 @@ def test_a_route_that_leads_nowhere_or_that_nobody_names_is_left_out(tmp_path):
 
 
 def test_the_routes_that_install_made_are_served(tmp_path):
-    """CF-03, CF-11: the client's file leads to the server that it named before, on the port of --listen."""
+    """CF-03, CF-11: the client's file has the port of --listen; its URL reaches the server that it named before."""
     home = {"HOME": str(tmp_path), "PATH": "/usr/bin"}
     config = tmp_path / ".cursor" / "mcp.json"
     config.parent.mkdir()
@@ -195,7 +195,7 @@ def test_the_routes_that_install_made_are_served(tmp_path):
 
 
 def test_a_clients_file_is_not_led_to_an_address_where_nobody_listens(tmp_path):
-    """CF-11: only the port in it can be moved."""
+    """CF-11: only the port in the file is ever changed."""
     (tmp_path / ".mcpspy").mkdir()
     config = tmp_path / ".cursor" / "mcp.json"
     config.parent.mkdir()
@@ -210,7 +210,7 @@ def test_a_clients_file_is_not_led_to_an_address_where_nobody_listens(tmp_path):
 
 
 def test_one_proxy_serves_several_clients_and_doctor_sees_whom(tmp_path, monkeypatch, capsys):
-    """Also a client that reads a file whose routes were made for another."""
+    """One of them reads a file whose routes were made for another client."""
     for path, name in ((".cursor/mcp.json", "a"), ("work/.mcp.json", "b")):
         config = tmp_path / path
         config.parent.mkdir()

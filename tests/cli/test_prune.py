@@ -14,7 +14,7 @@ DAY = 86400
 
 @pytest.fixture
 def prune(monkeypatch, capsys, tmp_path):
-    """Runs `mcpspy prune` on `tmp_path` at `NOW` and returns its status and output."""
+    """Run `mcpspy prune` on `tmp_path` at `NOW` and return its status and output."""
     monkeypatch.setattr(time, "time", lambda: NOW)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
@@ -27,7 +27,7 @@ def prune(monkeypatch, capsys, tmp_path):
 
 @pytest.fixture
 def old(tmp_path):
-    """Makes a finished capture that began so many seconds ago and is so many bytes long."""
+    """Make a finished capture that began `age` seconds ago and has `size` bytes."""
 
     def make(name, age, size=1000):
         path = tmp_path / f"{name}.jsonl"
@@ -122,7 +122,7 @@ def test_a_dry_run_deletes_nothing(tmp_path, prune, old):
 
 
 def test_a_live_capture_is_never_deleted(tmp_path, prune, old):
-    """docs/capture-format.md; it counts for what is kept."""
+    """docs/capture-format.md. Its size counts for `--keep`."""
     writer = begin(tmp_path / "live.jsonl")
     for t in range(50):
         writer.frame(1, t, b"x" * 100, more=False, cut=False)
@@ -172,7 +172,7 @@ def test_a_capture_that_another_prune_deletes_meanwhile_is_no_error(tmp_path, pr
 
 
 def test_a_capture_that_cannot_be_deleted_is_one_line(prune, old, monkeypatch):
-    """A directory of somebody else."""
+    """Its directory belongs to another user."""
     old("a", 31 * DAY)
 
     def refuse(path):

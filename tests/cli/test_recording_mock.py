@@ -1,4 +1,4 @@
-"""`mcpspy mock --record-missing` as a process, between a client of a test and a scripted server."""
+"""`mcpspy mock --record-missing` as a process, between a test's client and a scripted server."""
 
 import contextlib
 import json
@@ -44,7 +44,7 @@ COMMAND = [sys.executable, "-I", "-S", "-c", SERVER]
 
 @contextlib.contextmanager
 def client(path, *command):
-    """The mock of a capture, with a server where a command is given."""
+    """Run the mock of a capture, with a server if a command is given."""
     argv = [
         sys.executable,
         "-m",
@@ -63,7 +63,7 @@ def client(path, *command):
 
 
 def ask(process, *lines):
-    """Say lines; what the last of them is answered."""
+    """Send lines and return the response to the last one."""
     for line in lines:
         process.stdin.write(f"{line}\n")
         process.stdin.flush()
@@ -72,7 +72,7 @@ def ask(process, *lines):
 
 
 def end(process):
-    """Close its stdin; its exit status and what it said on stderr."""
+    """Close the process's stdin, and return its exit status and the lines of stderr."""
     _, said = process.communicate()
     return process.returncode, said.splitlines()
 
@@ -149,7 +149,7 @@ def test_what_a_killed_mock_has_recorded_is_added_by_the_next(path):
     with client(path, *COMMAND) as process:
         ask(process, INITIALIZE, READY, call(6, "b"))
         process.kill()
-        process.communicate()  # until its server has gone too
+        process.communicate()  # ends when its server has exited too
     assert Path(path).read_text() == before
     with client(path, *COMMAND) as process:
         assert ask(process, INITIALIZE, READY, call(1, "b")) == result(1, "B")
@@ -171,7 +171,7 @@ def test_two_at_once_both_add_what_they_asked(path):
 
 @pytest.fixture
 def refusal(monkeypatch, capsys):
-    """Runs `mcpspy mock`; what it says on its one line, its exit status being 2."""
+    """Run `mcpspy mock`, which exits with status 2, and return its one line on stderr."""
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["mcpspy", "mock", *map(str, arguments)])

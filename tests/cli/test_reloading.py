@@ -1,4 +1,4 @@
-"""Options of `wrap --reload` that cannot be had are one line, before any server is started."""
+"""Invalid options of `wrap --reload` give one line, before any server is started."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The command line of `mcpspy replay`; the seven changes that a server may have gone through are stored texts."""
+"""The command line of `mcpspy replay`. The reports on seven possible changes of a server are stored texts."""
 
 import json
 import os
@@ -44,7 +44,7 @@ SESSION = f"""
 
 @pytest.fixture
 def mcpspy(tmp_path, monkeypatch, capsys):
-    """Runs the command line beside a capture of a session, and returns its exit status, stdout and stderr."""
+    """Run the command line in a directory with a capture, and return its exit status, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(drive, "LEAST", 0.5)
     monkeypatch.setattr(drive, "GRACE", 0.2)
@@ -156,7 +156,7 @@ def test_a_new_session_is_accepted(mcpspy):
 
 
 def test_a_new_session_is_accepted_in_the_place_of_the_old_one(mcpspy):
-    """A link stays one, the permissions are the old ones, and nothing is left beside it."""
+    """A symbolic link stays a link, the permissions stay the same, and no other file is left in the directory."""
     Path("weather.jsonl").rename("kept.jsonl")
     Path("kept.jsonl").chmod(0o644)
     Path("weather.jsonl").symlink_to("kept.jsonl")
@@ -167,7 +167,7 @@ def test_a_new_session_is_accepted_in_the_place_of_the_old_one(mcpspy):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_replay_and_the_server(mcpspy, number):
-    """The server hangs, and ignores signals; Ctrl-C in a terminal would go to it as well, were it not apart."""
+    """The server hangs and ignores signals. It has its own process group, so Ctrl-C in a terminal does not reach it."""
     del mcpspy
     source = (
         f"import os, signal; signal.signal({int(number)}, signal.SIG_IGN); open('pid', 'w').write(str(os.getpid()))"
@@ -256,8 +256,8 @@ def test_runs_that_are_alike_teach_nothing(mcpspy):
         (["weather.jsonl", "-o", "./weather.jsonl", "--", "true"], "--update accepts the new session"),
         (["weather.jsonl", "-o", "none/new.jsonl", "--", "cat"], "cannot write a capture to none/new.jsonl"),
         (["empty.jsonl", "--", "true"], "empty.jsonl has no message of a client: there is nothing to replay"),
-        (["cut.jsonl", "--", "true"], "cut.jsonl is cut in mid-session: initialize (#5) has no answer"),
-        (["torn.jsonl", "--", "true"], "torn.jsonl is cut in mid-session (a damaged line): record it again"),
+        (["cut.jsonl", "--", "true"], "cut.jsonl is truncated in mid-session: initialize (#5) has no answer"),
+        (["torn.jsonl", "--", "true"], "torn.jsonl is truncated in mid-session (a damaged line): record it again"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_status_2(mcpspy, arguments, sentence):
@@ -278,7 +278,7 @@ def test_the_servers_own_options_are_left_to_it(mcpspy):
 
 
 def test_what_a_gate_did_is_not_replayed_unless_that_is_wanted(mcpspy, tmp_path):
-    """A gate had changed one request, so that the server was asked for Bergen, and dropped the report."""
+    """In the capture, a gate changed one request, so that it asked for Bergen, and dropped the report."""
     wire = Stdio()
     for line in map(str.strip, SESSION.split("\n")):
         if line.startswith("> ") and '"id":3' in line:

@@ -1,4 +1,4 @@
-"""The file that a report goes to."""
+"""The file that a report is written to."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What a scrub replaces and leaves, as a user sees it before it is written."""
+"""The table of replaced and kept values that the user sees before a scrub is written."""
 
 import argparse
 

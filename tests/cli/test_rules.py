@@ -10,7 +10,7 @@ from mcpspy.rules import FORMER, RULES
 
 @pytest.fixture
 def rules(monkeypatch, capsys):
-    """Runs `mcpspy rules` and returns its exit status, stdout and stderr."""
+    """Run `mcpspy rules` and return its exit status, stdout and stderr."""
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["mcpspy", "rules", *arguments])

@@ -1,4 +1,4 @@
-"""`mcpspy run`: the client's environment, and what it says when that will not do."""
+"""`mcpspy run`: the client's environment, and its messages when the client cannot use the proxy."""
 
 import json
 import os
@@ -23,7 +23,7 @@ SHOW = "import json, os, signal; print(json.dumps([dict(os.environ), signal.gets
 
 @pytest.fixture
 def place():
-    """Something that listens."""
+    """The address of a listening socket."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"127.0.0.1:{listener.getsockname()[1]}"
 
@@ -67,7 +67,7 @@ def test_a_proxy_may_be_named_by_its_url(home, place):
 
 
 def test_the_client_gets_nothing_that_only_our_own_start_put_there(home, place):
-    """Python adds LC_CTYPE to its own environment where there is no locale (PEP 538)."""
+    """Python adds LC_CTYPE to its own environment if no locale is set (PEP 538)."""
     done = run(home, "--proxy", place, "--", "env", environ={"MCPSPY_CAPTURE_DIR": "/elsewhere"})
     names = {line.partition("=")[0] for line in done.stdout.splitlines()}
     assert "LC_CTYPE" not in names
@@ -84,7 +84,7 @@ def test_certificates_that_are_not_taken_over_are_told_of(home, place, tmp_path)
 
 
 def test_it_becomes_the_client(home, place):
-    """Its arguments, its exit status, its death by a signal."""
+    """It keeps the arguments, the exit status and the death by a signal."""
     words = ["--", "-c", "--proxy"]
     script = "import sys; print(sys.argv[1:]); sys.exit(7)"
     done = run(home, "--proxy", place, "--", sys.executable, "-c", script, *words)
@@ -111,7 +111,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(home, place, arguments, sentence)
 
 
 def test_without_a_proxy_it_does_not_start_the_client(home):
-    """A client would fail in its own words, or go past us."""
+    """Otherwise the client would fail with its own message, or bypass mcpspy."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{free.getsockname()[1]}"
@@ -151,7 +151,7 @@ def test_a_command_that_cannot_start_ends_as_in_a_shell(home, place, command, st
 @pytest.mark.parametrize("client", ["node", "a-tool"])
 @pytest.mark.parametrize(("version", "warned"), [("v20.20.2", True), ("v22.21.0", False), ("something else", False)])
 def test_a_node_that_ignores_proxies_is_told_of(home, place, client, version, warned):
-    """M-07: also behind a script that it runs."""
+    """M-07: also if the client is a script that Node runs."""
     bin_ = home / "bin"
     bin_.mkdir()
     (bin_ / "node").write_text(f"#!/bin/sh\necho {version}\n")

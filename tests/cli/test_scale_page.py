@@ -1,4 +1,4 @@
-"""The commands of docs/scale.md run, one after the other. That mcpspy has them: tests/test_documented_commands.py."""
+"""Run the commands of docs/scale.md in order. tests/test_documented_commands.py checks that mcpspy has them."""
 
 import os
 import re
@@ -21,7 +21,7 @@ ASKED = "".join(line.partition("> ")[2] + "\n" for line in SESSION.splitlines() 
 
 @pytest.mark.field
 def test_all_of_them_run(tmp_path):
-    """But for --follow, which has no end, and the places, which are those of the test."""
+    """Only --follow is left out, as it has no end, and the addresses and paths are those of the test."""
     shutil.copy(scripts.SERVER[-1], tmp_path / "weather_server.py")
     environ = os.environ | {
         "HOME": str(tmp_path),
@@ -34,7 +34,7 @@ def test_all_of_them_run(tmp_path):
         places = {"http://collector.example:4318": collector.url, "/srv/mcp": str(tmp_path), " --follow": ""}
         for block in BLOCKS:
             for place, ours in places.items():
-                block = block.replace(place, ours)  # noqa: PLW2901 (this is what is run)
+                block = block.replace(place, ours)  # noqa: PLW2901 (the changed block is what runs)
             command = ["bash", "-e", "-o", "pipefail", "-c", block]
             done = subprocess.run(
                 command, cwd=tmp_path, env=environ, input=ASKED, capture_output=True, text=True,
@@ -48,5 +48,5 @@ def test_all_of_them_run(tmp_path):
     assert {resource["host.name"] for resource in collector.resources} == {os.uname().nodename}
     assert any(f"│ {exchanges}" in " ".join(text.split()) for text in printed), (
         printed
-    )  # what DuckDB counts in the lake
-    assert len(list((tmp_path / "lake" / "captures").rglob("*.parquet"))) == 2  # and a copy without secrets
+    )  # the number that DuckDB counts in the lake
+    assert len(list((tmp_path / "lake" / "captures").rglob("*.parquet"))) == 2  # one is a copy without secrets

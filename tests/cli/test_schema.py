@@ -13,7 +13,7 @@ from mcpspy.spec.revisions import R2024_11_05, R2025_03_26, R2025_06_18, R2025_1
 
 @pytest.fixture
 def mcpspy(monkeypatch, capsys):
-    """Runs `mcpspy schema` and returns its exit status, stdout and stderr."""
+    """Run `mcpspy schema` and return its exit status, stdout and stderr."""
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["mcpspy", "schema", *arguments])

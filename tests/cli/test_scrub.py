@@ -1,4 +1,4 @@
-"""`mcpspy scrub`: what is written, what is asked, and one line for every mistake."""
+"""`mcpspy scrub`: the copy, the questions, and one line for every mistake."""
 
 import json
 import os
@@ -22,7 +22,7 @@ RULE = "scrub/value-under-secret-name"
 
 @pytest.fixture
 def scrub(monkeypatch, capsys):
-    """Runs `mcpspy scrub` and returns its exit status, stdout and stderr."""
+    """Run `mcpspy scrub` and return its exit status, stdout and stderr."""
 
     def run(*arguments, answer=None):
         monkeypatch.setattr(sys, "argv", ["mcpspy", "scrub", *map(str, arguments)])
@@ -38,7 +38,7 @@ def scrub(monkeypatch, capsys):
 
 @pytest.fixture
 def secret(tmp_path):
-    """A capture with secrets and what looks random."""
+    """A capture with secrets and values that look random."""
     records = [frame(IN, call({"password": SECRET, "x": "Zk39dKw02Lq8Xm4Pt7Vb1"})), frame(ERR, f"got {SECRET}\x1b[2J")]
     return capture(tmp_path / "a.jsonl", *records, cwd="/home/bob")
 

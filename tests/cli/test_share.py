@@ -1,4 +1,4 @@
-"""The command line of `mcpspy share`: what is replaced, what is asked, what is refused, and what comes back."""
+"""The command line of `mcpspy share`: replaced values, questions, refusals, and the import of a page."""
 
 import os
 
@@ -8,7 +8,7 @@ from mcpspy.sharing.page import writer
 from tests.sharing.page.written import carried, session
 from tests.transcript import abandon, begin, capture, record
 
-TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"  # not one
+TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"  # not a real token
 MAIL = '{"name":"mail","arguments":{"to":"jane@corp.example"}}'
 TALK = f"""
     = 2025-06-18
@@ -30,7 +30,7 @@ def page(path="talk.html"):
 
 
 def everything(text):
-    """All that a page holds, also what is packed."""
+    """Return all content of a page, also the compressed parts."""
     return text.encode() + carried(text) + carried(text, "session")
 
 

@@ -1,4 +1,4 @@
-"""`mcpspy show`: readable content with the damage shown, or one line; never a traceback, never an escape sequence."""
+"""`mcpspy show` prints readable content and shows damage, or prints one line. No traceback, no escape sequence."""
 
 import json
 import os
@@ -40,7 +40,7 @@ HEADER = b'{"mcpspy":1,"started":"2026-11-20T19:15:00.123456Z","transport":"stdi
 
 @pytest.fixture
 def show(monkeypatch, capsysbinary):
-    """Runs `mcpspy show` and returns its exit status, stdout and stderr."""
+    """Run `mcpspy show` and return its exit status, stdout and stderr."""
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["mcpspy", "show", *map(str, arguments)])
@@ -158,7 +158,7 @@ def test_a_listen_request_without_an_answer_is_as_it_should_be(tmp_path, show):
 
 
 def numbers(out):
-    """The line numbers that rows and findings of the text begin with."""
+    """Return the line numbers at the start of the rows and findings in the text."""
     return [text.split()[0] for text in out.splitlines()[2:] if not text.startswith(" ")]
 
 
@@ -237,7 +237,7 @@ def test_what_is_pointed_at_is_printable(tmp_path, show):
     assert text.index("metod") == caret.index("^")
 
 
-# What a row shows beside its method, and how the recording ended
+# The text beside a row's method, and how the recording ended
 
 
 def test_rows_show_what_is_logged_the_progress_and_who_is_who(tmp_path, show):
@@ -278,7 +278,7 @@ def test_a_live_capture_was_not_killed(tmp_path, show):
     finish(writer)
 
 
-# What cannot be shown: one line and exit code 2.
+# A capture that cannot be shown: one line and exit code 2.
 
 
 @pytest.mark.parametrize("options", [[], ["--json"], ["--follow"]])
@@ -343,7 +343,7 @@ def test_a_frame_that_goes_on_nowhere_is_shown(tmp_path, show):
     assert "invalid: not JSON" in out
 
 
-# Values of any shape in records that this version knows (F-08, A-07: damage is shown, never an exception).
+# Values of any shape in known records (F-08, A-07: damage is shown and never raises an exception).
 
 VALUE = st.one_of(
     st.sampled_from([None, True, 0, -1, 2**63, 1.5, "", "x", "\x1b[2J", [], ["x"], {}, {"x": 1}]),
@@ -437,7 +437,7 @@ def test_a_line_of_100_kilobytes_is_clipped():
 
 
 def test_a_newer_format_cannot_put_anything_on_the_terminal(tmp_path, show):
-    """F-08: what an error quotes from a file is as hostile as the file."""
+    """F-08: an error message that quotes a hostile file is hostile too."""
     (tmp_path / "a").write_bytes(json.dumps({"mcpspy": 2, "tool": HOSTILE.replace("\ud800", "")}).encode() + b"\n")
     status, _, err = show(tmp_path / "a")
     assert status == 2
@@ -547,7 +547,7 @@ def test_x_03_the_json_of_a_message_has_the_extensions_that_it_declares(tmp_path
 
 
 def gated(path):
-    """A capture in which a gate delayed a call by two seconds, dropped one and holds the last."""
+    """Write a capture in which a gate delayed a call by two seconds, dropped one, and holds the last."""
     wire = Stdio("delay")
     wire.client(request(3, "tools/call", name="search"), hold=2, how="delayed")
     wire.wait(2)

@@ -28,7 +28,7 @@ def made(tmp_path):
 
 @pytest.fixture
 def sql(home, capsysbinary, monkeypatch):
-    """Runs `mcpspy sql`, whose results are bytes."""
+    """Run `mcpspy sql`, which writes its results as bytes."""
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["mcpspy-under-test", "sql", *arguments])
@@ -158,7 +158,7 @@ def test_without_the_extra_one_line_says_what_to_install(sql, made, monkeypatch)
 
 
 def test_nothing_else_is_written_to_stderr(made):
-    """DuckDB's bindings tell there at the end what they think was leaked."""
+    """DuckDB's bindings report there, at exit, what they consider leaked."""
     for query, status in ((QUERY, 0), ("selec", 2), ("SELECT error('a') FROM frames", 2)):
         run = subprocess.run(
             [sys.executable, "-m", "mcpspy", "sql", query, made],

@@ -50,7 +50,7 @@ def test_a_variable_in_a_command_line_may_have_been_anything(cursor, mcpspy, hom
 
 
 def test_each_client_has_variables_of_its_own(home, mcpspy):
-    """CF-11: what such a client starts is not what stands there, and its name is no command that is not found."""
+    """CF-11: the client expands the variables in the command, so the text in the file is not reported as not found."""
     folder, opencode = home / ".mcpspy" / "captures", home / ".config" / "opencode"
     for one in (folder, home / ".gemini", opencode):
         one.mkdir(parents=True)
@@ -105,12 +105,12 @@ def test_a_path_is_found_where_the_server_would_be_started(cursor, home, mcpspy,
 
 
 def test_a_mcpspy_whose_python_is_gone_is_stale(cursor, home, mcpspy):
-    """As after an upgrade of the Python that pipx made its environment with."""
+    """This happens after an upgrade of the Python that pipx used for the environment."""
     script = home / "mcpspy"
     script.write_text("#!/gone/python3 -E\nprint()\n")
     script.chmod(0o700)
     cursor.write_text(json.dumps({"mcpServers": {"s": {"command": str(script), "args": ["wrap", "--", "true"]}}}))
-    reason = f"{script} needs /gone/python3, which is gone"
+    reason = f"{script} needs /gone/python3, which no longer exists"
     assert f"stale: {reason}" in mcpspy("status")[1]
     assert json.loads(mcpspy("status", "--json")[1])["stale"] == str(script)
     assert f"problem  it is wrapped by {reason}".replace(" needs", ", which needs") in mcpspy("doctor", "s")[1]

@@ -33,7 +33,7 @@ def test_a_mistake_in_a_filter_is_pointed_at(capsys):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A capture directory with two captures: the later one has the name that comes first."""
+    """A capture directory with two captures. The later one is first by name."""
     monkeypatch.setenv("MCPSPY_CAPTURE_DIR", str(tmp_path))
     for name, seconds in (("b", 0), ("a", 60)):
         path = tmp_path / f"{name}.jsonl"

@@ -11,7 +11,7 @@ from tests.transcript import capture
 
 @pytest.fixture
 def tui(monkeypatch, capsys, tmp_path):
-    """Runs `mcpspy ARGUMENTS`, without a terminal or as if there were one; returns status, output and what it shows."""
+    """Run `mcpspy ARGUMENTS` with or without a terminal. Return status, output and the targets that the TUI gets."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("MCPSPY_CAPTURE_DIR", raising=False)
 

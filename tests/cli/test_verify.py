@@ -1,4 +1,4 @@
-"""`mcpspy verify` from its command line."""
+"""The command line of `mcpspy verify`."""
 
 import json
 import signal
@@ -18,7 +18,7 @@ from tests.transcript import capture
 
 @pytest.fixture
 def verify(tmp_path, monkeypatch, capsys):
-    """Runs the command; returns its exit status, stdout and stderr."""
+    """Run the command and return its exit status, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mcpspy.contract.verify.proof.STARTS", 1)
     monkeypatch.setattr("mcpspy.contract.verify.proof.PINGS", 2)

@@ -1,4 +1,4 @@
-"""`mcpspy --version --verbose`: what a bug report needs, aligned, and nothing that should stay private."""
+"""`mcpspy --version --verbose` prints, aligned, the facts for a bug report and nothing private."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from mcpspy.cli import versions
 
 
 def rows(out):
-    """The lines by their first words."""
+    """Return the lines by their first words."""
     return {line.split("  ")[0] or line.split()[0]: line for line in out.splitlines()}
 
 

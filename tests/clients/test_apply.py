@@ -130,7 +130,7 @@ def test_a_replacement_that_fails_leaves_everything_as_it_was(path, monkeypatch)
 
 @pytest.mark.parametrize("victim", ["os.replace", "os.fsync"])
 def test_a_kill_at_any_point_loses_nothing(path, home, victim):
-    """A kill in each relevant call leaves a whole configuration, and a backup if one is needed."""
+    """After a kill in any relevant call, the configuration is whole, and a backup exists if one is needed."""
     for survived in range(4):
         script = (
             f"import os, sys; sys.path.insert(0, {os.path.dirname(os.path.dirname(apply.__file__))!r} + '/..')\n"

@@ -82,7 +82,7 @@ def test_a_silent_server_is_ended_whatever_it_ignores(tmp_path):
 
 @pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_a_signal_ends_the_server_too_however_often_it_comes(tmp_path, how):
-    """The server sends the signal: possibly before its start has returned, and while it has time to exit."""
+    """The server sends it to its parent, perhaps before the start of the server returns, and while it should exit."""
     pid, number = tmp_path / "pid", getattr(signal, how)
     source = (
         "import os, signal, time\n"

@@ -1,4 +1,4 @@
-"""The official schema of revision 2025-11-25, where it lies beside the repository."""
+"""The official schema of revision 2025-11-25, if it is in a directory beside the repository."""
 
 import functools
 import json
@@ -24,13 +24,13 @@ def validator(name):
 
 @functools.cache
 def by_method():
-    """The name of the definition of each request and notification."""
+    """Return the definition's name for each method of a request or notification."""
     found = {name: shape.get("properties", {}).get("method", {}).get("const") for name, shape in definitions().items()}
     return {method: name for name, method in found.items() if method}
 
 
 def validate(message, asked=None):
-    """Raise if a message is not as its own definition says; of a result, `asked` is the method that it answers."""
+    """Raise if a message violates its own definition. For a result, `asked` is the method of its request."""
     if "method" in message:
         validator(by_method()[message["method"]]).validate(message)
     elif "error" in message:

@@ -1,4 +1,4 @@
-"""The scripted client: through the real `wrap` it says all that the demo promises, and leaves nobody behind."""
+"""The scripted client: through the real `wrap` it plays all that the demo promises, and leaves no process running."""
 
 import io
 import json
@@ -81,7 +81,7 @@ def test_the_wrong_call_is_wrong_by_the_advertised_schema(rows):
 
 
 def test_paced_it_takes_its_time(tmp_path):
-    """At a pace the slow call is slower."""
+    """With a pace, the slow call is slower."""
     path = str(tmp_path / "a.jsonl")
     subprocess.run([*COMMAND, "-o", path, "--pace", "0.01"], check=True, capture_output=True, timeout=LIMIT)
     rows = list(final_rows(Capture(path).records, live=False))
@@ -97,11 +97,11 @@ def test_it_hands_other_options_to_wrap(tmp_path):
     assert "-weather-" in name
 
 
-# Lines that are no part of the script.
+# Lines that are not part of the script.
 
 
 def answers(*lines):
-    """A client whose server says these lines, and what the client writes."""
+    """Return a client whose server sends these lines, and the buffer that the client writes to."""
     written = io.BytesIO()
     return WeatherClient(written, io.BytesIO(b"".join(line + b"\n" for line in lines)), pace=0), written
 
@@ -135,7 +135,7 @@ def test_a_server_that_ends_too_early_is_named():
 
 @pytest.fixture
 def interruptible():
-    """What is started from here heeds SIGINT, also where the tests themselves were started to ignore it."""
+    """Make started processes obey SIGINT, even if the tests themselves were started with SIGINT ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -154,7 +154,7 @@ def test_interrupted_it_takes_the_server_with_it(tmp_path, number, status):
     ) as client:
         until(lambda: path.exists() and b"initialize" in path.read_bytes(), "the session")
         [wrap] = children(client.pid)
-        server, *_ = children(wrap)  # the other tells signals to the group from others
+        server, *_ = children(wrap)  # the other child detects signals to the process group
         client.send_signal(number)
         assert client.wait(LIMIT) == status
         assert b"Traceback" not in client.stderr.read()
@@ -178,6 +178,6 @@ def test_a_server_that_dies_is_one_line_and_exit_status_1(tmp_path):
 
 
 def children(pid):
-    """The pids of a process's children."""
+    """Return the pids of a process's children."""
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
         return [int(child) for child in file.read().split()]

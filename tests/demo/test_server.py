@@ -1,4 +1,4 @@
-"""The weather server: by the book but for its two deliberate faults, whatever a client sends."""
+"""The weather server follows the specification, except for two deliberate faults, whatever a client sends."""
 
 import json
 import subprocess
@@ -17,18 +17,18 @@ WITH_MODEL = {"protocolVersion": "2025-11-25", "capabilities": {"sampling": {}},
 
 
 class Session:
-    """A session with a server that neither waits nor logs; what it would have done of either is kept."""
+    """A session with a server that neither sleeps nor logs: the calls of both are recorded."""
 
     def __init__(self):
         self.slept, self.logged = [], []
         self.server = WeatherServer(self.slept.append, self.logged.append)
 
     def send(self, line):
-        """The lines that a line is answered with."""
+        """Return the lines that answer a line."""
         return list(self.server.answer(line))
 
     def ask(self, method, params=None, number=1):
-        """The messages that a request is answered with."""
+        """Return the messages that answer a request."""
         request = {"jsonrpc": "2.0", "id": number, "method": method} | ({} if params is None else {"params": params})
         return [json.loads(line) for line in self.send(json.dumps(request).encode()) if line != STRAY]
 
@@ -36,7 +36,7 @@ class Session:
         return self.ask("tools/call", {"name": name, "arguments": arguments} | more)
 
     def refusal(self, method, params=None):
-        """The error that a request is refused with."""
+        """Return the error that answers a request."""
         [answer] = self.ask(method, params)
         assert answer["id"] == 1
         return answer["error"]
@@ -125,7 +125,7 @@ def test_wrong_arguments_are_a_json_rpc_error_and_break_the_advertised_schema(se
     error = session.refusal("tools/call", {"name": name, "arguments": arguments})
     assert error["code"] == -32602
     assert fault in error["message"]
-    if arguments == arguments:  # noqa: PLR0124 (NaN is no JSON)
+    if arguments == arguments:  # noqa: PLR0124 (NaN is not JSON)
         assert not jsonschema_rs.validator_for(tools[name]["inputSchema"]).is_valid(arguments)
 
 
@@ -242,7 +242,7 @@ def test_what_it_says_is_as_the_official_schema_says(session, method, params, mo
 
 
 def serve(stdin):
-    """What the server's process answers to `stdin`, closed after it: stdout, stderr, exit status."""
+    """Run the server's process with `stdin` as its whole input. Return stdout, stderr and exit status."""
     command = [sys.executable, "-m", "mcpspy.demo.server"]
     run = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=LIMIT)
     return run.stdout, run.stderr, run.returncode
@@ -278,7 +278,7 @@ def test_it_ends_quietly_when_nobody_reads_its_answers():
 
 
 def test_it_imports_nothing_but_the_standard_library_and_little_of_that():
-    """It stands in front of a person who is waiting."""
+    """A person waits for its start."""
     program = "import sys, mcpspy.demo.client; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=LIMIT)
     found = set(run.stdout.split())

@@ -1,1 +1,1 @@
-"""Real peers: clients and servers of the official SDKs, each in an environment of its own (see README.md)."""
+"""Real peers: clients and servers of the official SDKs, each in its own environment (see README.md)."""

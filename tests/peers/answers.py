@@ -1,7 +1,7 @@
-"""A client of the Python SDK, 1.x or 2.x: `answers.py CALLS COMMAND…` makes calls, a JSON array of [tool, arguments].
+"""A client of the Python SDK, 1.x or 2.x: `answers.py CALLS COMMAND…` makes CALLS, a JSON array of [tool, arguments].
 
-It prints a JSON object: the tools, and of each call whether it failed, its text and its structured content, which the
-SDK has validated against the tool's outputSchema.
+It prints a JSON object: the tools, and for each call whether it failed, its text and its structured content. The SDK
+has validated the structured content against the tool's outputSchema.
 """
 
 import asyncio

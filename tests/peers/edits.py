@@ -1,8 +1,9 @@
 """A client of the Python SDK, 1.x or 2.x: `edits.py COUNT FILE COMMAND…` edits its server's file while it is connected.
 
-COMMAND is `mcpspy wrap --reload FILE -- SERVER…`. For each edit a call that never ends is running; the client waits for
-`list_changed` and calls `version`. After half of the edits the file has a syntax error for a while. It prints a JSON
-object: the versions, the errors of the calls that did not end, and that of the call while the server could not run.
+COMMAND is `mcpspy wrap --reload FILE -- SERVER…`. A call that never ends is running during each edit. After the edit
+the client waits for `list_changed` and calls `version`. After half of the edits the file has a syntax error for a
+while. The program prints a JSON object: the versions, the errors of the calls that did not end, and the error of the
+call while the server could not run.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from mcp.client.stdio import stdio_client
 
 
 class Inbox:
-    """What the server has told: an event for each of the two notifications that are awaited."""
+    """An event for each of the two awaited notifications of the server."""
 
     def __init__(self):
         self.came = {"notifications/message": asyncio.Event(), "notifications/tools/list_changed": asyncio.Event()}
@@ -33,7 +34,7 @@ class Inbox:
 
 
 def watching():
-    """A file for the server's stderr, and an event: mcpspy watches the files."""
+    """Return a file for the server's stderr, and an event that is set when mcpspy watches the files."""
     theirs, ours = os.pipe()
     begun, loop = asyncio.Event(), asyncio.get_running_loop()
 
@@ -50,13 +51,13 @@ def watching():
 def save(path, version):
     with open(path, encoding="utf-8") as file:
         source = file.read()
-    with open(path + "~", "w", encoding="utf-8") as file:  # as editors do: a new file in its place
+    with open(path + "~", "w", encoding="utf-8") as file:  # as editors do: replace the file by a new one
         file.write(re.sub(r"VERSION = .*", f"VERSION = {version}", source))
     os.replace(path + "~", path)
 
 
 async def fails(session, name):
-    """The error of a call."""
+    """Return the error of a call."""
     try:
         result = await session.call_tool(name, {})
     except Exception as error:
@@ -83,7 +84,7 @@ async def main(count, path, command):
             versions.append((await session.call_tool("version", {})).content[0].text)
             if number == count // 2 + 1:
                 save(path, "(")
-                while not (broken := await fails(session, "version")):  # until the change is noticed
+                while not (broken := await fails(session, "version")):  # until mcpspy notices the change
                     pass
                 save(path, number)
                 await inbox.next("notifications/tools/list_changed")

@@ -1,6 +1,6 @@
-"""A client of the Python SDK, 1.x or 2.x: `lister.py COUNT COMMAND…` asks for the tools so many times.
+"""A client of the Python SDK, 1.x or 2.x: `lister.py COUNT COMMAND…` lists the tools COUNT times.
 
-It prints a JSON array: of each answer the number of tools, or null where the SDK refused it.
+It prints a JSON array: the number of tools in each answer, or null if the SDK refused the answer.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ async def main(count, command):
         for _ in range(count):
             try:
                 taken.append(len((await session.list_tools()).tools))
-            except ValueError:  # of pydantic
+            except ValueError:  # raised by pydantic
                 taken.append(None)
     print(json.dumps(taken))
 

@@ -1,4 +1,4 @@
-"""A stdio server without an SDK: it answers each `tools/list` with the next of the listings (JSON) in its argument."""
+"""A stdio server without an SDK. It answers each `tools/list` with the next listing of its argument, a JSON array."""
 
 import json
 import sys

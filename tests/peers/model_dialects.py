@@ -1,9 +1,9 @@
-"""What a model answers in a script, in the dialects of four APIs, as pure functions.
+"""The answers of a scripted model in the dialects of four APIs, as pure functions.
 
-The script names the calls to ask for. For each request the model looks at how many results the conversation holds:
-while there are fewer than calls, it asks for the next one; after that it answers with a text that quotes the last
-result. A request without the tool, such as one for the title of a conversation, gets a text as well. The model
-remembers nothing.
+The script names the calls to request. For each request the model counts the results in the conversation. While there
+are fewer results than calls, it requests the next call. After that it answers with a text that quotes the last result.
+A request without the tool, such as a request for the title of a conversation, gets a text as well. The model keeps no
+state.
 
     Anthropic Messages             https://docs.anthropic.com/en/api/messages
     OpenAI Responses               https://platform.openai.com/docs/api-reference/responses
@@ -19,21 +19,21 @@ MODEL = "scripted"
 
 
 class Tool(NamedTuple):
-    """A tool that a request offers; `space` is the namespace it stands in (Responses only)."""
+    """A tool that a request offers. `space` is its namespace (Responses only)."""
 
     name: str
     space: str | None = None
 
 
 class Turn(NamedTuple):
-    """What a request holds: the tools that may be called, and the results of calls, as text."""
+    """The content of a request: the tools that may be called, and the results of calls, as text."""
 
     tools: list[Tool]
     results: list[str]
 
 
 class Call(NamedTuple):
-    """The model asks for a call."""
+    """A call that the model requests."""
 
     tool: Tool
     arguments: dict[str, Any]
@@ -45,19 +45,19 @@ class Call(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One event of a stream: its name, None where the dialect has no names, and its data."""
+    """One event of a stream: its name, or None if the dialect has no names, and its data."""
 
     name: str | None
     data: Any
 
 
 Script = list[tuple[str, dict[str, Any]]]
-"""The calls to ask for: a part of the tool's name, and the arguments."""
+"""The calls to request: a part of the tool's name, and the arguments."""
 Answer = Call | str
 
 
 def answer(turn: Turn, script: Script) -> Answer:
-    """The next call of the script, or the closing text."""
+    """Return the next call of the script, or the closing text."""
     if len(turn.results) < len(script):
         wanted, arguments = script[len(turn.results)]
         for tool in turn.tools:
@@ -67,7 +67,7 @@ def answer(turn: Turn, script: Script) -> Answer:
 
 
 def text_of(content: Any) -> str:
-    """The text of a content, which is a string or a list of parts."""
+    """Return the text of a content, which is a string or a list of parts."""
     if isinstance(content, list):
         return "".join(part.get("text", "") if isinstance(part, dict) else str(part) for part in content)
     return content if isinstance(content, str) else json.dumps(content)
@@ -88,7 +88,7 @@ def read_messages(body: dict) -> Turn:
 
 
 def _block(it: Answer) -> tuple[dict, dict, dict]:
-    """A content block: whole, at its start, and the delta between."""
+    """Return a content block: complete, at its start, and the delta between them."""
     if isinstance(it, str):
         return {"type": "text", "text": it}, {"type": "text", "text": ""}, {"type": "text_delta", "text": it}
     start = {"type": "tool_use", "id": it.id, "name": it.tool.name, "input": {}}
@@ -188,7 +188,7 @@ def stream_responses(it: Answer) -> list[Event]:
 def read_chat(body: dict) -> Turn:
     tools = [Tool(tool["function"]["name"]) for tool in body.get("tools") or [] if tool.get("type") == "function"]
     texts = [(it.get("role"), text_of(it.get("content"))) for it in body.get("messages", [])]
-    # smolagents puts results into messages of the user.
+    # smolagents puts results into user messages.
     told = ("Observation:", "Call id:")
     return Turn(tools, [text for role, text in texts if role == "tool" or (role == "user" and text.startswith(told))])
 
@@ -234,7 +234,7 @@ def read_gemini(body: dict) -> Turn:
 
 
 def _gemini_text(response: dict) -> str:
-    """What a function gave: clients put it below `output`, or `error`, or anywhere."""
+    """Return a function's result as text. Clients put it in `output`, in `error`, or anywhere."""
     return text_of(response.get("output", response.get("error", response)))
 
 
@@ -253,7 +253,7 @@ def stream_gemini(it: Answer) -> list[Event]:
 
 
 class Dialect(NamedTuple):
-    """How an API writes requests, answers and streams of answers."""
+    """The formats of an API: requests, answers and streams of answers."""
 
     read: Callable[[dict], Turn]
     write: Callable[[Answer], dict]
@@ -267,7 +267,7 @@ GEMINI = Dialect(read_gemini, write_gemini, stream_gemini)
 
 
 def dialect(path: str) -> Dialect | None:
-    """The dialect of a request, by the path of its URL; None for what is no request for an answer."""
+    """Return the dialect of a request by the path of its URL, or None if it does not request an answer."""
     path = path.partition("?")[0]
     if path.endswith("/messages"):
         return MESSAGES
@@ -279,12 +279,12 @@ def dialect(path: str) -> Dialect | None:
 
 
 def streams(path: str, body: dict) -> bool:
-    """Whether the answer is to be a stream of events."""
+    """Return whether the request wants a stream of events."""
     return ":streamGenerateContent" in path or body.get("stream") is True
 
 
 def encoded(events: list[Event]) -> bytes:
-    """Events as a body of `text/event-stream`."""
+    """Return events as a body of `text/event-stream`."""
     lines = []
     for event in events:
         data = event.data if isinstance(event.data, str) else json.dumps(event.data)

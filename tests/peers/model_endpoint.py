@@ -1,7 +1,7 @@
-"""A scripted model on a port of loopback: real clients ask it what to do, and it asks them for calls of MCP tools.
+"""A scripted model on a loopback port. Real clients send it requests, and it requests calls of MCP tools.
 
-What it answers is in `model_dialects.py`. Beside answers it serves what clients ask for before: a list of models, and
-counts of tokens.
+Its answers are in `model_dialects.py`. It also serves what clients request before: a list of models, and counts of
+tokens.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ MODELS = {"object": "list", "data": [{"id": dialects.MODEL, "object": "model", "
 
 
 class ModelEndpoint:
-    """The server; `turns` has when each request for an answer came and what it held, `others` the paths of the rest."""
+    """The server. `turns` has the time and content of each request for an answer, `others` the paths of the rest."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -26,7 +26,7 @@ class ModelEndpoint:
         self.others: list[str] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Request)
         self._server.daemon_threads = True
-        self._server.endpoint = self  # type: ignore[attr-defined]  # how a handler finds us
+        self._server.endpoint = self  # type: ignore[attr-defined]  # the request handler reads it
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 
@@ -38,7 +38,7 @@ class ModelEndpoint:
         self._server.server_close()
 
     def reply(self, path: str, body: dict) -> tuple[str, bytes]:
-        """The media type and the body of an answer."""
+        """Return the media type and the body of an answer."""
         dialect = dialects.dialect(path)
         if dialect is None:
             self.others.append(path)
@@ -56,7 +56,7 @@ class _Request(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_: object) -> None:
-        """Say nothing on stderr."""
+        """Write nothing to stderr."""
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -85,7 +85,7 @@ class _Request(BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def serving_model(script: Script) -> Iterator[ModelEndpoint]:
-    """A scripted model, for as long as somebody needs it."""
+    """Run a scripted model for the length of the block."""
     endpoint = ModelEndpoint(script)
     endpoint.start()
     try:

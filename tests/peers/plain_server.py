@@ -24,7 +24,7 @@ import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 REVISIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
-LIFE = 300  # seconds; no server outlives its test for long
+LIFE = 300  # seconds; a server exits soon after its test
 STUBBORN = 6  # seconds
 PULSE = 0.02  # seconds between two `alive`
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -44,7 +44,7 @@ TOOLS = [
 
 
 def reply(message):
-    """The answer to a message and the seconds that it takes; no answer to what is no request."""
+    """Return the answer to a message and its delay in seconds. If the message is not a request, the answer is None."""
     if "id" not in message or "method" not in message:
         return None, 0
     params, seconds = message.get("params") or {}, 0
@@ -89,7 +89,7 @@ class Log:
 
 
 class Leaving:
-    """What the server does when it is to end: it ends, cleans up first, or stays for a while."""
+    """The behaviour after a signal or the end of stdin: exit, clean up and exit, or stay for a while."""
 
     def __init__(self, log, options):
         self._log = log
@@ -149,7 +149,7 @@ def on_stdio(log, options):
 
     threading.Thread(target=read, daemon=True).start()
     until = time.monotonic() + LIFE
-    while time.monotonic() < until:  # signals are handled by this thread
+    while time.monotonic() < until:  # this thread handles the signals
         time.sleep(1)
 
 

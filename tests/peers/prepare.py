@@ -1,7 +1,7 @@
 """Build the environments of the real peers under `.peers/`, and name the commands that run them.
 
-Run with any Python 3.11 or newer and nothing but the standard library. An environment is left alone when its stamp says
-that it was built from the requirement files as they are now; the others are built anew, all at the same time.
+It runs with any Python from 3.11 on and only needs the standard library. An environment is kept if its stamp matches
+the current requirement files. The others are built again, all at the same time.
 """
 
 import hashlib
@@ -25,59 +25,60 @@ SDKS = ["python1", "python2", "node"]
 
 
 def python(env_name):
-    """The interpreter of a Python environment: `python1`, `python2` or `mitm`."""
+    """Return the interpreter of a Python environment: `python1`, `python2` or `mitm`."""
     return os.path.join(ENVIRONMENTS, env_name, "Scripts" if os.name == "nt" else "bin", "python")
 
 
 def node_modules():
-    """The folder of the Node packages."""
+    """Return the folder of the Node packages."""
     return os.path.join(ENVIRONMENTS, "node", "node_modules")
 
 
 def client(sdk, *options):
-    """The argv of an SDK's client program; append `--` and a server's argv, or `--http` (`--sse`, `--ws`) and a URL."""
+    """Return an SDK client's argv. Append `--` and a server's argv, or `--http` (`--sse`, `--ws`) and a URL."""
     return [*_program(sdk, "client"), *options]
 
 
 def server(sdk, *options):
-    """The argv of an SDK's server program; with `--http` or `--sse` a Python one prints the port that it listens on."""
+    """Return an SDK server's argv. With `--http` or `--sse` a Python server prints the port that it listens on."""
     return [*_program(sdk, "server"), *options]
 
 
 def lister(sdk, count):
-    """The argv of an SDK's client that asks for the tools so many times; append a server's argv."""
+    """Return the argv of an SDK client that lists the tools `count` times. Append a server's argv."""
     program = "lister.py" if sdk.startswith("python") else os.path.join("node", "lister.mjs")
     return ["node" if sdk == "node" else python(sdk), os.path.join(HERE, program), str(count)]
 
 
 def answers(sdk, calls):
-    """The argv of an SDK's client that makes some calls, a JSON array of [tool, arguments]; append a server's argv."""
+    """Return the argv of an SDK client that makes calls, a JSON array of [tool, arguments]. Append a server's argv."""
     program = "answers.py" if sdk.startswith("python") else os.path.join("node", "answers.mjs")
     return ["node" if sdk == "node" else python(sdk), os.path.join(HERE, program), calls]
 
 
 def caller(count, *where):
-    """The argv of a client that calls a tool so many times with one progress token; `where` is `--` and a server's
-    argv, or a URL.
+    """Return the argv of a client that calls a tool `count` times with one progress token.
+
+    `where` is `--` and a server's argv, or a URL.
     """
     return [python("python1"), os.path.join(HERE, "python1", "caller.py"), str(count), *where]
 
 
 def talker(transport, *where):
-    """The argv of a client that calls `echo` with each line of stdin and prints what comes back.
+    """Return the argv of a client that calls `echo` with each line of stdin and prints the results.
 
-    `where` is a URL, or with the transport `stdio` the argv of a server.
+    `where` is a URL, or for the transport `stdio` a server's argv.
     """
     return [python("python1"), os.path.join(HERE, "python1", "talker.py"), transport, *where]
 
 
 def lists(listings):
-    """The argv of a server without an SDK that gives each of some listings (JSON) in turn."""
+    """Return the argv of a server without an SDK that answers with the listings of a JSON array in turn."""
     return [sys.executable, os.path.join(HERE, "lists.py"), listings]
 
 
 def everything(transport="stdio"):
-    """The argv of the reference server that has every feature; `streamableHttp` and `sse` take the port from PORT."""
+    """Return the argv of the reference server with all features. `streamableHttp` and `sse` take the port from PORT."""
     return [
         "node",
         os.path.join(node_modules(), "@modelcontextprotocol", "server-everything", "dist", "index.js"),
@@ -86,22 +87,22 @@ def everything(transport="stdio"):
 
 
 def mcporter():
-    """The program of mcporter, a command-line client."""
+    """Return the path of mcporter, a command-line client."""
     return os.path.join(node_modules(), ".bin", "mcporter")
 
 
 def mem0(*url):
-    """The argv of the scripted HTTP+SSE session: its server, which prints its port, or with a URL its client."""
+    """Return the argv of the scripted HTTP+SSE session: its server, which prints its port, or with a URL its client."""
     return [sys.executable, os.path.join(HERE, "field", "mem0.py"), *url]
 
 
 def tap(folder):
-    """The argv of the byte tap that writes into `folder`; append `--` and a command's argv."""
+    """Return the argv of the byte tap that writes into `folder`. Append `--` and a command's argv."""
     return [sys.executable, os.path.join(HERE, "tap.py"), str(folder)]
 
 
 def ready(name):
-    """Whether the environment stands, built from the requirement files as they are now."""
+    """Return whether the environment was built from the current requirement files."""
     try:
         with open(_stamp(name)) as stamp:
             return stamp.read() == _fingerprint(name)
@@ -136,11 +137,11 @@ def _run(argv, cwd=None):
 
 
 def _build_python(name, folder):
-    ours = importlib.util.find_spec("pip") is not None  # Debian has it in a package of its own
-    venv.create(folder, with_pip=not ours)  # a pip of its own takes 4 s
+    ours = importlib.util.find_spec("pip") is not None  # Debian has pip in a separate package
+    venv.create(folder, with_pip=not ours)  # installing pip takes 4 s
     pip = [sys.executable, "-m", "pip", "--python", folder] if ours else [python(name), "-m", "pip"]
     requirements = os.path.join(HERE, name, "requirements.txt")
-    options = ["--quiet", "--disable-pip-version-check", "--no-compile"]  # most of it is never imported
+    options = ["--quiet", "--disable-pip-version-check", "--no-compile"]  # most modules are never imported
     _run([*pip, "install", *options, "-r", requirements], cwd=os.path.dirname(ENVIRONMENTS))
 
 
@@ -152,7 +153,7 @@ def _build_node(npm, folder):
 
 
 def build(name):
-    """Build one environment if it is not ready; the outcome is `ready`, `built`, `skipped: why` or `failed: why`."""
+    """Build one environment if it is not ready. Return `ready`, `built`, `skipped: why` or `failed: why`."""
     if ready(name):
         return "ready"
     npm = shutil.which("npm")

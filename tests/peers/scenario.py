@@ -1,8 +1,8 @@
-"""What the Python clients share: their command line, the steps of a scenario, and the document that they print.
+"""Shared code of the Python clients: their command line, the steps of a scenario, and the document that they print.
 
-A client gives a peer object with one method for each verb of `scenarios.json` that its SDK can speak. Each method
-returns a JSON value; a verb that the peer lacks, a capability that the server did not offer, and a revision without the
-feature all read "unsupported".
+A client passes a peer object with one method for each verb of `scenarios.json` that its SDK supports. Each method
+returns a JSON value. The result is "unsupported" if the peer lacks the verb, the server does not offer the capability,
+or the revision lacks the feature.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import sys
 REVISIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
 ELICITATION = {"2025-06-18", "2025-11-25", "2026-07-28"}
 UNSUPPORTED = "unsupported"
-PATIENCE = 10  # seconds until a notification that should have come counts as missing
+PATIENCE = 10  # seconds until an expected notification counts as missing
 
 with open(os.path.join(os.path.dirname(__file__), "scenarios.json"), encoding="utf-8") as file:
     SCENARIOS = json.load(file)
@@ -40,7 +40,7 @@ def steps_of(scenario):
 
 
 class Inbox:
-    """The notifications that the server sent, and the arrival of the next one."""
+    """The notifications of the server, and an event for the arrival of the next one."""
 
     def __init__(self):
         self.messages = []
@@ -51,7 +51,7 @@ class Inbox:
         self.arrived.set()
 
     async def take(self, method):
-        """The first notification of a method, waiting for it if need be; None if it never comes."""
+        """Return the first notification of a method, waiting for it if necessary, or None if it does not arrive."""
         try:
             async with asyncio.timeout(PATIENCE):
                 while True:
@@ -65,7 +65,7 @@ class Inbox:
 
 
 class Progress:
-    """The progress that a call reported; the SDK may deliver the last of it after the result."""
+    """The progress reports of a call. The SDK may deliver the last report after the result."""
 
     def __init__(self, expected):
         self.expected = expected
@@ -78,7 +78,7 @@ class Progress:
             self.arrived.set()
 
     async def all(self):
-        """Every report, or those that came in time."""
+        """Return all reports, or those that arrived in time."""
         try:
             async with asyncio.timeout(PATIENCE):
                 await self.arrived.wait()
@@ -88,7 +88,7 @@ class Progress:
 
 
 def offers(capabilities, path):
-    """Whether a capability is offered; `resources.subscribe` is a path into the server's capabilities."""
+    """Return whether the server offers a capability, which is a path into its capabilities (`resources.subscribe`)."""
     value = capabilities
     for member in path.split("."):
         value = value.get(member) if isinstance(value, dict) else None
@@ -96,7 +96,7 @@ def offers(capabilities, path):
 
 
 def shortened(value):
-    """Long strings as their length and digest, so that a document stays readable."""
+    """Replace long strings by their length and digest, so that a document stays readable."""
     if isinstance(value, dict):
         return {key: shortened(member) for key, member in value.items()}
     if isinstance(value, list):
@@ -117,13 +117,13 @@ async def run_step(step, peer, revision, capabilities, inbox):
         outcome["result"] = await verb(**step.get("params", {}))
         if "expect" in step and outcome["result"] != UNSUPPORTED:
             outcome["notification"] = await inbox.take(step["expect"])
-    except Exception as error:  # whatever the SDK raises is this step's outcome
+    except Exception as error:  # any exception of the SDK is this step's outcome
         outcome["error"] = peer.describe(error)
     return outcome
 
 
 async def run_scenario(scenario, peer, connected, inbox):
-    """Run every step and return the document; `connected` tells what the handshake or the discovery settled."""
+    """Run every step and return the document. `connected` is the outcome of the handshake or the discovery."""
     steps = [{"name": "connect", "result": connected}]
     for step in steps_of(scenario):
         outcome = await run_step(step, peer, connected["revision"], connected["capabilities"], inbox)

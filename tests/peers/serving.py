@@ -1,4 +1,4 @@
-"""Servers of the real peers over HTTP, each a process with a port of its own, for as long as somebody needs them."""
+"""Servers of the real peers over HTTP. Each is a process with its own port, and runs for the length of a block."""
 
 import contextlib
 import os
@@ -16,14 +16,14 @@ PATHS = {"http": "/mcp", "json": "/mcp", "sse": "/sse", "ws": "/ws"}
 
 
 def each(cases, usual):
-    """The cases as parameters of a test, of which those that are not `usual` are run by `scripts/test --field`."""
+    """Return the cases as parameters of a test. Only `scripts/test --field` runs those that are not `usual`."""
     assert set(usual) <= set(cases)
     values = {case: case if isinstance(case, tuple) else (case,) for case in cases}
     return [pytest.param(*values[case], marks=[] if case in usual else pytest.mark.field) for case in cases]
 
 
 def run(command, env=None):
-    """What a command writes that ends by itself, and its status."""
+    """Run a command that ends by itself. Return its output and its status."""
     command, parent = list(map(str, command)), warm.parent_of(command)
     if parent:
         return warm.run(command[1:], dict(env or os.environ), imported=parent)
@@ -32,7 +32,7 @@ def run(command, env=None):
 
 @contextlib.contextmanager
 def running(command, **popen):
-    """A process whose standard output is read."""
+    """Run a process whose stdout is read."""
     parent = None if popen else warm.parent_of(command)
     if parent:
         with open(os.devnull, "w") as stderr:
@@ -49,9 +49,9 @@ def running(command, **popen):
 
 @contextlib.contextmanager
 def serving(server, transport, *tls):
-    """The URL of a fresh server: that of an SDK, `everything`, or `mem0`, the scripted one.
+    """Start a server of an SDK, `everything`, or the scripted `mem0`, and yield its URL.
 
-    An SDK's Python server takes the files of a certificate and its key.
+    A Python SDK server accepts a certificate file and its key file.
     """
     if server == "everything":
         port = ports.free()
@@ -67,7 +67,7 @@ def serving(server, transport, *tls):
 
 
 def _until_it_listens(port):
-    """It says nowhere when it does."""
+    """Wait until the server listens, by trying to connect: it does not report it."""
     given_up = time.monotonic() + LIMIT
     while time.monotonic() < given_up:
         with socket.socket() as trial:

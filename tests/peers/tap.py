@@ -17,7 +17,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def copy(source, target, path):
-    """Pass bytes from one descriptor to another until either end is gone, then close both."""
+    """Copy bytes from one descriptor to another until either end closes, then close both."""
     record = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with contextlib.suppress(OSError):
         while chunk := os.read(source, 65536):
@@ -31,7 +31,7 @@ def copy(source, target, path):
 
 
 def die_with_parent():
-    """Linux: a child does not outlive a tap that was killed. Elsewhere it sees the end of its stdin."""
+    """End the child when the tap is killed (Linux). Elsewhere the child gets the end of its stdin."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

@@ -1,4 +1,4 @@
-"""Each dialect: what a request holds, and an answer whole and as a stream."""
+"""Each dialect: the content of a request, and an answer both complete and as a stream."""
 
 import json
 
@@ -105,7 +105,7 @@ def test_messages_are_written_whole():
 
 @pytest.mark.parametrize("answer", [CALL, "done"])
 def test_messages_are_streamed(answer):
-    """The deltas put together are the whole message."""
+    """The deltas add up to the complete message."""
     data = [event.data for event in MESSAGES.stream(answer)]
     assert [event.name for event in MESSAGES.stream(answer)] == [it["type"] for it in data]
     assert [it["type"] for it in data] == [

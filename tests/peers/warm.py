@@ -1,7 +1,7 @@
-"""Commands as children of a process that has imported what they need before: each start takes 50 ms, not 300 to 700.
+"""Commands as children of a process that has imported their modules already: a start takes 50 ms, not 300 to 700.
 
-A worker has one such parent for `mcpspy mitm`, one for `mcpspy proxy`, and one for the programs of each Python SDK.
-Tests of the start itself start a program of their own from nothing; so does every system but Linux.
+A test worker has one such parent for `mcpspy mitm`, one for `mcpspy proxy`, and one for the programs of each Python
+SDK. Tests of the start itself start a new program, and so do all tests on systems other than Linux.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from tests import limits
 from tests.peers import prepare
 
 CAN = hasattr(os, "pidfd_open") and hasattr(signal, "pidfd_send_signal") and sys.version_info < (3, 14)
-"""Whether a process can be watched that is not our child."""
+"""Whether a process that is not our child can be watched."""
 
 _SDK = "mcp, mcp.client.sse, mcp.server.lowlevel, mcp.server.sse, mcp.server.streamable_http_manager, uvicorn"
 _IMPORTS = {
@@ -80,7 +80,7 @@ while True:
 
 
 def parent_of(command):
-    """Which of the parents can start a command, the name of its Python at the front; None where none can."""
+    """Return the name of the parent that can start a command, which begins with its Python, or None."""
     if not CAN:
         return None
     if command[:4] == [sys.executable, "-m", "mcpspy", "proxy"]:
@@ -90,7 +90,7 @@ def parent_of(command):
 
 @functools.cache
 def _parent(imported):
-    """The process that has imported what a command needs, and the socket on which it is asked; it ends with us."""
+    """Start a parent that imports a command's modules. Return it and its request socket. It exits with this process."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     python = sys.executable if imported == "proxy" else prepare.python(imported)
     program = [python, "-c", PARENT.replace("{imports}", _IMPORTS[imported])]
@@ -113,10 +113,10 @@ def _ask(imported, fds=(), **question):
 
 
 class Child:
-    """A running `mcpspy mitm`, or `mcpspy proxy`; what of `subprocess.Popen` its tests use."""
+    """A running command, with the part of `subprocess.Popen` that tests use."""
 
     def __init__(self, command, environ, stderr, *, imported="mitm"):
-        """`command`: what follows the name of Python in a command line; `imported`: which of the parents starts it."""
+        """Start `command`, without the name of Python at its front. The parent `imported` starts it."""
         read, write = os.pipe()
         self._imported = imported
         question = {"command": command, "environ": environ, "folder": os.getcwd()}
@@ -149,7 +149,7 @@ class Child:
 
 
 class AsyncChild:
-    """The same for tests that are coroutines; what of `asyncio.subprocess.Process` they use."""
+    """A running command for tests that are coroutines, with the part of `asyncio.subprocess.Process` that they use."""
 
     def __init__(self, child, stdout, stderr):
         self._child = child
@@ -170,7 +170,7 @@ class AsyncChild:
 
 
 def run(command, environ, *, imported="mitm"):
-    """`subprocess.run` for a command that ends by itself."""
+    """Run a command that ends by itself, as `subprocess.run` does."""
     with tempfile.TemporaryFile("w+") as stderr:
         child = Child(command, environ, stderr, imported=imported)
         try:
@@ -184,7 +184,7 @@ def run(command, environ, *, imported="mitm"):
 
 
 async def proxy(command):
-    """A running `mcpspy proxy`, whose stdout and stderr are read by the loop."""
+    """Start `mcpspy proxy`. The event loop reads its stdout and stderr."""
     read, write = os.pipe()
     with os.fdopen(write, "wb") as told:
         child = Child(command, dict(os.environ), told, imported="proxy")

@@ -1,4 +1,4 @@
-"""What the two Python servers share over HTTP: one SDK server behind uvicorn on a free port, which is printed."""
+"""Shared code of the two Python servers over HTTP: one SDK server behind uvicorn on a free port, which is printed."""
 
 import contextlib
 import socket
@@ -11,7 +11,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.routing import Mount, Route, WebSocketRoute
 
-# As the SDK's own applications have it on a loopback address.
+# The same settings as in the SDK's own applications on a loopback address.
 SECURITY = TransportSecuritySettings(
     enable_dns_rebinding_protection=True,
     allowed_hosts=["127.0.0.1:*", "localhost:*", "[::1]:*"],
@@ -20,7 +20,7 @@ SECURITY = TransportSecuritySettings(
 
 
 class Endpoint:
-    """An ASGI application as an object: Starlette takes a function for one of its own kind."""
+    """An ASGI application as an object: Starlette treats a function as one of its own endpoints."""
 
     def __init__(self, application):
         self.application = application
@@ -51,7 +51,7 @@ def legacy(server, options):
 
 
 def websocket(server, options):
-    from mcp.server.websocket import websocket_server  # of the SDK 1.x alone
+    from mcp.server.websocket import websocket_server  # only in SDK 1.x
 
     async def connect(scope, receive, send):
         async with websocket_server(scope, receive, send, SECURITY) as (read, write):
@@ -63,16 +63,16 @@ def websocket(server, options):
 async def serve(transport, server, options):
     """Serve over `http`, `json` (the same, answered without events), `sse` or `ws` until a signal comes.
 
-    Over TLS where a certificate and its key were named.
+    Use TLS if a certificate and its key are given.
     """
     server.create_initialization_options = lambda *_, **__: options
     if transport in ("http", "json"):
         application = streamable(server, json=transport == "json")
     else:
         application = {"sse": legacy, "ws": websocket}[transport](server, options)
-    listener = socket.socket(proto=socket.IPPROTO_TCP)  # without which asyncio leaves Nagle's algorithm on
+    listener = socket.socket(proto=socket.IPPROTO_TCP)  # otherwise asyncio leaves Nagle's algorithm on
     listener.bind(("127.0.0.1", 0))
-    listener.listen()  # whoever reads the port may connect
+    listener.listen()  # a reader of the printed port may connect at once
     print(listener.getsockname()[1], flush=True)
     tls = dict(zip(("ssl_certfile", "ssl_keyfile"), sys.argv[2:], strict=False))
     config = uvicorn.Config(application, log_level="error", timeout_graceful_shutdown=0, **tls)

@@ -1,4 +1,4 @@
-"""What a test expects of its sessions: the terms of a file, and sentences with frames."""
+"""The expectations of a test about its sessions: the terms of a file, and messages that name frames."""
 
 import pytest
 

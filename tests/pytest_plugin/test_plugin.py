@@ -1,4 +1,4 @@
-"""The plugin as its users have it: in a pytest of its own, beside captures of theirs."""
+"""The plugin as users run it: in a separate pytest, with captures beside the tests."""
 
 import os
 import subprocess
@@ -36,7 +36,7 @@ def ask(command, *cities):
 
 @pytest.fixture
 def suite(tmp_path):
-    """Runs a test file in a pytest with the plugin; returns its exit status and output."""
+    """Run a test file in a pytest with the plugin and return its exit status and output."""
 
     def run(body, *options, ci=False):
         source = CLIENT.format(server=list(SERVER)) + body
@@ -53,7 +53,7 @@ def suite(tmp_path):
 
 
 def asked(path):
-    """The cities that a session has asked for."""
+    """Return the cities that a session has requested."""
     turns = script_of(str(path)).turns
     return [turn.params["arguments"]["city"] for turn in turns if turn.method == "tools/call"]
 
@@ -71,7 +71,7 @@ def test_a_capture_serves_a_client_and_what_it_lacks_fails_the_test(suite, tmp_p
     assert code == 0, out
     code, out = suite(MOCK.replace('"Oslo") == ["12 °C, light rain"]', '"Paris") == []'), ci=True)
     assert code == 1
-    assert "the client and the capture do not agree:" in out
+    assert "the client differs from the capture:" in out
     assert 'with "Oslo" at /params/arguments/city instead of "Paris"' in out
 
 
@@ -131,7 +131,7 @@ def test_forecast(mcp_mock_url):
 
 
 def over_http(url, *cities):
-    """A test of a client over HTTP, and what it asks."""
+    """Return the source of a test with a client over HTTP that requests these cities."""
     known = {"Oslo": "12 °C, light rain", "Bergen": "9 °C, rain"}
     texts = ", ".join(repr(known[city]) for city in cities if city in known)
     return OVER_HTTP + MOCK_URL.format(url=url, cities=", ".join(map(repr, cities)), texts=texts)

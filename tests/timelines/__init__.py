@@ -1,7 +1,7 @@
-"""The stored timelines: what the fold over each golden capture says, one line a row, in `NAME.txt` beside this file.
+"""The stored timelines: the rows of each golden capture, one line each, in `NAME.txt` beside this file.
 
-A capture never changes, so neither may its timeline, unless the fold has learned something: then
-`scripts/record-golden --timelines` writes them anew, and the difference is reviewed like code.
+A capture never changes, so its timeline must not change either, unless the fold itself changes. In that case
+`scripts/record-golden --timelines` writes the timelines again, and the difference is reviewed like code.
 """
 
 from pathlib import Path
@@ -15,24 +15,24 @@ CAPTURES = Path(__file__).parent.parent.parent / "captures"
 FEW = """features-python2-2025-03-26 field-stdio full-python1-2025-06-18 http-everything-2025-11-25
     http-python2-2026-07-28 sse-python1-2024-11-05""".split()
 GOLDEN = sorted(path for path in CAPTURES.glob("*.jsonl") if NIGHTLY or path.stem in FEW)
-"""The captures that each view of them is tried with: every transport and revision, and nightly all."""
+"""The captures that each view is tested with: one for every transport and revision, and nightly all of them."""
 
 ARROWS = {"client": ">", "server": "<", "mcpspy": "."}
 WIDTHS = (6, 1, 12, 13, 34, 24, 10, 10, 9)
 
 
 def stored(capture: Path) -> Path:
-    """Where the timeline of a capture is stored."""
+    """Return the path of a capture's stored timeline."""
     return Path(__file__).parent / f"{capture.stem}.txt"
 
 
 def timeline(capture: Path) -> str:
-    """The rows of a capture as text; `-` stands for what a row does not have."""
+    """Return the rows of a capture as text. A `-` stands for a missing field."""
     return "".join(f"{line(row)}\n" for row in final_rows(Capture(str(capture)).records, live=False))
 
 
 def line(row: Row) -> str:
-    """A row: place, sender, kind, id, method, name, revision, status, the other half of the exchange, other text."""
+    """Return a row: place, sender, kind, id, method, name, revision, status, partner in the exchange, other text."""
     other = row.response if row.kind == "request" else row.request
     columns = (
         f"#{row.n}" + (f".{row.part}" if row.part else ""),

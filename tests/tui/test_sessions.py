@@ -190,7 +190,7 @@ def test_a_narrow_screen_shows_what_fits(tmp_path):
 
 
 def three(folder):
-    """Write three captures. All began at the same time, so names decide, and `c` comes first."""
+    """Write three captures that began at the same time, so the list has them in the order of their names."""
     for name in "abc":
         capture(folder / f"{name}.jsonl", '> {"jsonrpc":"2.0","id":1,"method":"ping"}', name=f"server-{name}")
 

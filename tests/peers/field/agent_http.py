@@ -1,4 +1,4 @@
-"""`mcpspy mcp` over Streamable HTTP, for the conformance suite, which has no stdio: `agent_http.py DIR`.
+"""`mcpspy mcp` over Streamable HTTP, for the conformance suite, which does not speak stdio: `agent_http.py DIR`.
 
 It prints the port that it listens on, as the servers of the SDKs do. Run it with the environment of mcpspy.
 """
@@ -11,7 +11,7 @@ import anyio
 from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.server import AgentServer
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # where `web` is
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # the folder of `web`
 from web import serve
 
 

@@ -1,6 +1,6 @@
 """The client of `session.txt`: `client.py -- COMMAND ARG...` starts COMMAND, speaks and closes its stdin.
 
-Like the SDKs' clients it passes on a few variables of its environment only.
+Like the SDKs' clients, it passes only a few variables of its environment to COMMAND.
 """
 
 import os

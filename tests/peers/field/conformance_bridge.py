@@ -1,7 +1,7 @@
-"""A stdio server that is the HTTP server at a URL: `conformance_bridge.py URL`. Messages pass as they are.
+"""A stdio server that forwards to the HTTP server at a URL: `conformance_bridge.py URL`. Messages are not changed.
 
-With it a server of the conformance suite, which speaks HTTP only, can stand behind `mcpspy wrap`. Requests of
-2026-07-28 need headers made from their bodies, so it is for the handshake era.
+With it, a server of the conformance suite, which speaks HTTP only, can run behind `mcpspy wrap`. It supports only the
+handshake era: requests of 2026-07-28 need headers that are made from their bodies.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """The client that the official conformance suite tests: the Python SDK 2.x, `conformance_client.py [COMMAND...] URL`.
 
-It speaks HTTP, or with a command stdio: the command is that of a bridge to HTTP, and gets the URL. The suite starts it,
-with the scenario, its context (JSON) and the revision in the environment. In most scenarios it lists the tools and
-calls each. It agrees to everything: elicitations get the defaults of their form, logins succeed.
+It speaks HTTP. With a COMMAND it speaks stdio: COMMAND starts a bridge to HTTP, which gets the URL. The suite starts
+the client, with the scenario, its context (JSON) and the revision in the environment. In most scenarios the client
+lists the tools and calls each. It accepts everything: elicitations get the defaults of their form, logins succeed.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 SCENARIO = os.environ["MCP_CONFORMANCE_SCENARIO"]
 CONTEXT = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
 MODERN = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION") in MODERN_PROTOCOL_VERSIONS
-HANDSHAKE = {"json-schema-ref-no-deref"}  # the suite's server has no other era there, whatever the revision
+HANDSHAKE = {"json-schema-ref-no-deref"}  # here the suite's server only has the handshake era
 CALLBACK = "http://127.0.0.1:1/callback"
 CLIENT_ID_DOCUMENT = "https://conformance-test.local/client-metadata.json"  # the URL that the suite expects
 VALUES = {"string": "x", "integer": 1, "number": 1, "boolean": True, "object": {}, "array": [], "null": None}
 
 
-# --- what the server may ask
+# --- requests of the server
 
 
 async def sampled(context, params):
@@ -65,7 +65,7 @@ def arguments(tool):
 
 
 async def call(client, calls):
-    """Make some calls; a server may refuse one."""
+    """Make some calls. The server may refuse any of them."""
     for name, values in calls:
         with contextlib.suppress(MCPError):
             await client.call_tool(name, values)
@@ -96,7 +96,7 @@ SCENARIOS = {
 
 
 class Memory:
-    """What the client keeps of a login."""
+    """The client's storage for a login."""
 
     def __init__(self, client=None):
         self.tokens, self.client = None, client
@@ -153,7 +153,7 @@ def with_key(url):
 
 
 def with_identity(url):
-    """A token of the company's identity provider for one of the server's (RFC 8693, RFC 7523)."""
+    """Exchange a token of the company's identity provider for one of the server (RFC 8693, RFC 7523)."""
     parts = urlsplit(url)
     metadata = httpx2.get(f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource{parts.path}")
 

@@ -1,8 +1,8 @@
 """The server that the official conformance suite tests: the Python SDK 2.x over HTTP; it prints the port it listens on.
 
-The suite names the tools, resources and prompts that it calls (`conformance list`; each scenario describes what it
-needs). Tools with `input_required` in their name belong to 2026-07-28; those that ask the client by a request of
-their own, to the handshake era.
+The suite names the tools, resources and prompts that it calls (`conformance list`; each scenario describes its needs).
+Tools with `input_required` in their name belong to 2026-07-28. Tools that send requests to the client belong to the
+handshake era.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from mcp.server.mcpserver.prompts.base import Prompt, UserMessage
 from mcp.server.streamable_http import EventMessage, EventStore
 from pydantic import Field
 
-warnings.simplefilter("ignore", MCPDeprecationWarning)  # sampling, roots and logging are deprecated, and still features
+warnings.simplefilter("ignore", MCPDeprecationWarning)  # sampling, roots and logging are deprecated, but still tested
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
 WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
-RETRY = 100  # ms until a client reconnects to a stream that was closed
+RETRY = 100  # ms until a client reconnects to a closed stream
 NOTHING_DONE = types.EmptyResult()
 
 
@@ -171,10 +171,10 @@ def json_schema_2020_12_tool() -> str:
     return "called"
 
 
-server._tool_manager.get_tool("json_schema_2020_12_tool").parameters = SCHEMA_2020_12  # the SDK takes none
+server._tool_manager.get_tool("json_schema_2020_12_tool").parameters = SCHEMA_2020_12  # no public API
 
 
-# --- tools that ask the client: by a request (handshake era)
+# --- tools that send requests to the client (handshake era)
 
 
 def form(required=(), **properties):
@@ -231,7 +231,7 @@ for name, schema in FORMS.items():
     server.add_tool(asking(schema), name, description="Ask the user by a form.")
 
 
-# --- tools that ask the client: by `input_required` (2026-07-28)
+# --- tools that need input from the client: `input_required` (2026-07-28)
 
 
 def elicited(member, kind="string", message="Please fill in."):
@@ -245,7 +245,7 @@ def sampled(prompt):
 
 
 def answered(ctx, state=None, **requests):
-    """The client's answers as text if all are there, or the result that asks for them."""
+    """Return the client's answers as text if all are there, else the result that requests them."""
     answers = ctx.input_responses or {}
     if requests.keys() <= answers.keys() and (state is None or ctx.request_state == state):
         return " ".join(["state-ok", *(answers[name].model_dump_json(exclude_none=True) for name in sorted(requests))])
@@ -296,7 +296,7 @@ async def test_input_required_result_capabilities(ctx: Context) -> Any:
     return types.InputRequiredResult(input_requests=requests, request_state="asked")
 
 
-# --- tools that change what is listed
+# --- tools that change listings
 
 
 def nothing() -> str:

@@ -1,6 +1,6 @@
-"""Both sides of the session in `mem0.txt`, over HTTP+SSE: `mem0.py` serves it and prints its port, `mem0.py URL` dials.
+"""Both sides of the session in `mem0.txt`, over HTTP+SSE: `mem0.py` is the server, `mem0.py URL` the client.
 
-Either side ends with an error when it hears what is not in the script.
+The server prints its port. Each side exits with an error if it receives a message that is not in the script.
 """
 
 import http.client
@@ -24,7 +24,7 @@ REFUSED = b"HTTP/1.1 405 Method Not Allowed\r\nserver: uvicorn\r\nallow: GET, HE
 
 
 def exchanges():
-    """What the client says, each with the server's answer or None, as bytes."""
+    """Yield the client's messages, each with the server's answer or None, as bytes."""
     with open(os.path.join(os.path.dirname(os.path.realpath(__file__)), "mem0.txt"), "rb") as script:
         lines = [line.rstrip(b"\n").partition(b" ")[::2] for line in script if line[:1] in (b">", b"<")]
     for (mark, said), (after, answer) in itertools.pairwise([*lines, (b">", b"")]):
@@ -33,15 +33,15 @@ def exchanges():
 
 
 def message(answer):
-    """An answer as an event."""
+    """Return an answer as an SSE event."""
     return b"event: message\r\ndata: %b\r\n\r\n" % answer
 
 
 class Handler(BaseHTTPRequestHandler):
-    """The server: one session after the other."""
+    """The server, for one session after the other."""
 
     protocol_version = "HTTP/1.1"
-    events = left = None  # of the session: what is to be said on its stream, what is to come of the script
+    events = left = None  # of the session: events to send, rest of the script
 
     def do_GET(self):
         Handler.left = exchanges()
@@ -54,7 +54,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         heard = self.rfile.read(int(self.headers["content-length"]))
-        if not self.path.startswith("/messages/"):  # a client tries whether this is Streamable HTTP
+        if not self.path.startswith("/messages/"):  # a client's probe for Streamable HTTP
             self.wfile.write(REFUSED)
             return
         expected, answer = next(self.left)
@@ -77,7 +77,7 @@ def serve():
 
 
 def dial(url):
-    """Be the client of the server at `url`."""
+    """Run the client against the server at `url`."""
     there = urlsplit(url)
     listener, poster = (http.client.HTTPConnection(there.hostname, there.port) for _ in range(2))
     listener.request("GET", there.path, headers={"Accept": "text/event-stream", "Cache-Control": "no-cache"})
@@ -95,7 +95,7 @@ def dial(url):
 
 
 def heard(stream):
-    """The data of the events of a stream."""
+    """Yield the data of a stream's events."""
     for line in stream:
         if line.startswith(b"data: "):
             yield line.removeprefix(b"data: ").decode().rstrip("\r\n")

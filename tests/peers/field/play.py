@@ -1,4 +1,4 @@
-"""One side of the session in `session.txt`: says what is its own and waits for what is the other's, line by line."""
+"""One side of the session in `session.txt`: it sends its own lines and waits for the lines of the other side."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 
 
 def play(mine, theirs, source, sink):
-    """Play the side that says the lines with the mark `mine`; both streams are binary. A line that differs ends it."""
+    """Play the side whose lines have the mark `mine`. Both streams are binary. Exit if a received line differs."""
     with open(os.path.join(HERE, "session.txt"), "rb") as script:
         for line in script:
             mark, _, message = line.partition(b" ")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The server of `session.txt`, whatever its arguments: link it as `cmd`, and `cmd /c npx -y …` starts it."""
+"""The server of `session.txt`. It ignores its arguments: with a link `cmd` to it, `cmd /c npx -y …` starts it."""
 
 import os
 import sys
@@ -8,4 +8,4 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from play import play
 
 play(b"<", b">", sys.stdin.buffer, sys.stdout.buffer)
-sys.exit(len(sys.stdin.buffer.read()))  # the client has nothing more to say
+sys.exit(len(sys.stdin.buffer.read()))  # the client must not send anything more

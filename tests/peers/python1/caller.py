@@ -1,4 +1,4 @@
-"""A client that calls a tool so many times, one call after the other, always with the same progress token.
+"""A client that calls a tool COUNT times, one call after the other, always with the same progress token.
 
 caller.py COUNT -- COMMAND…        a server over stdio
 caller.py COUNT URL                a server over Streamable HTTP

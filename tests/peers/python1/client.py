@@ -1,7 +1,7 @@
 """The client of the Python SDK 1.x: `client.py [--scenario NAME] [--revision R] -- COMMAND ARG...`.
 
-Starts COMMAND with the SDK's own stdio transport, or dials a server (`--http URL`, `--sse URL`, `--ws URL`); runs a
-scenario and prints one JSON document of what came back.
+It starts COMMAND with the SDK's own stdio transport, or connects to a server (`--http URL`, `--sse URL`, `--ws URL`).
+Then it runs a scenario and prints the results as one JSON document.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from scenario import (
     run_scenario,
 )
 
-warnings.simplefilter("ignore", DeprecationWarning)  # tasks are deprecated in this SDK, and still a peer's feature
+warnings.simplefilter("ignore", DeprecationWarning)  # tasks are deprecated in this SDK, but still tested
 
 
 def dump(model):
@@ -34,7 +34,7 @@ def dump(model):
 
 
 class Peer:
-    """The verbs of a scenario, spoken with this SDK."""
+    """The verbs of a scenario, implemented with this SDK."""
 
     def __init__(self, session):
         self.session = session
@@ -63,7 +63,7 @@ class Peer:
         return [dump(result) for result in await asyncio.gather(*calls)]
 
     async def cancel_call(self, name):
-        """This SDK has no call for it: the notification is sent by hand, with the id that the request will get."""
+        """Cancel a call. This SDK has no method for it: send the notification with the id that the request will get."""
         reports = Progress(1)
         request_id = self.session._request_id
         async with anyio.create_task_group() as group:
@@ -157,7 +157,7 @@ def transport(arguments):
 async def main():
     arguments = parse_arguments(REVISIONS[:-1])
     if arguments.revision:
-        types.LATEST_PROTOCOL_VERSION = arguments.revision  # what ClientSession.initialize asks for
+        types.LATEST_PROTOCOL_VERSION = arguments.revision  # ClientSession.initialize requests it
     inbox = Inbox()
 
     async def on_message(message):

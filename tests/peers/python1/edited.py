@@ -1,4 +1,4 @@
-"""A server of the Python SDK 1.x whose VERSION is edited while it runs (`edits.py`)."""
+"""A server of the Python SDK 1.x. `edits.py` edits its VERSION while it runs."""
 
 import asyncio
 

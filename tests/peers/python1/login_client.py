@@ -1,6 +1,6 @@
-"""The SDK's OAuth client, of either major version, with a browser that agrees to everything: `login_client.py URL`.
+"""The SDK's OAuth client, of either major version, with a browser that accepts everything: `login_client.py URL`.
 
-Prints one JSON document: the server's answer to one call, or the error that ended the login, and every secret of it.
+It prints one JSON document: the server's answer to one call, or the error that ended the login, and all its secrets.
 """
 
 import asyncio
@@ -16,14 +16,14 @@ from mcp.shared.auth import OAuthClientMetadata
 try:
     import httpx2 as httpx
     from mcp.shared.auth import AuthorizationCodeResult
-except ImportError:  # the SDK 1.x
+except ImportError:  # SDK 1.x
     import httpx
 
     AuthorizationCodeResult = None
 
 
 class Memory:
-    """What the client keeps of a login."""
+    """The client's storage for a login."""
 
     def __init__(self):
         self.tokens = self.client = None

@@ -1,9 +1,9 @@
-"""An MCP server that wants a login, and its authorization server, by the SDK: `login_server.py KIND [CERT KEY]`.
+"""An MCP server that requires a login, and its authorization server, with the SDK: `login_server.py KIND [CERT KEY]`.
 
-`named`: protected-resource metadata name the server and an authorization server at another port, which ignores the
-resource that a token is asked for. `strict`: as `named`, but the server takes only tokens that were asked for itself.
-`hidden`: the server is its own authorization server, without any metadata (as in 2025-03-26). Prints the server's port.
-With the files of a certificate and its key both speak TLS.
+`named`: protected-resource metadata name the server and an authorization server on another port, which ignores the
+`resource` of token requests. `strict`: as `named`, but the server accepts only tokens that were requested for itself.
+`hidden`: the server is its own authorization server, without any metadata (as in 2025-03-26). The program prints the
+server's port. With a certificate file and its key file, both servers use TLS.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ TLS = dict(zip(("ssl_certfile", "ssl_keyfile"), sys.argv[2:], strict=False))
 
 
 class Provider:
-    """Registers every client, asks nobody, and issues a token for what was asked."""
+    """An authorization server that registers every client and issues each requested token without asking a user."""
 
     def __init__(self):
         self.clients = {}

@@ -19,11 +19,11 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import McpError
 from mcp.shared.experimental.tasks.in_memory_task_store import InMemoryTaskStore
 
-warnings.simplefilter("ignore", DeprecationWarning)  # tasks are deprecated in this SDK, and still a peer's feature
+warnings.simplefilter("ignore", DeprecationWarning)  # tasks are deprecated in this SDK, but still tested
 
 with open(os.path.join(os.path.dirname(__file__), "..", "features.json"), encoding="utf-8") as file:
     FEATURES = json.load(file)
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # where `web` is
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # the folder of `web`
 FIXED_TIME = "2025-11-25T00:00:00Z"
 
 server = Server(FEATURES["name"], FEATURES["version"], FEATURES["instructions"])
@@ -31,7 +31,7 @@ tools = [*FEATURES["tools"], FEATURES["later"]]
 
 
 class FixedTaskStore(InMemoryTaskStore):
-    """The SDK's store with one time for every task."""
+    """The SDK's store, with the same time for every task."""
 
     async def create_task(self, metadata, task_id=None):
         return _at_fixed_time(await super().create_task(metadata, task_id))
@@ -101,7 +101,7 @@ async def fail(_):
 async def progress(done, total, message):
     context = server.request_context
     if context.meta and context.meta.progressToken is not None:
-        # Over HTTP it takes the stream of its request: on another one it could come too late.
+        # Over HTTP it is sent on the stream of its request. On another stream it could arrive too late.
         related = str(context.request_id)
         await context.session.send_progress_notification(context.meta.progressToken, done, total, message, related)
 
@@ -276,7 +276,7 @@ async def main():
     task_scope.uuid4 = lambda: uuid.UUID(int=next(numbers))  # counted instead of random
     server.experimental.enable_tasks(store=task_store)
     options = server.create_initialization_options(NotificationOptions(tools_changed=True))
-    options.capabilities.resources.subscribe = True  # this SDK says false even where a handler is registered
+    options.capabilities.resources.subscribe = True  # this SDK declares false even if a handler is registered
     sys.stderr.write("python1 server: ready\n")
     sys.stderr.flush()
     if sys.argv[1:]:

@@ -1,8 +1,8 @@
-"""A client that calls `echo` with each line of stdin, and prints what comes back.
+"""A client that calls `echo` with each line of stdin, and prints the results.
 
 `talker.py http|sse|ws URL`, or `talker.py stdio COMMAND...`. It stays connected until stdin ends, and does not wait for
-an answer before the next call. An error is printed as it is. For the answer to a line that begins with `!` it waits a
-second at most.
+an answer before the next call. It prints each error. For the answer to a line that begins with `!` it waits one second
+at most.
 """
 
 import asyncio
@@ -54,11 +54,11 @@ async def main(*where):
 
 
 def leaf(error):
-    """The first error in groups of errors."""
+    """Return the first error in nested exception groups."""
     return leaf(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 try:
     asyncio.run(main(*sys.argv[1:]))
-except ExceptionGroup as group:  # the transport has ended the session
+except ExceptionGroup as group:  # the transport ended the session
     print(type(leaf(group)).__name__, str(leaf(group)).partition("\n")[0], flush=True)

@@ -1,9 +1,10 @@
 """The client of the Python SDK 2.x: `client.py [--scenario NAME] [--revision R] -- COMMAND ARG...`.
 
-Starts COMMAND with the SDK's own stdio transport, or dials a server (`--http URL`, `--sse URL`); runs a scenario and
-prints one JSON document of what came back.
-Without `--revision` it probes with `server/discover` and falls back to `initialize`; with 2026-07-28 the fallback is an
-error; a revision of the handshake era is asked for in `initialize`, without a probe.
+It starts COMMAND with the SDK's own stdio transport, or connects to a server (`--http URL`, `--sse URL`). Then it runs
+a scenario and prints the results as one JSON document.
+
+Without `--revision` it probes with `server/discover` and falls back to `initialize`. With 2026-07-28 the fallback is an
+error. A revision of the handshake era is requested in `initialize`, without a probe.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ from scenario import (
     run_scenario,
 )
 
-warnings.simplefilter("ignore", MCPDeprecationWarning)  # what 2026-07-28 deprecates is still spoken here
+warnings.simplefilter("ignore", MCPDeprecationWarning)  # the features that 2026-07-28 deprecates are still tested
 
 
 def dump(model):
@@ -39,7 +40,7 @@ def dump(model):
 
 
 class Peer:
-    """The verbs of a scenario, spoken with this SDK."""
+    """The verbs of a scenario, implemented with this SDK."""
 
     def __init__(self, client):
         self.client = client
@@ -70,7 +71,7 @@ class Peer:
         return [dump(result) for result in await asyncio.gather(*calls)]
 
     async def call_by_hand(self, name):
-        """Answer `input_required` without the SDK's driver, round by round."""
+        """Call a tool and answer `input_required` round by round, without the SDK's driver."""
         if not self.modern:
             return UNSUPPORTED
         rounds = [await self.client.session.call_tool(name, {}, allow_input_required=True)]
@@ -166,10 +167,10 @@ async def answer_roots(_):
 
 
 def mode_of(revision):
-    """How to connect: probe for the newest revision, or shake hands for one of the older ones."""
+    """Return the SDK's mode: probe for the newest revision, or use the handshake for an older one."""
     if revision is None or revision in MODERN_PROTOCOL_VERSIONS:
         return "auto"
-    mcp.client.session.LATEST_HANDSHAKE_VERSION = revision  # what ClientSession.initialize asks for
+    mcp.client.session.LATEST_HANDSHAKE_VERSION = revision  # ClientSession.initialize requests it
     return "legacy"
 
 

@@ -2,8 +2,8 @@
 
 Every answer is fixed by its request.
 
-It serves both eras, and the client's first request decides. After `initialize` it asks the client by requests of its
-own; under 2026-07-28 it answers `input_required`, the client calls again, and changes go to `subscriptions/listen`.
+It serves both eras, and the client's first request decides. After `initialize` it sends requests to the client. Under
+2026-07-28 it answers `input_required`, the client calls again, and changes go to `subscriptions/listen`.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated, ToolsListChanged
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-warnings.simplefilter("ignore", MCPDeprecationWarning)  # sampling, roots and logging are deprecated, and still features
+warnings.simplefilter("ignore", MCPDeprecationWarning)  # sampling, roots and logging are deprecated, but still tested
 
 with open(os.path.join(os.path.dirname(__file__), "..", "features.json"), encoding="utf-8") as file:
     FEATURES = json.load(file)
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # where `web` is
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # the folder of `web`
 tools = list(FEATURES["tools"])
 bus = InMemorySubscriptionBus()
 
@@ -89,7 +89,7 @@ async def hang(context, _):
     try:
         await anyio.sleep_forever()
     finally:
-        if sys.argv[1:]:  # over stdio, standard output is the stream
+        if sys.argv[1:]:  # over stdio, stdout carries the protocol
             print("cancelled", time.time_ns(), flush=True)
 
 
@@ -100,7 +100,7 @@ async def log(context, params):
 
 
 async def answered(context, params, *requests):
-    """The client's answers as text; under 2026-07-28, as long as one is missing, the result that asks for it."""
+    """Return the client's answers as text. Under 2026-07-28, return the result that requests a missing answer."""
     if not modern(context):
         return text(" ".join([compact(await context.session.send_request(*request)) for request in requests]))
     answers = json.loads(params.request_state or "[]")
@@ -114,7 +114,7 @@ async def answered(context, params, *requests):
 
 
 def elicitation():
-    """A request of the client and the type of its result, as `answered` takes them."""
+    """Return a request to the client and the type of its result, as `answered` accepts them."""
     request = types.ElicitRequest(params=types.ElicitRequestFormParams.model_validate(FEATURES["elicitation"]))
     return request, types.ElicitResult
 
@@ -211,7 +211,7 @@ async def read_resource(context, params):
 
 
 async def accept(_, __):
-    """Subscribe, unsubscribe and setLevel change nothing: the tools announce whatever they are called for."""
+    """Accept subscribe, unsubscribe and setLevel without effect: the tools send their notifications in any case."""
     return types.EmptyResult()
 
 

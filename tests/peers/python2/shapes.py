@@ -1,7 +1,7 @@
-"""Prints the members of every class of PyPI `mcp-types`, by revision: `{"2025-11-25": {"Tool": {"name": true, …}}}`.
+"""Print the members of every class of PyPI `mcp-types`, by revision: `{"2025-11-25": {"Tool": {"name": true, …}}}`.
 
-True is a required member. These classes are made from the official schemas by the SDK's authors: a second reference
-for the two revisions that they know, where the schemas themselves are not at hand.
+True marks a required member. The SDK's authors generate these classes from the official schemas. They are a second
+reference for the two revisions that they cover, if the schemas themselves are not available.
 """
 
 import importlib

@@ -1,16 +1,16 @@
 """A small MCP server on stdio for `mcpspy verify`, without an SDK: `server.py [HABIT...]`.
 
-random      a tool's result has a random number, and stderr too
+random      writes a random number into a tool's result, and to stderr
 stubborn    stays after SIGTERM, SIGINT and the end of stdin
-daemon=FILE starts a process in a session of its own at a call, and writes its number into FILE
+daemon=FILE starts a process in a new session at a call, and writes its pid into FILE
 dies        exits with status 3 at the call of a tool
 exits       exits at once, with a line on stderr
 hangs       never answers
-garbage     writes lines that are no messages
+garbage     writes lines that are not messages
 floods      writes without end
-mute        does not answer calls of tools
-once=FILE   answers in its first run only, which makes FILE
-stateless   knows server/discover, and no initialize
+mute        does not answer tool calls
+once=FILE   answers only in its first run, which creates FILE
+stateless   supports server/discover, but not initialize
 """
 
 import json
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 
-LIFE = 60  # seconds; no server outlives its test for long
+LIFE = 60  # seconds; a server exits soon after its test
 HABITS = sys.argv[1:]
 READS = {"readOnlyHint": True}
 TOOLS = [

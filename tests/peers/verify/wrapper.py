@@ -1,4 +1,4 @@
-"""A wrapper of stdio servers with a planted fault: `wrapper.py FAULT COMMAND [ARG...]`.
+"""A wrapper of stdio servers with a deliberate fault: `wrapper.py FAULT COMMAND [ARG...]`.
 
 none        forwards everything
 drop-in     drops the last byte of the client's name
@@ -10,10 +10,10 @@ swallow     does not forward SIGTERM
 status      ends with status 0, however the server ended
 directory   starts the server in another directory
 descriptor  leaves a descriptor open in the server
-group       starts the server in a group of its own
-respell     reads each message and writes it anew
+group       starts the server in a new process group
+respell     parses each message and serialises it again
 cut         cuts lines after 64 KiB
-late        holds what the server says for 0.2 s
+late        delays the server's output by 0.2 s
 """
 
 import json
@@ -28,7 +28,7 @@ FAULT, *COMMAND = sys.argv[1:]
 
 
 def environment():
-    """As it was given to us: Python may have added to its own."""
+    """Return the environment that this process was started with. Python may have added to `os.environ`."""
     with open("/proc/self/environ", "rb") as file:
         pairs = [entry.partition(b"=") for entry in file.read().split(b"\0") if entry]
     found = {name: value for name, _, value in pairs}
@@ -36,7 +36,7 @@ def environment():
 
 
 def spelled(line):
-    """A line as a wrapper writes it that reads lines."""
+    """Return a line as a wrapper that parses lines writes it."""
     if FAULT == "cut":
         return line[:65536]
     try:

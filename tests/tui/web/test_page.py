@@ -299,7 +299,7 @@ def test_a_page_that_says_what_none_of_ours_does_is_closed_without_a_word(page):
             other.until(b"\x88\x02\x03\xf0")  # closed because of the message (RFC 6455, 7.4.1: 1008)
     opened.send("ping", "7")
     opened.until(b'["pong", "7"]')
-    opened.send("stdin", "\ud800q")  # shown as a question mark, the key of the help; q closes it
+    opened.send("stdin", "\ud800q")  # becomes a question mark, which opens the help; q closes it
     opened.send("stdin", "q")
     opened.until(CLOSED)
     opened.close()

@@ -80,7 +80,7 @@ def test_an_editor_that_is_not_there_is_one_line():
 
 
 class SuspendableApp:
-    """An application that, as Textual, does not resume after a failure."""
+    """An application that, like Textual, does not resume after a failure."""
 
     resumed = False
 
