@@ -95,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
         except OSError as error:  # mitmproxy would not report the error
             say(f"cannot write the output, which is {address}: {error.strerror}")
         if not is_loopback(host):
-            say(f"listening on {host}: whoever reaches this machine can use it as a proxy")
+            say(f"listening on {host}: anyone who can reach this machine can use it as a proxy")
         say(f"recording the MCP traffic of {', '.join(allowed)}{_next(options.mode, host, port)}")
 
     relaying = mitm.run(

@@ -126,7 +126,7 @@ def run(options: argparse.Namespace) -> int:
         control=options.control,
     )
     if not is_loopback(host):
-        say(f"listening on {host}: whoever reaches this machine can use these servers through it")
+        say(f"listening on {host}: anyone who can reach this machine can use these servers through it")
     urls = {
         name: f"http://{to_dial(host)}:{port}{address.prefix}{address.target}" for name, address in addresses.items()
     }

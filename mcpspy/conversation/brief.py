@@ -21,7 +21,7 @@ _BESIDE = 80  # characters of a string that is not the only member
 _READ = 4096  # characters of a text that are searched for its first words
 _DIGITS = 60
 _NESTED = (dict, list)  # as a tuple: a union would be built again for each value
-_LONG_NAME = 61  # characters of a name, of which at most 60 are shown
+_LONG_NAME = 61  # characters of a name; at most 60 are shown
 _NAME = re.compile(r"[\w.$/@-]{1,60}")
 _MEMBER = re.compile(r'(?:^|(?<= ))([\w.$/@-]{1,60}=)("(?:[^"\\]|\\.)*"?)?')
 

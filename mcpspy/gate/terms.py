@@ -9,7 +9,8 @@ All members of `when` must hold; `{}` holds for every frame.
     text            a text in the frame, or a list of texts, one of which must be in it; one without capitals ignores
                     case
     size            [least, most] bytes of the frame, both included, null for no limit; or a list of these
-    all, any, not   a list of objects that must all hold; a list of which one must hold; an object that must not hold
+    all, any, not   a list of objects that must all hold; a list of objects, one of which must hold; an object that must
+                    not hold
 
 A response has the method and the name of its request. In a batch, one matching message is enough. A frame without
 messages has no kind, method, name or id.

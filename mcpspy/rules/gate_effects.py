@@ -178,7 +178,7 @@ class GateEffects:
             forget(self._acted)
 
     def explain(self, finding: Finding, event: Judged, history: SessionHistory) -> bool:
-        """Return whether a gate may have caused the finding, so that the peer is not to blame."""
+        """Return whether a gate may have caused the finding, so that the peer is not responsible."""
         place = None if isinstance(event, ServerExit) else event.http
         if place and place.opened.sender == "mcpspy" and is_gate(place.opened.by):
             return True

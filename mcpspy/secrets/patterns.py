@@ -42,7 +42,7 @@ class Kind:
         self.short = short and (short if isinstance(short, str) else _solid(short))
         """The regex after the literal in heads and command lines, beside `rest`. A number stands for `_solid`."""
         self.not_after = not_after
-        """The character before the token is none of these."""
+        """The character before the token is not one of these."""
         self.after = after
         """Used in place of `not_after`: the token follows this regex of fixed width, which is not secret."""
         self.kept = kept

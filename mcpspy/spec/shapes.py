@@ -129,7 +129,7 @@ def record(members: Mapping[str, Type], *bases: Type) -> Record:
 
 
 def open_record(members: Mapping[str, Type]) -> Record:
-    """Define an object of another specification (a JSON Schema), of which MCP knows only these members."""
+    """Define an object of another specification (a JSON Schema). MCP defines only these members."""
     return Record(members, (), ANY)
 
 

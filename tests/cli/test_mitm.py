@@ -183,7 +183,7 @@ def test_it_goes_on_where_nobody_reads_its_address(tmp_path):
 def test_others_on_the_network_are_warned_of(tmp_path):
     with intercepting(tmp_path, "--allow", "h", "--listen", "0.0.0.0:0") as mitm:
         assert mitm.url.startswith("http://127.0.0.1:")
-        mitm.says("whoever reaches this machine")
+        mitm.says("anyone who can reach this machine")
 
 
 @pytest.mark.field

@@ -127,7 +127,7 @@ def test_it_prints_the_url_for_the_client_and_ends_with_a_signal(tmp_path, liste
     assert line.startswith(f"http://{url}:")
     assert line.endswith("/a/mcp?b=%7e\n")
     assert (process.returncode, out) == (0, "")
-    assert ("whoever reaches this machine" in err) is warned
+    assert ("anyone who can reach this machine" in err) is warned
     (capture,) = tmp_path.iterdir()
     assert "-127.0.0.1-1-" in capture.name
     assert '"kind":"end"' in capture.read_text()

@@ -3,8 +3,8 @@
 The theory. Two runs can be compared only if the session is always the same. So the first run finds out what to send
 (`scouted`). It introduces itself to the server like a client of the newest revision, requests all listings, and calls
 tools that only read and need no arguments. What it sent becomes the plan. Every later run sends the plan, one request
-after the other. A capture can also give the plan (`recorded`). Values that the server issues anew in each run (cursors)
-are replaced, and requests of the server are answered.
+after the other. A capture can also give the plan (`recorded`). Values that differ in each run (cursors) are replaced,
+and requests of the server are answered.
 """
 
 import json

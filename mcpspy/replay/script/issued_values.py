@@ -51,7 +51,7 @@ OPAQUE: tuple[Path, ...] = (
     ("params", "elicitationId"),
     (*_META, SUBSCRIPTION_ID),
 )
-"""Values of which only the presence is compared."""
+"""Values that are compared by presence only."""
 
 VOLATILE: tuple[Path, ...] = (
     *((*task, moment) for task in _TASK for moment in ("createdAt", "lastUpdatedAt")),

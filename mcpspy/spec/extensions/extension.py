@@ -56,14 +56,14 @@ def declared(capabilities: Any) -> frozenset[str]:
 
 
 def owns_method(extension: str, method: str) -> bool:
-    """Return whether a method has the name of an extension of which only the id is known."""
+    """Return whether a method has the name of an extension that is known by its id only."""
     name, own = _name(extension), method.removeprefix("notifications/")
     stems = {extension, name} - _first_segments()
     return bool(name) and any(own == stem or own.startswith(f"{stem}/") for stem in stems)
 
 
 def owns_result_type(extension: str, result_type: str) -> bool:
-    """Return whether a `resultType` has the name of an extension of which only the id is known."""
+    """Return whether a `resultType` has the name of an extension that is known by its id only."""
     first = _first_word(_name(extension))
     return bool(first) and _first_word(result_type.rpartition("/")[2]) == first
 

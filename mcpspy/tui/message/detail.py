@@ -1,4 +1,4 @@
-"""The selected message, alone or with its request or response: two panes, of which often only one is visible.
+"""The selected message, alone or with its request or response: two panes; often only one is visible.
 
 A single message is in the first pane. For a pair, the request is in the first pane and the response in the second. The
 panes are side by side if there is room, else one below the other. The form in which messages are shown (tree, raw or
