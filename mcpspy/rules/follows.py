@@ -3,8 +3,8 @@
 `FOLLOWS` maps a general rule to rules that report the same fault more precisely. If both find something at the same
 part of a message, the general finding is left out. `FOLLOWS_FROM_LOCK` does the same for the findings of a lock, which
 the judge does not know. `UNFIT` and `LOST_ANSWER` explain why a request has no answer. In the first case the request is
-faulty, and the peer that does not answer it is not responsible. In the second case the answer is faulty and already has a
-finding.
+faulty, and the peer that does not answer it is not responsible. In the second case the answer is faulty and already
+has a finding.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
