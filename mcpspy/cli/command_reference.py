@@ -18,9 +18,10 @@ Every command with all its options, as `mcpspy COMMAND --help` prints them. `mcp
 the terminal. `mcpspy --version --verbose` prints what belongs in a bug report. `scripts/write-rules` writes this page;
 do not edit it.
 
-A *frame* is one unit of the traffic as it was received: usually one message. `tui`, `show` and `check` use the newest
-capture if you give none, and print its path on stderr. Captures go to the first of these that is given: `-o FILE`,
-`--capture-dir`, `$MCPSPY_CAPTURE_DIR`; otherwise to `~/.mcpspy/captures`.
+A *frame* is one unit of the traffic as it was received: usually one message. An *exchange* is a request with its
+response. `tui`, `show` and `check` use the newest capture if you give none, and print its path on stderr. Captures go
+to the first of these that is given: `-o FILE`, `--capture-dir`, `$MCPSPY_CAPTURE_DIR`; otherwise to
+`~/.mcpspy/captures`.
 
 | exit status | meaning |
 |---|---|

@@ -34,8 +34,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         dest="output",
         metavar="PATH",
         help=(
-            "write to this file instead of stdout; for several captures: the directory of their files, or with csv "
-            "and perfetto one file for all; for parquet: the directory of the tables"
+            "file to write, instead of stdout; for several captures: a directory, which gets one file for each, or "
+            "with csv and perfetto one file for all; parquet always writes a directory"
         ),
     )
     parser.add_argument(

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from itertools import groupby
 
 from mcpspy.cli.arguments import offer
+from mcpspy.cli.extras import install_command
 from mcpspy.clients import routes
 from mcpspy.clients.checks import in_shell, stale
 from mcpspy.clients.drafts import Draft, agents, installs, write
@@ -112,7 +113,7 @@ def _add_agent(
     if os.environ.get("MCPSPY_CAPTURE_DIR"):
         print("note: $MCPSPY_CAPTURE_DIR is set here; a client that does not have it reads ~/.mcpspy/captures")
     if find_spec("mcp") is None:
-        print(f"note: the extra is missing here: {printable(sys.executable, 4096)} -m pip install 'mcpspy[agent]'")
+        print(f"note: the extra is missing here: {printable(install_command('agent'), 4096)}")
     return 0
 
 

@@ -6,6 +6,7 @@ import signal
 import sys
 
 from mcpspy.capture.location import directory
+from mcpspy.cli.extras import install_command
 from mcpspy.errors import UsageError
 from mcpspy.text import printable
 
@@ -29,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         from mcpspy.agent.server import serve
     except ModuleNotFoundError as error:
-        command = f"{sys.executable} -m pip install 'mcpspy[agent]'"
+        command = install_command("agent")
         raise UsageError(
             f"'mcpspy mcp' needs {printable(str(error.name), 60)}, which is not installed: {command}"
         ) from None

@@ -2,10 +2,10 @@
 
 import argparse
 import asyncio
-import sys
 from types import ModuleType
 from urllib.parse import urlsplit
 
+from mcpspy.cli.extras import install_command
 from mcpspy.cli.gates import add_control, add_gate, compiled, recorded_answers
 from mcpspy.cli.output import say
 from mcpspy.errors import UsageError
@@ -112,7 +112,7 @@ def interceptor() -> ModuleType:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "mitmproxy":
             raise
-        command = f"{sys.executable} -m pip install 'mcpspy[mitm]'"
+        command = install_command("mitm")
         raise UsageError(f"this needs mitmproxy, which is not installed: {command} (docs/recipes/tls.md)") from None
     return mitm
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from mcpspy.capture.location import SUFFIX, directory
+from mcpspy.cli.extras import install_command
 from mcpspy.cli.targets import existing_path
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.secrets.patterns import is_secret_name
@@ -133,7 +134,7 @@ def _sender(options: argparse.Namespace, report: Callable[[str], None]) -> "Send
     try:
         from mcpspy.telemetry.sender import Sender
     except ModuleNotFoundError as error:
-        command = f"{sys.executable} -m pip install 'mcpspy[otel]'"
+        command = install_command("otel")
         raise UsageError(
             f"'mcpspy otel' needs {printable(str(error.name), 60)}, which is not installed: {command}"
         ) from None

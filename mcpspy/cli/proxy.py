@@ -46,8 +46,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         dest="output",
         metavar="FILE",
         help=(
-            "write the capture to FILE; only a finished capture there is replaced, for anything else another name is "
-            "used"
+            "write the capture to FILE; a finished capture is replaced, any other file is kept and a similar name is "
+            "used and printed"
         ),
     )
     parser.add_argument("--capture-dir", dest="folder", metavar="DIR", help="write the capture into DIR")
@@ -64,8 +64,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="CLIENT",
         help=(
-            "serve the remote servers in the configuration of CLIENT, after 'mcpspy install CLIENT'; a port in "
-            "--listen is written into their URLs there; repeatable"
+            "forward to the remote servers whose URLs 'mcpspy install CLIENT' changed; with --listen, write the new "
+            "port into these URLs in the client's file; repeatable"
         ),
     )
     offer(served, {one.id: one.name for one in CLIENTS})

@@ -7,6 +7,7 @@ import os
 import sys
 from importlib.util import find_spec
 
+from mcpspy.cli.extras import install_command
 from mcpspy.errors import UsageError
 from mcpspy.text import printable
 
@@ -27,5 +28,5 @@ def check_reload(paths: list[str], after: str | None, *, gate: bool) -> None:
         if not os.path.exists(path):
             raise UsageError(f"--reload {printable(path, 1000)}: no such file or directory")
     if find_spec("watchfiles") is None:
-        command = f"{sys.executable} -m pip install 'mcpspy[reload]'"
+        command = install_command("reload")
         raise UsageError(f"'mcpspy wrap --reload' needs watchfiles, which is not installed: {command}")

@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     shape = what.add_parser(
         "show",
         help="print a revision as JSON Schema",
-        description="Print a revision, what an extension adds to it, or one definition of either, as JSON Schema.",
+        description="Print as JSON Schema: a revision, one DEFINITION of it, or what an EXTENSION adds to it.",
     )
     revisions = dict.fromkeys([it.value for it in Revision], "")
     offer(shape.add_argument("revision", metavar="REVISION"), revisions)

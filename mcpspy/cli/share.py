@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
     parser.add_argument(
-        "--filter", metavar="EXPR", help="share matching rows and their exchanges only (docs/filters.md)"
+        "--filter", metavar="EXPR", help="share only matching rows, each request with its response (docs/filters.md)"
     )
     parser.add_argument("--raw", action="store_true", help="keep everything, also secrets; the page says so")
     scrub_arguments(parser)

@@ -1,12 +1,12 @@
 """Captures as tables, created if they do not exist yet: the first step of `sql` and `export --format parquet`."""
 
 import os
-import sys
 from collections.abc import Sequence
 from glob import glob
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from mcpspy.cli.extras import install_command
 from mcpspy.cli.output import say
 from mcpspy.cli.progress import ProgressBar
 from mcpspy.cli.targets import readable_paths
@@ -48,7 +48,7 @@ def _imported() -> "ModuleType":
     try:
         from mcpspy.query import build
     except ModuleNotFoundError as error:
-        command = f"{sys.executable} -m pip install 'mcpspy[sql]'"
+        command = install_command("sql")
         raise UsageError(
             f"SQL and Parquet need {printable(str(error.name), 60)}, which is not installed: {command}"
         ) from None

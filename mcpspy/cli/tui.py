@@ -2,11 +2,11 @@
 
 import argparse
 import os
-import sys
 from types import ModuleType
 
 from mcpspy.capture.location import directory
 from mcpspy.capture.reader import Capture
+from mcpspy.cli.extras import install_command
 from mcpspy.cli.targets import newest_capture
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.process.ports import listening_place
@@ -58,6 +58,6 @@ def _web() -> ModuleType:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "textual_serve":
             raise
-        command = f"{sys.executable} -m pip install 'mcpspy[web]'"
+        command = install_command("web")
         raise UsageError(f"--web needs textual-serve, which is not installed: {command}") from None
     return page

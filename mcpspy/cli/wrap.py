@@ -30,8 +30,9 @@ the traffic.
 options:
   -h, --help          show this help message and exit
   --name NAME         name of the server in captures (default: from COMMAND)
-  -o FILE             write the capture to FILE; only a finished capture there
-                      is replaced, for anything else another name is used
+  -o FILE             write the capture to FILE; a finished capture is
+                      replaced, any other file is kept and a similar name is
+                      used and printed
   --capture-dir DIR   write the capture into DIR (default:
                       $MCPSPY_CAPTURE_DIR, else ~/.mcpspy/captures)
   --max-capture SIZE  continue in a new file at this size, such as 500MB

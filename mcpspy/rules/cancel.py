@@ -16,8 +16,8 @@ _CANCEL = "basic/utilities/cancellation"
 @rule(
     "cancel/unknown-request",
     "warning",
-    """A cancellation names an id that none of its sender's requests has. A late cancellation, of a request that is
-    already answered, is allowed.""",
+    """A cancellation names an id, but its sender has sent no request with this id. A late cancellation,
+    of a request that is already answered, is allowed.""",
     fix="Send the `id` of the request as `requestId`, with the same JSON type.",
     meanwhile="Ignore the notification.",
     spec=_CANCEL,

@@ -175,8 +175,8 @@ def _what(message: Message) -> str:
 @rule(
     "framing/not-json",
     "error",
-    """A line between the messages is not JSON. A server must write only messages to stdout, and logs to stderr. Clients
-    skip such a line, and report an error for each.""",
+    """A line between the messages is not JSON. A server must write only messages to stdout, and logs to stderr. Most
+    clients skip such a line, some drop the server.""",
     fix="Write only messages to stdout, and logs to stderr: `console.error` in JavaScript, `logging` in Python.",
     meanwhile="Skip the line. Start the server with a command that prints nothing itself, such as `npm run --silent`.",
     spec=_STDIO,
@@ -218,7 +218,7 @@ def null_byte(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "framing/blank-line",
     "info",
-    "The line is blank. Clients skip it, and report an error for each.",
+    "The line is blank. Clients skip blank lines, and some report an error for each one.",
     fix="End each message with one newline: `print` and `console.log` add it themselves.",
     meanwhile="Skip blank lines.",
     spec=_STDIO,

@@ -29,7 +29,8 @@ rule(
     "lock/added",
     "warning",
     """The server lists a tool, prompt, resource or template that is not in the lock. Existing calls still work, but a
-    model reads a description that nobody has reviewed. An error if it contains instructions to a model.""",
+    model reads a description that nobody has reviewed. If that description contains instructions to a model, the
+    severity is error.""",
     fix="Publish a new version of the server, and name the addition in its changes.",
     meanwhile="Read the description of the addition. Accept it with `mcpspy lock --update`.",
     blame="server",
@@ -101,10 +102,11 @@ rule(
 rule(
     "lock/unknown-server",
     "error",
-    """The lock has neither the name in `serverInfo` nor the name of the capture, so nothing was compared. A server that
-    changed its name is reported here too.""",
+    """The lock has no entry for the name in `serverInfo`, so nothing was compared. (The name of the capture counts if
+    the server gives no name.) A server that changed its name is reported here too.""",
     fix="Keep the name in `serverInfo` the same in each version of the server.",
-    meanwhile="Add the server with `mcpspy lock CAPTURE`, or give the name that it has in the lock with `--name`.",
+    meanwhile="""Add the server with `mcpspy lock CAPTURE`. If only its name changed, run
+    `mcpspy lock CAPTURE --name NAME --update` with the name in the lock.""",
     blame="server",
     spec="basic/lifecycle#initialization",
     fails="""

@@ -141,7 +141,7 @@ def unrequested_input(message: Message, history: SessionHistory) -> Iterator[Fau
 @rule(
     "mrtr/same-id",
     "error",
-    """The retry is a request of its own and must have another id than the request whose answer it continues. A server
+    """The retry (the request that is sent again, with the input) must not reuse the id of the first request. A server
     or gateway that caches answers by id may return the first answer again.""",
     fix="Give the retry an `id` of its own.",
     blame="client",

@@ -120,8 +120,8 @@ class SlowCalls(StatefulCheck):
     "ops/loop",
     "warning",
     """A tool was called three or more times in a row with the same arguments. The model makes no progress, or the
-    client repeats a failed call. Polling for a result looks the same. With a server without sessions (2026-07-28), so
-    do several clients of the same name on one machine.""",
+    client repeats a failed call. Polling for a result looks the same. So do several clients with the same name on
+    one machine, if the server has no sessions (2026-07-28).""",
     fix="Let the model see what the earlier calls returned, and limit how often a call is repeated.",
     meanwhile="Say in the result what the model has to change, or return a task instead of a state to poll.",
     blame="client",

@@ -254,12 +254,12 @@ def id_in_flight(message: Message, history: SessionHistory) -> Iterator[Fault | 
 @rule(
     "pairing/unanswered",
     "warning",
-    """The request was never answered. It is reported if the session went on for more than a minute and later requests
-    were answered, or if the client waited for at least a minute before it left (ten seconds for `initialize`,
-    `server/discover` and `ping`). Progress restarts that time. Requests that were cancelled, or that the client
-    abandoned sooner, are not reported. The severity is info if the stream ended sooner, if the request waits for a
-    person or a task, or if the client went on with `initialize` after `server/discover`. `subscriptions/listen` is
-    answered only at its end.""",
+    """The request was never answered, although the client waited for at least a minute before it disconnected (ten
+    seconds for `initialize`, `server/discover` and `ping`), or although the session went on for more than a minute and
+    later requests were answered. Progress restarts that time. The severity is info if the stream ended earlier, if the
+    request waits for a person or a task, or if the client went on with `initialize` after `server/discover`. Nothing is
+    reported if the request was cancelled, or if the client disconnected earlier. `subscriptions/listen` is answered
+    only at its end.""",
     fix="Answer every request, with an error if it fails: catch exceptions, and await every promise.",
     meanwhile="""Set a time-out, and cancel the request when it expires: `timeout` in the TypeScript SDK,
     `read_timeout_seconds` in the Python SDK.""",

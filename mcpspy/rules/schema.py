@@ -321,7 +321,7 @@ def deprecated(message: Message, history: SessionHistory) -> Iterator[Fault]:
 @rule(
     "schema/format",
     "warning",
-    """A string must be a URI (RFC 3986) or base64 (RFC 4648), but is not valid. Peers that decode it will fail. A URI
+    """A member that must be a URI (RFC 3986) or base64 (RFC 4648) is not valid. Peers that decode it will fail. A URI
     with letters outside ASCII, which must be percent-encoded, is an info, because the SDKs accept it.""",
     fix="Percent-encode spaces and other characters of a URI, and encode binary content as base64.",
     spec=_SCHEMA,

@@ -155,7 +155,7 @@ def test_each_capture_is_held_to_all_or_to_what_is_about_its_server(check, tmp_p
         (["--expect-tool", ""], "--expect-tool has no name"),
         (["--forbid-tool", "a", "--expect-tool", "a"], "--expect-tool, --forbid-tool: no session can meet both: a is"),
         (["--forbid-tool", ""], "--forbid-tool has no name"),
-        (["--follow", "--expect-tool", "a"], "--follow prints findings as they come"),
+        (["--follow", "--expect-tool", "a"], "--follow prints findings as they occur"),
     ],
 )
 def test_a_mistake_is_one_line(check, session, options, told):

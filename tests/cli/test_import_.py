@@ -96,7 +96,7 @@ def test_another_file_is_one_line(tmp_path, mcpspy):
     (tmp_path / "a.txt").write_text("hello")
     status, out, err = mcpspy("import", str(tmp_path / "a.txt"))
     assert (status, out, err.count("\n")) == (2, "", 1)
-    assert "is in no form that can be imported" in err
+    assert "has no format that can be imported" in err
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="an address space is limited there")

@@ -205,7 +205,7 @@ def test_a_clients_file_is_not_led_to_an_address_where_nobody_listens(tmp_path):
     home = {"HOME": str(tmp_path), "PATH": "/usr/bin"}
     done = proxy("--from", "cursor", "--listen", "127.0.0.2:0", cwd=tmp_path, env=home)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "lead to 127.0.0.1: with --from use --listen 127.0.0.1:" in done.stderr
+    assert "point to 127.0.0.1: with --from use --listen 127.0.0.1:" in done.stderr
     assert config.read_text() == before
 
 

@@ -77,7 +77,7 @@ def test_what_is_gone_is_said(cursor, mcpspy):
         '"lost": {"command": "/gone/server"}, "theirs": {"command": "${env:X}/server"}, "bad": 3}}'
     )
     _, out, _ = mcpspy("status")
-    assert "stale: /gone/mcpspy is gone" in out
+    assert "stale: /gone/mcpspy no longer exists" in out
     assert "/gone/server is not found" in out
     assert "it is a number or a date, not an object" in out
     old, lost, theirs, bad = [json.loads(line) for line in mcpspy("status", "--json")[1].splitlines()]

@@ -78,7 +78,7 @@ def test_a_capture_serves_a_client_and_what_it_lacks_fails_the_test(suite, tmp_p
 def test_in_ci_nothing_is_recorded(suite, tmp_path):
     code, out = suite(MOCK, ci=True)
     assert code == 1
-    assert "--mcpspy-record=none makes none" in out
+    assert "--mcpspy-record=none records nothing" in out
     assert not (tmp_path / "weather.jsonl").exists()
 
 
@@ -145,7 +145,7 @@ def test_a_capture_serves_a_client_over_http_and_what_it_lacks_fails_the_test(su
     assert code == 1
     assert 'with "Oslo" at /params/arguments/city instead of "Paris"' in out
     code, out = suite(over_http("", "Oslo").replace("weather.jsonl", "none.jsonl"), ci=True)
-    assert (code, "--mcpspy-record=none makes none" in out) == (1, True)
+    assert (code, "--mcpspy-record=none records nothing" in out) == (1, True)
 
 
 @pytest.mark.field

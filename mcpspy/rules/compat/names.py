@@ -103,7 +103,7 @@ def description_length(tool: dict[str, Any], known: Sequence[Limit], history: Se
     "compat/tool-count",
     "error",
     """The server lists more tools than a model API accepts in one request. A client sends the tools of all its servers
-    in one request, so fewer tools can be too many, too. Reported only with `--client`.""",
+    in one request, so it can exceed the limit even if each server stays below it. Reported only with `--client`.""",
     fix="Offer fewer tools, or let the user choose groups of them.",
     meanwhile="Let the user disable tools; as a user, disable servers and tools that you do not need.",
     blame="server",

@@ -60,8 +60,8 @@ def schema_type(tool: dict[str, Any], known: Sequence[Limit], history: SessionHi
 @tool_rule(
     "compat/output-schema-type",
     "error",
-    """The `outputSchema` does not have `"type": "object"`: up to 2025-11-25, clients that validate the list then reject
-    all tools of the server. Reported only with `--client`.""",
+    """The `outputSchema` does not have `"type": "object"`. In 2025-11-25 and earlier revisions, clients that validate
+    the list reject all tools of the server because of it. Reported only with `--client`.""",
     fix="Describe an object, and put any other value into one of its properties, for example `result`.",
     meanwhile="Keep the tool and ignore its `outputSchema`.",
     spec="server/tools#output-schema",

@@ -85,7 +85,7 @@ def _missing(message: Message, place: HttpChannel) -> list[str]:
 @rule(
     "http/header-mismatch",
     "error",
-    """A header differs from the value in the body that it repeats. Servers must refuse such a request, because
+    """A header must repeat a value of the body, but the two differ. Servers must refuse such a request, because
     intermediaries have already acted on the header. A header for a missing argument must be left out.""",
     fix="""Write `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*` from the body that you send. Encode characters outside ASCII
     as `=?base64?…?=`.""",

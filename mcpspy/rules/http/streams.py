@@ -282,7 +282,7 @@ def event_id_reused(event: Message | HttpUnit, history: SessionHistory) -> Itera
     "http/replayed-elsewhere",
     "error",
     """A resumed stream repeats an event of another stream. A server must send again only the events of the stream that
-    was disconnected. The client receives that event on the stream that it belongs to.""",
+    was disconnected. An event of another stream belongs on that stream only.""",
     fix="Keep the events of each stream apart, and send again only those of the stream that has the `Last-Event-ID`.",
     meanwhile="Skip an event whose id you have received before.",
     blame="server",

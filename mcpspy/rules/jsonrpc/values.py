@@ -100,8 +100,8 @@ def _constants(message: Message) -> list[str]:
 @rule(
     "jsonrpc/number-range",
     "warning",
-    """An integer is larger than 2^53, or a number is outside the range of a double. JavaScript rounds such an integer;
-    such a number becomes infinity or is refused. A string keeps all digits.""",
+    """An integer is larger than 2^53, so JavaScript rounds it. Or a number is outside the range of a double, so it
+    becomes infinity or is refused. A string keeps all digits.""",
     fix="Send a large number as a string.",
     spec="https://www.rfc-editor.org/rfc/rfc8259#section-6",
     about="bytes",

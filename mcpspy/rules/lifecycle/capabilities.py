@@ -52,10 +52,11 @@ _OF_NAMES = ("tools/call", "resources/read", "prompts/get")
 @rule(
     "lifecycle/capability-missing",
     "warning",
-    """A side uses a method whose capability was not declared. A client may use only what the server declared, and a
-    server only what the client declared; each must also declare what it offers. Reported once per session and
+    """A request needs a capability that its receiver did not declare (`tools/call`: the server;
+    `sampling/createMessage`: the client), or a notification needs one that its sender did not declare
+    (`notifications/tools/list_changed`: the server). Reported once per session and capability.""",
+    fix="""Send a request only if the other side declared its capability, and a notification only if you declared its
     capability.""",
-    fix="Use a method only if the side that must declare its capability has done so.",
     meanwhile="""Declare the capability if you support it: `capabilities` is an option of `Server` and `Client` in
     the TypeScript SDK.""",
     spec="basic/lifecycle#capability-negotiation",
@@ -115,8 +116,8 @@ def _task_missing(message: Message, body: Request | Notification, history: Sessi
     "lifecycle/capability-not-served",
     "warning",
     """A side declared a capability, but answers a method of that capability with -32601 (method not found). Clients
-    call the method, show the error, or drop the server. For resource templates this is an info, because many servers
-    have resources but no templates. Reported once per session and method.""",
+    that rely on the capability call the method, and then show the error or drop the server. For resource templates this
+    is an info, because many servers have resources but no templates. Reported once per session and method.""",
     fix="Answer with an empty list if there is nothing to list, or do not declare the capability.",
     meanwhile="Treat -32601 as an empty list here, and keep the connection.",
     spec="basic/lifecycle#capability-negotiation",

@@ -33,7 +33,7 @@ class Scope(NamedTuple):
 
 _MESSAGE = (
     Action("r", "form", "tree/raw/hex", footer=True),
-    Action("b", "pair", "pair", footer=True),
+    Action("b", "pair", "show pair", footer=True),
     Action("y", "copy", "copy", footer=True),
     Action("s", "save", "save", footer=True),
     Action("o", "editor", "open in $EDITOR, read-only"),
@@ -57,7 +57,7 @@ SCOPES = {
             Action("slash,ctrl+f", "prompt('filter')", "filter", footer=True, priority=True),
             Action("colon", "prompt('command')", "command line", priority=True),
             Action("m", "merge", "merge sessions", footer=True),
-            Action("v", "view", "view in turn", footer=True),
+            Action("v", "view", "open in turn", footer=True),
             Action("d", "compare", "compare two marked", footer=True),
             Action("escape", "all", "show all sessions; press again to unmark all"),
         ),
@@ -133,8 +133,8 @@ SCOPES = {
         (
             Action("n", "difference(1)", "next difference", footer=True),
             Action("N", "difference(-1)", "previous difference"),
-            Action("less_than_sign", "frame(0)", "left in its timeline", footer=True),
-            Action("greater_than_sign", "frame(1)", "right in its timeline", footer=True),
+            Action("less_than_sign", "frame(0)", "show left frame", footer=True),
+            Action("greater_than_sign", "frame(1)", "show right frame", footer=True),
             Action("escape,q", "dismiss(None)", "back", footer=True),
         ),
     ),

@@ -180,7 +180,7 @@ def _came(face: CallFace, columns: int) -> list[Cell]:
     told: list[Cell] = []
     if call.asked >= _FELT or (call.asked and columns >= _ROOMY):
         asked = duration_text(call.asked)
-        text = f"asked {asked} before" if call.continues else f"user took {asked}"
+        text = f"user took {asked} before" if call.continues else f"user took {asked}"
         told = [(fit(f" {text}", columns - 1), "view--person")]
     room = columns - 1 - sum(cell_len(text) for text, _ in told)
     if call.response:

@@ -63,7 +63,7 @@ def test_a_call_without_an_answer_says_what_is_known(status, live, named, shown)
     ("asked", "continues", "width", "shown"),
     [
         (12 * SECOND, False, 120, "user took 12.00 s"),
-        (12 * SECOND, True, 120, "asked 12.00 s before"),
+        (12 * SECOND, True, 120, "user took 12.00 s before"),
         (SECOND // 100, False, 220, "user took 10.0 ms"),
         (SECOND // 100, False, 120, ""),
     ],
