@@ -22,7 +22,7 @@ VARYING = (
     (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME"),
     (r"#\d+", "#N"),  # the numbers depend on when stderr is opened
     (r"\b\d+\.\d{3}\b", "SECONDS"),
-    (r"\b[\d.]+ (?:ms|µs)", "LATENCY"),
+    (r"\b[\d.]+ (?:ms|µs|s)\b", "LATENCY"),
     (r"\bin [\d.]+s\b", "DURATION"),
 )
 """Patterns of texts that differ in each run, and their replacements for the comparison."""
