@@ -11,11 +11,12 @@ from tests.each import each
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "rules.md"
 EACH = each("rule", RULES.values(), ids=lambda rule: rule.id)
+WRITTEN = document()
 
 
 def test_the_document_is_current():
     """After a change of the rules, run `scripts/write-rules`."""
-    assert DOCUMENT.read_text(encoding="utf-8") == document()
+    assert DOCUMENT.read_text(encoding="utf-8") == WRITTEN
 
 
 def test_the_overview_has_every_rule_once_below_its_group():
@@ -35,7 +36,7 @@ def test_a_rule_is_explained_with_both_examples(rule):
     for example in (rule.fails, rule.passes):
         for line in filter(None, map(str.strip, example.splitlines())):
             assert f"  {line}\n" in text
-            assert f"\n{line}\n" in document()
+            assert f"\n{line}\n" in WRITTEN
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,7 @@ def test_a_rule_is_explained_with_its_fix(rule):
     assert len(told) == 1 + bool(rule.meanwhile)
     for title, text in told:
         assert f"\n{title}\n  {text}\n" in explanation(rule)
-        assert f"\n- {title}: {text}\n" in document()
+        assert f"\n- {title}: {text}\n" in WRITTEN
 
 
 def test_the_overview_is_wrapped_below_its_column():
