@@ -49,9 +49,9 @@ whatever their size. It runs seldom for captures of stdio, which have few cycles
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
     parser.description = (
-        "Find protocol violations in captures, by the revision of MCP that client and server use. Exit status 2 "
-        "also means that a bug in mcpspy stopped a check: stderr has the details, and the report has all other "
-        "findings."
+        "Find protocol violations in captures, by the revision of MCP that client and server use. Exit status 2: "
+        "wrong usage, unreadable input, or a bug in mcpspy stopped a check. After such a bug, stderr has the details, "
+        "and the report has all other findings."
     )
     parser.add_argument(
         "captures",
@@ -72,7 +72,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="also report what this client, SDK or API of a model refuses; repeatable; 'all' or one of "
+        help="also report what this client, SDK or model API refuses; repeatable; 'all' or one of "
         + ", ".join(CLIENTS),
     )
     offer(client, dict.fromkeys((*CLIENTS, "all"), ""))

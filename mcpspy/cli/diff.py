@@ -20,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="POINTER",
-        help="ignore differences at this JSON pointer, such as /result/content/*/text; docs/replay.md; repeatable",
+        help="ignore differences at this JSON pointer, such as /result/content/*/text (docs/replay.md); repeatable",
     )
     choice(parser, "--format", tuple(FORMATS), "format of the report", "FORMAT")
 

@@ -23,7 +23,7 @@ _CORRECT = {
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
-    parser.description = "Start each server as its MCP client would, and report problems with their fixes."
+    parser.description = "Start each server as its MCP client would, and report problems and how to fix them."
     target = parser.add_argument("target", nargs="?", metavar="CLIENT|SERVER", help="default: all clients")
     offer(target, {one.id: one.name for one in BY_ID.values()})
 

@@ -35,7 +35,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help=(
             "file to write, instead of stdout; for several captures: a directory, which gets one file for each, or "
-            "with csv and perfetto one file for all; parquet always writes a directory"
+            "with csv, perfetto and otlp a file for all, if PATH ends in .csv or .json; parquet always writes a "
+            "directory"
         ),
     )
     parser.add_argument(

@@ -37,7 +37,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--runs", action="store_true", help="print one line for each client process instead of one for each capture"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON: one object for each line")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print one JSON object for each capture, or with --runs for each client process",
+    )
 
 
 def run(options: argparse.Namespace) -> int:

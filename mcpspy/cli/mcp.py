@@ -17,7 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "Serve captures to agents: an MCP server on stdin and stdout, read-only, without secrets and personal data."
     )
     parser.epilog = (
-        "'mcpspy install CLIENT --agent' adds it to a client; docs/agents.md. Needs the extra mcpspy[agent]."
+        "'mcpspy install CLIENT --agent' adds it to a client (docs/agents.md). Needs the extra mcpspy[agent]."
     )
     parser.add_argument("directory", nargs="?", metavar="DIR", help="default: the capture directory")
 

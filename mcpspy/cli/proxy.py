@@ -46,8 +46,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         dest="output",
         metavar="FILE",
         help=(
-            "write the capture to FILE; a finished capture is replaced, any other file is kept and a similar name is "
-            "used and printed"
+            "write the capture to FILE. If FILE is a finished capture, replace it; if it is any other file, keep it "
+            "and use a similar name, which is printed"
         ),
     )
     parser.add_argument("--capture-dir", dest="folder", metavar="DIR", help="write the capture into DIR")

@@ -32,7 +32,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "mcpspy replay CAPTURE [OPTION...] (--url URL | -- COMMAND [ARG...])"
     parser.description = "Replay the client's messages from a capture against a server and report differences."
     parser.epilog = (
-        "Options can also be written to NAME.replay.toml beside NAME.jsonl. Exit status 1: something differs."
+        "You can put --ignore, --shape, --strict and --read-only into a file NAME.replay.toml beside NAME.jsonl "
+        "(docs/replay.md). Exit status 1: something differs."
     )
     parser.set_defaults(server=[])
     parser.add_argument("capture", metavar="CAPTURE")
@@ -50,7 +51,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="POINTER",
-        help="ignore differences at this JSON pointer, such as /result/content/*/text; docs/replay.md; repeatable",
+        help="ignore differences at this JSON pointer, such as /result/content/*/text (docs/replay.md); repeatable",
     )
     parser.add_argument("--learn", type=int, metavar="N", help="run N times and propose what to ignore")
     parser.add_argument("--shape", action="store_true", help="compare only the structure of the answers")

@@ -32,7 +32,7 @@ def scrub_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="POINTER",
-        help="keep the value at this JSON pointer of messages; repeatable",
+        help="in every message, keep the value at this JSON pointer; repeatable",
     )
     parser.add_argument(
         "--only-secrets",

@@ -33,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "same replacement."
     )
     parser.add_argument(
-        "captures", nargs="+", metavar="CAPTURE", help="exactly one; with --check any number, and directories"
+        "captures", nargs="+", metavar="CAPTURE", help="one capture; with --check any number of captures or directories"
     )
     parser.add_argument(
         "-o", dest="file", metavar="FILE", help="write the new capture to FILE (required without --check)"
@@ -43,7 +43,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", action="store_true", help="write nothing; report what would be replaced, and where")
     choice(parser, "--format", tuple(FORMATS), "with --check: format of the report", "FORMAT")
     parser.add_argument("--output", metavar="FILE", help="with --check: write the report to FILE")
-    parser.add_argument("--waivers", metavar="FILE", help="with --check: accepted places, with reasons (TOML)")
+    parser.add_argument(
+        "--waivers", metavar="FILE", help="with --check: accept the places that FILE lists, with reasons (TOML)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

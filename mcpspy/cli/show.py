@@ -36,8 +36,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--gate",
         metavar="FILE",
         help=(
-            "mark the frames that each gate of FILE matches, without applying it; its keys 'chance', 'after' and "
-            "'times' are ignored (docs/gate.md)"
+            "mark the frames that the gates in FILE match, without applying the gates; their keys 'chance', 'after' "
+            "and 'times' are ignored (docs/gate.md)"
         ),
     )
 

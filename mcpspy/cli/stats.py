@@ -43,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "use."
     )
     parser.epilog = (
-        "p50 and p95 are latencies that half and 95 percent of the calls did not exceed. "
+        "Half of the calls took at most p50, and 95 percent at most p95. "
         f"Tokens are estimated as one for each {TOKEN} bytes of JSON. Of a tool's definition, only name, description "
         "and inputSchema count."
     )

@@ -30,8 +30,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
     parser.usage = "mcpspy verify [OPTION...] -- COMMAND [ARG...]\n       mcpspy verify [OPTION...] --url URL"
     parser.description = (
-        "Run one session with a server, directly and through mcpspy, and compare all that client and server can see:"
-        " bytes, environment, signals, exit status, or HTTP requests and responses."
+        "Run the same session with a server twice, directly and through mcpspy, and compare all that client and server "
+        "can see: bytes, environment, signals and exit status on stdio, requests and responses over HTTP."
     )
     parser.epilog = (
         "It requests the listings, and calls only tools that are read-only and need no arguments. --call adds other "

@@ -30,9 +30,9 @@ the traffic.
 options:
   -h, --help          show this help message and exit
   --name NAME         name of the server in captures (default: from COMMAND)
-  -o FILE             write the capture to FILE; a finished capture is
-                      replaced, any other file is kept and a similar name is
-                      used and printed
+  -o FILE             write the capture to FILE. If FILE is a finished
+                      capture, replace it; if it is any other file, keep it
+                      and use a similar name, which is printed
   --capture-dir DIR   write the capture into DIR (default:
                       $MCPSPY_CAPTURE_DIR, else ~/.mcpspy/captures)
   --max-capture SIZE  continue in a new file at this size, such as 500MB

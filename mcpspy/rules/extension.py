@@ -30,9 +30,9 @@ _NEGOTIATION = "https://modelcontextprotocol.io/extensions/overview#negotiation"
 @rule(
     "extension/not-negotiated",
     "error",
-    """The message belongs to an extension that one side did not declare. The client declares extensions in the `_meta`
-    of the request, the server in its answer to `server/discover`, or both in the handshake. A peer without the
-    extension cannot read the message.""",
+    """The message belongs to an extension that one side did not declare. With a handshake, both sides declare their
+    extensions in it. Without one (2026-07-28), the client declares them in the `_meta` of each request, and the server
+    in its answer to `server/discover`. A peer without the extension cannot read the message.""",
     fix="Declare the extension under `extensions` in your capabilities, or do not use it for this request.",
     meanwhile="Declare the extension too if you support it.",
     spec=_NEGOTIATION,

@@ -295,8 +295,8 @@ def oversize(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """The frame is not UTF-8. The transport of the Python SDK fails on such a line; the TypeScript SDK replaces the
     invalid bytes with U+FFFD.""",
     fix="Encode messages as UTF-8: in Python on Windows, write bytes to `sys.stdout.buffer`.",
-    meanwhile="""Replace invalid bytes, so that one line does not end the connection. For a Python server, set
-    `PYTHONUTF8=1`.""",
+    meanwhile="""Replace invalid bytes, so that one line does not end the connection. If you start a
+    Python server, set `PYTHONUTF8=1` in its environment.""",
     spec=_STDIO,
     about="bytes",
     fails='< | {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"\\xff"}}',

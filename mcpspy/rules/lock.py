@@ -31,7 +31,7 @@ rule(
     """The server lists a tool, prompt, resource or template that is not in the lock. Existing calls still work, but a
     model reads a description that nobody has reviewed. If that description contains instructions to a model, the
     severity is error.""",
-    fix="Publish a new version of the server, and name the addition in its changes.",
+    fix="Publish a new version of the server, and list the addition in its changelog.",
     meanwhile="Read the description of the addition. Accept it with `mcpspy lock --update`.",
     blame="server",
     spec=_CHANGED,

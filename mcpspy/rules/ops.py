@@ -123,7 +123,7 @@ class SlowCalls(StatefulCheck):
     client repeats a failed call. Polling for a result looks the same. So do several clients with the same name on
     one machine, if the server has no sessions (2026-07-28).""",
     fix="Let the model see what the earlier calls returned, and limit how often a call is repeated.",
-    meanwhile="Say in the result what the model has to change, or return a task instead of a state to poll.",
+    meanwhile="Say in the result what the model has to change, or return a task, so that the model need not poll.",
     blame="client",
     spec="server/tools#calling-tools",
     fails=_LISTED

@@ -18,7 +18,7 @@ _LISTS = ("tools/list", "resources/list", "resources/templates/list", "prompts/l
     "warning",
     "A cursor must be the `nextCursor` of an earlier page of the same listing. Clients must not make up their own.",
     fix="Send the `nextCursor` of the previous page unchanged, and no cursor for the first page.",
-    meanwhile="Answer a cursor that you did not issue with the error -32602.",
+    meanwhile="If you did not issue the cursor, answer with the error -32602.",
     spec="server/utilities/pagination",
     fails="""
         = 2025-06-18

@@ -193,9 +193,9 @@ def _with_version(value: dict[str, Any]) -> dict[str, Any]:
 @rule(
     "schema/unknown-method",
     "warning",
-    """No revision and no known extension has this method, so it is probably a typo. Methods of a declared extension or
-    experiment are accepted if they have its name: for `com.example/turbo` these are `turbo/…`, `notifications/turbo/…`,
-    or the full id in place of `turbo`.""",
+    """No revision and no known extension has this method, so it is probably a typo. A method is accepted if it has the
+    name of an extension, or of an entry of `experimental`, that a side declared: `com.example/turbo` covers `turbo`,
+    `turbo/…` and `notifications/turbo/…`, and the same with the full id in place of `turbo`.""",
     fix="Correct the name, or declare the extension if it is a method of your own.",
     meanwhile="Answer the request with the error -32601, and ignore a notification.",
     spec=_SCHEMA,
@@ -251,7 +251,7 @@ def method_not_in_revision(message: Message, history: SessionHistory) -> Iterato
     if not (having or owner) or used_extension(message) or dialect(message, history).has_method(body.method):
         return
     if having and not becomes_round(message):  # otherwise reported by `lifecycle/wrong-direction`
-        yield Fault(f"{body.method} {_existence(having)}; this session uses {message.revision.value}", "/method")
+        yield Fault(f"{body.method} {_existence(having)}; {message.revision.value} does not have it", "/method")
     elif owner:
         sentence = f"{body.method} belongs to {owner.id}, which {message.revision.value} does not have"
         yield Fault(sentence, "/method")
@@ -286,7 +286,7 @@ def member_not_in_revision(message: Message, history: SessionHistory) -> Iterato
     for there in elsewhere(message.revision, found[0], found[1]):
         if there.name not in told and not there.pointer.endswith(_DECLARATION):
             told.add(there.name)
-            sentence = f"`{there.name[:60]}` {_existence(there.revisions)}; this session uses {message.revision.value}"
+            sentence = f"`{there.name[:60]}` {_existence(there.revisions)}; {message.revision.value} does not have it"
             yield Fault(sentence, found[2] + there.pointer)
 
 

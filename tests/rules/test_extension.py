@@ -180,7 +180,7 @@ OLDER = f"""
         ('> 2 tasks/update {"taskId":"t-1"}', f"tasks/update belongs to {TASKS}, which 2025-11-25 does not have"),
         ("< notifications/tasks", f"notifications/tasks belongs to {TASKS}, which 2025-11-25 does not have"),
         ('> 2 subscriptions/listen {"notifications":{"taskIds":["t-1"]}}',
-         "subscriptions/listen exists in 2026-07-28 only; this session uses 2025-11-25"),
+         "subscriptions/listen exists in 2026-07-28 only; 2025-11-25 does not have it"),
         ('> 2 tasks/cancel {"taskId":"t-1"}', None),
     ],
 )  # fmt: skip

@@ -86,7 +86,7 @@ def test_a_member_that_several_revisions_have_is_not_said_to_exist_in_one():
         < 1 = {"protocolVersion":"2025-03-26","capabilities":{},"serverInfo":{"name":"a","version":"1","icons":[]}}
     """)
     (sentence,) = [it.message for it in found if it.rule == "schema/member-not-in-revision"]
-    assert sentence == "`icons` exists since 2025-11-25; this session uses 2025-03-26"
+    assert sentence == "`icons` exists since 2025-11-25; 2025-03-26 does not have it"
 
 
 DECLARING = """

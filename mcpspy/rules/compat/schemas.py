@@ -140,8 +140,8 @@ def schema_combination(tool: dict[str, Any], known: Sequence[Limit], history: Se
 @tool_rule(
     "compat/schema-properties",
     "error",
-    """The `inputSchema` of a tool without arguments has no `properties`. MCP allows it; a model API refuses the
-    request with all its tools. Reported only with `--client`.""",
+    """The `inputSchema` of a tool without arguments has no `properties`. MCP allows it; the OpenAI API refuses
+    the whole request, so that no tool can be used. Reported only with `--client`.""",
     fix='Add `"properties": {}` to the `inputSchema`.',
     meanwhile='Add `"properties": {}` before you send the tools to the model API, or disable the tool.',
     spec=_TOOL,

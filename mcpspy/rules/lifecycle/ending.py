@@ -24,7 +24,7 @@ _HTTP = "basic/transports#sending-messages-to-the-server"
     answered a request. Over HTTP: the server broke off its answer, ended the stream without an answer, sent a body that
     is no answer, or could not be reached. Cancelled requests, and requests whose answer already has a finding, are
     ignored. An end after the client closed stdin or sent a signal is not a finding.""",
-    fix="Read the reason on stderr. Answer a request that fails with an error, and exit only after stdin is closed.",
+    fix="Read the reason on stderr. If a request fails, answer with an error, and exit only after stdin is closed.",
     meanwhile="Check command, arguments and environment: `mcpspy doctor` starts the server as the client does.",
     blame="server",
     spec="basic/lifecycle#shutdown",
