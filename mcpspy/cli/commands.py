@@ -121,11 +121,14 @@ def run(arguments: Sequence[str]) -> int:
 
 def _unknown(name: str) -> str:
     """Return the error for a first word that is neither a command nor a global option."""
-    from difflib import get_close_matches  # only a mistake needs it
+    import shlex  # only a mistake needs these two
+    from difflib import get_close_matches
 
     kind, known, otherwise = "command", tuple(COMMANDS), f"the commands are {', '.join(COMMANDS)}"
     if name.startswith("-"):
         kind, known, otherwise = "option", ("--help", "--version"), "see 'mcpspy --help'"
+    if os.path.isfile(name):
+        return f"there is no {kind} {name!r}; to open this file: mcpspy tui {shlex.quote(name)}"
     near = get_close_matches(name, known, n=1)
     return f"there is no {kind} {name!r}; {f'did you mean {near[0]!r}?' if near else otherwise}"
 

@@ -113,7 +113,10 @@ def interceptor() -> ModuleType:
         if (error.name or "").partition(".")[0] != "mitmproxy":
             raise
         command = install_command("mitm")
-        raise UsageError(f"this needs mitmproxy, which is not installed: {command} (docs/recipes/tls.md)") from None
+        raise UsageError(
+            f"this needs mitmproxy, which is not installed: {command}, in an environment of its own "
+            "(docs/how-to/tls.md)"
+        ) from None
     return mitm
 
 

@@ -52,6 +52,8 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame
 from mcpspy.replay.match.strategies import Matcher
 from mcpspy.replay.script.load import accept, script_of
+from mcpspy.report.words import DIFFERENT
+from mcpspy.text import plural, printable
 
 MODES = ("none", "once", "new", "all")
 _MCPSPY = (sys.executable, "-m", "mcpspy")
@@ -277,11 +279,18 @@ def mcp_replay(request: pytest.FixtureRequest) -> Callable[..., dict[str, Any]]:
 
 def _told(path: str, report: dict[str, Any]) -> Iterator[str]:
     """Yield a report as text."""
-    yield f"the server is not as in {path}:"
+    yield f"the server differs from {path}:"
     for it in report["exchanges"]:
         if it["outcome"] not in ("same", "skipped"):
             named = " ".join(filter(None, (it["method"], it["name"]))) or "a line that is not a message"
-            yield f"#{it['request']} {named}: {it['outcome']}" + (f" ({it['reason']})" if it["reason"] else "")
+            why = f" ({it['reason']})" if it["reason"] else ""
+            yield f"{DIFFERENT} #{it['request']} {named}: {it['outcome']}{why}"
             for one in it["differences"]:
-                sides = [json.dumps(one[side])[:300] if side in one else "nothing" for side in ("recorded", "observed")]
+                sides = [_shown(one[side]) if side in one else "nothing" for side in ("recorded", "observed")]
                 yield f"    {one['pointer']}\n      recorded  {sides[0]}\n      observed  {sides[1]}"
+    counts = ", ".join(f"{number:,} {outcome}" for outcome, number in report["totals"].items() if number)
+    yield f"{plural(len(report['exchanges']), 'comparison')}: {counts}"
+
+
+def _shown(value: Any) -> str:
+    return printable(json.dumps(value, ensure_ascii=False), 300)

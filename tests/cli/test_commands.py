@@ -74,7 +74,7 @@ def test_the_version_is_shown(mcpspy):
         (["prnue"], "did you mean 'prune'?"),
         (["wrpa"], "did you mean 'wrap'?"),
         (["xyzzy"], "the commands are wrap, "),
-        (["/etc/passwd"], "there is no command"),
+        (["/etc/passwd"], "there is no command '/etc/passwd'; to open this file: mcpspy tui /etc/passwd"),
         (["--verbose"], "there is no option '--verbose'; did you mean '--version'?"),
         (["--quick"], "there is no option '--quick'; see 'mcpspy --help'"),
         (["show", "a", "b"], "unexpected argument b"),

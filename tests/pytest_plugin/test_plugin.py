@@ -186,8 +186,9 @@ def test_a_capture_tests_a_server(suite, tmp_path):
     assert code == 0, out
     code, out = suite(REPLAY.replace('"none"', '"result"'))
     assert code == 1
-    for told in ("#10 tools/call get_forecast: changed", "/result/content/0/text", "light rain", "sun"):
+    for told in ("✗ #10 tools/call get_forecast: changed", "/result/content/0/text", "light rain", "sun"):
         assert told in out
+    assert "5 comparisons: 4 same, 1 changed" in out
     before = Path(path).read_bytes()
     assert suite(REPLAY.replace('"none"', '"result"'), "--mcpspy-record", "all")[0] == 1, "4 are the same"
     assert Path(path).read_bytes() != before
