@@ -34,16 +34,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         dest="output",
         metavar="PATH",
         help=(
-            "file to write, instead of stdout; for several captures: a directory, which gets one file for each, or "
-            "with csv, perfetto and otlp a file for all, if PATH ends in .csv or .json; parquet always writes a "
-            "directory"
+            "file to write, instead of stdout. Several captures need a directory, which gets one file for each; but "
+            "csv, perfetto and otlp write all of them to one file if PATH ends in .csv (csv) or .json (perfetto, "
+            "otlp). parquet always needs a directory"
         ),
     )
     parser.add_argument(
         "--filter", metavar="EXPR", help="export matching rows only: 'method:tools/call' (docs/filters.md)"
     )
     parser.add_argument(
-        "--force", action="store_true", help="replace existing files; with parquet also tables that are up to date"
+        "--force",
+        action="store_true",
+        help="replace existing files; with parquet, write unchanged captures again instead of skipping them",
     )
 
 

@@ -108,13 +108,13 @@ class LoggingWithoutLevel(StatefulCheck):
         carried = message.http.request.carried if message.http and message.http.request else []
         if carried:
             if not any(_asks_for_logs(request) for request in carried):
-                yield Fault("its request has no io.modelcontextprotocol/logLevel", "/method")
+                yield Fault("a log message, but its request has no io.modelcontextprotocol/logLevel", "/method")
         elif not self._asked and not self.history.lossy:
             yield Later(self._later())
 
     def _later(self) -> Iterator[Fault]:
         if not self._asked:
-            yield Fault("no request has io.modelcontextprotocol/logLevel", "/method")
+            yield Fault("a log message, but no request has io.modelcontextprotocol/logLevel", "/method")
 
 
 def _asks_for_logs(request: Message) -> bool:
