@@ -47,7 +47,8 @@ to the first of these that is given: `-o FILE`, `--capture-dir`, `$MCPSPY_CAPTUR
 
 - errors in its options or in the gate file,
 - that the command cannot be started,
-- that the capture cannot be written, or that `-o FILE` was not replaced,
+- that the capture cannot be written, or has another name because the file of `-o` exists and is not a finished
+  capture,
 - the reports of `--check` and `--reload`.
 """
 _OWN_HELP = ("-h", "--help")
