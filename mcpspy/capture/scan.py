@@ -185,8 +185,8 @@ def is_damage(record: Record) -> bool:
 def parse_line(n: int, line: bytes) -> tuple[Record | None, bool]:
     """Return the record on a line and whether it is a frame that a later record continues.
 
-    The record is None if its kind is unknown. A line that does not parse is a `Gap` with the reason `DAMAGED`, without
-    a time.
+    The record is `None` if its kind is unknown. A line that does not parse is a `Gap` with the reason `DAMAGED`,
+    without a time.
     """
     try:
         fields = orjson.loads(line)

@@ -127,7 +127,7 @@ def _unknown(name: str) -> str:
     kind, known, otherwise = "command", tuple(COMMANDS), f"the commands are {', '.join(COMMANDS)}"
     if name.startswith("-"):
         kind, known, otherwise = "option", ("--help", "--version"), "see 'mcpspy --help'"
-    if os.path.isfile(name):
+    elif os.path.isfile(name):
         return f"there is no {kind} {name!r}; to open this file: mcpspy tui {shlex.quote(name)}"
     near = get_close_matches(name, known, n=1)
     return f"there is no {kind} {name!r}; {f'did you mean {near[0]!r}?' if near else otherwise}"

@@ -269,8 +269,8 @@ class Columns:
 
         None for other names.
 
-        The number is None for a line that is not known yet, is a batch or is not a message, and for an exchange that a
-        gate changed. In these cases the caller has to read the row.
+        The number is `None` for a line that is not known yet, is a batch or is not a message, and for an exchange that
+        a gate changed. In these cases the caller has to read the row.
         """
         column = self._gathered.get(name)
         if column is None or len(lines) < _SEVERAL:

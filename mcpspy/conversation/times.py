@@ -116,7 +116,7 @@ class Times:
     def _call(self, message: Message) -> int | None:
         """Return the client's request that a request of the server belongs to: the one on whose stream it came.
 
-        Without such a stream it is the only request without a response. If there are several, the result is None.
+        Without such a stream it is the only request without a response. If there are several, the result is `None`.
         """
         carried = message.http.request.carried if message.http and message.http.request else []
         known = [it.exchange.ordinal for it in carried if it.exchange]

@@ -6,10 +6,10 @@ All members of `when` must hold; `{}` holds for every frame.
                     response stands for the last two
     method, name    a glob, {"is": text} for a literal text, or a list of these
     id              ["number", "3"], ["string", "a"], ["null", "null"], ["glob", "abc*"], or a list of these
-    text            a text in the frame, or a list of texts, one of which must be in it; one without capitals ignores
+    text            a text in the frame, or a list of texts, at least one must be in it; one without capitals ignores
                     case
     size            [least, most] bytes of the frame, both included, null for no limit; or a list of these
-    all, any, not   a list of objects that must all hold; a list of objects, one of which must hold; an object that must
+    all, any, not   a list of objects that must all hold; a list of objects, at least one must hold; an object that must
                     not hold
 
 A response has the method and the name of its request. In a batch, one matching message is enough. A frame without
@@ -155,7 +155,7 @@ def _may_be_response(when: "dict[str, Any]") -> bool:
 
 
 def _listed(key: str, value: "Any") -> "Sequence[Any]":
-    """Return the values of a term, one of which must hold."""
+    """Return the values of a term. At least one must hold."""
     single = type(value) not in (list, tuple)
     if key in ("id", "size"):
         single = type(value[0]) not in (list, tuple)

@@ -2,7 +2,7 @@
 
 The theory. A gate uses the filters of `docs/filters.md`, but it has only one frame and must decide at once. So a term
 is allowed if one frame is enough to evaluate it. A response has the method and name of its request, which the gate
-remembers. The terms of a filter become the members of one object, all of which must hold. Two terms with the same key,
+remembers. The terms of a filter become the members of one object. All of them must hold. Two terms with the same key,
 brackets and negations become objects within it.
 """
 

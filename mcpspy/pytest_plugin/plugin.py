@@ -52,8 +52,9 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame
 from mcpspy.replay.match.strategies import Matcher
 from mcpspy.replay.script.load import accept, script_of
+from mcpspy.report.differences.text import totals_text
 from mcpspy.report.words import DIFFERENT
-from mcpspy.text import plural, printable
+from mcpspy.text import printable
 
 MODES = ("none", "once", "new", "all")
 _MCPSPY = (sys.executable, "-m", "mcpspy")
@@ -288,8 +289,7 @@ def _told(path: str, report: dict[str, Any]) -> Iterator[str]:
             for one in it["differences"]:
                 sides = [_shown(one[side]) if side in one else "nothing" for side in ("recorded", "observed")]
                 yield f"    {one['pointer']}\n      recorded  {sides[0]}\n      observed  {sides[1]}"
-    counts = ", ".join(f"{number:,} {outcome}" for outcome, number in report["totals"].items() if number)
-    yield f"{plural(len(report['exchanges']), 'comparison')}: {counts}"
+    yield totals_text(report["totals"])
 
 
 def _shown(value: Any) -> str:

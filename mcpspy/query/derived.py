@@ -191,7 +191,7 @@ def _exchange(row: Row) -> Fields:
 
 
 def _error(row: Row) -> Fields:
-    """Return code and message of an error. Both are None for any other answer."""
+    """Return code and message of an error. Both are `None` for any other answer."""
     code, message = member(row.value, "error", "code"), member(row.value, "error", "message")
     return {
         "error_code": code if type(code) is int and abs(code) < _LARGEST else None,

@@ -112,7 +112,7 @@ class Recording:
         """Create the capture and write its header; if that fails, report it and record nothing.
 
         `transport` is stdio, http or mitm. `argv` or `url` names the server; secrets in either are replaced. If `name`
-        is None, it is derived from `argv`. `cwd` is the server's directory if that is not ours. `variables` are the
+        is `None`, it is derived from `argv`. `cwd` is the server's directory if that is not ours. `variables` are the
         names of the server's environment variables.
         `output` is the file to write, `folder` the directory to create one in; `environ` names the default directory.
         `imported` describes the foreign file that the records come from; then no process is recorded. `limit` is the

@@ -42,7 +42,7 @@ NOTATION = """\
 <x text                               the last body could not be decompressed; the text is the reason
 <. closed                             the server ends the last stream
 <. broken                             the connection breaks
-<. left                               the client disconnects before its answer, or during the last stream
+<. left                               the client disconnects before the last answer, or during the last stream
 
 `{META …}` stands for params with the `_meta` that every request of 2026-07-28 must have. Words after `META` add to that
 `_meta`: `logLevel info` requests log messages, `can roots` declares the client's capability `roots`, and `with ID`

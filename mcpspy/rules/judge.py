@@ -301,7 +301,7 @@ class Judge:
         return rules
 
     def _late(self, session: _Session, t: int | None) -> Iterator[Finding]:
-        """Yield the findings of the checks that were due before `t`, or of all of them if it is None."""
+        """Yield the findings of the checks that were due before `t`, or of all of them if it is `None`."""
         later = session.later
         while later and (t is None or later[0][0] < t):
             _, rule, message, faults = later.popleft()

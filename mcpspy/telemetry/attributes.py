@@ -112,7 +112,7 @@ def _subject(exchange: Exchange) -> dict[str, Value]:
 
 
 def network_attributes(channel: HttpChannel | None) -> dict[str, Value]:
-    """Return the attributes for the transport of a message; `channel` is None for stdio."""
+    """Return the attributes for the transport of a message; `channel` is `None` for stdio."""
     if channel is None:
         return {"network.transport": "pipe"}
     found: dict[str, Value] = {"network.transport": "tcp"}

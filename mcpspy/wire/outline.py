@@ -34,7 +34,7 @@ def outline(head: bytes, tail: bytes) -> Body | Undecoded:
 def first_members(text: str) -> dict[str, Any]:
     """Return the members at the start of the object that a text begins with.
 
-    The value of a member that does not end in the text is None; for `params` and `error` it has the first members.
+    The value of a member that does not end in the text is `None`; for `params` and `error` it has the first members.
     """
     found: dict[str, Any] = {}
     text = text.lstrip("\ufeff \t\r\n")

@@ -11,12 +11,16 @@ from tests.each import each
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "rules.md"
 EACH = each("rule", RULES.values(), ids=lambda rule: rule.id)
-WRITTEN = document()
 
 
-def test_the_document_is_current():
+@pytest.fixture(scope="module")
+def written():
+    return document()
+
+
+def test_the_document_is_current(written):
     """After a change of the rules, run `scripts/write-rules`."""
-    assert DOCUMENT.read_text(encoding="utf-8") == WRITTEN
+    assert DOCUMENT.read_text(encoding="utf-8") == written
 
 
 def test_the_overview_has_every_rule_once_below_its_group():
@@ -28,7 +32,7 @@ def test_the_overview_has_every_rule_once_below_its_group():
 
 
 @EACH
-def test_a_rule_is_explained_with_both_examples(rule):
+def test_a_rule_is_explained_with_both_examples(rule, written):
     text = explanation(rule)
     assert text.startswith(f"{rule.id}: {rule.severity}\n")
     for expected in (rule.explanation, rule.url(None), "this fails", "this passes", "revisions  ", "blame      "):
@@ -36,7 +40,7 @@ def test_a_rule_is_explained_with_both_examples(rule):
     for example in (rule.fails, rule.passes):
         for line in filter(None, map(str.strip, example.splitlines())):
             assert f"  {line}\n" in text
-            assert f"\n{line}\n" in WRITTEN
+            assert f"\n{line}\n" in written
 
 
 @pytest.mark.parametrize(
@@ -59,12 +63,12 @@ def test_a_rule_says_when_it_holds_and_who_is_to_blame(rule, words):
 
 
 @EACH
-def test_a_rule_is_explained_with_its_fix(rule):
+def test_a_rule_is_explained_with_its_fix(rule, written):
     told = rule.advice()
     assert len(told) == 1 + bool(rule.meanwhile)
     for title, text in told:
         assert f"\n{title}\n  {text}\n" in explanation(rule)
-        assert f"\n- {title}: {text}\n" in WRITTEN
+        assert f"\n- {title}: {text}\n" in written
 
 
 def test_the_overview_is_wrapped_below_its_column():

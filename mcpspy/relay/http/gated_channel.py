@@ -58,8 +58,8 @@ class GatedChannel:
 
     `write` writes bytes without waiting; `drain` waits until the receiver has read enough of them. `render` returns the
     bytes to forward for a frame and the piece that it was received in. `reply` sends a frame back to the sender; if it
-    is None, a frame with the verdict `Reply` passes. `refuse` answers the request in the frame; if it is None, a frame
-    with the verdict `Refuse` passes.
+    is `None`, a frame with the verdict `Reply` passes. `refuse` answers the request in the frame; if it is `None`, a
+    frame with the verdict `Refuse` passes.
     """
 
     def __init__(

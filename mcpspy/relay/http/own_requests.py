@@ -63,7 +63,7 @@ class OwnRequests:
             del self._ways[session]
 
     def send(self, frame: bytes, session: str | None) -> None:
-        """Send a request in the session with that id; if it is None, in the most recently used session."""
+        """Send a request in the session with that id; if it is `None`, in the most recently used session."""
         messages = read(frame, "body")
         request = messages[0] if len(messages) == 1 else None
         if request is None or request.id is None or request.kind != "request" or not request.id[1].startswith(OWN_ID):

@@ -15,7 +15,7 @@ from mcpspy.conversation.gate_acts import is_gate
 
 
 def as_forwarded(records: Iterable[Record]) -> list[Record]:
-    """Return the records in the order of their times, some of which differ from the recorded ones."""
+    """Return the records in the order of their times. Some times differ from the recorded ones."""
     found = list(records)
     channels = {it.ch for it in found if isinstance(it, Open) and it.sender == "client"}
     releases = {it.held: it for it in found if isinstance(it, Release)}

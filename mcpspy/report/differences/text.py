@@ -1,6 +1,6 @@
 """The report of a replay for people: each difference with its two values, one below the other."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mcpspy.replay.compare.sessions import FINE, Compared
 from mcpspy.report.differences.exchange_text import headline, totals, value_lines
@@ -18,9 +18,10 @@ def as_text(path: str, compared: Sequence[Compared]) -> str:
                 lines += value_lines(difference)
     skipped = [it for it in compared if it.outcome == "skipped"]
     lines += [f"- {headline(it)}" for it in skipped]
-    return "\n".join([*lines, f"{printable(path, 200)}: {_totals_text(compared)}"]) + "\n"
+    return "\n".join([*lines, f"{printable(path, 200)}: {totals_text(totals(compared))}"]) + "\n"
 
 
-def _totals_text(compared: Sequence[Compared]) -> str:
-    told = [f"{number:,} {outcome}" for outcome, number in totals(compared).items() if number]
-    return f"{plural(len(compared), 'comparison')}: {', '.join(told) or 'nothing to compare'}"
+def totals_text(found: Mapping[str, int]) -> str:
+    """Return the numbers of exchanges by outcome, on one line."""
+    told = [f"{number:,} {outcome}" for outcome, number in found.items() if number]
+    return f"{plural(sum(found.values()), 'comparison')}: {', '.join(told) or 'nothing to compare'}"

@@ -67,7 +67,7 @@ class MessageScrub:
         return changed(text, self)
 
     def member(self, name: str, value: Any) -> tuple[str, Any]:
-        """Return a scrubbed member of a value that is not a message; its value is None if it is nested too deeply."""
+        """Return a scrubbed member of a value that is not a message; its value is `None` if it is nested too deeply."""
         try:
             text = orjson.dumps({name: value}).decode()
         except TypeError:

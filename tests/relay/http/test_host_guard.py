@@ -28,7 +28,7 @@ def test_other_names_are_refused(host):
 
 
 def test_a_request_has_exactly_one_host():
-    assert "exactly one Host" in refused(None)
+    assert "the request must have exactly one Host header" in refused(None)
     assert Guard("", []).refusal([(b"Host", b"localhost"), (b"host", b"evil")])
 
 

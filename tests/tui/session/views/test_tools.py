@@ -186,7 +186,7 @@ def test_p_01_what_chosen_clients_refuse_is_marked_and_explained(tmp_path):
         assert "\n  fix (server): Rename the tool" in text
         assert "\n  meanwhile (client): Replace other characters" in text
         await pilot.press("enter", "down")
-        assert "no tool exceeds a limit" in str(explained(app).content)
+        assert "no tool exceeds a limit of the chosen clients" in str(explained(app).content)
         rows.move_to(next(n for n in range(rows.count()) if "limits" in rows_text(rows, n)))
         await pilot.press("enter")
         assert "the server lists 129 tools" in str(explained(app).content)
