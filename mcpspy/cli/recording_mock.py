@@ -6,9 +6,9 @@ import queue
 import shlex
 import shutil
 import signal
+import socket
 import threading
 import time
-from typing import Any
 
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.output import say
@@ -143,16 +143,22 @@ def _requests(count: int) -> str:
 def _end_by_signals(heard: Heard) -> threading.Event:
     """Let signals that end processes end the session normally, so that new recordings are added.
 
-    Returns an event that such a signal sets.
+    Returns an event that such a signal sets. A thread waits for the signals: Python runs handlers in the main thread
+    only, and a signal that comes just before that thread blocks, or in another thread, would not wake it.
     """
     stopped = threading.Event()
+    receiver, sender = socket.socketpair()
+    sender.setblocking(False)
 
-    def end(*_: Any) -> None:
-        stopped.set()
-        heard.put(None)
+    def wait() -> None:
+        while receiver.recv(1):
+            stopped.set()
+            heard.put(None)
 
+    signal.set_wakeup_fd(sender.detach(), warn_on_full_buffer=False)
     for name in _ENDING:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, end)
+            signal.signal(number, lambda *_: None)
+    threading.Thread(target=wait, daemon=True).start()
     return stopped

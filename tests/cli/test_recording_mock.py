@@ -1,6 +1,7 @@
 """`mcpspy mock --record-missing` as a process, between a test's client and a scripted server."""
 
 import contextlib
+import ctypes
 import json
 import os
 import shutil
@@ -142,6 +143,18 @@ def test_a_signal_ends_the_session_and_what_was_recorded_is_added(path, number):
         assert f"mcpspy: {path} lacked tools/call b" in process.stderr.read()
     with client(path) as process:
         assert ask(process, INITIALIZE, READY, call(1, "b")) == result(1, "B")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there can a test choose the thread of a signal")
+def test_a_signal_in_another_thread_ends_a_session_that_waits(path):
+    """Python then only notes the signal, and nothing interrupts the wait of the main thread."""
+    with client(path, *COMMAND) as process:
+        assert ask(process, INITIALIZE, READY, call(6, "b")) == result(6, "B")
+        other = max(map(int, os.listdir(f"/proc/{process.pid}/task")))
+        assert other != process.pid
+        assert ctypes.CDLL(None).tgkill(process.pid, other, signal.SIGINT) == 0
+        assert process.wait() == 0
+        assert f"mcpspy: {path} lacked tools/call b" in process.stderr.read()
 
 
 def test_what_a_killed_mock_has_recorded_is_added_by_the_next(path):
