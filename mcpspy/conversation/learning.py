@@ -105,11 +105,13 @@ def _learn_answer(message: Message, exchange: Exchange, history: SessionHistory)
 
 
 def _learn_request(message: Message, body: Request, history: SessionHistory) -> None:
-    meta = member(body.params, "_meta")
-    extensions = member(meta, CLIENT_CAPABILITIES, "extensions") if meta else None
-    if extensions and len(history.extensions) < REMEMBERED:
-        history.extensions |= declared({"extensions": extensions})
-    token = member(meta, "progressToken") if meta else None
+    params = body.params
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    token = None
+    if meta:
+        extensions, token = member(meta, CLIENT_CAPABILITIES, "extensions"), member(meta, "progressToken")
+        if extensions and len(history.extensions) < REMEMBERED:
+            history.extensions |= declared({"extensions": extensions})
     if token is not None:
         key = message.side, Id.of(token)
         before = history.progress.get(key)
@@ -125,7 +127,7 @@ def _learn_request(message: Message, body: Request, history: SessionHistory) -> 
             keep(history.called, (message.n, message.part), tool)
     elif body.method == "initialize" and message.side == "client":
         history.initialize = history.initialize or message.n
-        found = member(body.params, "capabilities")
+        found = member(params, "capabilities")
         history.client = found if isinstance(found, dict) else {}
     elif body.method == "subscriptions/listen":
         _learn_listen(message, body, history)
@@ -239,12 +241,13 @@ def _learn_acknowledgement(message: Message, history: SessionHistory) -> None:
 def _learn_task(message: Message, body: Result, method: str, history: SessionHistory) -> None:
     if history.tasks and message.side == "server":
         history.tasks.pop(body.id, None)  # the task of an earlier request with this id
-    if method != "tools/call":
+    result = body.result
+    if method != "tools/call" or not isinstance(result, dict):
         return
     if message.revision in TASKS:
-        task = member(body.result, "task", "taskId")
+        task = member(result, "task", "taskId")
     else:
-        task = member(body.result, "taskId") if member(body.result, "resultType") == "task" else None
+        task = result.get("taskId") if result.get("resultType") == "task" else None
     if isinstance(task, str):
         created = CreatedTask(message.n, message.t, task)
         keep(history.tasks, body.id, created)

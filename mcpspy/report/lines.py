@@ -21,6 +21,7 @@ _LEAST = 12  # columns of the subject of a row, at least
 _SHORTEST = 6  # columns of a preview, at least
 _DIGITS = 40  # characters of an id
 _NAME = 60  # characters of a name
+_ANSWERS = ("result", "error")
 
 
 def line(row: Row, width: int = WIDTH, *, extra: str = "", colours: bool = False) -> str:
@@ -29,20 +30,22 @@ def line(row: Row, width: int = WIDTH, *, extra: str = "", colours: bool = False
     The subject gets the remaining columns, and `extra` is at the end. With `colours`, names and strings of a preview
     are coloured, unless the row has a colour of its own.
     """
-    start, end = f"#{row.n:<5} {row.t / 1e9:9.3f} {ARROWS[row.sender]} ", _act(row) + extra if row.act else extra
+    start = f"#{row.n:<5} {row.t / 1e9:9.3f} {ARROWS[row.sender]} "
+    end = _act(row) + extra if row.act else extra
     large = f"({size_text(row.size)}, not decoded)" if row.tail else ""
-    room = width - len(start) - columns(end)
+    room = width - len(start) - (columns(end) if end else 0)
     if row.kind not in SPOKEN:
         return _other(row, start, end, max(room, _LEAST), large)
-    outcome = _outcome(row, width, large)
-    room = max(room - columns(outcome), _LEAST)
+    outcome, taken = _outcome(row, width, large)
+    room -= taken
+    room = max(room, _LEAST)
     subject, left = _subject((row.method or "(no request seen)")[: room + 1], (row.name or "")[: _NAME + 1], room)
-    told = ""
     if left >= _SHORTEST + 2:
         told, taken = measured(row.preview, left - 2)
         if told:
-            told, left = f"  {_coloured(told) if colours else told}", left - 2 - taken
-    return f"{start}{subject}{told}{' ' * left}{outcome}".rstrip() + end
+            subject = f"{subject}  {_coloured(told) if colours else told}"
+            left -= 2 + taken
+    return f"{start}{subject}{' ' * left}{outcome}".rstrip() + end
 
 
 def colour_of(row: Row) -> str | None:
@@ -73,26 +76,31 @@ def _coloured(told: str) -> str:
     return "".join(coloured(text, PREVIEWS.get(look)) for text, look in parts(told) if text)
 
 
-def _outcome(row: Row, width: int, large: str) -> str:
-    """Return the outcome of a response, or the revision of another message; id and sizes if there is room.
+def _outcome(row: Row, width: int, large: str) -> tuple[str, int]:
+    """Return the outcome of a response, or the revision of another message, and its width.
 
-    Values that few rows have are first, so that the rest is aligned in all rows.
+    Id and size are included if there is room. Values that few rows have are first, so that the rest is aligned in all
+    rows.
     """
-    answers, wide = row.kind in ("result", "error"), width >= _WIDE
-    if not answers and not wide:
-        return f" {large}" if large else ""
-    number = "" if row.id is None else f"id {_number(row.id)}"
-    latency = "" if row.latency is None else duration_text(row.latency)
-    size = large or (size_text(row.size) if answers else "")
-    status = row.http["status"] if row.http and answers else None
-    found = f" HTTP {status}" if status not in (None, 200) else ""
-    how, latency = ((row.status or row.kind), latency) if answers else (row.revision or "", "")
-    if width < _NARROW:
-        return f"{found} {how} {latency} {size:>9}" if large else f"{found} {how} {latency}"
+    answers, wide = row.kind in _ANSWERS, width >= _WIDE
+    found = number = ""
+    if answers:
+        how, size = row.status or row.kind, large or size_text(row.size)
+        latency = "" if row.latency is None else duration_text(row.latency)
+        if row.http and row.http["status"] not in (None, 200):
+            found = f" HTTP {row.http['status']}"
+    elif wide:
+        how, latency, size = row.revision or "", "", large
+    else:
+        return (f" {large}", len(large) + 1) if large else ("", 0)
     if wide:
-        found = f"{found} {number.ljust(6)}"
-    found = f"{found} {how.ljust(10)} {latency.rjust(9)}"
-    return f"{found} {size.rjust(9)}" if wide or large else found
+        number = "" if row.id is None else f"id {_number(row.id)}"
+        found = f"{found} {number.ljust(6)} {how.ljust(10)} {latency.rjust(9)} {size.rjust(9)}"
+    elif width < _NARROW:
+        found = f"{found} {how} {latency} {size:>9}" if large else f"{found} {how} {latency}"
+    else:
+        found = f"{found} {how.ljust(10)} {latency.rjust(9)}{f' {size:>9}' if large else ''}"
+    return found, len(found) if number.isascii() else columns(found)
 
 
 def _number(number: Id) -> str:

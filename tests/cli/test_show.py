@@ -1,5 +1,6 @@
 """`mcpspy show` prints readable content and shows damage, or prints one line. No traceback, no escape sequence."""
 
+import errno
 import json
 import os
 import subprocess
@@ -323,6 +324,21 @@ def test_a_truncated_capture_is_shown_up_to_its_end(tmp_path, show):
         assert (status, err) == (0, "")
         assert "a damaged line" in out
         assert "notifications/initialized" in out
+
+
+def test_what_was_read_before_a_disk_fails_is_shown(tmp_path, show, monkeypatch):
+    whole = Capture.records
+
+    def failing(self, *rest):
+        yield from list(whole(self, *rest))[:6]
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Capture, "records", failing)
+    status, out, err = show(capture(tmp_path / "a", SESSION))
+    assert [text.split()[0] for text in out.splitlines() if text.startswith("#")] == ["#5", "#6", "#7"]
+    assert status == 2
+    assert "Input/output error" in err
+    assert err.count("\n") == 1
 
 
 def test_a_torn_line_in_the_middle_is_shown_in_its_place(tmp_path, show):
