@@ -32,7 +32,7 @@ from mcpspy.wire.jsonrpc import Id, Invalid, Request
 SPOKEN = frozenset(("request", "notification", "result", "error"))
 """The kinds of rows that have a method."""
 
-_NAMES = {None: None} | {revision: revision.value for revision in Revision}  # `value` of an enum is slow
+_REVISION_NAMES = {None: None} | {revision: revision.value for revision in Revision}  # `value` of an enum is slow
 
 
 @dataclass(slots=True)
@@ -265,7 +265,7 @@ def _message_row(message: Message) -> Row:
         message.id,
         source.method,
         source.name,
-        _NAMES[message.revision],
+        _REVISION_NAMES[message.revision],
         status,
         request,
         response,

@@ -24,6 +24,8 @@ from mcpspy.timeline import Row, Streamed, Timeline, act_fields, final_rows, fin
 
 _GROUP = 16
 """Rows that are formatted together: with more, the first ones have left the processor's caches."""
+_GROUP_BYTES = 1 << 16
+"""Bytes of frames that are kept for that; decoded, they take many times as much memory."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -166,8 +168,8 @@ def _print_lines(
         if flush:
             out.flush()
 
-    alone = flush or marks is not None  # marks are those of the latest row
-    for group in _grouped(found, 1 if alone else _GROUP):
+    size = 1 if flush or marks else _GROUP  # `marks` knows only the latest row
+    for group in _grouped(found, size):
         for row in group:
             if type(row) is Row and row.extensions:
                 declarations.add(row.n, row.sender, row.extensions)
@@ -189,20 +191,31 @@ def _print_lines(
 
 
 def _grouped(found: Iterable[Streamed], size: int) -> Iterator[list[Streamed]]:
-    """Yield what was found in groups of at most this size.
+    """Yield what was found in groups of at most this size, and at the end raise the error that ended it.
 
     Formatting some rows at once is faster than formatting each as soon as it is found, because the code that judges and
-    the code that formats take turns in the processor's caches less often. A row with a gate's act ends its group, since
-    a later record may change the act.
+    the code that formats take turns in the processor's caches less often.
     """
-    group: list[Streamed] = []
-    try:
-        for row in found:
-            group.append(row)
-            if len(group) >= size or (type(row) is Row and row.act):
-                yield group
-                group = []
-    except OSError:
+    rows = iter(found)
+    more, failure = True, None
+    while more:
+        group: list[Streamed] = []
+        try:
+            more = _fill(group, rows, size)
+        except BaseException as error:  # also Ctrl-C: what was read before is printed first
+            more, failure = False, error
         yield group
-        raise
-    yield group
+    if failure:
+        raise failure
+
+
+def _fill(group: list[Streamed], rows: Iterator[Streamed], size: int) -> bool:
+    """Add the next group to an empty list. Return whether it is full, so that more may follow."""
+    weight = 0
+    for row in rows:
+        group.append(row)
+        weight += row.size if type(row) is Row else 0
+        acted = isinstance(row, GateAct) or (type(row) is Row and row.act)  # a later record may change the act
+        if acted or len(group) >= size or weight > _GROUP_BYTES:
+            return True
+    return False

@@ -131,7 +131,7 @@ def _learn_request(message: Message, body: Request, history: SessionHistory) -> 
         history.client = found if isinstance(found, dict) else {}
     elif body.method == "subscriptions/listen":
         _learn_listen(message, body, history)
-    elif body.method == "tools/list" and member(body.params, "cursor") is None:
+    elif body.method == "tools/list" and member(params, "cursor") is None:
         history.listing.complete = False
 
 

@@ -21,6 +21,7 @@ _LEAST = 12  # columns of the subject of a row, at least
 _SHORTEST = 6  # columns of a preview, at least
 _DIGITS = 40  # characters of an id
 _NAME = 60  # characters of a name
+_STATUS = 6  # columns of an HTTP status
 _ANSWERS = ("result", "error")
 
 
@@ -37,8 +38,7 @@ def line(row: Row, width: int = WIDTH, *, extra: str = "", colours: bool = False
     if row.kind not in SPOKEN:
         return _other(row, start, end, max(room, _LEAST), large)
     outcome, taken = _outcome(row, width, large)
-    room -= taken
-    room = max(room, _LEAST)
+    room = max(room - taken, _LEAST)
     subject, left = _subject((row.method or "(no request seen)")[: room + 1], (row.name or "")[: _NAME + 1], room)
     if left >= _SHORTEST + 2:
         told, taken = measured(row.preview, left - 2)
@@ -88,19 +88,21 @@ def _outcome(row: Row, width: int, large: str) -> tuple[str, int]:
         how, size = row.status or row.kind, large or size_text(row.size)
         latency = "" if row.latency is None else duration_text(row.latency)
         if row.http and row.http["status"] not in (None, 200):
-            found = f" HTTP {row.http['status']}"
+            found = f" HTTP {fitted(str(row.http['status']), _STATUS)}"
     elif wide:
         how, latency, size = row.revision or "", "", large
     else:
         return (f" {large}", len(large) + 1) if large else ("", 0)
+    if wide and row.id is not None:
+        number = f"id {_number(row.id)}"
+    narrow = number.isascii() and found.isascii()  # what follows has one column for each character
     if wide:
-        number = "" if row.id is None else f"id {_number(row.id)}"
         found = f"{found} {number.ljust(6)} {how.ljust(10)} {latency.rjust(9)} {size.rjust(9)}"
     elif width < _NARROW:
         found = f"{found} {how} {latency} {size:>9}" if large else f"{found} {how} {latency}"
     else:
         found = f"{found} {how.ljust(10)} {latency.rjust(9)}{f' {size:>9}' if large else ''}"
-    return found, len(found) if number.isascii() else columns(found)
+    return found, len(found) if narrow else columns(found)
 
 
 def _number(number: Id) -> str:

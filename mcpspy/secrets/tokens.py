@@ -15,7 +15,7 @@ from mcpspy.secrets.patterns import KINDS, Kind
 _ANCHORS = "_JKGA-.p"
 """Bytes of literals, in the order of preference: rare in JSON, and in few groups. The last two are frequent."""
 _FREQUENT = _ANCHORS[-2:]
-_ENVELOPE = b'{"jsonrpc":"2.0"'  # how most frames begin; it has two frequent bytes and no beginning of a token
+_ENVELOPE = b'{"jsonrpc":"2.0"'  # how most frames begin; it has two frequent bytes, and no literal has a quote
 _SHORT = 256  # characters
 _ESCAPED = r"(?<=\\[nrt]{})"  # after a line break, in JSON
 

@@ -5,6 +5,8 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -12,13 +14,15 @@ from hypothesis import strategies as st
 
 from mcpspy import cli
 from mcpspy.capture.reader import Capture, Records
+from mcpspy.capture.records import Open
 from mcpspy.cli.show import title
 from mcpspy.errors import CaptureError
 from mcpspy.report.lines import line
+from mcpspy.text import columns
 from mcpspy.timeline import final_rows, rows, to_json
 from tests import limits
 from tests.limits import LIMIT
-from tests.rules.gate_sessions import Stdio, request, result, save
+from tests.rules.gate_sessions import Stdio, Streamable, request, result, save
 from tests.transcript import abandon, begin, capture, finish, record, records
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(cli.__file__)))
@@ -326,19 +330,40 @@ def test_a_truncated_capture_is_shown_up_to_its_end(tmp_path, show):
         assert "notifications/initialized" in out
 
 
-def test_what_was_read_before_a_disk_fails_is_shown(tmp_path, show, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "expected", "sentence"),
+    [
+        (OSError(errno.EIO, "Input/output error"), 2, "Input/output error"),
+        (CaptureError("cannot read b.jsonl: Permission denied"), 2, "Permission denied"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_what_was_read_before_an_error_is_shown(tmp_path, show, monkeypatch, error, expected, sentence):
     whole = Capture.records
 
     def failing(self, *rest):
         yield from list(whole(self, *rest))[:6]
-        raise OSError(errno.EIO, "Input/output error")
+        raise error
 
     monkeypatch.setattr(Capture, "records", failing)
     status, out, err = show(capture(tmp_path / "a", SESSION))
     assert [text.split()[0] for text in out.splitlines() if text.startswith("#")] == ["#5", "#6", "#7"]
-    assert status == 2
-    assert "Input/output error" in err
-    assert err.count("\n") == 1
+    assert status == expected
+    assert sentence in err
+    assert err.count("\n") == bool(sentence)
+
+
+def test_large_messages_are_not_kept_until_others_are_shown(tmp_path, show):
+    found = []
+    nested = "[" + ",".join(["[]"] * 50_000) + "]"  # decoded, it takes twenty times its size
+    for number in (2, 16):
+        text = "\n".join(f'< {{"jsonrpc":"2.0","id":{n},"result":{{"x":{nested}}}}}' for n in range(number))
+        path = capture(tmp_path / str(number), text)
+        tracemalloc.start()
+        show(path)
+        found.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert found[1] < 3 * found[0]
 
 
 def test_a_torn_line_in_the_middle_is_shown_in_its_place(tmp_path, show):
@@ -420,6 +445,23 @@ def test_headers_of_any_shape_are_shown(tmp_path_factory, fields):
 # Captured text is hostile (F-08).
 
 HOSTILE = "\x1b]0;x\x07\x1b[2J\u202e\ud800\r\n\u2028\x9b"
+
+
+def test_a_status_that_is_no_number_is_printable_and_has_its_width():
+    """F-08."""
+    for status in (HOSTILE, "漢漢漢"):
+        wire = Streamable("hold")
+        wire.client(request(3, "tools/call", name="search"))
+        wire.server(result(3, content=[]), of=3)
+        answered = [replace(it, head=it.head | {"status": status}) if is_response(it) else it for it in wire.records]
+        for row in rows(answered):
+            for width in (60, 80, 160):
+                assert line(row, width).isprintable()
+                assert columns(line(row, width)) <= width
+
+
+def is_response(record):
+    return isinstance(record, Open) and record.role == "response"
 
 
 def test_nothing_in_a_message_reaches_the_terminal_as_it_is():
@@ -583,6 +625,18 @@ def test_what_a_gate_did_stands_in_the_timeline(tmp_path, show):
     assert "#9 2.002 → tools/call search id 4 [dropped by gate g]" in shown
     assert "#9 tools/call: dropped" in shown
     assert "#10 tools/call: held" in shown
+
+
+def test_a_release_is_shown_as_it_was_when_it_was_read(tmp_path, show):
+    """A frame that a gate dropped may be answered by mcpspy a moment later."""
+    wire = Stdio("hold")
+    wire.client(request(3, "tools/call", name="search"), hold=2, how="dropped", sent=None)
+    wire.wait(2)
+    wire.made("server", result(3, content=[]))
+    path = save(wire, tmp_path / "a")
+    _, out, _ = show(path)
+    assert [text for text in out.splitlines() if " held " in text and "dropped" in text]
+    assert show(path, "--follow")[1] == out
 
 
 def test_a_filter_of_a_file_knows_what_became_of_each_held_frame(tmp_path, show):
