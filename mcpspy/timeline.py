@@ -241,7 +241,7 @@ def row_of(event: Event) -> Row:
 def _add_frame(row: Row, frame: Frame) -> None:
     row.raw, row.size = frame.raw, frame.size
     if frame.omitted:
-        row.tail, row.value = frame.omitted.tail, None
+        row.tail = frame.omitted.tail
 
 
 def _message_row(message: Message) -> Row:

@@ -169,29 +169,28 @@ def _print_lines(
             out.flush()
 
     size = 1 if flush or marks else _GROUP  # `marks` knows only the latest row
-    for group in _grouped(found, size):
-        for row in group:
-            if type(row) is Row and row.extensions:
-                declarations.add(row.n, row.sender, row.extensions)
-            if choose and not choose(row):
-                continue
-            if isinstance(row, Finding):
-                put(finding_line(row), words.SEVERITIES[row.severity])
-                continue
-            if isinstance(row, GateAct):
-                put(act_line(row), words.GREY)
-                continue
-            names = printable(", ".join(marks.of(row)), 200) if marks else ""
-            code, extra = colour_of(row) if colour else None, f"  gate {names}" if names else ""
-            put(line(row, width, extra=extra, colours=colour and code is None), code)
-            for finding in row.findings:
-                put(finding_line(finding), words.SEVERITIES[finding.severity])
-            if row.exchange and row.kind in ("result", "error") and row.http is None:
-                row.exchange.untie()  # not over HTTP, where other checks may still need the connections of the exchange
+    for row in _read_ahead(found, size):
+        if type(row) is Row and row.extensions:
+            declarations.add(row.n, row.sender, row.extensions)
+        if choose and not choose(row):
+            continue
+        if isinstance(row, Finding):
+            put(finding_line(row), words.SEVERITIES[row.severity])
+            continue
+        if isinstance(row, GateAct):
+            put(act_line(row), words.GREY)
+            continue
+        names = printable(", ".join(marks.of(row)), 200) if marks else ""
+        code, extra = colour_of(row) if colour else None, f"  gate {names}" if names else ""
+        put(line(row, width, extra=extra, colours=colour and code is None), code)
+        for finding in row.findings:
+            put(finding_line(finding), words.SEVERITIES[finding.severity])
+        if row.exchange and row.kind in ("result", "error") and row.http is None:
+            row.exchange.untie()  # not over HTTP, where other checks may still need the connections of the exchange
 
 
-def _grouped(found: Iterable[Streamed], size: int) -> Iterator[list[Streamed]]:
-    """Yield what was found in groups of at most this size, and at the end raise the error that ended it.
+def _read_ahead(found: Iterable[Streamed], size: int) -> Iterator[Streamed]:
+    """Yield the same, read in groups of at most this size; an error is raised after what was read before it.
 
     Formatting some rows at once is faster than formatting each as soon as it is found, because the code that judges and
     the code that formats take turns in the processor's caches less often.
@@ -204,7 +203,7 @@ def _grouped(found: Iterable[Streamed], size: int) -> Iterator[list[Streamed]]:
             more = _fill(group, rows, size)
         except BaseException as error:  # also Ctrl-C: what was read before is printed first
             more, failure = False, error
-        yield group
+        yield from group
     if failure:
         raise failure
 

@@ -40,9 +40,7 @@ def folded(text: str, room: int = LONGEST) -> str:
         found = " ".join(start.split())
     if len(text) > 2 * room and len(found) <= room:  # the part that was read was mostly white space
         found = " ".join(text[:_READ].split())
-    if len(text) > _READ and len(found) < room:
-        found = f"{found} …".lstrip()
-    return found if len(found) <= room else clipped(found, room)
+    return clipped(f"{found} …".lstrip() if len(text) > _READ and len(found) < room else found, room)
 
 
 def words(value: Any, room: int = LONGEST) -> str:
@@ -60,23 +58,19 @@ def members(value: dict[Any, Any], *left_out: str, room: int = LONGEST) -> str:
     found: list[str] = []
     used = 0
     for name, inner in value.items():
-        if left_out and name in left_out:
+        if name in left_out:
             continue
         if used >= room:
             return clipped(" ".join([*found, "…"]), room)
         text = f"{_name(name[:_LONG_NAME])}={brief_json(inner, of_text if isinstance(inner, str) else most)}"
         found.append(text)
         used += len(text) + 1
-    told = " ".join(found)
-    return told if len(told) <= room else clipped(told, room)
+    return clipped(" ".join(found), room)
 
 
 def brief_json(value: Any, room: int = LONGEST) -> str:
     """Return a value as JSON without white space, shortened to `room`."""
-    if type(value) is str:
-        shown = encode_basestring(value) if len(value) <= room - 2 else _quoted(value, room)
-    else:
-        shown = _json(value, room, 0)
+    shown = _quoted(value, room) if type(value) is str else _json(value, room, 0)
     return shown if len(shown) <= room else clipped(shown, room)
 
 

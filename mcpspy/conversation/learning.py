@@ -106,7 +106,7 @@ def _learn_answer(message: Message, exchange: Exchange, history: SessionHistory)
 
 def _learn_request(message: Message, body: Request, history: SessionHistory) -> None:
     params = body.params
-    meta = params.get("_meta") if isinstance(params, dict) else None
+    meta = member(params, "_meta")
     token = None
     if meta:
         extensions, token = member(meta, CLIENT_CAPABILITIES, "extensions"), member(meta, "progressToken")
@@ -241,13 +241,12 @@ def _learn_acknowledgement(message: Message, history: SessionHistory) -> None:
 def _learn_task(message: Message, body: Result, method: str, history: SessionHistory) -> None:
     if history.tasks and message.side == "server":
         history.tasks.pop(body.id, None)  # the task of an earlier request with this id
-    result = body.result
-    if method != "tools/call" or not isinstance(result, dict):
+    if method != "tools/call":
         return
     if message.revision in TASKS:
-        task = member(result, "task", "taskId")
+        task = member(body.result, "task", "taskId")
     else:
-        task = result.get("taskId") if result.get("resultType") == "task" else None
+        task = member(body.result, "taskId") if member(body.result, "resultType") == "task" else None
     if isinstance(task, str):
         created = CreatedTask(message.n, message.t, task)
         keep(history.tasks, body.id, created)

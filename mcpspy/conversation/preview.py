@@ -44,10 +44,7 @@ _UNSEEN = ("_meta", "resultType")  # members that add nothing to the others
 def preview(kind: str, method: str | None, value: Any) -> str:
     """Return the preview of a decoded message, not yet printable; for a response, `method` is that of its request."""
     look = _KINDS.get(kind)
-    if look is None or not isinstance(value, dict):
-        return ""
-    found = look(method or "", value)
-    return found if len(found) <= LONGEST else clipped(found)
+    return clipped(look(method or "", value)) if look and isinstance(value, dict) else ""
 
 
 def preview_of_large(raw: bytes) -> str:

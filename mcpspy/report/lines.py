@@ -31,10 +31,9 @@ def line(row: Row, width: int = WIDTH, *, extra: str = "", colours: bool = False
     The subject gets the remaining columns, and `extra` is at the end. With `colours`, names and strings of a preview
     are coloured, unless the row has a colour of its own.
     """
-    start = f"#{row.n:<5} {row.t / 1e9:9.3f} {ARROWS[row.sender]} "
-    end = _act(row) + extra if row.act else extra
+    start, end = f"#{row.n:<5} {row.t / 1e9:9.3f} {ARROWS[row.sender]} ", _act(row) + extra if row.act else extra
     large = f"({size_text(row.size)}, not decoded)" if row.tail else ""
-    room = width - len(start) - (columns(end) if end else 0)
+    room = width - len(start) - columns(end)
     if row.kind not in SPOKEN:
         return _other(row, start, end, max(room, _LEAST), large)
     outcome, taken = _outcome(row, width, large)

@@ -169,6 +169,7 @@ def test_a_session_that_is_live_is_merged_as_it_grows(tmp_path, two, merge, monk
     monkeypatch.setattr(module, "GRACE", 0.01)
     live = begin(tmp_path / "live.jsonl", 0)
     found = merge(*two, tmp_path / "live.jsonl")
+    found.grow(LIMIT)  # reads the finished sessions to their end, so that no row of them is revised later
 
     def until(count):
         deadline = time.monotonic() + LIMIT
@@ -186,8 +187,7 @@ def test_a_session_that_is_live_is_merged_as_it_grows(tmp_path, two, merge, monk
     until(9)
     assert found.line(7).status == "ok"
     assert found.partner(7) == 8
-    # a row of the other sessions is revised too if it was shown before its response was read
-    assert [n for n in found.revised if n > 7] == [8]
+    assert list(found.revised) == [8]
     finish(live, 32_000_000_000)
     grown(found)
     assert (found.state, found.complete, len(found)) == ("ended", True, 10)
