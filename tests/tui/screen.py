@@ -127,9 +127,10 @@ async def until(pilot: Pilot, condition: Callable[[], object], what: str = "the 
 
 
 async def resize(pilot: Pilot, width: int, height: int) -> None:
-    """Resize the terminal and wait until the screen has the new size."""
-    await pilot.resize_terminal(width, height)
+    """Resize the terminal and wait until the screen and every part of it have the new size."""
+    await pilot.resize_terminal(width, height)  # a timer of Textual resizes the screen a little later
     await until(pilot, lambda: [strip.cell_length for strip in strips(pilot.app)] == [width] * height, "the size")
+    await pilot.pause()  # the parts get a message when the screen has its size
 
 
 def strips(app: App) -> list[Strip]:

@@ -15,7 +15,7 @@ from mcpspy.tui.widgets.rows import Jump
 from tests import NIGHTLY
 from tests.timelines import GOLDEN
 from tests.transcript import begin, capture, finish, record
-from tests.tui.screen import detail, lines, message, on_screen, opened, play, shown, strips, timeline, until
+from tests.tui.screen import detail, lines, message, on_screen, opened, play, resize, shown, strips, timeline, until
 
 PINGS = "".join(f'> {{"id":{n},"method":"ping"}}\n' for n in range(100))
 CALLS = """
@@ -545,7 +545,7 @@ def test_every_view_shows_every_golden_capture_and_takes_keys(path):
         await opened(pilot)
         turn = GOLDEN.index(path)
         for size in SIZES if NIGHTLY else (SIZES[turn % 3],):
-            await pilot.resize_terminal(*size)
+            await resize(pilot, *size)
             for key in "12345" if NIGHTLY else VIEWS[turn % 5]:
                 await pilot.press(key, *KEYS)
                 assert {strip.cell_length for strip in strips(pilot.app)} <= {size[0]}
