@@ -9,7 +9,7 @@ response), so a search remembers which rows it has looked at, and looks again at
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from itertools import compress, takewhile
 from typing import NamedTuple, Protocol
 
 from mcpspy.capture.records import Frame, Header, Record
@@ -55,8 +55,8 @@ class Indexed(Protocol):
     def line(self, n: int) -> bytes:
         """Return the line of the row on line `n`, as it is in the file."""
 
-    def block(self, first: int, last: int, limit: int) -> tuple[bytes, Sequence[int]] | None:
-        """Return the lines from `first` to `last` that fit into `limit` bytes, the start of each, the end of the last.
+    def block(self, first: int, last: int, limit: int) -> tuple[bytes, Sequence[int], Sequence[int]] | None:
+        """Return the lines from `first` to `last` that fit into `limit` bytes, as a `LineBlock` needs them.
 
         None if the first line does not fit, or if lines are not contiguous.
         """
@@ -106,56 +106,82 @@ class SearchStep(NamedTuple):
 
 def search(capture: Searched, wanted: Filter) -> Iterator[SearchStep]:
     """Look at some rows per step, without end; rows that change later are looked at again."""
-    keys = wanted.keys
-    looked = bytearray()  # by line number: one of the verdicts below, or 0
-    place, revised, moved = 0, len(capture.revised), len(capture.moved)
-    block, ahead = BlockFilter(wanted), _BLOCK
+    searching = _Search(capture, wanted)
     while True:
-        looked.extend(bytes(capture.index.lines + 1 - len(looked)))
-        before = place, revised, moved
+        yield searching.step()
+
+
+class _Search:
+    """The state of a search between two steps."""
+
+    def __init__(self, capture: Searched, wanted: Filter) -> None:
+        self._capture, self._wanted, self._keys = capture, wanted, wanted.keys
+        self._block = BlockFilter(wanted)
+        self._looked = bytearray()  # by line number: one of the verdicts above, or 0
+        self._place = 0  # finished rows
+        self._ahead = _BLOCK  # rows to look at in the next step
+        self._revised, self._moved = len(capture.revised), len(capture.moved)
+
+    def step(self) -> SearchStep:
+        """Look at the next rows, and at some that were moved or revised."""
+        self._looked.extend(bytes(self._capture.index.lines + 1 - len(self._looked)))
+        before = self._place, self._revised, self._moved
         hits: list[int] = []
         gone: list[int] = []
+        self._look_ahead(hits)
+        self._look_at_moved(hits)
+        self._look_at_revised(hits, gone)
+        return SearchStep(self._place, hits, gone, (self._place, self._revised, self._moved) == before)
+
+    def _look_ahead(self, hits: list[int]) -> None:
+        looked, first = self._looked, max(self._place - _AT_ONCE, 0)
+        window = self._capture.index.rows[first : self._place + self._ahead]
+        fresh = [not looked[n] for n in window]
+        todo, lines = list(compress(range(first, first + len(window)), fresh)), list(compress(window, fresh))
+        decided = _decided(self._capture, self._block, lines)
+        done = todo[len(decided)] if len(decided) < len(todo) else first + len(window)
+        self._ahead = max(min(2 * len(decided), _BLOCK), _AT_ONCE)
         slow = 0  # rows that had to be decided one by one
-        first = max(place - _AT_ONCE, 0)
-        window = capture.index.rows[first : place + ahead]
-        todo = [at for at, n in enumerate(window, first) if not looked[n]]
-        lines = [n for n in window if not looked[n]]
-        decided = _decided(capture, block, lines)
-        done, ahead = first + len(window), max(min(2 * len(decided), _BLOCK), _AT_ONCE)
         for at, n, told in zip(todo, lines, decided, strict=False):
             found = told
             if found is None:
-                found = verdict(capture, wanted, keys, at) if slow < _AT_ONCE else None
+                found = self._verdict(at) if slow < _AT_ONCE else None
                 slow += 1
                 if found is None:
-                    done, ahead = at, _AT_ONCE
+                    done, self._ahead = at, _AT_ONCE
                     break
             looked[n] = _VERDICTS[found]
             if found:
                 hits.append(n)
-        else:
-            done = todo[len(decided)] if len(decided) < len(todo) else done
-        place = max(place, done)
-        for n in capture.moved[moved : moved + _AT_ONCE]:
-            at_now = capture.index.row_of(n)
-            # it was moved to a place that is already finished
-            if at_now is not None and at_now < place and not looked[n]:
-                found = verdict(capture, wanted, keys, at_now)
+        self._place = max(self._place, done)
+
+    def _look_at_moved(self, hits: list[int]) -> None:
+        """Look at rows that were moved to a place that is already finished."""
+        for n in self._capture.moved[self._moved : self._moved + _AT_ONCE]:
+            at = self._capture.index.row_of(n)
+            if at is not None and at < self._place and not self._looked[n]:
+                found = self._verdict(at)
                 if found is None:
                     break
-                looked[n] = _VERDICTS[found]
+                self._looked[n] = _VERDICTS[found]
                 if found:
                     hits.append(n)
-            moved += 1
-        for n in capture.revised[revised : revised + _AT_ONCE] if keys & _REVISED else ():
-            revised += 1
-            at_now = capture.index.row_of(n) if looked[n] else None
-            if at_now is not None:
-                found = verdict(capture, wanted, keys, at_now)
-                if found is not None and looked[n] != _VERDICTS[found]:
-                    looked[n] = _VERDICTS[found]
-                    (hits if found else gone).append(n)
-        yield SearchStep(place, hits, gone, (place, revised, moved) == before)
+            self._moved += 1
+
+    def _look_at_revised(self, hits: list[int], gone: list[int]) -> None:
+        """Look again at rows that have changed."""
+        if not self._keys & _REVISED:
+            return
+        for n in self._capture.revised[self._revised : self._revised + _AT_ONCE]:
+            self._revised += 1
+            at = self._capture.index.row_of(n) if self._looked[n] else None
+            found = self._verdict(at) if at is not None else None
+            if found is not None and self._looked[n] != _VERDICTS[found]:
+                self._looked[n] = _VERDICTS[found]
+                (hits if found else gone).append(n)
+
+    def _verdict(self, place: int) -> bool | None:
+        return verdict(self._capture, self._wanted, self._keys, place)
 
 
 def _decided(capture: Searched, wanted: BlockFilter, rows: Sequence[int]) -> list[bool | None]:
@@ -175,12 +201,7 @@ def _decided(capture: Searched, wanted: BlockFilter, rows: Sequence[int]) -> lis
 def _lines(index: Indexed, rows: Sequence[int]) -> LineBlock | None:
     """Return the lines of some rows, from the first row on."""
     block = index.block(rows[0], max(rows), MOST_BYTES)
-    if block is None:
-        return None
-    content, starts = block
-    stop = rows[0] + len(starts) - 1
-    apart = [n for n in takewhile(stop.__gt__, rows) if index.in_pieces(n) and n >= rows[0]]
-    return LineBlock(rows[0], content, starts, apart, exact=index.header.transport == "stdio")
+    return block and LineBlock(rows[0], *block, exact=index.header.transport == "stdio")
 
 
 def verdict(capture: Searched, wanted: Filter, keys: frozenset[str], place: int) -> bool | None:

@@ -1,7 +1,7 @@
 """The index of a capture: the position of each line, to read any record in any order.
 
 A viewer needs the number of rows, and any single row, long before 500 MB are decoded. So `grow` only looks for line
-ends and for the start of a frame as our writer writes it; every other line is decoded at once. It keeps eight bytes per
+ends and for the start of a frame as our writer writes it; every other line is decoded at once. It keeps nine bytes per
 line, and four more for each line that is a row: a whole frame, an HTTP head without a message after it, a gap, a
 signal, the end. A frame in pieces is one row, at its last piece.
 
@@ -20,11 +20,23 @@ from mcpspy.capture.format import FRAME_LINE, MORE
 from mcpspy.capture.parts import JoinedFiles
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, Frame, Gap, Omitted, Open, Record, Release
-from mcpspy.capture.scan import DAMAGED, KEPT, LARGEST, LONGEST, FileLines, Joined, Scan, is_damage, parse_line
+from mcpspy.capture.scan import (
+    DAMAGED,
+    KEPT,
+    LARGEST,
+    LONGEST,
+    TEXT_FRAME,
+    FileLines,
+    Joined,
+    Scan,
+    is_damage,
+    parse_line,
+)
 from mcpspy.wire.http_head import Head, stands_alone
 
 _AT_ONCE = 1 << 15  # bytes read when a line is requested
 _BEGIN = 256  # bytes that identify a capture: they include its id
+_FARTHEST = 255  # largest offset of a text in its line that is kept
 _NEAR = 32  # maximum distance between the place of a row and its line number
 
 
@@ -47,6 +59,7 @@ class Index:
         self._opened: dict[int, int] = {}  # channel -> the line that opened it
         self._unread = 0  # the line of the last record, if it is a row and was not decoded
         self._starts = array("Q", (0,))  # the start of each line, and of the line after the last one
+        self._texts = bytearray()  # by line: the offset of the text that is the whole frame of a row, else 0
         self._lines = FileLines()
         self._cut = 0  # bytes already split into lines, including a pending incomplete line
         self._joined: dict[int, Joined] = {}  # last line of a frame in pieces -> its pieces
@@ -120,17 +133,21 @@ class Index:
             self._window = first, window = start, self.read(start, max(end - start, _AT_ONCE))
         return window[start - first : end - first]
 
-    def block(self, first: int, last: int, limit: int) -> tuple[bytes, Sequence[int]] | None:
+    def block(self, first: int, last: int, limit: int) -> tuple[bytes, Sequence[int], Sequence[int]] | None:
         """Return the lines from `first` to `last` that fit into `limit` bytes.
 
-        Also returns the start of each line and the end of the last one. Returns None if the first line does not fit or
-        cannot be read.
+        Also returns the start of each line and the end of the last one, and for each line the offset of the quote
+        before the text that is the whole frame of a row; 0 if there is none, or if that is not certain. Returns None if
+        the first line does not fit or cannot be read.
         """
         start = self._starts[first - 1]
         end = bisect_right(self._starts, start + limit, first, last + 1) - 1
         content = self.read(start, self._starts[end] - start) if end >= first else b""
         end = bisect_right(self._starts, start + len(content), first, end + 1) - 1  # the file may end before that
-        return (content[: self._starts[end] - start], self._starts[first - 1 : end + 1]) if end >= first else None
+        if end < first:
+            return None
+        starts = self._starts[first - 1 : end + 1]
+        return content[: starts[-1] - start], starts, self._texts[first - 1 : end]
 
     def record(self, n: int, limit: int = 1 << 62) -> Record:
         """Return the record on line `n`; for a frame in pieces, about `limit` bytes of it; a damaged line is a gap."""
@@ -213,7 +230,8 @@ class Index:
 
     def _line(self, line: bytes) -> None:
         n = len(self._starts)
-        if line.startswith(FRAME_LINE) and MORE not in line and self._scan.between:
+        whole = line.startswith(FRAME_LINE) and MORE not in line
+        if whole and self._scan.between:
             self.rows.append(n)
             self._unread = n
         elif n > 1:
@@ -222,6 +240,9 @@ class Index:
                 self._record(found)
             if record:
                 self._unread = 0
+        head = TEXT_FRAME.match(line) if whole and n not in self._joined else None
+        text = head.end() - 1 if head else 0
+        self._texts.append(text if text <= _FARTHEST else 0)
 
     def _record(self, record: Record) -> None:
         """Update the rows for a decoded record."""

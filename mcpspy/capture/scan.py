@@ -10,6 +10,7 @@ and last bytes are kept, the rest is discarded while reading.
 """
 
 import base64
+import re
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -27,6 +28,12 @@ KEPT = 1 << 16
 
 LONGEST = 8 << 20
 """The longest line that is read, in bytes: a piece of 64 KiB takes at most 400 KiB."""
+
+TEXT_FRAME = re.compile(rb'\{"kind":"frame","ch":(?!0\d)\d+,"t":(?!0\d)\d+,"raw":"(?!")')
+"""The start of a line with a frame that is a non-empty text, as our writer writes it; the text begins after it.
+
+Of such a line it is certain that the bytes of its row are in it.
+"""
 
 DAMAGED = "a damaged line"
 """The reason of the gap for a line that does not parse."""

@@ -50,11 +50,19 @@ class BlockFilter:
         """
         asked = [self._ask(place, rows, column, lines) for place in range(len(self._terms))]
         found = self._join(asked, len(rows))
-        if not lines or None not in found:
-            return found
-        texts = lines.texts(n if verdict is None else 0 for n, verdict in zip(rows, found, strict=True))
-        for place in self._texts:
-            test = self._texts[place]
+        if lines and self._texts and None in found:
+            undecided = [at for at, verdict in enumerate(found) if verdict is None]
+            again = self._read(
+                lines, [rows[at] for at in undecided], [[said[at] for at in undecided] for said in asked]
+            )
+            for at, verdict in zip(undecided, again, strict=True):
+                found[at] = verdict
+        return found
+
+    def _read(self, lines: LineBlock, rows: Sequence[int], asked: list[list[bool | None]]) -> list[bool | None]:
+        """Return the verdicts for rows, from the results of the terms so far and from the texts of their frames."""
+        texts = lines.texts(rows)
+        for place, test in self._texts.items():
             asked[place] = [
                 test(text) if text is not None and said is None else said
                 for said, text in zip(asked[place], texts, strict=True)

@@ -6,11 +6,11 @@ capture, often gets a verdict from that. A line can only answer no: the text of 
 unless an escape hides it. Nothing here knows what the keys mean.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from mcpspy.capture.scan import TEXT_FRAME
 from mcpspy.timeline import Row
 
 Test = Callable[[Row], bool]
@@ -166,7 +166,7 @@ class Filter:
 
         `line` is the line of its record in the capture, if that record is the whole frame (no frame in pieces).
         """
-        searched = line.lower() if line and WHOLE.match(line) else None
+        searched = line.lower() if line and TEXT_FRAME.match(line) else None
 
         def answer(term: Term) -> bool | None:
             if term.key in known:
@@ -194,7 +194,5 @@ class Filter:
         return str(self.tree)
 
 
-WHOLE = re.compile(rb'\{"kind":"frame","ch":(?!0\d)\d+,"t":(?!0\d)\d+,"raw":"(?!")')
-"""How mcpspy begins a frame that is a non-empty text: only there the bytes of the row are certain."""
 ESCAPE = b"\\u"  # it may hide any letter
 _UNKNOWN = Row(0, 0, "", "")

@@ -279,12 +279,27 @@ def test_lines_that_stand_together_are_read_at_once(grown, kept):
     lines = [line(OPEN), *(line(FRAME) for _ in range(4)), line(END)]
     index = grown(kept(*lines))
     size = len(lines[1])
-    assert index.block(3, 6, 2 * size + 1) == (lines[1] + lines[2], index.block(3, 4, 1000)[1])
-    content, starts = index.block(3, 7, 1 << 20)
+    assert index.block(3, 6, 2 * size + 1) == (lines[1] + lines[2], *index.block(3, 4, 1000)[1:])
+    content, starts, texts = index.block(3, 7, 1 << 20)
     assert content == b"".join(lines[1:])
     assert [at - starts[0] for at in starts[:3]] == [0, size, 2 * size]
     assert len(starts) == 6
+    assert len(texts) == 5
     assert index.block(3, 6, size - 1) is None
+
+
+def test_of_each_line_it_is_known_where_the_whole_text_of_a_row_begins(grown, kept):
+    """The bytes of other rows are in several lines, encoded, or not there."""
+    far = FRAME | {"ch": int("9" * 250)}
+    empty, coded = FRAME | {"raw": ""}, {"kind": "frame", "ch": 1, "t": 5, "b64": "/w=="}
+    written = [OPEN, FRAME, empty, coded, piece(1, "a"), FRAME | {"ch": 2}, piece(2, "b", more=False), far, GAP, FRAME]
+    lines = [json.dumps(record, separators=(",", ":")).encode() + b"\n" for record in written]
+    content, starts, texts = grown(kept(*lines)).block(2, 11, 1 << 20)
+    assert content == b"".join(lines)
+    found = [n for n, text in enumerate(texts, 2) if text]
+    assert found == [3, 7, 11]
+    for n in found:
+        assert content[starts[n - 2] - starts[0] + texts[n - 2] :].startswith(b'"{}"}')
 
 
 def test_of_a_file_that_is_cut_short_only_whole_lines_are_read_together(grown, kept):

@@ -98,7 +98,8 @@ def test_what_no_column_tells_is_left_open(text, told):
 def test_lines_tell_of_texts_and_columns_of_the_rest(text, told):
     get = column(method=([0, 1, 0], ["ping", "tools/list"]))
     lines = [b'{"kind":"frame","ch":1,"t":5,"raw":"%s"}\n' % raw for raw in (b"a needle", b"hay", b"\\u0068ay")]
-    block = LineBlock(1, b"".join(lines), [0, *accumulate(map(len, lines))], exact=True)
+    texts = [line.index(b'"raw":') + 6 for line in lines]
+    block = LineBlock(1, b"".join(lines), [0, *accumulate(map(len, lines))], texts, exact=True)
     assert BlockFilter(parse(text, STARTED)).decide((1, 2, 3), get, block) == told
 
 

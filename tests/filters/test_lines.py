@@ -2,6 +2,7 @@
 
 import pytest
 
+from mcpspy.capture.scan import TEXT_FRAME
 from mcpspy.filters.lines import LineBlock
 from mcpspy.filters.texts import trace
 from tests.each import each
@@ -23,12 +24,19 @@ LINES = [
 ALL = range(10, 10 + len(LINES))
 
 
-def block(**options):
-    """Return a block of LINES; the first has number 10 and begins at byte 1000."""
+def offset(line):
+    """Return where the text of a frame begins in its line, 0 if the line has none."""
+    head = TEXT_FRAME.match(line)
+    return head.end() - 1 if head else 0
+
+
+def block(apart=(), **options):
+    """Return a block of LINES; the first has number 10 and begins at byte 1000. Those `apart` have no text."""
     starts = [1000]
     for line in LINES:
         starts.append(starts[-1] + len(line) + 1)
-    return LineBlock(10, "".join(line + "\n" for line in LINES).encode(), starts, **options)
+    texts = [0 if n in apart else offset(line.encode()) for n, line in zip(ALL, LINES, strict=True)]
+    return LineBlock(10, "".join(line + "\n" for line in LINES).encode(), starts, texts, **options)
 
 
 def left_open(traces, rows=ALL, **options):
@@ -75,4 +83,4 @@ def test_the_text_of_a_row_is_its_frame_where_that_is_all_it_has():
 @pytest.mark.parametrize("end", ["", "x"])
 def test_an_unfinished_line_tells_no_text(end):
     line = (FRAME % "needle" + end).encode()
-    assert LineBlock(5, line, [0, len(line)], exact=True).texts([5]) == [None]
+    assert LineBlock(5, line, [0, len(line)], [offset(line)], exact=True).texts([5]) == [None]
