@@ -5,6 +5,7 @@ SDK. Tests of the start itself start a new program, and so do all tests on syste
 """
 
 import asyncio
+import atexit
 import functools
 import json
 import os
@@ -90,14 +91,20 @@ def parent_of(command):
 
 @functools.cache
 def _parent(imported):
-    """Start a parent that imports a command's modules. Return it and its request socket. It exits with this process."""
+    """Start a parent that imports a command's modules, and return its request socket. It ends with this process."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     python = sys.executable if imported == "proxy" else prepare.python(imported)
     program = [python, "-c", PARENT.replace("{imports}", _IMPORTS[imported])]
     process = limits.Popen(program, stdin=theirs, stdout=subprocess.DEVNULL, start_new_session=True)
     theirs.close()
     ours.settimeout(limits.LIMIT)
-    return process, ours
+    atexit.register(_end, process, ours)
+    return ours
+
+
+def _end(process, control):
+    control.close()
+    process.wait()
 
 
 _ONE_QUESTION = threading.Lock()
@@ -105,7 +112,7 @@ _ONE_QUESTION = threading.Lock()
 
 def _ask(imported, fds=(), **question):
     with _ONE_QUESTION:
-        _, control = _parent(imported)
+        control = _parent(imported)
         socket.send_fds(control, [json.dumps(question).encode()], fds)
         answer = control.recv(100)
     assert answer, "the process that has imported the modules has ended"
