@@ -135,17 +135,17 @@ class _Search:
 
     def _look_ahead(self, hits: list[int]) -> None:
         """Look at the next rows, and at those that have appeared among the last finished ones."""
-        index, looked, first = self._capture.index, self._looked, max(self._place - _AT_ONCE, 0)
-        window = index.rows[first : self._place + self._ahead]
+        looked, first = self._looked, max(self._place - _AT_ONCE, 0)
+        window = self._capture.index.rows[first : self._place + self._ahead]
         lines = [n for n in window if not looked[n]]
         decided = _decided(self._capture, self._block, lines)
         self._ahead = max(min(2 * len(decided), _BLOCK), _AT_ONCE)
-        rest = lines[len(decided)] if len(decided) < len(lines) else 0  # the first one left for the next step
+        rest = lines[len(decided)] if len(decided) < len(lines) else None  # the first one left for the next step
         slow = 0  # rows that had to be decided one by one
         for n, told in zip(lines, decided, strict=False):
             found = told
             if found is None:
-                found = self._verdict(n) if slow < _AT_ONCE else None
+                found = self._verdict(first + window.index(n)) if slow < _AT_ONCE else None
                 slow += 1
                 if found is None:
                     rest, self._ahead = n, _AT_ONCE
@@ -153,14 +153,14 @@ class _Search:
             looked[n] = _VERDICTS[found]
             if found:
                 hits.append(n)
-        self._place = max(self._place, index.row_of(rest) or 0 if rest else first + len(window))
+        self._place = max(self._place, first + (len(window) if rest is None else window.index(rest)))
 
     def _look_at_moved(self, hits: list[int]) -> None:
         """Look at rows that were moved to a place that is already finished."""
         for n in self._capture.moved[self._moved : self._moved + _AT_ONCE]:
             at = self._capture.index.row_of(n)
             if at is not None and at < self._place and not self._looked[n]:
-                found = self._verdict(n)
+                found = self._verdict(at)
                 if found is None:
                     break
                 self._looked[n] = _VERDICTS[found]
@@ -174,15 +174,14 @@ class _Search:
             return
         for n in self._capture.revised[self._revised : self._revised + _AT_ONCE]:
             self._revised += 1
-            found = self._verdict(n) if self._looked[n] else None
+            at = self._capture.index.row_of(n) if self._looked[n] else None
+            found = None if at is None else self._verdict(at)
             if found is not None and self._looked[n] != _VERDICTS[found]:
                 self._looked[n] = _VERDICTS[found]
                 (hits if found else gone).append(n)
 
-    def _verdict(self, n: int) -> bool | None:
-        """Return whether the row on line `n` matches; None if that is not known yet, or if it is no row any more."""
-        place = self._capture.index.row_of(n)
-        return None if place is None else verdict(self._capture, self._wanted, self._keys, place)
+    def _verdict(self, place: int) -> bool | None:
+        return verdict(self._capture, self._wanted, self._keys, place)
 
 
 def _decided(capture: Searched, wanted: BlockFilter, rows: Sequence[int]) -> list[bool | None]:

@@ -36,7 +36,7 @@ from mcpspy.wire.http_head import Head, stands_alone
 
 _AT_ONCE = 1 << 15  # bytes read when a line is requested
 _BEGIN = 256  # bytes that identify a capture: they include its id
-_FARTHEST = 255  # largest offset of a text in its line that is kept
+_UNSEEN = 255  # for the offset of a text in its line: the line was in no block yet
 _NEAR = 32  # maximum distance between the place of a row and its line number
 
 
@@ -59,7 +59,7 @@ class Index:
         self._opened: dict[int, int] = {}  # channel -> the line that opened it
         self._unread = 0  # the line of the last record, if it is a row and was not decoded
         self._starts = array("Q", (0,))  # the start of each line, and of the line after the last one
-        self._texts = bytearray()  # by line: the offset of the text that is the whole frame of a row, else 0
+        self._texts = bytearray()  # by line: the offset of the text that is the whole frame of a row, 0, or _UNSEEN
         self._lines = FileLines()
         self._cut = 0  # bytes already split into lines, including a pending incomplete line
         self._joined: dict[int, Joined] = {}  # last line of a frame in pieces -> its pieces
@@ -147,7 +147,26 @@ class Index:
         if end < first:
             return None
         starts = self._starts[first - 1 : end + 1]
-        return content[: starts[-1] - start], starts, self._texts[first - 1 : end]
+        content = content[: starts[-1] - start]
+        self._texts.extend(_UNSEEN.to_bytes() * (end - len(self._texts)))
+        if self._texts.find(_UNSEEN, first - 1, end) >= 0:
+            self._texts[first - 1 : end] = self._find_texts(first, content, starts)
+        return content, starts, self._texts[first - 1 : end]
+
+    def _find_texts(self, first: int, content: bytes, starts: Sequence[int]) -> bytes:
+        """Return for each line of a block the offset of the text that is the whole frame of a row, else 0.
+
+        A piece is never the whole frame: the last one of a frame is known as such, and all others have `MORE`.
+        """
+        found = bytearray()
+        pieces = MORE in content
+        for n, start in enumerate(starts[:-1], first):
+            begin, end = start - starts[0], starts[n - first + 1] - starts[0]
+            head = TEXT_FRAME.match(content, begin)
+            text = head.end() - 1 - begin if head else 0
+            piece = n in self._joined or (pieces and content.find(MORE, begin, end) >= 0)
+            found.append(0 if piece or text >= _UNSEEN else text)
+        return bytes(found)
 
     def record(self, n: int, limit: int = 1 << 62) -> Record:
         """Return the record on line `n`; for a frame in pieces, about `limit` bytes of it; a damaged line is a gap."""
@@ -230,8 +249,7 @@ class Index:
 
     def _line(self, line: bytes) -> None:
         n = len(self._starts)
-        whole = line.startswith(FRAME_LINE) and MORE not in line
-        if whole and self._scan.between:
+        if line.startswith(FRAME_LINE) and MORE not in line and self._scan.between:
             self.rows.append(n)
             self._unread = n
         elif n > 1:
@@ -240,9 +258,6 @@ class Index:
                 self._record(found)
             if record:
                 self._unread = 0
-        head = TEXT_FRAME.match(line) if whole and n not in self._joined else None
-        text = head.end() - 1 if head else 0
-        self._texts.append(text if text <= _FARTHEST else 0)
 
     def _record(self, record: Record) -> None:
         """Update the rows for a decoded record."""

@@ -30,9 +30,9 @@ LONGEST = 8 << 20
 """The longest line that is read, in bytes: a piece of 64 KiB takes at most 400 KiB."""
 
 TEXT_FRAME = re.compile(rb'\{"kind":"frame","ch":(?!0\d)\d+,"t":(?!0\d)\d+,"raw":"(?!")')
-"""The start of a line with a frame that is a non-empty text, as our writer writes it; the text begins after it.
+"""The start of a line with a frame, or a piece of one, that is a non-empty text, as our writer writes it.
 
-Of such a line it is certain that the bytes of its row are in it.
+The text begins after it. So the letters of the frame or piece are in the line, unless the line is damaged.
 """
 
 DAMAGED = "a damaged line"

@@ -50,7 +50,7 @@ class BlockFilter:
         """
         asked = [self._ask(place, rows, column, lines) for place in range(len(self._terms))]
         found = self._join(asked, len(rows))
-        if lines and self._texts and None in found:
+        if lines and None in found:
             undecided = [at for at, verdict in enumerate(found) if verdict is None]
             again = self._read(
                 lines, [rows[at] for at in undecided], [[said[at] for at in undecided] for said in asked]
@@ -60,7 +60,10 @@ class BlockFilter:
         return found
 
     def _read(self, lines: LineBlock, rows: Sequence[int], asked: list[list[bool | None]]) -> list[bool | None]:
-        """Return the verdicts for rows, from the results of the terms so far and from the texts of their frames."""
+        """Return the verdicts for rows, from the results of the terms so far and from the texts of their frames.
+
+        The results that the texts give are added to `asked`.
+        """
         texts = lines.texts(rows)
         for place, test in self._texts.items():
             asked[place] = [

@@ -16,7 +16,7 @@ import orjson
 from mcpspy.filters.tree import ESCAPE, Trace
 
 _CASELESS = re.compile(rb"[^a-z]{4,}")  # parts of a trace for which the lines need not be in lower case
-_BRACE = ord("}")
+_OPENED, _CLOSED = b'"raw":"', b"}\n"
 
 
 class LineBlock:
@@ -45,25 +45,26 @@ class LineBlock:
             for line in self._having(trace):
                 found[line] = None
         first, stop = self._first, self.stop
-        if rows == list(range(first, first + len(rows))):  # the usual case
+        if rows == list(range(first, first + len(rows))):  # consecutive lines, as usual
             return found[: len(rows)] + [None] * (len(rows) - len(found))
         return [found[n - first] if first <= n < stop else None for n in rows]
 
     def texts(self, rows: Iterable[int]) -> list[str | None]:
         """Return the frames on those lines, if rows have nothing else; None if that is uncertain."""
         found: list[str | None] = []
-        content, texts, starts, first = memoryview(self._content), self._texts, self._starts, self._first
-        whole = len(texts) - (not self._content.endswith(b"\n")) if self._exact else 0  # the last may be unfinished
+        content, texts, starts, first = self._content, self._texts if self._exact else (), self._starts, self._first
+        view = memoryview(content)
         for n in rows:
             line = n - first
             text = None
-            if 0 <= line < whole and texts[line]:
-                end = starts[line + 1] - 2
-                try:
-                    if content[end] == _BRACE:
-                        text = orjson.loads(content[starts[line] + texts[line] : end])
-                except ValueError:  # the frame has more members, or the line is damaged
-                    pass
+            if 0 <= line < len(texts) and texts[line]:
+                begin, end = starts[line] + texts[line], starts[line + 1] - len(_CLOSED)
+                # the file may have changed since the offset was noted
+                if content.startswith(_CLOSED, end) and content.startswith(_OPENED, begin + 1 - len(_OPENED)):
+                    try:
+                        text = orjson.loads(view[begin:end])
+                    except ValueError:  # the frame has more members, or the line is damaged
+                        pass
             found.append(text)
         return found
 

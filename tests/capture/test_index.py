@@ -290,11 +290,15 @@ def test_lines_that_stand_together_are_read_at_once(grown, kept):
 
 def test_of_each_line_it_is_known_where_the_whole_text_of_a_row_begins(grown, kept):
     """The bytes of other rows are in several lines, encoded, or not there."""
-    far = FRAME | {"ch": int("9" * 250)}
+    near, far = (FRAME | {"ch": int("9" * digits)} for digits in (220, 221))  # their texts begin at 254 and 255
     empty, coded = FRAME | {"raw": ""}, {"kind": "frame", "ch": 1, "t": 5, "b64": "/w=="}
-    written = [OPEN, FRAME, empty, coded, piece(1, "a"), FRAME | {"ch": 2}, piece(2, "b", more=False), far, GAP, FRAME]
+    written = [OPEN, FRAME, empty, coded, piece(1, "a"), FRAME | {"ch": 2}, piece(2, "b", more=False), far, GAP, near]
     lines = [json.dumps(record, separators=(",", ":")).encode() + b"\n" for record in written]
-    content, starts, texts = grown(kept(*lines)).block(2, 11, 1 << 20)
+    lines.append(b'{"kind":"frame","ch":3,"t":5,"raw":"c" , "more" : true}\n')  # a row without its other pieces
+    index = grown(kept(*lines))
+    assert index.block(4, 9, 1 << 20)[2][0] == 0
+    content, starts, texts = index.block(2, 12, 1 << 20)
+    assert 12 in index.rows
     assert content == b"".join(lines)
     found = [n for n, text in enumerate(texts, 2) if text]
     assert found == [3, 7, 11]

@@ -80,6 +80,20 @@ def test_the_text_of_a_row_is_its_frame_where_that_is_all_it_has():
     assert block().texts(ALL) == [None] * len(LINES)
 
 
+def test_an_unfinished_line_inside_a_block_tells_no_text():
+    """A relay may go on after a line that was cut."""
+    cut, next_ = (FRAME % "needle" + "}").encode(), (FRAME % "hay").encode() + b"\n"
+    starts = [0, len(cut), len(cut + next_)]
+    assert LineBlock(5, cut + next_, starts, [offset(cut), offset(next_)], exact=True).texts([5, 6]) == [None, "hay"]
+
+
+@pytest.mark.parametrize("now", ['"raw":12345678', '"b64":"needle"'])
+def test_a_line_that_was_changed_after_its_offset_was_noted_tells_no_text(now):
+    before = (FRAME % "needle").encode() + b"\n"
+    line = before.replace(b'"raw":"needle"', now.encode())
+    assert LineBlock(5, line, [0, len(line)], [offset(before)], exact=True).texts([5]) == [None]
+
+
 @pytest.mark.parametrize("end", ["", "x"])
 def test_an_unfinished_line_tells_no_text(end):
     line = (FRAME % "needle" + end).encode()
