@@ -136,13 +136,13 @@ async def test_all_that_was_forwarded_is_in_the_capture_of_a_proxy_that_is_kille
     there = None
     try:
         async with stage(tmp_path) as there:
-            arrived = [[], []]
+            arrived, together = [[], []], asyncio.Barrier(4)  # killed earlier, a connection would never come
 
             async def talk(client):
-                server, n = None, 0
+                await client.send(posted(b"", 0)[0])
+                server, n = await there.server(), 0
+                await together.wait()
                 while True:
-                    await client.send(posted(b"", n)[0])
-                    server = server or await there.server()
                     head = await server.head()
                     arrived[0].append(await server.read(int(head.rpartition(b": ")[2])))
                     await server.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
@@ -151,6 +151,7 @@ async def test_all_that_was_forwarded_is_in_the_capture_of_a_proxy_that_is_kille
                     if len(arrived[1]) == 100:
                         there.process.kill()
                     n += 1
+                    await client.send(posted(b"", n)[0])
 
             outcomes = await asyncio.gather(*[talk(await there.client()) for _ in range(4)], return_exceptions=True)
             assert all(isinstance(outcome, (ConnectionError, asyncio.IncompleteReadError)) for outcome in outcomes)
