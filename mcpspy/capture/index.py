@@ -1,9 +1,9 @@
 """The index of a capture: the position of each line, to read any record in any order.
 
 A viewer needs the number of rows, and any single row, long before 500 MB are decoded. So `grow` only looks for line
-ends and for the start of a frame as our writer writes it; every other line is decoded at once. It keeps nine bytes per
-line, and four more for each line that is a row: a whole frame, an HTTP head without a message after it, a gap, a
-signal, the end. A frame in pieces is one row, at its last piece.
+ends and for the start of a frame as our writer writes it; every other line is decoded at once. It keeps eight bytes per
+line (nine after a search for a text), and four more for each line that is a row: a whole frame, an HTTP head without a
+message after it, a gap, a signal, the end. A frame in pieces is one row, at its last piece.
 
 Which lines are records, and which of them form one frame, is decided in `scan`, both for this module and for
 `reader.Records`. A file that is deleted while it is open can be read to the end. If it is truncated, the removed part
@@ -14,6 +14,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Literal
 
 from mcpspy.capture.format import FRAME_LINE, MORE
@@ -160,11 +161,12 @@ class Index:
         """
         found = bytearray()
         pieces = MORE in content
-        for n, start in enumerate(starts[:-1], first):
-            begin, end = start - starts[0], starts[n - first + 1] - starts[0]
+        origin = starts[0]
+        for n, (start, end) in enumerate(pairwise(starts), first):
+            begin = start - origin
             head = TEXT_FRAME.match(content, begin)
             text = head.end() - 1 - begin if head else 0
-            piece = n in self._joined or (pieces and content.find(MORE, begin, end) >= 0)
+            piece = n in self._joined or (pieces and content.find(MORE, begin, end - origin) >= 0)
             found.append(0 if piece or text >= _UNSEEN else text)
         return bytes(found)
 
