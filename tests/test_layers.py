@@ -322,7 +322,7 @@ def test_nothing_cites_what_is_not_in_the_repository():
             ["Lines"],
         ),
         (twice, {"wire.a": "class A:\n    class Lines: ...", "wire.b": "class Lines: ..."}, ["Lines"]),
-        (too_long, {"wire.a": "x = 1\n" * 401, "wire.b": "x = 1\n" * 400}, ["wire.a"]),
+        (too_long, {"wire.a": "x = 1\n" * (LONGEST + 1), "wire.b": "x = 1\n" * LONGEST}, ["wire.a"]),
         (citations, {"cli.a": '"""A command (' + "DESIGN" + ' section 2)."""', "cli.b": ""}, {"cli.a": ["DESIGN"]}),
     ],
 )
@@ -441,14 +441,14 @@ def test_a_planted_file_without_tests_is_found(tmp_path):
 
 # "The wrap path is light." What Python itself needs to start is not counted.
 
-LIGHT = set("os sys time errno binascii _thread _signal fcntl _ctypes _json _blake2 _blake2b".split())
+LIGHT = set("os sys time errno binascii _thread _signal fcntl select _ctypes _json _blake2 _blake2b".split())
 BEFORE_THE_SERVER = set(
     "_ctypes errno mcpspy mcpspy.errors mcpspy.cli mcpspy.cli.wrap mcpspy.process mcpspy.process.child".split()
 )
 """Modules that `wrap` imports before it starts the server. It imports all others while the server starts."""
 HEAVY = (
     "asyncio aiohttp textual re json dataclasses typing enum orjson argparse subprocess signal ctypes pathlib secrets"
-    " logging threading collections functools importlib inspect contextlib select socket tempfile shutil base64 hashlib"
+    " logging threading collections functools importlib inspect contextlib socket tempfile shutil base64 hashlib"
 )
 
 

@@ -32,6 +32,7 @@ from mcpspy.relay.reload.session import HOLDING, IDLING, REST, RUNNING, ReloadSe
 from mcpspy.relay.reload.streams import LineSource
 from mcpspy.relay.stdio.companion import Companion
 from mcpspy.relay.stdio.drain import drain
+from mcpspy.relay.stdio.hangup import watch
 
 AFTER_IDLE = 30.0
 """The longest time in seconds that `--reload-after idle` waits for running calls."""
@@ -93,6 +94,7 @@ class _Relay:
         self._changed: list[str] = []
         self._why = ""  # the changes, in words
         self._left = "exit"  # how the client's stream ended
+        self._reader_left = False  # whether the client is known to read nothing more
         self._server = self._adopt(1)
         self._server.ready = self._alive = True
         self._idle_until: float | None = None
@@ -112,6 +114,7 @@ class _Relay:
         else:
             self._server.begin(self._session.from_server)
             Thread(target=self._read_client, args=(companion,), daemon=True).start()
+            watch({1: self._end_reading})
             files.start()
             code = self._supervise()
         exited = time.monotonic()
@@ -176,6 +179,12 @@ class _Relay:
         self._left = "reset" if source.reset else "eof"
         if self._session.client_ends():
             self._there.end(t, self._left)
+
+    def _end_reading(self) -> None:
+        """Note that the client reads nothing more, so that the server's next write fails."""
+        self._reader_left = True
+        self._session.client_ends()
+        self._server.stdout.reader_left()
 
     # Called in the main thread.
 
@@ -277,6 +286,8 @@ class _Relay:
         """Make the child the current server of the session."""
         server = ReloadableServer(self._child, number, self._there, self._errors, self._clock.started)
         self._server = self._session.server = server
+        if self._reader_left:
+            server.stdout.reader_left()
         return server
 
     def _fail(self, code: int) -> None:

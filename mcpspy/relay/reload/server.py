@@ -93,8 +93,7 @@ class ReloadableServer:
             self._end(self.stderr, self._read_errors)
 
     def _end(self, source: LineSource, told: Event) -> None:
-        os.close(source.source)
-        source.busy, source.ended = False, True
+        source.close()
         told.set()
 
 

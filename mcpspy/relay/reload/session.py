@@ -152,7 +152,7 @@ class ReloadSession:
             self._back.record(raw, t, {"sent": frames[0] if written else None, "by": RELOAD}, cut=not whole)
         elif not self.client.forward(raw, t, whole=whole):
             self._back.record(raw, t, {"sent": None, "by": RELOAD}, cut=not whole)
-            server.stdout.stop = True
+            server.stdout.reader_left()
             self.client_ends()
         self._tell(more)
         if rest:

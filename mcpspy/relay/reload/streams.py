@@ -7,8 +7,10 @@ bytes are not changed.
 import os
 import time
 from collections.abc import Iterator
-from threading import Lock
+from threading import Lock, get_ident
 
+from mcpspy.process.pipes import waiting
+from mcpspy.relay.stdio.hangup import interrupt
 from mcpspy.relay.stdio.pump import CHUNK, wait_for
 
 TYPE_CHECKING = False
@@ -34,6 +36,9 @@ class LineSource:
         self.reset = False
         """Whether the source ended with an error."""
         self._started = started
+        self._rest: int | None = None  # the bytes to read before the end, if the reader of the lines has left
+        self._thread = 0  # the thread that reads
+        self._closing = Lock()  # held to close the source, and to interrupt a read of it
 
     def now(self) -> int:
         """Return the nanoseconds since the capture started."""
@@ -55,11 +60,14 @@ class LineSource:
 
     def read(self) -> bytes:
         """Return the next bytes; empty at the end. The caller has forwarded the bytes of the last call."""
-        while not self.stop:
+        self._thread = get_ident()
+        while not self.stop and self._rest != 0:
             self.busy = False
             try:
-                chunk = os.read(self.source, CHUNK)
+                chunk = os.read(self.source, CHUNK if self._rest is None else min(self._rest, CHUNK))
             except BlockingIOError:  # another process that shares the descriptor made it non-blocking
+                if self._rest is not None:
+                    return b""
                 wait_for(self.source, "read")
                 continue
             except OSError:
@@ -67,8 +75,23 @@ class LineSource:
                 return b""
             self.busy = True
             self.reads += 1
+            if self._rest is not None:
+                self._rest = max(self._rest - len(chunk), 0)
             return b"" if self.stop else chunk
         return b""
+
+    def reader_left(self) -> None:
+        """Yield what is in the pipe, and then end, because nobody reads the lines any more; any thread calls this."""
+        with self._closing:
+            if self._rest is None and not self.ended:
+                self._rest = waiting(self.source)
+                interrupt(self.source, self._thread)
+
+    def close(self) -> None:
+        """Close the source; the peer's next write then fails."""
+        with self._closing:
+            self.busy, self.ended = False, True
+            os.close(self.source)
 
 
 class LineSink:

@@ -101,6 +101,10 @@ class GatedLines:
         """Wake the reader of this direction, which may have room again; return at once."""
         _signal(self._room)
 
+    def reader_left(self) -> None:
+        """Forward nothing more, because nobody reads it; return at once."""
+        self._stop("abort")
+
     def abandon(self) -> None:
         """Record that held frames will not be forwarded, because the receiver has exited."""
         self._stop("exit")
@@ -110,7 +114,7 @@ class GatedLines:
         """Forward the chunk that was read at `t`, if it is not empty, and all that follows; return how it ended."""
         self._running = True
         if chunk:
-            self._take(chunk, t)
+            self.take(chunk, t)
         while True:
             self._pump.reading = False
             self._wait(lambda: not self._waiting.full)
@@ -119,6 +123,8 @@ class GatedLines:
             try:
                 chunk = os.read(self._pump.source, CHUNK)
             except BlockingIOError:  # another process that shares the descriptor made it non-blocking
+                if self._pump.left:
+                    return "abort"
                 wait_for(self._pump.source, "read")
                 continue
             except OSError:
@@ -134,10 +140,12 @@ class GatedLines:
             self._pump.reads += 1
             if t >= self._pump.due:
                 self._pump.look(t)
-            self._take(chunk, t)
+            self.take(chunk, t)
 
     def end(self, how: str) -> str:
         """Forward held frames and replies before the sink is closed; return how the direction ended."""
+        if how == "abort":
+            self._end()
         self._let_go(lambda: self._waiting.end("closed"))
         self._flush_replies()
         self._stop(how)
@@ -145,7 +153,8 @@ class GatedLines:
         _signal(self._wake)
         return self._how
 
-    def _take(self, chunk: bytes, t: int) -> None:
+    def take(self, chunk: bytes, t: int) -> None:
+        """Decide on the lines of the chunk that was read at `t`, and forward them."""
         between = self._lines.between and not self._parts and not self._pump.inside
         if between and chunk.find(b"\n") == len(chunk) - 1:
             self._line(chunk[:-1], t, [chunk])  # the case of almost every read

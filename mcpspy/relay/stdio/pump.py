@@ -20,7 +20,9 @@ Imported on the `wrap` path: no heavy imports here.
 import os
 import sys
 import time
-from _thread import allocate_lock
+from _thread import allocate_lock, get_ident
+
+from mcpspy.relay.stdio.hangup import interrupt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
         def run(self, chunk: bytes, t: int) -> str:
             """Forward the chunk that was read at `t`, if it is not empty, and all that follows; return how it ended."""
 
+        def take(self, chunk: bytes, t: int) -> None:
+            """Decide on the chunk that was read at `t`."""
+
         def end(self, how: str) -> str:
             """Forward held frames, because the source has ended; return how the direction ended."""
 
@@ -47,6 +52,9 @@ if TYPE_CHECKING:
 
         def abandon(self) -> None:
             """Record that held frames will not be forwarded."""
+
+        def reader_left(self) -> None:
+            """Forward nothing more, because nobody reads it; return at once."""
 
 
 CHUNK = 65536  # bytes; the capacity of a pipe
@@ -64,13 +72,16 @@ class Pump:
     __slots__ = (
         "_begun",
         "_channel",
+        "_closing",
         "_first",
         "_settle",
+        "_thread",
         "due",
         "end",
         "ended",
         "gated",
         "inside",
+        "left",
         "lock",
         "look",
         "reading",
@@ -88,6 +99,7 @@ class Pump:
         self.reads = 0
         self.reading = False  # see the rules above
         self.stop = False  # set to write nothing more
+        self.left = False  # whether the reader of the sink is known to have left
         self.end: tuple[int, str] | None = None  # when this direction ended, and how
         self.ended = False  # whether that was recorded
         self.lock = allocate_lock()  # held to write and record, once there is a gate
@@ -98,8 +110,15 @@ class Pump:
         self._channel: Channel | None = None
         self._first: Callable[[], None] | None = None
         self._settle = settle  # called before the end is reported, so that earlier signals of the client come first
+        self._closing = allocate_lock()  # held to close the source, and to interrupt a read of it
+        self._thread = 0  # the thread that runs
         self._begun = allocate_lock()
         self._begun.acquire()
+
+    @property
+    def _ours(self) -> bool:
+        """Whether the source is a pipe of ours, and not a descriptor that other processes share."""
+        return self.source > 2
 
     @property
     def busy(self) -> bool:
@@ -115,9 +134,12 @@ class Pump:
     def run(self) -> None:
         """Forward until one side ends, then close our end of both descriptors."""
         how = "reset"
+        self._thread = get_ident()
         try:
             try:
                 how = self._pump() if self.gated is None else self.gated.run(b"", 0)
+                if how == "abort":
+                    self._take_rest()
             finally:
                 if self.gated:
                     how = self.gated.end(how)
@@ -125,12 +147,22 @@ class Pump:
                 self._settle()
         finally:  # in any case, both peers must see that this direction has ended
             self.end = self.now(), how  # before closing: a server that exits because of that exits later
-            self._close(self.source)
+            with self._closing:
+                self._close(self.source)
             with self.lock:
                 self.close_sink()
             self.channel().end(*self.end)
             self.ended = True
             self.reading = False
+
+    def reader_left(self) -> None:
+        """End this direction, because the reader of the sink has left; another thread calls this (`hangup.watch`)."""
+        self.left = True
+        if self.gated:
+            self.gated.reader_left()
+        with self._closing:
+            if self.end is None and self._ours:
+                interrupt(self.source, self._thread)
 
     def channel(self) -> "Channel":
         """Return the channel to record into; wait until it is set."""
@@ -158,6 +190,8 @@ class Pump:
             try:
                 chunk = read(source, CHUNK)
             except BlockingIOError:  # another process that shares the descriptor made it non-blocking
+                if self.left:
+                    return "abort"
                 wait_for(source, "read")
                 continue
             except OSError:
@@ -185,6 +219,24 @@ class Pump:
                 feed = self.channel().feed
                 self.passed()
             feed(chunk, t)
+
+    def _take_rest(self) -> None:
+        """Record what the peer has written so far and nobody will read, before it learns that the reader has left.
+
+        What it goes on to write meanwhile is lost, as it is without us: then that write fails.
+        """
+        if not self._ours:
+            return
+        if sys.platform == "win32":
+            from mcpspy.process.child_windows import waiting
+        else:
+            from mcpspy.process.pipes import waiting
+
+        take = self.channel().feed if self.gated is None else self.gated.take
+        left = waiting(self.source)
+        while left > 0 and (chunk := os.read(self.source, min(left, CHUNK))):
+            left -= len(chunk)
+            take(chunk, self.now())
 
     def forward(self, rest: bytes) -> bool:
         """Write the bytes that one call did not write; return False if the peer reads no more.

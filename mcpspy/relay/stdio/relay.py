@@ -15,6 +15,7 @@ import time
 from _thread import allocate_lock, start_new_thread
 
 from mcpspy.errors import SpawnError
+from mcpspy.relay.stdio import hangup
 from mcpspy.relay.stdio.pump import Pump
 
 if sys.platform == "win32":
@@ -82,6 +83,7 @@ def run(
     companion = _companion(recording) if check else None
     for pump, sender, role in zip(pumps, ("client", "server", "server"), ("stdin", "stdout", "stderr"), strict=True):
         pump.begin(Channel(recording, 0, sender, role), companion.wake if companion else None)
+    hangup.watch({pump.sink: pump.reader_left for pump in pumps[1:]})
     watch = _watch(recording, gating) if control else None
 
     def seen(number: int, t: int, to: str, forwarded: bool) -> None:

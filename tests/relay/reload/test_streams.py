@@ -50,6 +50,19 @@ def test_a_source_that_is_told_to_stop_gives_no_more(pipe):
     assert list(source.lines()) == []
 
 
+def test_a_source_without_a_reader_gives_what_is_in_the_pipe_and_ends(pipe):
+    """V-01: what its writer goes on to write is left, so that the writer is not read for ever."""
+    os.write(pipe[1], b"one\ntwo\n")
+    source = LineSource(pipe[0], 0)
+    lines = source.lines()
+    source.reader_left()
+    os.write(pipe[1], b"three\n")
+    assert [line[:2] for line in lines] == [(b"one", True), (b"two", True)]
+    source.close()
+    source.reader_left()
+    assert source.ended
+
+
 def test_what_is_forwarded_is_recorded_and_what_is_not_is_told(pipe):
     channel = Channel()
     sink = LineSink(pipe[1], channel)
