@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-CITED = re.compile(r"\b(?:S|F|H|O|M|I|T|CF|R|C|X|P|A)-[0-9]{2}\b")
+CITED = re.compile(r"\b(?:S|F|H|O|M|I|T|CF|R|C|X|P|A|V|W)-[0-9]{2}\b")
 EXPLAINED = re.compile(r"^- \*\*([A-Z]{1,2}-[0-9]{2})\*\* \S", re.MULTILINE)
 FOLDERS = {"mcpspy": "*.py", "tests": "*.py", "benchmarks": "*.py", "docs": "*.md"}
 
