@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from threading import Lock, get_ident
 
 from mcpspy.process.pipes import waiting
-from mcpspy.relay.stdio.hangup import interrupt
-from mcpspy.relay.stdio.pump import CHUNK, wait_for
+from mcpspy.relay.stdio.pump import CHUNK, interrupt, wait_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ Without us, a server gets EPIPE at its first write after its client has left. Be
 writes itself, that write succeeds, and a server that writes seldom outlives its client.
 
 `watch` waits in a thread of its own until the reader of a sink has left. The pump of that sink may wait in a read of
-the server's pipe, which neither `close` nor `dup2` ends. So `interrupt` makes that pipe non-blocking and sends the
-thread a signal whose handler does nothing: its read fails with EINTR, is repeated, and returns at once.
+the server's pipe, which neither `close` nor `dup2` ends; `pump.interrupt` does.
 
 Only anonymous pipes and sockets are watched: a named pipe may get another reader, files and terminals have none. Over
 TCP, and if a client only calls `shutdown(SHUT_RD)`, the kernel reports nothing before a write. Linux only: `poll` would
@@ -50,13 +49,3 @@ def watch(sinks: "dict[int, Callable[[], None]]") -> None:
         start_new_thread(run, ())
     except (OSError, RuntimeError):
         pass
-
-
-def interrupt(source: int, thread: int) -> None:
-    """Let a thread read what is in the pipe `source`, and then not wait for more; its reads fail then.
-
-    The read end of the pipe must be ours alone: all processes that share it would get it non-blocking.
-    """
-    os.set_blocking(source, False)
-    if thread and sys.platform != "win32":
-        _signal.pthread_kill(thread, _signal.SIGURG)

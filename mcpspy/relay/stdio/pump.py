@@ -17,12 +17,11 @@ written half a line. Three rules keep every byte in its place:
 Imported on the `wrap` path: no heavy imports here.
 """
 
+import _signal  # type: ignore[import-not-found]  # `signal` imports `enum`: 7 ms
 import os
 import sys
 import time
 from _thread import allocate_lock, get_ident
-
-from mcpspy.relay.stdio.hangup import interrupt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -286,3 +285,14 @@ def wait_for(fd: int, what: str) -> None:
         poll = select.poll()
         poll.register(fd, select.POLLIN if what == "read" else select.POLLOUT)
         poll.poll()
+
+
+def interrupt(source: int, thread: int) -> None:
+    """Let a thread read what is in the pipe `source`, and then not wait for more: its reads fail instead.
+
+    The handler of the signal does nothing (`hangup.watch`): a read that waits fails with EINTR and is repeated. The
+    read end of the pipe must be ours alone, because every process that shares it gets it non-blocking.
+    """
+    os.set_blocking(source, False)
+    if thread and sys.platform != "win32":
+        _signal.pthread_kill(thread, _signal.SIGURG)

@@ -15,7 +15,6 @@ import time
 from _thread import allocate_lock, start_new_thread
 
 from mcpspy.errors import SpawnError
-from mcpspy.relay.stdio import hangup
 from mcpspy.relay.stdio.pump import Pump
 
 if sys.platform == "win32":
@@ -71,6 +70,7 @@ def run(
     from mcpspy.recording.recording import Clock, Recording  # imported after the pumps have started
     from mcpspy.recording.stream import Channel
     from mcpspy.relay.stdio.drain import drain
+    from mcpspy.relay.stdio.hangup import watch
 
     recording = Recording(say_aside, Clock(started, wall))
     variables = [os.fsdecode(variable) for variable in environ]
@@ -83,8 +83,8 @@ def run(
     companion = _companion(recording) if check else None
     for pump, sender, role in zip(pumps, ("client", "server", "server"), ("stdin", "stdout", "stderr"), strict=True):
         pump.begin(Channel(recording, 0, sender, role), companion.wake if companion else None)
-    hangup.watch({pump.sink: pump.reader_left for pump in pumps[1:]})
-    watch = _watch(recording, gating) if control else None
+    watch({1: back.reader_left, 2: pumps[2].reader_left})
+    viewers = _watch(recording, gating) if control else None
 
     def seen(number: int, t: int, to: str, forwarded: bool) -> None:
         recording.signal(max(t - started, 0), number, to, forwarded)
@@ -99,8 +99,8 @@ def run(
         say(str(error))
         code, why = error.status, error.reason
     exited = time.monotonic_ns()
-    if watch:
-        watch.end()
+    if viewers:
+        viewers.end()
     if there.gated and back.gated:
         there.gated.abandon()
         back.gated.hasten()
@@ -109,8 +109,8 @@ def run(
     for said in _asides:
         said.acquire(timeout=max(exited + _ASIDE - time.monotonic_ns(), 0) / 1e9)
     recording.end(time.monotonic_ns() - started, code, why)
-    if watch:
-        watch.remove()
+    if viewers:
+        viewers.remove()
     if companion:
         companion.end((exited + _END - time.monotonic_ns()) / 1e9)
     server.end_watch()

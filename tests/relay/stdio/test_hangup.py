@@ -13,8 +13,8 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, Frame
 from mcpspy.process.pipes import waiting
-from mcpspy.relay.stdio.hangup import interrupt, watch
-from mcpspy.relay.stdio.pump import CHUNK
+from mcpspy.relay.stdio.hangup import watch
+from mcpspy.relay.stdio.pump import CHUNK, interrupt
 from tests import limits
 from tests.relay.harness import end_group, python, running, until
 
@@ -234,6 +234,31 @@ def in_pipe(pid):
         return waiting(fd)
     finally:
         os.close(fd)
+
+
+def test_a_server_that_has_closed_its_stderr_sees_the_end_of_stdout(start, tmp_path):
+    """V-01: one stream that is over does not keep the other from being watched."""
+    path, report = tmp_path / "capture.jsonl", tmp_path / "report"
+    report.touch()
+    source = f"""
+import errno, os, select, signal
+signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+os.close(2)
+os.write(1, b"out\\n")
+poll = select.poll()
+poll.register(1, 0)
+poll.poll()
+try:
+    os.write(1, b"more\\n")
+except OSError as error:
+    open({str(report)!r}, "w").write(errno.errorcode[error.errno])
+"""
+    process = start([*wrapping(path), *python(source)], stdin=-1, stdout=-1, stderr=-3)
+    assert process.stdout.readline() == b"out\n"
+    assert closed(path, 3) == "eof"
+    process.stdout.close()
+    assert process.wait(limits.LIMIT) == 0
+    assert report.read_text() == "EPIPE"
 
 
 def test_a_server_that_writes_without_end_ends_with_its_client(start, tmp_path):
