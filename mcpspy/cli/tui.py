@@ -27,9 +27,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--web",
         nargs="?",
-        const="127.0.0.1:6280",
+        const="127.0.0.1:0",
         metavar="HOST:PORT",
-        help="serve the TUI to a browser (default: 127.0.0.1:6280); needs the extra mcpspy[web]",
+        help="serve the TUI to a browser (default: a free port of 127.0.0.1); needs the extra mcpspy[web]",
     )
 
 

@@ -90,6 +90,23 @@ def test_an_option_that_there_is_not_is_one_line_and_exit_code_2(tui):
     assert "see 'mcpspy --help'" in err or "see 'mcpspy tui --help'" in err
 
 
+@pytest.mark.parametrize(
+    ("option", "place"),
+    [
+        (["--web"], ("127.0.0.1", 0)),
+        (["--web", "127.0.0.1:6280"], ("127.0.0.1", 6280)),
+        (["--web", "[::1]:1"], ("::1", 1)),
+    ],
+)
+def test_for_the_browser_it_takes_a_free_port_or_the_one_that_is_given(tmp_path, tui, monkeypatch, option, place):
+    """A-15: on a fixed port an earlier program may have left a service worker, which could read the link."""
+    served = []
+    pytest.importorskip("textual_serve")
+    monkeypatch.setattr("mcpspy.tui.web.page.serve", lambda *arguments: served.append(arguments) or 0)
+    assert tui("tui", tmp_path, *option, terminal=False) == (0, "", "", [])
+    assert served == [([str(tmp_path)], *place)]
+
+
 @pytest.mark.parametrize("place", ["6280", "h:x", "captures"])
 def test_a_place_for_the_browser_that_is_none_is_one_line_and_exit_code_2(tmp_path, tui, place):
     status, out, err, watched = tui("tui", tmp_path, "--web", place, terminal=False)
