@@ -1,17 +1,21 @@
 """The application in a browser: one page, served through textual-serve to anyone who has the link.
 
 The server does not read captures: each open page has its own process (`mcpspy.tui.web.process`), and communicates with
-it over a WebSocket. A client with access can see everything that was captured, so every request is checked, including
-the request for the WebSocket:
+it over a WebSocket. A client with access can see everything that was captured, so the WebSocket needs a secret that
+only the page has (A-15):
 
+- The secret is in the fragment of the link, which browsers send to no server. The page removes it from the URL, keeps
+  it for its tab, and offers it as a subprotocol when it opens the WebSocket: in a header, not in a URL. There is no
+  cookie, because browsers send a cookie to every port of a host. A mail or chat program that fetches the link gets no
+  access, so the link need not be limited to one use.
 - The Host must be the one in the link. Otherwise a web page that maps another name to our address (DNS rebinding) could
   read our pages.
-- The Origin, if a browser sends one, must be ours.
-- The link admits one browser, once, which then gets a cookie. Mail and chat programs fetch links before people open
-  them, but only with GET. So a GET returns a page that repeats the request with POST, and only a POST spends the token.
+- The Origin, if a browser sends one, must be ours. A WebSocket of a browser always has one. For a request without an
+  Origin, Sec-Fetch-Site shows whether another page made it. A page on another port of 127.0.0.1 has another origin but
+  is of the same site.
 
-A page may load nothing from other origins. No process outlives its page, and the input from a page is validated and
-limited before a process receives it.
+The page and its assets hold nothing secret. It may load nothing from other origins. No process outlives its page, and
+the input from a page is validated and limited before a process receives it.
 """
 
 import asyncio
@@ -41,10 +45,36 @@ _POLICY = (  # the page has inline scripts and styles; it also refers to a font 
     "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self' ws://{}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_SUBPROTOCOL = "mcpspy.tui"
+"""The subprotocol that a page offers beside the secret, and the only one that is named in a response."""
 _HEAD = """<title>mcpspy</title>
 <link rel="icon" href="data:,">
 <script>
-  history.replaceState(null, "", "/"); // the token is spent
+  function keepSecret() { // in this tab, so that it can be reloaded; the URL no longer has it
+    const found = /^#secret=([\\w-]+)$/.exec(location.hash);
+    history.replaceState(null, "", "/");
+    if (found) sessionStorage.setItem("secret", found[1]);
+  }
+  function show(text) {
+    document.querySelector(".closed-dialog .message").textContent = text;
+    document.querySelector(".closed-dialog button").remove();
+  }
+  keepSecret();
+  addEventListener("hashchange", () => { keepSecret(); location.reload(); }); // a new link in this tab
+  window.WebSocket = class extends WebSocket {
+    constructor(url) {
+      const secret = sessionStorage.getItem("secret");
+      super(url, secret ? ["mcpspy.tui", secret] : []);
+      let opened = false;
+      this.addEventListener("open", () => { opened = true; });
+      this.addEventListener("close", async () => {
+        const running = await fetch("/", {method: "HEAD"}).then(() => true, () => false);
+        const command = "Run 'mcpspy tui --web' and open the link that it prints.";
+        if (!running) show(`mcpspy has ended. ${command}`);
+        else if (!opened) show(`This page has no valid secret. ${command}`);
+      });
+    }
+  };
   const ready = setInterval(() => {
     if (document.body.classList.contains("-first-byte")) {
       document.querySelector(".xterm textarea").focus();
@@ -53,16 +83,10 @@ _HEAD = """<title>mcpspy</title>
   }, 20);
 </script>
 </head>"""
-"""Additions to textual-serve's page: a title, an icon that causes no request, and keys that work without a click."""
-_DOOR = """<!DOCTYPE html>
-<title>mcpspy</title>
-<link rel="icon" href="data:,">
-<noscript>mcpspy needs JavaScript</noscript>
-<script>
-  fetch(location.href, {method: "POST"}).then(() => location.replace("/"));
-</script>
-"""
-"""The page that the link shows first: it spends the token, and then loads the application."""
+"""Additions to textual-serve's page: a title, an icon that causes no request, the secret for the WebSocket that its
+script opens, why there is none, and keys that work without a click."""
+_FOOT = """<noscript style="color: white; position: relative; z-index: 30">mcpspy needs JavaScript</noscript>
+</body>"""
 
 
 def serve(targets: list[str], host: str, port: int) -> int:
@@ -78,7 +102,7 @@ def serve(targets: list[str], host: str, port: int) -> int:
 
 def said(host: str, address: str) -> list[str]:
     """Return the notices for the user who starts a server on a host and address."""
-    lines = ["the link works once, in one browser; Ctrl-C ends it"]
+    lines = ["anyone who has the link can see the captures and control running sessions; Ctrl-C ends it"]
     if not is_loopback(address):
         lines.append(f"listening on {host}: this is plain HTTP, so others on the network can read the traffic")
     return lines
@@ -105,33 +129,25 @@ class WebGate:
 
     def __init__(self, authority: str) -> None:
         self._authority = authority.lower()
-        self.token = secrets.token_urlsafe(24)
-        """The token in the link."""
-        self._spent = False
-        self.name = f"mcpspy-{authority.rpartition(':')[2]}"
-        """The name of the cookie. It contains the port, because browsers share cookies between the ports of a host."""
-        self.cookie = secrets.token_urlsafe(24)
-        """The cookie of the admitted browser."""
+        self.secret = secrets.token_urlsafe(24)
+        """The secret in the link."""
 
-    def refusal(self, hosts: Sequence[str], origins: Sequence[str]) -> str | None:
-        """Return why a request with these Host and Origin headers is refused; None if it is accepted."""
+    def refusal(self, hosts: Sequence[str], origins: Sequence[str], sites: Sequence[str]) -> str | None:
+        """Return why a request with these Host, Origin and Sec-Fetch-Site headers is refused; None if it is accepted.
+
+        Sec-Fetch-Site counts only without an Origin: browsers differ in what they send with a WebSocket.
+        """
         if [host.lower() for host in hosts] != [self._authority]:
             return f"this server is {self._authority}, and the request has another Host"
-        if [origin.lower() for origin in origins] not in ([], [f"http://{self._authority}"]):
-            return "the request comes from a page of another origin"
+        own = [origin.lower() for origin in origins] == [f"http://{self._authority}"]
+        if not own and (origins or list(sites) not in ([], ["none"], ["same-origin"])):
+            return "the request comes from a page of another origin: copy the printed link into the address bar"
         return None
 
-    def admits(self, cookie: str) -> bool:
-        """Return whether this is the cookie of the admitted browser."""
-        return secrets.compare_digest(cookie.encode(), self.cookie.encode())
-
-    def knows(self, token: str) -> bool:
-        """Return whether this is the token of the link, and it is not spent."""
-        return not self._spent and secrets.compare_digest(token.encode(), self.token.encode())
-
-    def spend(self) -> None:
-        """Make the token invalid."""
-        self._spent = True
+    def opens(self, origins: Sequence[str], subprotocols: str) -> bool:
+        """Return whether an accepted request, with these headers, may open a WebSocket."""
+        offered = subprotocols.rpartition(",")[2].strip()
+        return bool(origins) and secrets.compare_digest(offered.encode(errors="replace"), self.secret.encode())
 
 
 class Application(Service):
@@ -196,10 +212,11 @@ class Pages(Server):
         super().__init__("", host, port, title="mcpspy", public_url=f"http://{authority}")
         self._words = [sys.executable, "-m", "mcpspy.tui.web.process", *targets]
         self._gate = WebGate(authority)
-        self.link = f"http://{authority}/?token={self._gate.token}"
-        """The link to the captures, valid for one browser."""
+        self.link = f"http://{authority}/#secret={self._gate.secret}"
+        """The link to the captures."""
         self._headers = {
             "Content-Security-Policy": _POLICY.format(authority),
+            "Cross-Origin-Opener-Policy": "same-origin",  # a page that has opened ours cannot navigate it
             "Referrer-Policy": "no-referrer",
             "X-Content-Type-Options": "nosniff",
             "Cache-Control": "no-store",
@@ -227,12 +244,19 @@ class Pages(Server):
         """Return the page, with our additions."""
         response = await super().handle_index(request)
         assert isinstance(response, web.Response)
-        response.text = (response.text or "").replace("</head>", _HEAD, 1)
+        response.text = (response.text or "").replace("</head>", _HEAD, 1).replace("</body>", _FOOT, 1)
         return response
+
+    async def handle_download(self, request: web.Request) -> web.StreamResponse:  # noqa: ARG002 (textual-serve's signature)
+        """Refuse: the application offers no files, and a page cannot send the secret with a download."""
+        raise web.HTTPNotFound
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """Run an application for a page until one of them ends."""
-        page = web.WebSocketResponse(heartbeat=15)
+        headers = request.headers
+        if not self._gate.opens(headers.getall("Origin", []), headers.get("Sec-WebSocket-Protocol", "")):
+            raise web.HTTPForbidden(text="mcpspy: the WebSocket needs the secret in the printed link\n")
+        page = web.WebSocketResponse(heartbeat=15, protocols=[_SUBPROTOCOL])
         application = Application(self._words, page, self)
         size = bounded(to_int(request.query.get("width", ""), 80), to_int(request.query.get("height", ""), 24))
         task = asyncio.current_task()
@@ -252,21 +276,12 @@ class Pages(Server):
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        gate = self._gate
-        reason = gate.refusal(request.headers.getall("Host", []), request.headers.getall("Origin", []))
+        reason = self._gate.refusal(
+            *(request.headers.getall(name, []) for name in ("Host", "Origin", "Sec-Fetch-Site"))
+        )
         if reason:
             raise web.HTTPForbidden(text=f"mcpspy: {printable(reason, 300)}\n")
-        if gate.admits(request.cookies.get(gate.name, "")):
-            return await handler(request)
-        token = request.query.get("token", "")
-        if request.path != "/" or not gate.knows(token):
-            raise web.HTTPForbidden(text="mcpspy: the printed link works once, in one browser: start mcpspy again\n")
-        if request.method != "POST":
-            return web.Response(text=_DOOR, content_type="text/html")
-        gate.spend()
-        response = web.Response(status=204)
-        response.set_cookie(gate.name, gate.cookie, httponly=True, samesite="Strict")
-        return response
+        return await handler(request)
 
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:  # noqa: ARG002
         response.headers.update(self._headers)
