@@ -483,7 +483,7 @@ def test_the_wrap_path_imports_only_what_is_light(tmp_path):
     assert os.listdir(tmp_path / ".mcpspy" / "captures")
     assert set(found[: found.index("mcpspy.relay")]) <= BEFORE_THE_SERVER
     ours = {name.split(".")[1] for name in found if name.startswith("mcpspy.")}
-    assert ours <= {"cli", "errors", "relay", "capture", "secrets", "recording", "wire", "process"}
+    assert ours <= {"cli", "errors", "foreign_file", "relay", "capture", "secrets", "recording", "wire", "process"}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other ways to end with a process")
@@ -510,3 +510,87 @@ def test_other_commands_are_imported_only_when_they_are_called(tmp_path):
     found = set(run.stdout.splitlines()[-1].split())
     assert "mcpspy.cli.ls" in found
     assert not {"mcpspy.cli.prune", "mcpspy.cli.show", "mcpspy.relay.stdio.relay", "asyncio"} & found
+
+
+PROC = "files below /proc, which the kernel writes"
+OWN = "a file that belongs to the package"
+MADE = "a file that this process has just made"
+DIRECTORY = "a directory, for its lock"
+READING = {
+    "foreign_file": "the reader of all files of others",
+    "process.child": PROC,
+    "process.ports": PROC,
+    "recording.recording": PROC,
+    "contract.verify.launch": PROC,
+    "contract.verify.probe": f"{PROC}; it runs in place of a server and imports nothing of the package",
+    "cli.complete": OWN,
+    "cli.completion": OWN,
+    "sharing.page.assemble": OWN,
+    "cli.gates": "the stdout of a process that was started here",
+    "cli.sql": MADE,
+    "sharing.page.selection": MADE,
+    "sharing.page.writer": MADE,
+    "replay.script.load": MADE,
+    "clients.routes": DIRECTORY,
+    "replay.script.growth": DIRECTORY,
+    "telemetry.checkpoint": "a file of locks, which is not read",
+    "relay.mitm.authority": "the key that mitmproxy has made, and the certificates of the system",
+    "relay.http.upstream": "certificates that were read by foreign_file",
+    "relay.stdio.pump": "the null device",
+    "relay.reload.streams": "the null device",
+}
+"""The modules that may open files for reading without `foreign_file`, and what they read."""
+OPENING = {"open", "os.open", "io.open", "io.open_code", "open_code", "os.fdopen", "codecs.open"}
+LOADING = {"tomllib.load", "json.load", "ssl.SSLContext.load_cert_chain", "shutil.copyfile", "shutil.copy"}
+METHODS = {"read_text", "read_bytes", "load_verify_locations", "load_cert_chain"}
+WRITES = {"O_WRONLY", "_FLAGS"}
+"""In the flags of `os.open`: it writes. The constants `_FLAGS` outside foreign_file have it."""
+
+
+def readings(source):
+    """Return the calls in a module that open a file for reading, or load one, without `foreign_file`."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        called = ast.unparse(node.func)
+        words = [ast.unparse(it) for it in (*node.args[1:], *(keyword.value for keyword in node.keywords))]
+        writes = any(re.fullmatch(r"'[wxa][bt]?'", word) for word in words[:1])
+        writes = writes or (called == "os.open" and any(it in word for it in WRITES for word in words[:1]))
+        if (called in OPENING and not writes) or called in LOADING:
+            found.append(f"{called} in line {node.lineno}")
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in METHODS:
+            found.append(f"{node.func.attr} in line {node.lineno}")
+    return found
+
+
+def test_files_of_others_are_read_in_one_module_only():
+    """A-18: any other reading is listed above with its reason; nothing is listed in vain."""
+    found = {module: calls for module, source in SOURCES.items() if (calls := readings(source))}
+    assert {module: calls for module, calls in found.items() if module not in READING} == {}
+    assert set(READING) - set(found) == set()
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("open(path)", 1),
+        ("with open(path, 'rb') as file: pass", 1),
+        ("open(path, mode='rb')", 1),
+        ("os.open(path, os.O_RDONLY | os.O_CLOEXEC)", 1),
+        ("os.open(path, os.O_RDWR | os.O_CREAT)", 1),
+        ("tomllib.load(file)", 1),
+        ("Path(path).read_text()", 1),
+        ("folder.joinpath(name).read_bytes()", 1),
+        ("context.load_verify_locations(path)", 1),
+        ("def f():\n    shutil.copyfile(a, b)", 1),
+        ("open(path, 'w', encoding='utf-8')", 0),
+        ("open(fd, 'wb')", 0),
+        ("os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)", 0),
+        ("os.fdopen(fd, 'wb')", 0),
+        ("captures.open(entry)", 0),
+        ("open_foreign(path)", 0),
+    ],
+)
+def test_a_planted_reading_is_found(source, count):
+    assert len(readings(source)) == count

@@ -25,6 +25,7 @@ from mcpspy.capture.runs import client_process
 from mcpspy.conversation.counts import Counts
 from mcpspy.conversation.model import Event
 from mcpspy.errors import CaptureError
+from mcpspy.foreign_file import open_foreign
 from mcpspy.rules import SEVERITIES, Finding
 from mcpspy.rules.judge import Judge
 
@@ -201,7 +202,7 @@ def _count(entry: ListedCapture) -> bool:
         entry.fold = Records(), Window(), Judge()
     records, window, judge = entry.fold
     try:
-        with open(entry.path, "rb") as file:
+        with open_foreign(entry.path) as file:
             file.seek(entry.counted)
             chunk = file.read(min(SLICE, entry.size - entry.counted))
         entry.counted += len(chunk)
@@ -224,7 +225,7 @@ def _count(entry: ListedCapture) -> bool:
 def _closed(path: str) -> bool:
     """Return whether the last record of a file is a regular end, or names another file that continues it."""
     try:
-        with open(path, "rb") as file:
+        with open_foreign(path) as file:
             file.seek(max(os.fstat(file.fileno()).st_size - _TAIL, 0))
             last = orjson.loads(file.read().rstrip(b"\n").rpartition(b"\n")[2])
         return last["kind"] in ("end", "continued")

@@ -13,6 +13,7 @@ from mcpspy.capture.location import SUFFIX
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Header
 from mcpspy.errors import CaptureError
+from mcpspy.foreign_file import open_foreign
 from mcpspy.text import plural
 
 try:
@@ -167,9 +168,6 @@ def _unused(path: str) -> Iterator[None]:
     if sys.platform == "win32":  # Windows cannot delete an open file, even if we opened it
         yield
         return
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with open_foreign(path) as file:
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
-    finally:
-        os.close(fd)

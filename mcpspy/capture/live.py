@@ -19,6 +19,7 @@ from itertools import count
 
 from mcpspy.capture.format import is_live, take
 from mcpspy.errors import CaptureError
+from mcpspy.foreign_file import descriptor, read_foreign
 from mcpspy.json_text import only_value, scanner
 
 TYPE_CHECKING = False
@@ -118,7 +119,7 @@ class LiveFolder:
         """Return the gates of one viewer; if the viewer has ended, its file is removed."""
         path = os.path.join(self.path, name)
         try:
-            fd = _opened(path)
+            fd = descriptor(path, follow=False)
         except OSError:
             return []
         if not _lives(fd):
@@ -221,24 +222,13 @@ def _lives(fd: int) -> bool:
 def _loaded(path: str, what: str, faults: list[str]) -> "list[dict[str, Any]]":
     """Return a list with the object in a file; if it cannot be read, an empty list, and a fault is added."""
     try:
-        with open(_opened(path), "rb") as file:
-            raw = file.read(LARGEST + 1)
-        value = only_value(raw.decode(), _scan) if len(raw) <= LARGEST else None
+        value = only_value(read_foreign(path, LARGEST, follow=False).decode(), _scan)
     except (OSError, ValueError, RecursionError):
         value = None
     if isinstance(value, dict):
         return [value]
     faults.append(f"{path} holds no JSON object of {what} that can be read, and is ignored")
     return []
-
-
-def _opened(path: str) -> int:
-    """Open a file that can be read without blocking: not a pipe, and not a link to a device. Raises OSError."""
-    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    if stat.S_ISREG(os.fstat(fd).st_mode):
-        return fd
-    os.close(fd)
-    raise OSError(f"{path} is not a file")
 
 
 def _remove(path: str) -> None:

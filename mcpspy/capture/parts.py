@@ -7,11 +7,11 @@ that of one large file. Line numbers run through all files.
 
 import json
 import os
-import stat
 from typing import BinaryIO, NamedTuple, Self
 
 from mcpspy.capture.format import is_live
 from mcpspy.errors import CaptureError, NotACapture
+from mcpspy.foreign_file import NotRegular, open_foreign, similar
 
 _TAIL = 1024  # bytes at the end of a file that contain the record with the name of the next file
 _CONTINUED = b'{"kind":"continued",'
@@ -160,9 +160,9 @@ def _key(file: BinaryIO) -> tuple[int, int]:
 
 def _open(path: str) -> BinaryIO:
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):
-            raise NotACapture(f"{path} is not a regular file")  # opening a FIFO would wait for a writer
-        return open(path, "rb", buffering=0)
+        return open_foreign(path, buffering=0)
+    except NotRegular as error:
+        raise NotACapture(f"cannot read {path}: {error.strerror}") from error
     except OSError as error:
         raise CaptureError(f"cannot read {path}: {error.strerror}{_hint(path, error)}") from error
 
@@ -173,14 +173,8 @@ def _hint(path: str, error: OSError) -> str:
         return f"; 'mcpspy ls {path}' lists the captures in it"
     if not isinstance(error, FileNotFoundError):
         return ""
-    from difflib import get_close_matches  # imported only for an error
-
-    folder, name = os.path.split(path)
-    try:
-        near = get_close_matches(name, os.listdir(folder or "."), n=1)
-    except OSError:
-        return ""
-    return f"; did you mean {os.path.join(folder, near[0])}?" if near else ""
+    near = similar(path)
+    return f"; did you mean {near}?" if near else ""
 
 
 def _next_name(file: BinaryIO) -> str | None:

@@ -13,6 +13,7 @@ from mcpspy.cli.arguments import choice
 from mcpspy.cli.output import say
 from mcpspy.cli.progress import ProgressBar
 from mcpspy.errors import McpspyError, UsageError
+from mcpspy.foreign_file import read_foreign
 from mcpspy.replay import settings
 from mcpspy.replay.client.stdio import Link
 from mcpspy.replay.compare.sessions import FINE, Compared, Ignored, Rules
@@ -166,8 +167,7 @@ def _propose(found: list[Ignored], file: str, *, write: bool) -> None:
         return
     if write:
         try:
-            with open(file, encoding="utf-8") as before:
-                text = before.read()
+            text = read_foreign(file).decode()
         except FileNotFoundError:
             text = ""
         _write(file, settings.with_ignored(text, patterns))

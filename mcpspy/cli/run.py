@@ -11,6 +11,7 @@ import sys
 
 from mcpspy.cli.output import say
 from mcpspy.errors import SpawnError, UsageError
+from mcpspy.foreign_file import open_foreign
 from mcpspy.process.command_line import command_line
 from mcpspy.process.ports import listening_place, to_dial
 from mcpspy.relay.mitm.authority import default, through
@@ -106,7 +107,7 @@ def _ignores_proxies(command: str) -> str | None:
 
 
 def _is_script_of_node(path: str) -> bool:
-    with open(path, "rb") as file:
+    with open_foreign(path) as file:
         first = file.readline(200)
     return first.startswith(b"#!") and b"node" in first
 

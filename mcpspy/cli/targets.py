@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 
 from mcpspy.capture.listing import Refused, newest, omitted
 from mcpspy.capture.location import SUFFIX, directory
@@ -11,6 +10,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.cli.output import say
 from mcpspy.errors import CaptureError, FilterError, NewerFormat, NotACapture
 from mcpspy.filters import Filter, parse
+from mcpspy.foreign_file import similar
 from mcpspy.text import printable
 
 Skipped = tuple[type[CaptureError], ...]
@@ -83,12 +83,8 @@ def existing_path(path: str) -> str:
     """Return the path if it exists. Otherwise raises CaptureError with the nearest name in its directory."""
     if os.path.lexists(path):
         return path
-    folder, name = os.path.split(path)
-    try:
-        near = get_close_matches(name, os.listdir(folder or "."), n=1)
-    except OSError:
-        near = []
-    hint = f"; did you mean {os.path.join(folder, near[0])}?" if near else ""
+    near = similar(path)
+    hint = f"; did you mean {near}?" if near else ""
     raise CaptureError(f"cannot read {path}: no such file{hint}")
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from mcpspy.capture.location import home, make_directory
 from mcpspy.errors import ConfigError
+from mcpspy.foreign_file import read_foreign
 
 LARGEST = 64 << 20
 """Maximum size in bytes; a larger file is not a configuration."""
@@ -52,13 +53,7 @@ def load(path: str) -> Config:
     """Read a configuration. Raises ConfigError."""
     real = os.path.realpath(path)
     try:
-        status = os.stat(real)
-        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):  # a directory gets the system's error
-            raise ConfigError(f"cannot read {path}: it is not a file")
-        if status.st_size > LARGEST:
-            raise ConfigError(f"cannot read {path}: it is larger than 64 MB")
-        with open(real, "rb") as file:
-            raw = file.read()
+        raw = read_foreign(real, LARGEST)
         return Config(path, real, raw, raw.decode())
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
@@ -111,8 +106,7 @@ def recall(config: Config) -> Memory | None:
     """Return what is remembered of a configuration; None if there is nothing, or if it is unusable."""
     path = _memory_path(config)
     try:
-        with open(f"{path}.original", "rb") as original, open(f"{path}.json", "rb") as note:
-            return Memory(original.read(), json.load(note)["left"])
+        return Memory(read_foreign(f"{path}.original", LARGEST), json.loads(read_foreign(f"{path}.json"))["left"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -1,5 +1,6 @@
 """The checks of `doctor`, one function for each subject; each yields what it found, and a fix for each problem."""
 
+import io
 import os
 import re
 import shlex
@@ -24,6 +25,7 @@ from mcpspy.clients.table import PROJECT
 from mcpspy.clients.timeouts import BY_CLIENT
 from mcpspy.clients.trust import FIX, untrusted
 from mcpspy.clients.variables import expanded, unknown
+from mcpspy.foreign_file import open_foreign, read_foreign
 from mcpspy.process.ports import holder
 from mcpspy.secrets.redactor import Withheld
 
@@ -159,10 +161,12 @@ def _of_stdio(server: Server, machine: Machine) -> Iterator[Check]:
         yield from _of_unknown(unresolved, server)
         return
     if server.env_file:
+        place = expanded(server.env_file, client, machine)
         try:
-            environ |= _assignments(expanded(server.env_file, client, machine))
+            environ |= _assignments(place)
         except (OSError, UnicodeDecodeError) as error:
-            yield Check(PROBLEM, f"its envFile cannot be read: {error}", "correct envFile")
+            why = getattr(error, "strerror", None) or error
+            yield Check(PROBLEM, f"its envFile cannot be read: {place}: {why}", "correct envFile")
             return
     environ |= {key: expanded(value, client, machine) for key, value in server.environ.items()}
     command = [expanded(word, client, machine) for word in server.words]
@@ -216,8 +220,8 @@ def _of_unknown(names: set[str], server: Server) -> Iterator[Check]:
 
 def _assignments(path: str) -> dict[str, str]:
     """Return the variables of an envFile: `KEY=value` in lines, with optional quotes and comments. Raises OSError."""
-    with open(path, encoding="utf-8") as file:
-        lines = [line.strip().removeprefix("export ") for line in file]
+    text = io.StringIO(read_foreign(path).decode(), newline=None)
+    lines = [line.strip().removeprefix("export ") for line in text]
     pairs = [line.partition("=") for line in lines if "=" in line and not line.startswith("#")]
     return {key.strip(): _unquoted(value.strip()) for key, _, value in pairs}
 
@@ -262,7 +266,7 @@ def stale(launcher: Sequence[str], path: str | None = None) -> str:
     if found is None:
         return "no longer exists"
     try:
-        with open(found, "rb") as file:
+        with open_foreign(found) as file:
             line = os.fsdecode(file.readline(_LONGEST_LINE))
     except OSError:  # there is none, or it is executable but not readable
         return ""

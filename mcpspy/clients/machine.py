@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
 
+from mcpspy.foreign_file import read_foreign
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -58,11 +60,13 @@ def repository(folder: str) -> tuple[str, str]:
 
 def _main(git: str, folder: str) -> str:
     """Return the main working tree if `.git` is a file (git-worktree, "DETAILS"); for a submodule, the tree itself."""
-    with open(git, encoding="utf-8") as file:
-        link = os.path.join(folder, file.readline().removeprefix("gitdir:").strip())
+    link = os.path.join(folder, _first_line(git).removeprefix("gitdir:").strip())
     try:
-        with open(os.path.join(link, "commondir"), encoding="utf-8") as file:
-            common = os.path.normpath(os.path.join(link, file.readline().strip()))
+        common = os.path.normpath(os.path.join(link, _first_line(os.path.join(link, "commondir")).strip()))
     except FileNotFoundError:
         return folder
     return os.path.dirname(common) if os.path.basename(common) == ".git" else folder
+
+
+def _first_line(path: str) -> str:
+    return read_foreign(path).decode().partition("\n")[0]

@@ -21,8 +21,9 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from mcpspy.capture.location import home, make_directory, printable_name
-from mcpspy.clients.apply import write_private
+from mcpspy.clients.apply import LARGEST, write_private
 from mcpspy.errors import ConfigError
+from mcpspy.foreign_file import read_foreign
 
 try:
     import fcntl
@@ -175,10 +176,10 @@ def _names(path: str, name: str, ports: Iterable[int]) -> bool:
     """Return whether a URL in the file at `path` begins with the route, on one of these ports."""
     numbers = "|".join(map(str, ports)) or "none"
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return re.search(rf"//127\.0\.0\.1:(?:{numbers})/{re.escape(name)}(?![\w.-])", file.read()) is not None
+        text = read_foreign(path, LARGEST).decode(errors="replace")
     except OSError:
         return False
+    return re.search(rf"//127\.0\.0\.1:(?:{numbers})/{re.escape(name)}(?![\w.-])", text) is not None
 
 
 def names_other_port(path: str, names: Iterable[str], port: int) -> bool:
@@ -191,8 +192,7 @@ def names_other_port(path: str, names: Iterable[str], port: int) -> bool:
 def load() -> dict[str, Route]:
     """Return all routes. Raises ConfigError if their file is damaged."""
     try:
-        with open(_path(), encoding="utf-8") as file:
-            fields = json.load(file)
+        fields = json.loads(read_foreign(_path(), LARGEST))
         return {
             name: Route(
                 route["origin"],

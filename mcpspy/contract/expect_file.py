@@ -35,6 +35,7 @@ from mcpspy.contract.expectations import (
 )
 from mcpspy.conversation.history import Operations
 from mcpspy.errors import UsageError
+from mcpspy.foreign_file import read_foreign
 from mcpspy.gate_files.values import duration, instead, json_text, shown, text, true, whole
 from mcpspy.json_values import pointer
 from mcpspy.spec.peer_schemas import Foreign, Outcome
@@ -59,19 +60,15 @@ _BOUNDS: dict[str | None, Callable[[int], Range]] = {
 def read(path: str) -> Expectations:
     """Read the expectations in a file. Raises UsageError with the file, the place and what is wrong."""
     try:
-        with open(path, "rb") as file:
-            raw = file.read(LARGEST + 1)
-        if len(raw) > LARGEST:
-            raise UsageError(f"{path} has more than {LARGEST >> 20} MiB; is it a file of expectations?")
-        found = tomllib.loads(raw.decode("utf-8-sig").replace("\r\n", "\n"))
+        found = tomllib.loads(read_foreign(path, LARGEST, named=True).decode("utf-8-sig").replace("\r\n", "\n"))
     except RecursionError:
         raise UsageError(f"{path} is nested too deeply; take out some levels") from None
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not TOML: it is not UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path} is not TOML: {printable(str(error), 200)}") from None
-    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
-        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
     expected = expectations(found, path)
     if not expected.every and expected.slow_call is None:
         raise UsageError(f"{path} expects nothing; write a [[tool]], order, [session] or [ops]")

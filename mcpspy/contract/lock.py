@@ -17,6 +17,7 @@ from mcpspy.contract.clean import clean, digest
 from mcpspy.contract.offered import KINDS, NOUNS, TOLD, Offered
 from mcpspy.cost import context_size, tokens
 from mcpspy.errors import UsageError
+from mcpspy.foreign_file import read_foreign
 from mcpspy.json_values import member
 from mcpspy.output_file import output_file
 from mcpspy.text import printable
@@ -102,12 +103,9 @@ def write(path: str, lock: Mapping[str, LockedServer]) -> None:
 def read(path: str) -> Lock:
     """Read the servers in a lock file. Raises UsageError that names the file and what is wrong with it."""
     try:
-        with open(path, "rb") as file:
-            raw = file.read(LARGEST + 1)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read the lock file {path}: {getattr(error, 'strerror', None) or error}") from error
-    if len(raw) > LARGEST:
-        raise UsageError(f"the lock file {path} is larger than {LARGEST >> 20} MiB")
+        raw = read_foreign(path, LARGEST, named=True)
+    except OSError as error:
+        raise UsageError(f"cannot read the lock file {path}: {error.strerror}") from error
     try:
         content = decode(raw)
     except (ValueError, RecursionError) as error:

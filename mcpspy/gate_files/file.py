@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from mcpspy.errors import CaptureError, GateError
+from mcpspy.foreign_file import read_foreign
 from mcpspy.gate.check import fault_of
 from mcpspy.gate_files import values
 from mcpspy.gate_files.places import Places
@@ -69,15 +70,11 @@ _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 def compile_file(path: str, transport: str) -> list[dict[str, Any]]:
     """Compile the gates of a file, for a relay with one of `TRANSPORTS`. Raises GateError."""
     try:
-        with open(path, "rb") as file:
-            raw = file.read(LARGEST + 1)
-        if len(raw) > LARGEST:
-            raise GateError(f"the file has more than {LARGEST >> 20} MiB; is it a gate file?", 0, 0, path)
-        text = raw.decode("utf-8-sig").replace("\r\n", "\n")
+        text = read_foreign(path, LARGEST, named=True).decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise _at_byte(path, error) from None
-    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
-        what = f"cannot be read ({getattr(error, 'strerror', None) or error}); check the path"
+    except OSError as error:
+        what = f"cannot be read ({error.strerror}); check the path"
         raise GateError(what, 0, 0, path) from None
     try:
         return _GateFile(path, text).compiled(tomllib.loads(text), transport)

@@ -2,13 +2,13 @@
 
 import os
 import re
-import stat
 from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import BinaryIO, NamedTuple
 
 from mcpspy.capture.location import printable_name
 from mcpspy.errors import CaptureError, NotACapture
+from mcpspy.foreign_file import open_foreign
 from mcpspy.importers import claude, har, inspector, mcpsnoop, shared_page
 from mcpspy.importers import flow_file as mitm
 from mcpspy.importers.captures import Account, Captures
@@ -62,9 +62,7 @@ def bring(
     Raises CaptureError if the file cannot be read, has an unknown format, or if captures cannot be written.
     """
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise CaptureError(f"{path} is not a regular file")
-        with open(path, "rb") as file:
+        with open_foreign(path) as file:
             return _bring(file, path, environ, folder, advance)
     except OSError as error:
         raise CaptureError(f"cannot read {path}: {error.strerror}") from error

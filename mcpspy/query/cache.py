@@ -24,6 +24,7 @@ from mcpspy import __version__
 from mcpspy.capture.location import make_directory
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError, UsageError
+from mcpspy.foreign_file import open_foreign, read_foreign
 from mcpspy.query.tables import SCHEMA, TABLES
 
 _KEPT = 2  # states of one capture that are kept
@@ -115,8 +116,7 @@ def forget_gone() -> None:
     """Delete the tables of captures that no longer exist."""
     for folder in _folders(root()):
         try:
-            with open(os.path.join(folder, _SOURCE), "rb") as file:
-                path = file.read()
+            path = read_foreign(os.path.join(folder, _SOURCE))
         except OSError:
             path = b""
         if path and not os.path.lexists(path):  # without a path, another process is creating it
@@ -126,7 +126,7 @@ def forget_gone() -> None:
 def _is_whole(path: str) -> bool:
     """Return whether a file ends like a Parquet file."""
     try:
-        with open(path, "rb") as file:
+        with open_foreign(path) as file:
             file.seek(-2 * len(_END), os.SEEK_END)
             return file.read().endswith(_END)
     except OSError:

@@ -14,6 +14,7 @@ from tempfile import mkdtemp
 from mcpspy.capture.format import is_live, take
 from mcpspy.capture.location import make_directory
 from mcpspy.errors import UsageError
+from mcpspy.foreign_file import open_foreign
 from mcpspy.query.cache import root
 
 _LOCK = "lock"
@@ -47,7 +48,7 @@ def _forget_killed(above: str) -> None:
 
 def _in_use(folder: str) -> bool:
     try:
-        with open(os.path.join(folder, _LOCK), "rb") as lock:
+        with open_foreign(os.path.join(folder, _LOCK)) as lock:
             return is_live(lock.fileno(), without_locks=True)
     except OSError:
         return False

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from mcpspy.foreign_file import open_foreign
 from mcpspy.output_file import output_file
 from mcpspy.recording.copy import record_line
 
@@ -26,12 +27,12 @@ def write_with_sessions(capture: str, added: Sequence[str], target: str) -> None
     """
     place = _Place()
     with output_file(target, replace=False) as file:
-        with open(capture, "rb") as old:
+        with open_foreign(capture) as old:
             for line in old:
                 place.note(_fields(line))
                 file.write(line if line.endswith(b"\n") else line + b"\n")
         for path in added:
-            with open(path, "rb") as new:
+            with open_foreign(path) as new:
                 for line in place.follow(new):
                     file.write(line)
 

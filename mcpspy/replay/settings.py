@@ -17,6 +17,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from mcpspy.errors import ConfigError
+from mcpspy.foreign_file import read_foreign
 from mcpspy.replay.compare.sessions import Ignored, Rules
 
 _KINDS: dict[str, tuple[type, str]] = {
@@ -44,12 +45,11 @@ def place(capture: str) -> str:
 def read(path: str) -> ReplaySettings:
     """Return the settings in a file, or the defaults if there is no file. Raises ConfigError."""
     try:
-        with open(path, "rb") as file:
-            found: dict[str, Any] = tomllib.load(file)
+        found: dict[str, Any] = tomllib.loads(read_foreign(path).decode())
     except FileNotFoundError:
         return ReplaySettings()
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
     for name, value in found.items():
         if name not in _KINDS:
             near = get_close_matches(name, _KINDS, n=1)

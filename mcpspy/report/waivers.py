@@ -21,6 +21,7 @@ from pathlib import PurePath
 from typing import Any
 
 from mcpspy.errors import UsageError
+from mcpspy.foreign_file import read_foreign
 from mcpspy.report.checked import Checked
 from mcpspy.rules import RULES, Finding, current
 from mcpspy.text import printable
@@ -61,11 +62,10 @@ class Waived:
 def read(path: str, rules: Collection[str] = RULES) -> tuple[Waiver, ...]:
     """Read the waivers in a file, for some rules. Raises UsageError with the file, the waiver and what is wrong."""
     try:
-        with open(path, "rb") as file:
-            content = tomllib.load(file)
+        content = tomllib.loads(read_foreign(path, named=True).decode())
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError(f"{path} is not TOML: {error}") from error
     found = content.pop("waiver", [])
     if content or not isinstance(found, list):

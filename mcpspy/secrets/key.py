@@ -6,6 +6,7 @@ Imported on the `wrap` path: nothing heavy here.
 import os
 
 from mcpspy.capture.location import home, make_directory
+from mcpspy.foreign_file import open_foreign
 
 
 def user_key() -> bytes:
@@ -13,7 +14,7 @@ def user_key() -> bytes:
     path = os.path.join(home(), "key")
     for _ in range(2):
         try:
-            with open(path, "rb") as file:
+            with open_foreign(path) as file:
                 key = file.read(64)
             if len(key) == 32:
                 return key

@@ -21,6 +21,7 @@ import orjson
 
 from mcpspy.capture.location import home, make_directory
 from mcpspy.errors import UsageError
+from mcpspy.foreign_file import read_foreign
 
 try:
     import fcntl
@@ -117,8 +118,7 @@ def _byte(path: str) -> int:
 def load(path: str) -> Checkpoint:
     """Return the checkpoint in a file; if it is missing or damaged, that of a capture which was not exported yet."""
     try:
-        with open(path, "rb") as file:
-            fields: Any = orjson.loads(file.read())
+        fields: Any = orjson.loads(read_foreign(path))
         waiting, taken = ({(int(n), int(part)) for n, part in fields[name]} for name in ("open", "taken"))
         size = fields["size"]
         return Checkpoint(

@@ -59,7 +59,7 @@ def test_what_is_no_file_or_too_large_is_not_read(path, monkeypatch):
         load(str(path))
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(ConfigError, match=r"cannot read .*: it is not a file"):
+    with pytest.raises(ConfigError, match=r"cannot read .*: it is not a regular file but a pipe"):
         load(str(path))
 
 

@@ -122,7 +122,7 @@ def test_a_mistake_is_one_line_that_names_file_place_and_what_to_do(tmp_path, te
 
 CONTENTS = {
     "is not TOML: it is not UTF-8": b"\xff",
-    "has more than 1 MiB": b"#" * (LARGEST + 1),
+    "is larger than 1 MiB": b"#" * (LARGEST + 1),
     "is nested too deeply": b"a=" + b"[" * 90_000,
 }
 

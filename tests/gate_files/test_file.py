@@ -177,7 +177,7 @@ def test_a_mistake_is_one_line_with_its_place_and_what_to_do(compiled, text, lin
             f'[[gate]]\nedit = [{{op="add", path="/a", value={"[" * 300}{"]" * 300}}}]',
             "gates.toml:1:1: values are nested in more than 250 levels; take out some",
         ),
-        ("#" * LARGEST + "\n", "gates.toml: the file has more than 16 MiB; is it a gate file?"),
+        ("#" * LARGEST + "\n", "gates.toml: cannot be read (it is larger than 16 MiB); check the path"),
     ],
     ids=lambda value: value[:30],
 )

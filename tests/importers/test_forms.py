@@ -110,7 +110,7 @@ def test_a_capture_needs_no_import(tmp_path):
 def test_what_is_no_file_is_named(tmp_path):
     with pytest.raises(CaptureError, match=r"cannot read .*nothing: No such file"):
         bring(str(tmp_path / "nothing"), {})
-    with pytest.raises(CaptureError, match="is not a regular file"):
+    with pytest.raises(CaptureError, match="Is a directory"):
         bring(str(tmp_path), {})
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "pipe")

@@ -21,6 +21,7 @@ from typing import Any, Self
 from mcpspy.contract.verify import probe
 from mcpspy.contract.verify.launch import Launched, end_text
 from mcpspy.contract.verify.session import SessionPlan, Talk, Transcript, said
+from mcpspy.foreign_file import read_foreign
 
 GRACE = 5.0
 """Seconds within which a server has to end."""
@@ -148,8 +149,7 @@ class StdioBench:
 
     def _noted(self, name: str) -> bytes:
         try:
-            with open(os.path.join(self._report, name), "rb") as file:
-                return file.read()
+            return read_foreign(os.path.join(self._report, name))
         except FileNotFoundError:
             return b""
 

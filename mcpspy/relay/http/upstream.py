@@ -13,6 +13,7 @@ from aiohttp.connector import Connection
 from aiohttp.http_exceptions import HttpProcessingError
 
 from mcpspy.errors import UsageError
+from mcpspy.foreign_file import read_foreign
 from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.http1 import LARGEST, Connections, HeadTooLarge, ServerConnection
 
@@ -92,7 +93,7 @@ def _context(ca: str | None, *, insecure: bool) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context()
         if ca:
-            context.load_verify_locations(ca)
+            context.load_verify_locations(cadata=read_foreign(ca, named=True).decode("ascii", "ignore"))
     except (OSError, ssl.SSLError) as error:
         raise UsageError(f"cannot read certificates from {ca}: {error.strerror or error}") from error
     if insecure:

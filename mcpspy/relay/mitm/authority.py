@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from mcpspy.capture.location import home, make_directory
 from mcpspy.errors import UsageError
+from mcpspy.foreign_file import read_foreign
 
 BASENAME = "mitmproxy"
 """The prefix of mitmproxy's file names."""
@@ -142,10 +143,10 @@ def write_bundle(path: str, files: Iterable[str]) -> None:
 def certificates(path: str) -> list[str]:
     """Return the certificates in a PEM file. Raises UsageError if there is none, or if one is damaged."""
     try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            found = _CERTIFICATE.findall(file.read().replace("\r\n", "\n"))
+        text = read_foreign(path).decode("ascii", "replace")
     except OSError as error:
         raise UsageError(f"cannot read certificates from {path}: {error.strerror or error}") from None
+    found: list[str] = _CERTIFICATE.findall(text.replace("\r\n", "\n"))
     if not found:
         raise UsageError(f"cannot read certificates from {path}: it holds none in PEM form")
     for number, certificate in enumerate(found, 1):

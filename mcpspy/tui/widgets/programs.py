@@ -13,6 +13,7 @@ from typing import Protocol
 from textual.app import SuspendNotSupported
 
 from mcpspy.errors import UsageError
+from mcpspy.foreign_file import read_foreign
 from mcpspy.process.command_line import words_of
 from mcpspy.text import printable
 
@@ -77,8 +78,7 @@ def edited(text: str, command: list[str]) -> str:
             signal.signal(signal.SIGINT, before)
         if status:
             raise UsageError(f"{command[0]} ended with status {status}: the text is unchanged")
-        with open(path, encoding="utf-8") as file:
-            return file.read().rstrip("\n")
+        return read_foreign(path).decode().replace("\r\n", "\n").rstrip("\n")
     except (OSError, UnicodeError) as error:
         raise UsageError(f"{command[0]} cannot open the text: {error}") from None
     finally:
