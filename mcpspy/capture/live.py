@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 LARGEST = 16 << 20
 """The largest file that is read, in bytes: an edited frame has at most a few MiB."""
+_VIEWERS, _ORDERS = 16, 100
+"""The most viewers whose gates are in force, and the most orders of one look: traffic waits meanwhile."""
 _ORDER, _GATES = ".order.json", "gates-"
 _SETTLED = 50_000_000  # nanoseconds after which a file system gives a new change a different time
 _numbers = count(1)
@@ -95,13 +97,18 @@ class LiveFolder:
             return gates, orders, faults
         names = sorted(os.listdir(self.path))
         viewers = [name for name in names if name.startswith(_GATES)]
+        if len(viewers) > _VIEWERS:
+            faults.append(f"more than {_VIEWERS} viewers have set gates; those of the others are not in force")
+            del viewers[_VIEWERS:]
         self._forget(viewers)
         for name in viewers:
             gates += self._gates(name, faults)
-        for name in names:
-            if name.endswith(_ORDER):
-                orders += _loaded(os.path.join(self.path, name), "an order", faults)
-                _remove(os.path.join(self.path, name))
+        waiting = [name for name in names if name.endswith(_ORDER)]
+        for name in waiting[:_ORDERS]:
+            orders += _loaded(os.path.join(self.path, name), "an order", faults)
+            _remove(os.path.join(self.path, name))
+        if len(waiting) > _ORDERS:
+            self._seen = -1
         return gates, orders, faults
 
     def remove(self) -> None:

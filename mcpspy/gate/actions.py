@@ -19,7 +19,7 @@
 The transport of a relay limits the actions: `status` needs HTTP, `exit` needs a server that the relay has started.
 """
 
-from mcpspy.gate.check import TRUE, check, is_answer, is_patch, is_sent, one_of, whole
+from mcpspy.gate.check import TRUE, VALUES, bounded, check, is_answer, is_patch, is_sent, one_of
 from mcpspy.gate.messages import json_of
 from mcpspy.gate.splice import changed, edited, with_message
 from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Exit, Hold, Refuse, Reply, Send
@@ -129,17 +129,17 @@ def _is_recording(value: "Any") -> bool:
 
 _ACTIONS: "dict[str, Allowed]" = {
     "drop": TRUE,
-    "repeat": whole(1),
+    "repeat": bounded("repeat"),
     "answer": (is_answer, "the JSON text of an object with result or error, without id and jsonrpc"),
     "answer-from": (_is_recording, "an object with file and miss (forward or nearest)"),
-    "send": (is_sent, "a text, or several"),
-    "edit": (is_patch, "the operations of a JSON Patch (RFC 6902)"),
-    "cut": whole(0),
+    "send": (is_sent, f"a text, or several, at most {VALUES}"),
+    "edit": (is_patch, f"the operations of a JSON Patch (RFC 6902), at most {VALUES}"),
+    "cut": bounded("cut"),
     "garble": one_of("not-json", "invalid-utf8", "bom"),
     "close": TRUE,
-    "status": whole(400, 599),
-    "exit": whole(0, 255),
-    "hold": whole(0),
-    "throttle": whole(1),
-    "delay": whole(0),
+    "status": bounded("status"),
+    "exit": bounded("exit"),
+    "hold": bounded("hold"),
+    "throttle": bounded("throttle"),
+    "delay": bounded("delay"),
 }

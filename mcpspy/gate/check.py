@@ -5,6 +5,30 @@ from mcpspy.json_values import excerpt, walk
 
 DEEPEST = 250
 """The deepest nesting of values; Python encodes and decodes some hundreds of levels."""
+GATES = 1000
+"""The most gates of a file, or of the viewers of a session."""
+VALUES = 1000
+"""The most values in a `when`, operations in an `edit`, and texts in a `send`."""
+LONGEST = 1 << 16
+"""The length of the longest text in a `when`, in characters."""
+_DAY = 86_400_000_000_000
+BOUNDS = {
+    "hold": (1, _DAY),
+    "delay": (1, _DAY),
+    "throttle": (1, 10**12),
+    "repeat": (2, 10_000),
+    "cut": (0, 1 << 30),
+    "status": (400, 599),
+    "exit": (0, 255),
+    "after": (0, 1 << 53),
+    "times": (1, 1 << 53),
+    "size": (0, 1 << 63),
+    "seed": (1 - (1 << 63), (1 << 63) - 1),
+}
+"""The smallest and the largest whole number for a key, in a gate file and in the gates of viewers.
+
+Times are in nanoseconds. A larger number has no use, and a timer or the capture cannot hold it.
+"""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,10 +54,14 @@ def one_of(*allowed: str) -> "Allowed":
     return (lambda value: value in allowed), ", ".join(allowed[:-1]) + " or " + allowed[-1]
 
 
-def whole(least: int, most: int | None = None) -> "Allowed":
+def whole(least: int, most: int) -> "Allowed":
     """Allow a whole number between two bounds."""
-    words = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
-    return (lambda value: type(value) is int and value >= least and (most is None or value <= most)), words
+    return (lambda value: type(value) is int and least <= value <= most), f"a whole number from {least} to {most}"
+
+
+def bounded(key: str) -> "Allowed":
+    """Allow the whole numbers of a key of `BOUNDS`."""
+    return whole(*BOUNDS[key])
 
 
 def one_or_more(allowed: "Allowed", kind: type = str) -> "Allowed":
@@ -59,6 +87,16 @@ def fault_of(value: "Any") -> str | None:
     return None
 
 
+def size_fault_of(when: "dict[str, Any]") -> str | None:
+    """Return why a `when` is too large to be tested with each frame; None if it is not."""
+    for number, (_, inner) in enumerate(walk(when)):
+        if number > VALUES:
+            return f"its filter has more than {VALUES} values"
+        if type(inner) is str and len(inner) > LONGEST:
+            return f"a text in its filter has more than {LONGEST} characters"
+    return None
+
+
 def is_text(value: "Any") -> bool:
     """Return whether a value is a text that can be sent: it has no half of a surrogate pair."""
     return type(value) is str and not any("\ud800" <= letter <= "\udfff" for letter in value)
@@ -66,7 +104,7 @@ def is_text(value: "Any") -> bool:
 
 def is_sent(value: "Any") -> bool:
     """Return whether a value is a text that can be sent, or a list of such texts."""
-    return is_text(value) or (type(value) in (list, tuple) and len(value) > 0 and all(map(is_text, value)))
+    return is_text(value) or (type(value) in (list, tuple) and 0 < len(value) <= VALUES and all(map(is_text, value)))
 
 
 def is_id(value: "Any") -> bool:
@@ -90,7 +128,7 @@ def is_answer(value: "Any") -> bool:
 
 def is_patch(value: "Any") -> bool:
     """Return whether a value is a JSON Patch (RFC 6902, 4)."""
-    return type(value) in (list, tuple) and len(value) > 0 and all(map(_is_operation, value))
+    return type(value) in (list, tuple) and 0 < len(value) <= VALUES and all(map(_is_operation, value))
 
 
 def _is_operation(value: "Any") -> bool:
@@ -105,8 +143,8 @@ def _shown(value: "Any") -> str:
     """Return a value as JSON, or an excerpt of it if it is long."""
     from json import dumps  # imported only for an error
 
-    text = dumps(value)
-    return text if len(text) <= 60 else excerpt(value)
+    text = dumps(value) if type(value) not in (str, list, dict) or len(value) <= 60 else ""
+    return text if 0 < len(text) <= 60 else excerpt(value)
 
 
 def _decoded(text: str) -> "Any":
@@ -126,6 +164,10 @@ _MEMBER_OF: "dict[str, str | None]" = {
     "copy": "from",
 }
 """The member that an operation needs in addition to its path."""
+NAME: "Allowed" = (
+    (lambda value: type(value) is str and 0 < len(value) <= 1000),
+    "a text that is not empty, of at most 1000 characters",
+)
 GLOB: "Allowed" = (lambda value: type(value) is str and value != ""), "a text that is not empty"
 OBJECT: "Allowed" = (lambda value: type(value) is dict), "an object"
 TRUE: "Allowed" = (lambda value: value is True), "true"

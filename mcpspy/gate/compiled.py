@@ -11,7 +11,7 @@ the same in every run. With `reorder`, frames behind a waiting frame do not wait
 """
 
 from mcpspy.gate.actions import GateAction
-from mcpspy.gate.check import GLOB, OBJECT, TRUE, check, fault_of, whole
+from mcpspy.gate.check import NAME, OBJECT, TRUE, bounded, check, fault_of, size_fault_of
 from mcpspy.gate.terms import When
 from mcpspy.gate.verdicts import PASS
 
@@ -37,6 +37,9 @@ class DeclaredGate:
         self._name = gate["name"]
         self.by = f"gate {self._name}"
         check(self.by, "", gate, _KEYS)
+        fault = size_fault_of(gate["when"]) or fault_of(gate["when"])
+        if fault:
+            raise ValueError(f"{self.by}: {fault}")
         self._when = When(self.by, gate["when"])
         self.follows = self._when.follows
         """Whether a response may match by the method or name of its request."""
@@ -79,13 +82,17 @@ class DeclaredGate:
         return int.from_bytes(drawn, "big") < float(self._chance) * (1 << 32)
 
 
+_SEED = bounded("seed")
 _KEYS: "dict[str, Allowed]" = {
-    "name": GLOB,
+    "name": NAME,
     "when": OBJECT,
     "action": OBJECT,
-    "after": whole(0),
-    "times": whole(1),
+    "after": bounded("after"),
+    "times": bounded("times"),
     "chance": ((lambda value: type(value) in (int, float) and 0 <= value <= 1), "a number from 0 to 1"),
-    "seed": ((lambda value: type(value) in (int, str)), "a whole number or a text"),
+    "seed": (
+        (lambda value: type(value) is str or _SEED[0](value)),
+        "a whole number or a text; a number has at most 63 bits",
+    ),
     "reorder": TRUE,
 }

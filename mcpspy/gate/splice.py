@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
+LARGEST = 1 << 22
+"""The length of the largest message that a patch may make, in characters."""
 _SPACES = " \t\r\n"
 
 
@@ -51,6 +53,8 @@ def patched(text: str, operations: "Iterable[dict[str, Any]]") -> str:
                 text = _add(_remove(text, operation["from"]) if op == "move" else text, path, moved)
         except LookupError:
             raise ValueError(f"{op} {path}: there is no such place in the message") from None
+        if len(text) > LARGEST:  # each copy of the whole message into itself doubles it
+            raise ValueError(f"{op} {path}: the message would have more than {LARGEST} characters")
     return text
 
 

@@ -18,7 +18,7 @@ messages has no kind, method, name or id.
 A frame is decoded only if its bytes do not show that it cannot match: a word of each glob must be in it.
 """
 
-from mcpspy.gate.check import GLOB, check, is_id, is_text, one_of, one_or_more
+from mcpspy.gate.check import GLOB, bounded, check, is_id, is_text, one_of, one_or_more
 from mcpspy.gate.messages import decode, message_of
 from mcpspy.json_values import walk
 
@@ -245,10 +245,11 @@ def _is_name(value: "Any") -> bool:
 
 def _is_size(value: "Any") -> bool:
     return (
-        type(value) in (list, tuple)
-        and len(value) == 2
-        and all(bound is None or (type(bound) is int and bound >= 0) for bound in value)
+        type(value) in (list, tuple) and len(value) == 2 and all(bound is None or _BYTES[0](bound) for bound in value)
     )
+
+
+_BYTES = bounded("size")
 
 
 def _are_objects(value: "Any") -> bool:

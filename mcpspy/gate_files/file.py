@@ -19,7 +19,8 @@ from typing import Any, NoReturn
 
 from mcpspy.errors import CaptureError, GateError
 from mcpspy.foreign_file import read_foreign
-from mcpspy.gate.check import fault_of
+from mcpspy.gate.check import BOUNDS, GATES
+from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate_files import values
 from mcpspy.gate_files.places import Places
 from mcpspy.gate_files.values import Reader, instead, shown
@@ -30,22 +31,21 @@ TRANSPORTS = ("stdio", "http", "mitm")
 
 LARGEST = 16 << 20
 """The size of the largest gate file in bytes; a file with a recorded result has at most a few MiB."""
-_MOST = 1 << 53  # the largest number that a gate counts to
 
 ACTIONS: dict[str, Reader] = {
     "hold": values.duration,
     "throttle": values.rate,
     "edit": values.edits,
     "drop": values.true,
-    "repeat": values.whole(2, 10_000),
+    "repeat": values.whole(*BOUNDS["repeat"]),
     "answer": values.answer,
     "answer-from": values.text,
     "send": values.texts,
-    "cut": values.whole(0, 1 << 30),
+    "cut": values.whole(*BOUNDS["cut"]),
     "garble": values.one_of("not-json", "invalid-utf8", "bom"),
     "close": values.true,
-    "status": values.whole(400, 599),
-    "exit": values.whole(0, 255),
+    "status": values.whole(*BOUNDS["status"]),
+    "exit": values.whole(*BOUNDS["exit"]),
 }
 """The actions, with the reader of each value; `delay` is used alone or with one of them."""
 
@@ -53,8 +53,8 @@ _MODIFIERS: dict[str, Reader] = {
     "delay": values.duration,
     "miss": values.one_of("forward", "nearest"),
     "chance": values.share,
-    "after": values.whole(0, _MOST),
-    "times": values.whole(1, _MOST),
+    "after": values.whole(*BOUNDS["after"]),
+    "times": values.whole(*BOUNDS["times"]),
     "reorder": values.true,
 }
 _KEYS: dict[str, Reader] = {"name": values.text, "when": values.text} | ACTIONS | _MODIFIERS
@@ -123,14 +123,17 @@ class _GateFile:
             self._fail(self._places.key(None, "gate"), "gate must be a table in an array; write [[gate]] above each")
         if not gates:
             self._fail(0, "the file has no gate; write [[gate]] above each")
+        if len(gates) > GATES:
+            self._fail(self._places.key(GATES), f"the file has more than {GATES} gates; take out some")
         names: set[str] = set()
         compiled = []
         for number, gate in enumerate(gates):
             compiled.append(self._gate(number, gate, transport) | seed)
-            fault = fault_of(compiled[-1])
-            if fault:
-                self._fail(self._places.key(number), f"{fault}; take out some")
             name = compiled[-1]["name"]
+            try:
+                DeclaredGate(compiled[-1])  # the same test as for the gates of viewers
+            except ValueError as error:
+                self._fail(self._places.key(number), f"{str(error).removeprefix(f'gate {name}: ')}; take out some")
             if name in names:
                 self._fail(self._places.value(number, "name"), f"two gates have the name {shown(name)}; rename one")
             names.add(name)

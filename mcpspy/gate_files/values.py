@@ -10,6 +10,7 @@ from typing import Any
 import jsonpatch
 import jsonpointer
 
+from mcpspy.gate.check import BOUNDS
 from mcpspy.json_values import excerpt
 from mcpspy.text import printable
 
@@ -18,7 +19,6 @@ Reader = Callable[[Any], Any]
 _QUANTITY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([A-Za-z/]+)")
 _TIMES = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _RATES = {"b/s": 1, "kb/s": 1_000, "mb/s": 1_000_000, "kib/s": 1 << 10, "mib/s": 1 << 20}
-_LONGEST = 86_400 * _TIMES["s"]
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _NEEDS = {
     "add": ("path", "value"),
@@ -32,22 +32,23 @@ _NEEDS = {
 
 def duration(value: Any) -> int:
     """Read a text such as `2s` as nanoseconds."""
-    return _quantity(value, _TIMES, 'a time with its unit (us, ms or s), such as "500ms" or "1.5s"', _LONGEST, "86400s")
+    return _quantity(value, _TIMES, 'a time with its unit (us, ms or s), such as "500ms" or "1.5s"', "hold", "86400s")
 
 
 def rate(value: Any) -> int:
     """Read a text such as `10kB/s` as bytes per second."""
     wanted = 'a rate with its unit (B/s, kB/s, MB/s, KiB/s or MiB/s), such as "10kB/s"'
-    return _quantity(value, _RATES, wanted, 10**12, "1000000MB/s")
+    return _quantity(value, _RATES, wanted, "throttle", "1000000MB/s")
 
 
-def _quantity(value: Any, units: dict[str, int], wanted: str, most: int, most_text: str) -> int:
+def _quantity(value: Any, units: dict[str, int], wanted: str, key: str, most_text: str) -> int:
     match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
     unit = units.get(match[2].lower()) if match else None
     if match is None or unit is None:
         raise ValueError(f"it is {shown(value)}; write {wanted}")
     found = int(Decimal(match[1]) * unit)
-    if not 1 <= found <= most:
+    least, most = BOUNDS[key]
+    if not least <= found <= most:
         raise ValueError(f"it is {shown(value)}; it must be more than 0 and at most {most_text}")
     return found
 
@@ -106,7 +107,7 @@ def texts(value: Any) -> str | list[str]:
 
 def seed(value: Any) -> int | str:
     """Read a whole number or a text."""
-    if isinstance(value, str) or (type(value) is int and abs(value) < 1 << 63):
+    if isinstance(value, str) or (type(value) is int and BOUNDS["seed"][0] <= value <= BOUNDS["seed"][1]):
         return value
     raise ValueError(f"it is {shown(value)}; write a whole number or a text")
 

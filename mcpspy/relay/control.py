@@ -4,7 +4,9 @@ The relay calls `look` before it forwards something, and at intervals while it h
 numbers and return. On the `wrap` path this module is imported only if a live directory exists.
 """
 
+from mcpspy.gate.check import GATES
 from mcpspy.gate.compiled import DeclaredGate
+from mcpspy.json_values import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ class Control:
         self._wanted: list[dict[str, Any]] = []  # the gates of all viewers, not validated
         self._entries: list[tuple[dict[str, Any], DeclaredGate]] = []
         self._looked = -INTERVAL
-        self._failed = ""
+        self._told = ""
 
     @property
     def due(self) -> int:
@@ -59,15 +61,19 @@ class Control:
             if self._folder.changed():
                 self._read()
         except Exception as error:
-            sentence = f"a live gate failed ({type(error).__name__}: {error}); traffic goes on"
-            if sentence != self._failed:
-                self._report(sentence)
-            self._failed = sentence
+            self._tell([f"a live gate failed ({type(error).__name__}: {error}); traffic goes on"])
+
+    def _tell(self, sentences: "list[str]") -> None:
+        """Report the first of some faults, with the number of the others, unless that was just reported."""
+        if sentences:
+            more = f" (and {len(sentences) - 1} more such faults)" if len(sentences) > 1 else ""
+            if sentences[0] + more != self._told:
+                self._told = sentences[0] + more
+                self._report(self._told)
 
     def _read(self) -> None:
         gates, orders, faults = self._folder.read()
-        for fault in faults:
-            self._report(fault)
+        self._tell(faults)
         if gates != self._wanted:
             self._wanted = gates
             self._set(gates)
@@ -76,13 +82,16 @@ class Control:
 
     def _set(self, gates: "list[dict[str, Any]]") -> None:
         """Put these gates into force; a gate that was in force before keeps its count of matches."""
-        before, self._entries = self._entries, []
-        for compiled in gates:
-            known = [entry for entry in before if entry[0] == compiled]
+        before = {text_of(compiled): gate for compiled, gate in self._entries}
+        self._entries, refused = [], []
+        for compiled in gates[:GATES]:
             try:
-                self._entries.append(known[0] if known else (compiled, DeclaredGate(compiled)))
+                self._entries.append((compiled, before.get(text_of(compiled)) or DeclaredGate(compiled)))
             except (ValueError, RecursionError) as error:
-                self._report(f"{error}; a viewer has set it, and it is not in force")
+                refused.append(f"{error}; a viewer has set it, and it is not in force")
+        if len(gates) > GATES:
+            refused.append(f"viewers have set more than {GATES} gates; the others are not in force")
+        self._tell(refused)
         self._gate.set_live([gate for _, gate in self._entries])
         self._record([compiled for compiled, _ in self._entries])
 
@@ -92,7 +101,7 @@ class Control:
         if type(held) is int:
             holder, how = self._gate.holders.get(held), str(order.get("how"))
             if how not in _HOW or (message is not None) != _HOW[how]:
-                self._report(f"a viewer's order about held frame {held} cannot be understood: {how}")
+                self._report(f"a viewer's order about held frame {held} cannot be understood: {how[:60]}")
             elif holder:
                 holder.release(held, how, message)
         elif isinstance(order.get("send"), str):

@@ -181,3 +181,28 @@ def test_a_capture_in_a_directory_that_nobody_may_write_to_cannot_be_controlled(
     viewer = LiveViewer(str(tmp_path / "not there" / "session.jsonl"), "ab12")
     with pytest.raises(CaptureError, match="cannot control this session"):
         viewer.set_gates(GATES)
+
+
+def test_some_orders_are_read_at_a_time_and_none_is_lost(folder, viewer):
+    """A-21: a relay waits meanwhile."""
+    for number in range(250):
+        viewer.release(number, "continued")
+    counts = []
+    while folder.changed() and len(counts) < 10:
+        counts.append(len(folder.read()[1]))
+    assert counts[:3] == [100, 100, 50]
+    assert sum(counts) == 250
+
+
+def test_the_gates_of_a_limited_number_of_viewers_are_in_force(capture, folder):
+    """A-21."""
+    viewers = [LiveViewer(capture, "ab12") for _ in range(20)]
+    try:
+        for viewer in viewers:
+            viewer.set_gates(GATES)
+        gates, _, faults = folder.read()
+        assert len(gates) == 16
+        assert faults == ["more than 16 viewers have set gates; those of the others are not in force"]
+    finally:
+        for viewer in viewers:
+            viewer.close()

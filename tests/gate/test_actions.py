@@ -97,11 +97,11 @@ VALUES = [
     ("edit", [{"op": ["add"], "path": "/a", "value": 1}], "the operations of a JSON Patch"),
     ("edit", [{"op": "move", "path": "/a"}], "the operations of a JSON Patch"),
     ("edit", {"op": "remove", "path": "/a"}, "the operations of a JSON Patch"),
-    ("cut", -1, "at least 0"),
+    ("cut", -1, "from 0 to 1073741824"),
     ("garble", "rot13", "not-json, invalid-utf8 or bom"),
     ("status", 200, "from 400 to 599"),
     ("exit", 256, "from 0 to 255"),
-    ("throttle", 0, "at least 1"),
+    ("throttle", 0, "from 1 to "),
     ("answer-from", "a.jsonl", "an object with file and miss"),
     ("answer-from", {"file": "a.jsonl", "miss": "random"}, "an object with file and miss"),
 ]

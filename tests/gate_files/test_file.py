@@ -1,4 +1,5 @@
 import json
+import math
 import os
 import tempfile
 
@@ -7,9 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mcpspy.errors import GateError
+from mcpspy.gate.check import BOUNDS, GATES
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate_files.file import ACTIONS, LARGEST, TRANSPORTS, compile_file
 from tests import NIGHTLY
+from tests.each import each
 from tests.transcript import capture
 
 FILE = """\
@@ -273,3 +276,101 @@ def outcome(path, transport):
         return compile_file(path, transport), None
     except GateError as error:
         return None, error
+
+
+DROP = {"when": {}, "action": {"drop": True}}
+
+
+def acting(**action):
+    return {"when": {}, "action": action}
+
+
+def nested(inner, step, levels=300):
+    for _ in range(levels):
+        inner = step(inner)
+    return inner
+
+
+TEXT = '"x",'
+REMOVE = '{op = "remove", path = "/a"},'
+DEEP_VALUE = nested([], lambda value: [value], 260)
+BOTH = {
+    "hold": ('hold = "86401s"', acting(hold=86_401 * 10**9)),
+    "no hold": ('hold = "0s"', acting(hold=0)),
+    "delay": (f'delay = "1{"0" * 14}s"', acting(delay=10**400)),
+    "no time": ("delay = nan", acting(delay=math.nan)),
+    "an endless time": ("delay = inf", acting(delay=math.inf)),
+    "a negative time": ('delay = "-1s"', acting(delay=-1)),
+    "true for a number": ("repeat = true", acting(repeat=True)),
+    "a fraction": ("repeat = 2.0", acting(repeat=2.0)),
+    "throttle": ('throttle = "1000001MB/s"', acting(throttle=10**12 + 1)),
+    "no throttle": ('throttle = "0B/s"', acting(throttle=0)),
+    "repeat": ("repeat = 10001", acting(repeat=10_001)),
+    "repeat once": ("repeat = 1", acting(repeat=1)),
+    "cut": (f"cut = {(1 << 30) + 1}", acting(cut=(1 << 30) + 1)),
+    "exit": ("exit = 256", acting(exit=256)),
+    "status": ("status = 600", acting(status=600)),
+    "after": (f"drop = true\nafter = {(1 << 53) + 1}", DROP | {"after": (1 << 53) + 1}),
+    "times": (f"drop = true\ntimes = {10**400}", DROP | {"times": 10**400}),
+    "times 0": ("drop = true\ntimes = 0", DROP | {"times": 0}),
+    "chance": ("drop = true\nchance = nan", DROP | {"chance": math.nan}),
+    "too much chance": ("drop = true\nchance = 1.1", DROP | {"chance": 1.1}),
+    "a true chance": ("drop = true\nchance = true", DROP | {"chance": True}),
+    "a false reorder": ('hold = "1s"\nreorder = false', acting(hold=10**9) | {"reorder": False}),
+    "size": (f"drop = true\nwhen = 'size:>{10**17}gb'", DROP | {"when": {"size": [10**26, None]}}),
+    "a long text": (f"drop = true\nwhen = 'text:{'x' * 70_000}'", DROP | {"when": {"text": "x" * 70_000}}),
+    "many globs": (f"drop = true\nwhen = 'method:{'a,' * 1001}b'", DROP | {"when": {"method": ["a"] * 1001}}),
+    "deep": (
+        f"drop = true\nwhen = '{'!(a ' * 300}a{')' * 300}'",
+        DROP | {"when": nested({}, lambda inner: {"not": inner})},
+    ),
+    "a name": (f"drop = true\nname = '{'x' * 1001}'", DROP | {"name": "x" * 1001}),
+    "many texts to send": (f"send = [{TEXT * 1001}]", acting(send=["x"] * 1001)),
+    "many operations": (f"edit = [{REMOVE * 1001}]", acting(edit=[{"op": "remove", "path": "/a"}] * 1001)),
+    "a deep value": (
+        f"edit = [{{op = 'add', path = '/a', value = {'[' * 260}{']' * 260}}}]",
+        acting(edit=[{"op": "add", "path": "/a", "value": DEEP_VALUE}]),
+    ),
+    "a pointer": ("edit = [{op = 'remove', path = 'a'}]", acting(edit=[{"op": "remove", "path": "a"}])),
+}
+"""By what is wrong: the gate in a file, and the same gate as a viewer sets it."""
+
+
+@each("what, pair", BOTH.items(), ids=lambda case: case[0])
+def test_a_file_and_a_viewer_have_the_same_bounds(tmp_path, what, pair):
+    """A-21."""
+    in_file, live = pair
+    path = tmp_path / "gates.toml"
+    path.write_text(f"[[gate]]\n{in_file}\n")
+    with pytest.raises(GateError) as raised:
+        compile_file(str(path), "http" if what == "status" else "stdio")
+    assert str(raised.value).startswith(f"{path}:")
+    assert len(str(raised.value)) < 600
+    with pytest.raises(ValueError, match="gate") as refused:
+        DeclaredGate({"name": "g"} | live)
+    assert len(str(refused.value)) < 1600
+
+
+@each("key", [key for key in BOUNDS if key not in ("size", "seed")])
+def test_the_bounds_of_each_number_are_exact(key):
+    """A-21: a gate with the largest number is one, and with one more it is none."""
+    least, most = BOUNDS[key]
+
+    def gate(value):
+        return {"name": "g"} | (DROP | {key: value} if key in ("after", "times") else acting(**{key: value}))
+
+    for value in (least, most):
+        DeclaredGate(gate(value))
+    for value in (least - 1, most + 1):
+        with pytest.raises(ValueError, match="a whole number from"):
+            DeclaredGate(gate(value))
+
+
+def test_a_file_has_at_most_so_many_gates(tmp_path):
+    """A-21."""
+    path = tmp_path / "gates.toml"
+    path.write_text("[[gate]]\ndrop = true\n" * GATES)
+    assert len(compile_file(str(path), "stdio")) == GATES
+    path.write_text("[[gate]]\ndrop = true\n" * (GATES + 1))
+    with pytest.raises(GateError, match="more than 1000 gates"):
+        compile_file(str(path), "stdio")

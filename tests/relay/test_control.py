@@ -3,6 +3,7 @@
 import pytest
 
 from mcpspy.capture.live import LiveFolder, LiveViewer
+from mcpspy.gate.check import GATES
 from mcpspy.gate.gate import Gate
 from mcpspy.gate.verdicts import PASS, Drop
 from mcpspy.relay.control import HOLDING, INTERVAL, Control
@@ -143,3 +144,37 @@ def test_a_bug_is_reported_and_traffic_goes_on(relay):
     relay.viewer.release(1, "continued")
     relay.look()
     assert relay.reports == ["a live gate failed (ZeroDivisionError: ); traffic goes on"]
+
+
+def test_faults_of_many_gates_are_one_message(relay):
+    """A-21: and the next look with the same faults is none."""
+    relay.viewer.set_gates([{"name": "x", "when": {}, "action": {"hold": 10**400}}] * 500 + [DROP])
+    relay.look()
+    assert isinstance(relay.decide(), Drop)
+    assert len(relay.reports) == 1
+    assert "and 499 more such faults" in relay.reports[0]
+    relay.viewer.set_gates([{"name": "x", "when": {}, "action": {"hold": 10**400}}] * 500)
+    relay.look()
+    assert len(relay.reports) == 1
+
+
+def test_viewers_set_a_limited_number_of_gates(relay):
+    """A-21: the first ones are in force."""
+    relay.viewer.set_gates([DROP | {"name": str(number)} for number in range(GATES + 5)])
+    relay.look()
+    assert [len(gates) for gates in relay.recorded] == [GATES]
+    assert relay.reports == ["viewers have set more than 1000 gates; the others are not in force"]
+    relay.viewer.set_gates([DROP | {"name": str(number)} for number in range(GATES)])
+    relay.look()
+    assert relay.reports == relay.reports[:1]
+
+
+def test_a_patch_that_doubles_a_message_again_and_again_ends(relay):
+    """A-21: the frame passes unchanged, with one report."""
+    doubling = [{"op": "copy", "from": "", "path": f"/{number}"} for number in range(900)]
+    grows = {"name": "g", "when": {}, "action": {"edit": doubling}}
+    relay.viewer.set_gates([grows])
+    relay.look()
+    assert [relay.decide(), relay.decide()] == [PASS, PASS]
+    assert len(relay.reports) == 1
+    assert "would have more than" in relay.reports[0]

@@ -436,6 +436,7 @@ def test_while_a_live_gate_is_in_force_wrap_has_imported_nothing_heavy(tmp_path)
     assert ours <= {
         "capture",
         "errors",
+        "foreign_file",
         "gate",
         "json_text",
         "json_values",
@@ -507,3 +508,57 @@ def test_an_sdk_client_gets_the_result_of_the_call_that_a_viewer_has_edited(tmp_
     assert "23" in json.dumps(add)
     (release,) = [it for it in Capture(str(capture)).records() if isinstance(it, Release)]
     assert (release.how, release.by) == ("edited", "gate g")
+
+
+HUGE = 10**400
+DROP = {"drop": True}
+LARGE_WHENS = ({"size": [0, HUGE]}, {"text": ["x"] * 100_000}, {"text": "x" * 100_000})
+NO_NUMBERS = (float("nan"), float("inf"), 1e18, -1, True, "2s")
+OUT_OF_BOUNDS = [
+    *(compiled({key: HUGE}) for key in ("hold", "delay", "throttle", "repeat", "cut", "exit")),
+    *(compiled({"delay": value}) for value in NO_NUMBERS),
+    *(compiled(DROP) | {key: HUGE} for key in ("after", "times", "seed", "chance")),
+    *(compiled(DROP, **when) for when in LARGE_WHENS),
+    compiled(DROP) | {"name": "g" * 100_000},
+    compiled({"send": ["x"] * 100_000}),
+    compiled({"edit": [{"op": "remove", "path": "/a"}] * 100_000}),
+    compiled({"edit": [{"op": "copy", "from": "", "path": f"/{number}"} for number in range(100)]}),
+]
+
+
+def test_gates_out_of_bounds_do_not_stop_a_direction(session):
+    """A-21: whatever a viewer sets, frames pass, with one message about it."""
+    live = session()
+    live.ask(CALL)
+    assert live.line() == CALL
+    for number, gates in enumerate([*([gate] for gate in OUT_OF_BOUNDS), OUT_OF_BOUNDS], 1):
+        live.viewer.set_gates(gates)
+        until(lambda number=number: len(live.records(Gates)) >= number, "the gates are read")
+        live.ask(CALL)
+        assert live.line() == CALL
+    live.viewer.set_gates([])
+    out, err, code = live.finish()
+    assert (out, code) == (b"", 0)
+    messages = err.decode().splitlines()
+    assert len(messages) <= len(OUT_OF_BOUNDS) + 1
+    assert all("not in force" in each or "such frames pass unchanged" in each for each in messages)
+    in_force = [gate for record in live.records(Gates) for gate in record.gates]
+    assert all(gate["action"] == OUT_OF_BOUNDS[-1]["action"] for gate in in_force)
+
+
+def test_a_live_directory_full_of_orders_does_not_stop_a_direction(session):
+    """A-21: some orders are read at a time, and frames pass between them."""
+    live = session()
+    live.set(HOLD)
+    for number in range(2000):
+        with open(os.path.join(live.viewer.path, f"{number:06}.order.json"), "w", encoding="utf-8") as order:
+            order.write("no JSON")
+    began = time.monotonic()
+    live.ask(OTHER)
+    assert live.line() == OTHER
+    assert time.monotonic() - began < 5
+    live.obeyed()
+    live.viewer.set_gates([])
+    out, err, code = live.finish()
+    assert (out, code) == (b"", 0)
+    assert err.count(b"\n") <= 2000 / 100 + 1
