@@ -8,8 +8,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from mcpspy.capture.location import directory, make_directory
 from mcpspy.clients.agent import is_agent
@@ -26,6 +26,7 @@ from mcpspy.clients.timeouts import BY_CLIENT
 from mcpspy.clients.trust import FIX, untrusted
 from mcpspy.clients.variables import expanded, unknown
 from mcpspy.foreign_file import open_foreign, read_foreign
+from mcpspy.json_values import member
 from mcpspy.process.ports import holder
 from mcpspy.secrets.redactor import Withheld
 
@@ -344,14 +345,18 @@ def of_answer(answer: Answer) -> Iterator[Check]:
 
 
 def _identity(answer: Answer) -> str:
-    meta = answer.result.get("_meta")
-    server = answer.result.get("serverInfo") or (
-        meta.get("io.modelcontextprotocol/serverInfo") if isinstance(meta, dict) else None
-    )
-    named = f"{server.get('name')} {server.get('version')}" if isinstance(server, dict) else ""
-    revision = answer.result.get("protocolVersion") or answer.result.get("supportedVersions")
-    spoken = ", ".join(map(str, revision)) if isinstance(revision, list) else str(revision or "")
-    return "".join(f", {part}" for part in (named, spoken) if part)
+    """Return name, version and revisions of a server, as far as they are texts."""
+    result = answer.result
+    server = result.get("serverInfo") or member(result, "_meta", "io.modelcontextprotocol/serverInfo")
+    revisions = result.get("protocolVersion") or result.get("supportedVersions")
+    named = [member(server, "name"), member(server, "version")]
+    spoken = revisions if isinstance(revisions, list) else [revisions]
+    parts = (" ".join(_texts(named)), ", ".join(_texts(spoken)))
+    return "".join(f", {part}" for part in parts if part)
+
+
+def _texts(values: Iterable[Any]) -> list[str]:
+    return [value for value in values if isinstance(value, str)]
 
 
 def _environment(machine: Machine) -> dict[str, str]:

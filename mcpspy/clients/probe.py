@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from mcpspy import __version__
+from mcpspy.json_values import excerpt, member
 from mcpspy.process.command_line import command_line
 from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS
 
@@ -172,12 +173,20 @@ def _converse(
         if isinstance(response.get("result"), dict) and 1 <= number <= sent:
             answer.method, answer.result = str(requests[number - 1]["method"]), response["result"]
             break
-        if isinstance(response.get("error"), dict) and number == sent:
-            answer.error = str(response["error"].get("message"))
+        if number == sent:
+            answer.error = _refusal(response)
             if sent == len(requests):
                 break
             sent = _send(process, requests, sent)
     answer.seconds = time.monotonic() - started
+
+
+def _refusal(response: dict[str, Any]) -> str:
+    """Return why a response does not answer its request."""
+    if "error" not in response:
+        return f"its result is {excerpt(response.get('result'))}, not an object"
+    message = member(response["error"], "message")
+    return message if message and isinstance(message, str) else f"its error is {excerpt(response['error'])}"
 
 
 def _send(process: subprocess.Popen[bytes], requests: Sequence[_Request], number: int) -> int:

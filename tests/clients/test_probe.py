@@ -178,3 +178,22 @@ def test_a_listener_is_seen():
         server.listen()
         assert listening(port)
     assert not listening(port)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "error"),
+    [
+        ('"result": 5', "its result is 5, not an object"),
+        ('"result": None', "its result is null, not an object"),
+        ('"error": "no"', 'its error is "no"'),
+        ('"error": {"message": 5}', 'its error is {"message": …}'),
+    ],
+)
+def test_a_22_an_answer_of_another_type_is_a_refusal(outcome, error):
+    source = (
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        f'    print(json.dumps({{"jsonrpc": "2.0", "id": json.loads(line)["id"], {outcome}}}), flush=True)\n'
+    )
+    answer = python(source)
+    assert (answer.method, answer.error) == (None, error)

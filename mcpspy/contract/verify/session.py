@@ -265,8 +265,9 @@ class _Scout:
         if discover:
             self._meta = {"_meta": _META}
             result = self._ask("server/discover", seconds=min(_DISCOVERY, self._seconds))
-            if STATELESS[0].value in (member(result, "supportedVersions") or ()):
-                return member(result, "capabilities") or {}
+            supported = member(result, "supportedVersions")
+            if isinstance(supported, list) and STATELESS[0].value in supported:
+                return _capabilities(result)
             self._meta = {}
         asked = {"protocolVersion": NEWEST_HANDSHAKE.value, "capabilities": {}, "clientInfo": _ME}
         result = self._ask("initialize", asked)
@@ -275,8 +276,7 @@ class _Scout:
         initialized = PlannedMessage(_line({"method": "notifications/initialized"}), "notifications/initialized")
         self._talk.ask(initialized, -1)
         self._messages.append(initialized)
-        found = member(result, "capabilities")
-        return found if isinstance(found, dict) else {}
+        return _capabilities(result)
 
     def _listed(self, method: str) -> list[Any]:
         """Return all entries of a listing."""
@@ -314,9 +314,14 @@ class _Scout:
         return answer.result if isinstance(answer, Result) else None
 
 
+def _capabilities(result: Any) -> dict[str, Any]:
+    found = member(result, "capabilities")
+    return found if isinstance(found, dict) else {}
+
+
 def _to_call(tools: list[Any], calls: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of the tools to call, by name: those of `calls`, and tools that read and need none."""
-    listed = {str(member(tool, "name")): tool for tool in tools}
+    listed = {name: tool for tool in tools if isinstance(name := member(tool, "name"), str)}
     _known(calls, listed, "the server lists no tool")
     found = {}
     for name, tool in listed.items():

@@ -183,3 +183,16 @@ def test_a_cursor_is_that_of_the_server_that_is_asked(script):
 
 def test_without_a_handshake_requests_state_their_revision():
     assert json.loads(SessionPlan((), stateless=True).ping(1).line)["method"] == "server/discover"
+
+
+@pytest.mark.parametrize("name", [None, 5, ["a"], {}])
+def test_a_22_a_tool_whose_name_is_not_a_text_is_not_called(name):
+    def answer(message):
+        answers = modern(message)
+        if message["method"] == "tools/list":
+            answers[0]["result"] = {"tools": [{"name": name, "annotations": {"readOnlyHint": True}}]}
+        return answers
+
+    server = Scripted(answer)
+    scouted(server, 1, {"all": {}})
+    assert "tools/call" not in server.methods
