@@ -42,6 +42,8 @@ SECONDS = 5.0
 """The time after which that process is abandoned: on a busy machine, or without a CPU limit (Windows)."""
 BUDGET = 5.0
 """The seconds that all those processes together may take, for one capture."""
+TRIES = 3
+"""How often the same question is put to that process if the machine prevents a judgement. A judgement is final."""
 
 _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
 _COMBINING = ("allOf", "anyOf", "oneOf", "prefixItems")
@@ -317,12 +319,30 @@ def judge_apart(raw: bytes, instance: Any) -> Judgement:
     """Evaluate in a separate process, which is killed when its time is up."""
     if _depth(instance) > DEPTH:
         return _TOO_COSTLY
-    return _answered(json.dumps({"schema": raw.decode(), "instance": plain(instance)}).encode())
+    known = _known(json.dumps({"schema": raw.decode(), "instance": plain(instance)}).encode())
+    if known.judgement is None or (known.judgement.outcome is Outcome.NOT_JUDGED and known.tries < TRIES):
+        known.tries += 1
+        known.judgement = _run(known.question)
+    return known.judgement
+
+
+@dataclass(slots=True)
+class _Known:
+    """A question for the process, and the last judgement about it."""
+
+    question: bytes
+    judgement: Judgement | None = None
+    tries: int = 0
 
 
 @lru_cache(maxsize=64)
-def _answered(question: bytes) -> Judgement:
-    """Run the process. Cached, because the same question repeats: a call without arguments, a listing per session."""
+def _known(question: bytes) -> _Known:
+    """Return what is known about a question. Many repeat: a call without arguments, a listing per session."""
+    return _Known(question)
+
+
+def _run(question: bytes) -> Judgement:
+    """Run the process."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", WORKER, *sys.path],
@@ -336,6 +356,8 @@ def _answered(question: bytes) -> Judgement:
         return _TOO_COSTLY if sys.platform == "win32" else _LATE
     except subprocess.CalledProcessError as error:
         return _TOO_COSTLY if error.returncode < 0 else _FAILED  # ended by the kernel, or by Python
+    except OSError as error:  # no more processes, descriptors or memory
+        return Judgement(Outcome.NOT_JUDGED, "", f"the process that evaluates schemas did not start: {error.strerror}")
     outcome, where, message = json.loads(done.stdout)
     return Judgement(Outcome(outcome), where, message)
 

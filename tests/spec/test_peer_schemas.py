@@ -1,4 +1,5 @@
 import contextlib
+import errno
 import json
 import socket
 import subprocess
@@ -165,6 +166,53 @@ def test_a_busy_machine_is_no_fault_of_the_schema(monkeypatch):
     monkeypatch.setattr(peer_schemas, "WORKER", "import time; time.sleep(30)")
     found = judge(TREE, {"of": "busy"})
     assert (found.outcome, "too busy" in found.message) == (Outcome.NOT_JUDGED, True)
+
+
+@pytest.fixture
+def apart(monkeypatch):
+    """Let the separate process end as in `outcomes`, one after the other. Return the function that sets them."""
+
+    def outcomes(*outcomes):
+        left = list(outcomes)
+
+        def run(*_, **__):
+            outcome = left.pop(0)
+            if isinstance(outcome, Exception):
+                raise outcome
+            return subprocess.CompletedProcess([], 0, json.dumps([outcome.value, "", ""]).encode())
+
+        monkeypatch.setattr(subprocess, "run", run)
+        return left
+
+    return outcomes
+
+
+LATE = subprocess.TimeoutExpired("python", 5)
+FULL = BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of computing")
+@pytest.mark.parametrize("hindrance", [LATE, FULL], ids=["late", "not started"])
+def test_a_22_what_the_machine_prevented_is_not_remembered_as_a_judgement(apart, hindrance):
+    left = apart(hindrance, hindrance, Outcome.INVALID)
+    schema = new(f"prevented by {hindrance}")
+    found = [judge(schema, {"of": []}).outcome for _ in range(5)]
+    assert found == [Outcome.NOT_JUDGED] * 2 + [Outcome.INVALID] * 3
+    assert not left
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of computing")
+def test_a_22_a_question_is_tried_a_few_times_only(apart):
+    apart(*[LATE] * peer_schemas.TRIES)
+    schema = new("always late")
+    found = [judge(schema, {"of": []}) for _ in range(2 * peer_schemas.TRIES)]
+    assert {it.outcome for it in found} == {Outcome.NOT_JUDGED}
+
+
+def test_a_22_a_question_that_used_up_its_computing_time_is_not_tried_again(apart):
+    apart(subprocess.CalledProcessError(-9, "python"))
+    schema = new("costly")
+    assert [judge(schema, {"of": []}).outcome for _ in range(3)] == [Outcome.TOO_COSTLY] * 3
 
 
 def test_a_name_that_no_reference_uses_needs_no_process(no_process):
