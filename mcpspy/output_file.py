@@ -1,13 +1,42 @@
-"""Output files: written completely or not at all, and readable only by the user."""
+"""Output files: written completely or not at all, and readable only by the user.
 
+While an output is written, other files are read, and programs may be started. Their errors must not be reported as
+errors of the output. So `OutputBytes` marks its own errors.
+"""
+
+import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from mcpspy.errors import UsageError
 
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+
+
+class WriteError(OSError):
+    """An output cannot be written."""
+
+
+class OutputClosed(WriteError, BrokenPipeError):
+    """The reader of an output has closed it."""
+
+
+class OutputBytes(io.FileIO):
+    """An output without a buffer. An error while it is written is a WriteError."""
+
+    def write(self, raw: "ReadableBuffer") -> int:
+        """Write bytes, and return their number. Raises WriteError."""
+        try:
+            return super().write(raw)
+        except BrokenPipeError as error:
+            raise OutputClosed(error.errno, error.strerror) from error
+        except OSError as error:
+            raise WriteError(error.errno, error.strerror) from error
 
 
 @contextmanager
@@ -30,10 +59,10 @@ def output_file(path: str, *, replace: bool) -> Iterator[BinaryIO]:
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
     try:
-        with os.fdopen(file, "wb") as opened:
+        with io.BufferedWriter(OutputBytes(file, "wb")) as opened:
             yield opened
         _put(partial, path, replace=replace)
-    except OSError as error:
+    except WriteError as error:
         raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
         with suppress(OSError):
@@ -41,7 +70,7 @@ def output_file(path: str, *, replace: bool) -> Iterator[BinaryIO]:
 
 
 def _put(partial: str, path: str, *, replace: bool) -> None:
-    """Give the complete file its final name."""
+    """Give the complete file its final name. Raises UsageError."""
     if not replace:
         try:
             os.link(partial, path)  # fails if another program has created that file in the meantime
@@ -51,4 +80,7 @@ def _put(partial: str, path: str, *, replace: bool) -> None:
             pass
         else:
             return
-    os.replace(partial, path)
+    try:
+        os.replace(partial, path)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error

@@ -1,7 +1,8 @@
 """Output files are written completely or not at all."""
 
 import os
-from contextlib import suppress
+import resource
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -66,3 +67,27 @@ def test_a_pipe_is_never_replaced_also_not_through_a_link(tmp_path):
             pass
     assert pipe.is_fifo()
     assert sorted(it.name for it in tmp_path.iterdir()) == ["link", "pipe"]
+
+
+@contextmanager
+def file_size_limit(size):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_22_an_output_that_grows_too_large_is_named(tmp_path):
+    path = tmp_path / "a"
+    with pytest.raises(UsageError, match=f"cannot write {path}: File too large"), file_size_limit(1000):
+        write(path, b"x" * 100_000)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_22_another_error_while_an_output_is_written_stays_what_it_is(tmp_path):
+    path = tmp_path / "a"
+    with pytest.raises(FileNotFoundError, match="missing"), output_file(str(path), replace=False):
+        os.stat(tmp_path / "missing")
+    assert os.listdir(tmp_path) == []

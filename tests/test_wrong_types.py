@@ -1,14 +1,14 @@
 """A-22: a member of a server's answer may have any JSON type, in everything that reads answers."""
 
-import io
 import json
-import queue
-from types import SimpleNamespace
+import threading
+from contextlib import suppress
 
 import pytest
 
-from mcpspy.clients import checks, probe
-from mcpspy.contract.ask import _Inquiry
+from mcpspy.clients import checks
+from mcpspy.clients.probe import Answer
+from mcpspy.contract.ask import record_offer
 from mcpspy.contract.changes import between
 from mcpspy.contract.lock import as_text, locked
 from mcpspy.contract.offered import Offered
@@ -16,10 +16,12 @@ from mcpspy.contract.verify.differences import answers
 from mcpspy.contract.verify.session import NoSession, said, scouted
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import Message
+from mcpspy.errors import CaptureError
 from mcpspy.replay.client import drive
 from mcpspy.replay.compare.offers import changes, surface
 from mcpspy.replay.compare.sessions import Rules, compare, pair
 from tests.contract.verify.test_session import Scripted
+from tests.limits import LIMIT
 from tests.replay.scripts import FakeLink, script
 from tests.transcript import records
 from tests.wrong_types import documents
@@ -107,10 +109,36 @@ def lines_of(answer):
     return reply
 
 
+class WaitingLink(FakeLink):
+    """The same, for a caller that waits until it is closed."""
+
+    interrupted = False
+    path = ""
+
+    def __init__(self, server):
+        super().__init__(server)
+        self._end = threading.Event()
+
+    def close(self):
+        super().close()
+        self._end.set()
+
+    def wait(self):
+        self._end.wait(LIMIT)
+
+
 def offered(answer):
     """Return what is known of a server after all its listings were requested."""
-    link = FakeLink(server := lines_of(answer))
-    _Inquiry(1, 1, discover=True).run(link)
+    server = lines_of(answer)
+    links = []
+
+    def connect():
+        links.append(WaitingLink(server))
+        return links[-1]
+
+    with suppress(CaptureError):  # what it lists is not complete
+        record_offer(connect, 1, 1)
+    link = links[-1]
     text = "\n".join(f"> {line}" + "".join(f"\n< {it}" for it in server(line)) for line in link.sent)
     found = Offered()
     conversation = Conversation()
@@ -133,15 +161,10 @@ def lock(answer):
 
 
 def doctor(answer):
-    asked = [{"id": number, **request} for number, request in enumerate(probe._REQUESTS, 1)]
-    output = b"".join(json.dumps(it).encode() + b"\n" for request in asked for it in answer(request))
-    responses: queue.SimpleQueue = queue.SimpleQueue()
-    found = probe.Answer()
-    probe._read_stdout(io.BytesIO(output), responses, found.noise)
-    process = SimpleNamespace(stdin=io.BytesIO(), wait=lambda _: 0)
-    probe._converse(process, probe._REQUESTS, responses, found, 1)
-    for check in checks.of_answer(found):
-        str(check)
+    for method in ("server/discover", "initialize"):
+        [message] = answer({"id": 1, "method": method})
+        if isinstance(message.get("result"), dict):
+            list(checks.of_answer(Answer(method, message["result"])))
 
 
 def replay(answer):

@@ -5,6 +5,8 @@ Meanwhile the server answers pings. Between questions it continues to read the o
 Standard output belongs to the protocol, so nothing else may be printed there.
 """
 
+import errno
+import os
 import time
 from collections.abc import Callable
 from functools import partial
@@ -24,6 +26,7 @@ from mcpspy.agent.clean import safe
 from mcpspy.agent.resources import PROMPTS, TEMPLATES, listed, prompt_text, read
 from mcpspy.agent.waiting import STEP, NextMatch
 from mcpspy.errors import McpspyError, UsageError
+from mcpspy.output_file import OutputClosed
 from mcpspy.report.differences.exchange_json import to_json
 
 _SLICE = 0.05  # seconds of reading per slice between questions
@@ -189,5 +192,5 @@ def serve(folder: str) -> None:
         anyio.run(AgentServer(AgentCaptures(folder)).run)
     except BaseExceptionGroup as error:
         if error.split(BrokenPipeError)[1] is None:  # the client disconnected while an answer was being written
-            raise BrokenPipeError from error
+            raise OutputClosed(errno.EPIPE, os.strerror(errno.EPIPE)) from error
         raise

@@ -33,6 +33,7 @@ from mcpspy.capture.scan import (
     is_damage,
     parse_line,
 )
+from mcpspy.errors import CaptureError
 from mcpspy.wire.http_head import Head, stands_alone
 
 _AT_ONCE = 1 << 15  # bytes read when a line is requested
@@ -115,7 +116,7 @@ class Index:
         try:
             self._file.seek(start)
             return self._file.read(limit)
-        except OSError:
+        except CaptureError:
             return b""
 
     def _look_at_file(self) -> Literal["live", "ended", "deleted", "cut short"]:

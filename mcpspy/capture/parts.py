@@ -64,7 +64,7 @@ class JoinedFiles:
         file = self._file(number)
         file.seek(self._place - part.start + part.skipped)
         end = limit if number == last else min(limit, self._parts[number + 1].start - self._place)
-        found = file.read(end)
+        found = _read(file, end)
         if not found and number == last and self._extend():
             return self.read(limit)
         self._place += len(found)
@@ -149,7 +149,7 @@ class JoinedFiles:
             self._files.pop(number).close()
 
 
-_NO_CONTINUATION = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
+_NO_CONTINUATION = (CaptureError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 """The exceptions for a file that does not continue the one before."""
 
 
@@ -167,6 +167,13 @@ def _open(path: str) -> BinaryIO:
         raise CaptureError(f"cannot read {path}: {error.strerror}{_hint(path, error)}") from error
 
 
+def _read(file: BinaryIO, limit: int) -> bytes:
+    try:
+        return file.read(limit)
+    except OSError as error:
+        raise CaptureError(f"cannot read {file.name}: {error.strerror}") from error
+
+
 def _hint(path: str, error: OSError) -> str:
     """Return what to do about a path that cannot be opened."""
     if os.path.isdir(path):
@@ -181,7 +188,7 @@ def _next_name(file: BinaryIO) -> str | None:
     """Return the name of the file that continues this one; None if this is the last."""
     size = os.fstat(file.fileno()).st_size
     file.seek(max(size - _TAIL, 0))
-    line = file.read(_TAIL).rstrip(b"\n").rpartition(b"\n")[2]
+    line = _read(file, _TAIL).rstrip(b"\n").rpartition(b"\n")[2]
     if not line.startswith(_CONTINUED):
         return None
     try:
@@ -195,7 +202,7 @@ def _next_name(file: BinaryIO) -> str | None:
 
 def _header_id(file: BinaryIO) -> str:
     file.seek(0)
-    return str(json.loads(file.read(_HEAD).partition(b"\n")[0])["id"])
+    return str(json.loads(_read(file, _HEAD).partition(b"\n")[0])["id"])
 
 
 def _preamble(file: BinaryIO, before: str) -> int:
@@ -205,7 +212,7 @@ def _preamble(file: BinaryIO, before: str) -> int:
     Raises ValueError, KeyError or TypeError if the file does not continue that one.
     """
     file.seek(0)
-    head = file.read(_HEAD)
+    head = _read(file, _HEAD)
     line, newline, _ = head.partition(b"\n")
     if not newline:
         return 0
@@ -215,7 +222,7 @@ def _preamble(file: BinaryIO, before: str) -> int:
     lines = int(continues["lines"])
     file.seek(0)
     place = 0
-    while lines > 0 and (chunk := file.read(_HEAD)):
+    while lines > 0 and (chunk := _read(file, _HEAD)):
         at = -1
         while lines > 0 and (found := chunk.find(b"\n", at + 1)) >= 0:
             at, lines = found, lines - 1

@@ -125,9 +125,7 @@ class Capture:
             try:
                 while not decoder.header and (chunk := file.read(65536)):
                     next(decoder.feed(chunk), None)
-            except OSError as error:
-                raise CaptureError(f"cannot read {self.path}: {error.strerror}") from error
-            except CaptureError as error:
+            except (NotACapture, NewerFormat) as error:
                 raise type(error)(f"{self.path} {error}") from error
             if not decoder.header:
                 state = "has only part of a header" if file.tell() else "is empty"

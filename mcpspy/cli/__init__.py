@@ -23,12 +23,11 @@ def main() -> int:
 
             return complete(arguments[1:])
         from mcpspy.cli.commands import run
+        from mcpspy.cli.output import prepare_streams
 
         if sys.stdout is None:
             raise UsageError("there is no standard output to write to")
-        for stream in (sys.stdout, sys.stderr):
-            if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="backslashreplace")
+        prepare_streams()
         status = run(arguments)
         sys.stdout.flush()  # a failure can still be reported here
         return status
@@ -36,12 +35,20 @@ def main() -> int:
         return _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # `mcpspy show … | head`
+    except OSError as error:
+        return _failed(error, arguments)
+
+
+def _failed(error: OSError, arguments: list[str]) -> int:
+    """Report an error of the operating system."""
+    from mcpspy.cli.faults import system_error  # imported here: the start of `wrap` does not need these
+    from mcpspy.output_file import OutputClosed, WriteError
+
+    if isinstance(error, WriteError):
         _forget_output()
+    if isinstance(error, OutputClosed):  # `mcpspy show … | head`
         return 141
-    except OSError as error:  # reading a file raises its own errors, so this one comes from the output
-        _forget_output()
-        return _fail(f"cannot write the output: {error.strerror}")
+    return _fail(system_error(error, arguments[0] if arguments else "tui"))
 
 
 def _fail(sentence: str, code: int = 2) -> int:

@@ -5,6 +5,7 @@ capture may trigger a bug of ours. Both end the command, and are reported only h
 """
 
 import argparse
+import os
 import re
 import traceback
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
 from mcpspy.errors import CaptureError
+from mcpspy.output_file import WriteError
 
 _DEEP = 100  # levels; a frame with at most this many opening brackets did not overflow the stack
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -22,9 +24,31 @@ def sentence(error: Exception, options: argparse.Namespace) -> str:
     """Return why a command failed, and where."""
     if isinstance(error, RecursionError):
         return _too_deep(options)
+    return (
+        f"a bug of mcpspy ended '{options.command}' ({type(error).__name__}: {error}){_place(error)}; please report it"
+    )
+
+
+def system_error(error: OSError, command: str) -> str:
+    """Return which file, or which step of a command, the operating system refused."""
+    why = error.strerror or str(error) or type(error).__name__
+    if isinstance(error, WriteError):
+        return f"cannot write the output: {why}"
+    if error.filename2 is not None:
+        return f"'{command}' cannot rename {_name(error.filename)} to {_name(error.filename2)}: {why}"
+    if error.filename is not None:
+        return f"'{command}' cannot access {_name(error.filename)}: {why}"
+    return f"'{command}' failed{_place(error)}: {why}"
+
+
+def _name(path: object) -> str:
+    return os.fsdecode(path) if isinstance(path, bytes | str) else f"the file descriptor {path}"
+
+
+def _place(error: BaseException) -> str:
+    """Return the line of mcpspy that raised an exception, as a part of a sentence."""
     places = [frame for frame in traceback.extract_tb(error.__traceback__) if f"{_ROOT}/" in frame.filename]
-    where = f" in {places[-1].filename.rpartition(f'{_ROOT}/')[2]}, line {places[-1].lineno}" if places else ""
-    return f"a bug of mcpspy ended '{options.command}' ({type(error).__name__}: {error}){where}; please report it"
+    return f" in {places[-1].filename.rpartition(f'{_ROOT}/')[2]}, line {places[-1].lineno}" if places else ""
 
 
 def _too_deep(options: argparse.Namespace) -> str:

@@ -1,10 +1,35 @@
-"""Output of commands besides their results: notices on stderr, whether to use colours, and how paths are shown."""
+"""What all commands need for their output: the two streams, notices on stderr, colours, and how paths are shown."""
 
+import io
 import os
 import shutil
 import sys
 
+from mcpspy.output_file import OutputBytes
 from mcpspy.text import printable
+
+
+def prepare_streams() -> None:
+    """Let stdout and stderr accept any text, and mark the errors of writing them."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper):
+            setattr(sys, name, _marked(stream))
+
+
+def _marked(stream: io.TextIOWrapper) -> io.TextIOWrapper:
+    raw = getattr(stream.buffer, "raw", stream.buffer)  # without a buffer if the user wants that (python -u)
+    if type(raw) is not io.FileIO:  # the console of Windows
+        stream.reconfigure(errors="backslashreplace")
+        return stream
+    ours = OutputBytes(raw.fileno(), "wb", closefd=False)
+    return io.TextIOWrapper(
+        ours if raw is stream.buffer else io.BufferedWriter(ours),  # as Python itself does it
+        encoding=stream.encoding,
+        errors="backslashreplace",
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
 
 
 def say(sentence: str) -> None:

@@ -1,10 +1,12 @@
 """Writing a report to a file or to stdout."""
 
+import io
 import os
 import sys
 from collections.abc import Iterable, Sequence
 
 from mcpspy.errors import UsageError
+from mcpspy.output_file import OutputBytes, WriteError
 
 
 def refuse_to_overwrite(option: str, output: str, read: Sequence[str]) -> None:
@@ -20,7 +22,11 @@ def write_report(chunks: Iterable[str], output: str | None) -> None:
         sys.stdout.writelines(chunks)
         return
     try:
-        with open(output, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(chunks)
+        raw = OutputBytes(output, "wb")
     except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror}") from error
+    try:
+        with io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", newline="\n") as file:
+            file.writelines(chunks)
+    except WriteError as error:
         raise UsageError(f"cannot write {output}: {error.strerror}") from error

@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from mcpspy.capture import parts
 from mcpspy.capture.index import Index
 from mcpspy.capture.listing import captures, delete
 from mcpspy.capture.parts import JoinedFiles
@@ -231,3 +232,33 @@ def test_what_is_repeated_in_each_file_does_not_count_for_its_size(tmp_path):
     write(writer, 0, 100)
     writer.end(100, 0, None)
     assert len(list(tmp_path.iterdir())) < 12
+
+
+class FailingFile:
+    """A file that cannot be read from a certain moment on."""
+
+    failing = False
+
+    def __init__(self, *args, **options):
+        self._file = open(*args, **options)  # noqa: SIM115 (the code under test closes it)
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def read(self, size):
+        if self.failing:
+            raise OSError(errno.EIO, "Input/output error")
+        return self._file.read(size)
+
+
+def test_a_22_an_error_of_reading_names_the_file(tmp_path, monkeypatch):
+    path = str(written(tmp_path / "a.jsonl", limit=None))
+    monkeypatch.setattr(parts, "open", FailingFile, raising=False)
+    capture, index = Capture(path), Index(path)
+    assert index.read(10, 10)
+    monkeypatch.setattr(FailingFile, "failing", True)
+    assert index.read(10, 10) == b""
+    index.close()
+    for read in (lambda: list(capture.records()), lambda: capture.paths, lambda: Capture(path)):
+        with pytest.raises(CaptureError, match=f"cannot read {path}: Input/output error"):
+            read()

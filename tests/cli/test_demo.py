@@ -46,6 +46,7 @@ def terminal(monkeypatch):
         app = types.ModuleType("mcpspy.tui.app")
         app.run = watch
         monkeypatch.setitem(sys.modules, "mcpspy.tui.app", app)
+        monkeypatch.setattr("mcpspy.cli.output.prepare_streams", lambda: None)  # it would replace these streams
         for stream in (sys.stdin, sys.stdout):
             monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
 

@@ -81,3 +81,31 @@ def test_a_method_may_be_empty(run, arguments):
     capture("a.jsonl", SESSION + '\n> {"jsonrpc":"2.0","id":90,"method":""}\n< {"jsonrpc":"2.0","id":90,"result":{}}')
     code, _, err = run(*arguments)
     assert (code, err) == (0, "")
+
+
+def failing(error):
+    def command(options):
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (PermissionError(13, "Permission denied", "/etc/s\x1bd"), "'ls' cannot access /etc/s\\ed: Permission denied"),
+        (OSError(18, "Invalid cross-device link", "a", None, b"b"), "'ls' cannot rename a to b: Invalid cross-device"),
+        (ConnectionRefusedError(111, "Connection refused"), "'ls' failed in cli/commands.py, line "),
+        (BlockingIOError(11, "Resource temporarily unavailable"), "temporarily unavailable\n"),
+        (BrokenPipeError(32, "Broken pipe"), "Broken pipe\n"),
+        (TimeoutError(), ": TimeoutError\n"),
+    ],
+    ids=lambda it: type(it).__name__,
+)
+def test_a_22_only_an_error_of_the_output_is_reported_as_one(run, monkeypatch, error, sentence):
+    monkeypatch.setattr(ls, "run", failing(error))
+    code, out, err = run("ls")
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert "output" not in err
+    assert err.count("\n") == 1

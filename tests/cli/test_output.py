@@ -1,9 +1,11 @@
 import os
+import subprocess
 import sys
 
 import pytest
 
 from mcpspy.cli.output import has_colours, path_text, say
+from tests import limits
 
 
 def test_what_is_said_is_one_line_on_stderr(capsys):
@@ -32,3 +34,22 @@ def test_a_path_does_not_tell_whose_home_it_is_in(monkeypatch, path, shown):
     monkeypatch.setenv("HOME", "/home/me")
     monkeypatch.setenv("USERPROFILE", "/home/me")
     assert path_text(path.replace("/", os.sep)) == shown.replace("/", os.sep)
+
+
+PRINTS = "from mcpspy.cli.output import prepare_streams; prepare_streams(); print('\\udc80 ä', flush=True)"
+
+
+@pytest.mark.parametrize("options", [[], ["-u"]], ids=["buffered", "unbuffered"])
+def test_a_22_an_error_of_stdout_is_marked_as_one(options):
+    program = [sys.executable, *options, "-X", "utf8", "-c", PRINTS]
+    done = limits.run(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"\\udc80 \xc3\xa4\n", b"")
+    if os.path.exists("/dev/full"):
+        with open("/dev/full", "wb") as full:
+            done = limits.run(program, stdout=full, stderr=subprocess.PIPE)
+        assert b"mcpspy.output_file.WriteError: [Errno 28] No space left on device" in done.stderr
+    read, write = os.pipe()
+    os.close(read)
+    done = limits.run(program, stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    assert b"mcpspy.output_file.OutputClosed: [Errno 32] Broken pipe" in done.stderr

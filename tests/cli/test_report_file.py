@@ -24,3 +24,18 @@ def test_a_report_is_printed_or_written(tmp_path, capsys):
     assert (tmp_path / "a").read_text() == "a\n"
     with pytest.raises(UsageError, match="cannot write"):
         write_report([], str(tmp_path / "no" / "a"))
+
+
+def test_a_22_an_error_of_the_input_is_not_reported_as_one_of_the_report(tmp_path):
+    def chunks():
+        yield "a\n"
+        os.stat(tmp_path / "missing")
+
+    with pytest.raises(FileNotFoundError, match="missing"):
+        write_report(chunks(), str(tmp_path / "a"))
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_22_a_report_that_cannot_be_written_is_named():
+    with pytest.raises(UsageError, match="cannot write /dev/full: No space left on device"):
+        write_report(["a\n"], "/dev/full")
