@@ -9,7 +9,7 @@ almost nothing. Files are written under a temporary name and renamed, so the rel
 id of a capture is random, so nobody can prepare a directory for a future capture. The lock of a viewer ends with its
 process, and then its gates are no longer in force. Its orders are still carried out.
 
-This module does not interpret gates. On the `wrap` path it is imported if the directory exists: no heavy imports.
+This module does not interpret gates. Imported on the `wrap` path after the pumps have started: no heavy imports here.
 """
 
 import os
@@ -136,7 +136,7 @@ class LiveFolder:
         if name in self._viewers:
             os.close(self._viewers[name])
         self._viewers[name] = fd
-        found = _loaded(path, "gates", faults)
+        found = _loaded(path, "gates", faults, fd)
         gates = found[0].get("gates") if found else []
         return [gate for gate in gates if isinstance(gate, dict)] if isinstance(gates, list) else []
 
@@ -226,10 +226,14 @@ def _lives(fd: int) -> bool:
     return is_live(fd, without_locks=True)
 
 
-def _loaded(path: str, what: str, faults: list[str]) -> "list[dict[str, Any]]":
-    """Return a list with the object in a file; if it cannot be read, an empty list, and a fault is added."""
+def _loaded(path: str, what: str, faults: list[str], fd: int | None = None) -> "list[dict[str, Any]]":
+    """Return a list with the object in a file; if it cannot be read, an empty list, and a fault is added.
+
+    `fd` is the descriptor of the file if it is open already: its viewer may remove it at any moment.
+    """
     try:
-        value = only_value(read_foreign(path, LARGEST, follow=False).decode(), _scan)
+        raw = read_foreign(path, LARGEST, follow=False) if fd is None else os.read(fd, LARGEST + 1)
+        value = only_value(raw.decode(), _scan) if len(raw) <= LARGEST else None
     except (OSError, ValueError, RecursionError):
         value = None
     if isinstance(value, dict):

@@ -62,6 +62,19 @@ def test_gates_of_several_viewers_are_all_in_force(capture, folder, viewer):
     assert folder.read()[0] == GATES
 
 
+def test_gates_that_are_taken_back_while_they_are_read_are_no_fault(folder, viewer, monkeypatch):
+    viewer.set_gates(GATES)
+
+    def opened(*arguments, open_file=os.open):
+        fd = open_file(*arguments)
+        viewer.set_gates([])
+        return fd
+
+    monkeypatch.setattr("os.open", opened)
+    assert folder.read()[2] == []
+    assert folder.read() == ([], [], [])
+
+
 def test_orders_are_read_once_in_their_order(folder, viewer):
     viewer.release(3, "edited", '{"a":1}')
     viewer.send('{"id":"mcpspy-1"}', "s")
