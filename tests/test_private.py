@@ -23,6 +23,7 @@ EXCEPTIONS = {
         "_connector _next_keepalive_close_time _process_keepalive _read_timeout_handle",
         "the place for what aiohttp does not publish",
     ),
+    "relay/late.py": ("_compiler", "so `re` tells which patterns it compiles"),
     "tui/screen.py": (
         "_compositor _message_queue _waiters",
         "textual publishes neither the text of a screen nor whether a part of it waits for a message",

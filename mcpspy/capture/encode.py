@@ -1,9 +1,10 @@
-"""JSON encoding for the writer, until it imports a JSON library.
+"""JSON encoding for the writer: values that a JSON library refuses, and bytes that are not text.
 
-On the `wrap` path: only a built-in module is imported.
+On the `wrap` path: only built-in modules are imported.
 """
 
 from _json import encode_basestring
+from binascii import b2a_base64
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,9 +35,12 @@ def as_sent(frame: bytes | None) -> "str | dict[str, str] | None":
     try:
         return frame.decode()
     except UnicodeDecodeError:
-        from binascii import b2a_base64
+        return {"b64": base64_text(frame)}
 
-        return {"b64": b2a_base64(frame, newline=False).decode()}
+
+def base64_text(raw: bytes) -> str:
+    """Return bytes in base64."""
+    return b2a_base64(raw, newline=False).decode()
 
 
 def written(rest: "dict[str, Any]") -> "dict[str, Any]":

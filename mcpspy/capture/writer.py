@@ -13,14 +13,15 @@ A capture continues in a new file when it has reached its size limit, and when i
 the writer checks once a second (A-10). The header of the new file names the file before. Open channels are opened again
 in the new file, so that it can be read by itself.
 
-On the `wrap` path: only built-in modules and light modules of this package are imported. `orjson` is imported at the
-first frame over 4 KiB or after the first MiB, when it saves more time than its import takes.
+On the `wrap` path: imported, with `orjson`, while the server starts. No method imports anything, because an import
+delays the frames that pass meanwhile (V-02).
 """
 
 import os
-from _json import encode_basestring
 
-from mcpspy.capture.encode import to_json
+from orjson import OPT_APPEND_NEWLINE, dumps
+
+from mcpspy.capture.encode import base64_text, to_json
 from mcpspy.capture.files import open_new, open_next, open_output
 from mcpspy.capture.format import FORMAT
 from mcpspy.capture.location import iso_time
@@ -29,7 +30,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_BIG, _MANY = 4096, 1 << 20  # bytes in one frame or in total from which orjson (19 ms to import) is worth it
 _SECOND = 1_000_000_000
 _NEVER = 1 << 62
 
@@ -66,9 +66,6 @@ class Writer:
         self._said = False
         self._partial: set[int] = set()  # channels inside a frame of several records
         self._dropping: set[int] = set()  # channels whose frame lost a record: the rest of it is lost too
-        self._dumps: Callable[[object, None, int], bytes] | None = None
-        self._options = 0
-        self._quoted = 0  # bytes that the standard library has quoted
         self._recover(0)
 
     def open(
@@ -76,8 +73,6 @@ class Writer:
     ) -> None:
         """Record that a channel opens; `rest` has the other members for HTTP: answers, peer, head, sent, by."""
         record = {"kind": "open", "ch": ch, "t": t, "from": sender, "role": role, "framing": framing}
-        if rest and self._dumps is None:
-            self._load_orjson()  # heads are many small strings, and the start of an HTTP relay is not time-critical
         self._append(t, record | rest if rest else record, opens=ch)
 
     def frame(
@@ -93,20 +88,12 @@ class Writer:
         if text is None:
             line = _base64_line(ch, t, raw, more, cut, rest)
         elif rest:
-            line = self._line({"kind": "frame", "ch": ch, "t": t, "raw": text} | _flags(more, cut) | rest)
+            line = _line({"kind": "frame", "ch": ch, "t": t, "raw": text} | _flags(more, cut) | rest)
         else:
-            if self._dumps is None:
-                self._quoted += len(raw)
-                if len(raw) > _BIG or self._quoted > _MANY:
-                    self._load_orjson()
-            if self._dumps is None:
-                tail = ',"more":true}' if more else ',"cut":true}' if cut else "}"
-                line = f'{{"kind":"frame","ch":{ch},"t":{t},"raw":{encode_basestring(text)}{tail}\n'.encode()
-            else:
-                fields = {"kind": "frame", "ch": ch, "t": t, "raw": text}
-                if more or cut:
-                    fields |= _flags(more, cut)
-                line = self._dumps(fields, None, self._options)
+            fields = {"kind": "frame", "ch": ch, "t": t, "raw": text}
+            if more or cut:
+                fields |= _flags(more, cut)
+            line = dumps(fields, None, OPT_APPEND_NEWLINE)
         if more or self._partial or self._dropping or not self._sound:
             self._append_frame(ch, t, line, more)
         elif not self._write(line):
@@ -119,12 +106,10 @@ class Writer:
         """
         if t > self._due or self._size > self._full:
             self._look(t)
-        if self._dumps is None:
-            self._load_orjson()
-        lines = [self._line({"kind": "open", "ch": ch, "t": t, "from": sender, "role": role, "framing": "body"} | rest)]
+        lines = [_line({"kind": "open", "ch": ch, "t": t, "from": sender, "role": role, "framing": "body"} | rest)]
         if raw:
             try:
-                lines.append(self._line({"kind": "frame", "ch": ch, "t": t, "raw": raw.decode()}))
+                lines.append(_line({"kind": "frame", "ch": ch, "t": t, "raw": raw.decode()}))
             except UnicodeDecodeError:
                 lines.append(_base64_line(ch, t, raw, False, False, None))
         lines.append(b'{"kind":"close","ch":%d,"t":%d,"how":"eof"}\n' % (ch, t))
@@ -171,19 +156,11 @@ class Writer:
     def _append(self, t: int, record: dict[str, object], opens: int | None = None) -> None:
         if t > self._due or self._size > self._full:
             self._look(t)
-        line = self._line(record)
+        line = _line(record)
         if not (self._recover(t) and self._write(line)):
             self._lose()
         if opens is not None:
             self._opens[opens] = line
-
-    def _line(self, record: dict[str, object]) -> bytes:
-        if self._dumps:
-            try:
-                return self._dumps(record, None, self._options)
-            except TypeError:  # a lone surrogate: bytes that were not UTF-8
-                pass
-        return to_json(record) + b"\n"
 
     def _append_frame(self, ch: int, t: int, line: bytes, more: bool) -> None:
         """Append a frame after a loss, or while some frame is written in pieces."""
@@ -296,10 +273,12 @@ class Writer:
                 "traffic goes on, but is not recorded until writing works again"
             )
 
-    def _load_orjson(self) -> None:
-        from orjson import OPT_APPEND_NEWLINE, dumps
 
-        self._dumps, self._options = dumps, OPT_APPEND_NEWLINE
+def _line(record: dict[str, object]) -> bytes:
+    try:
+        return dumps(record, None, OPT_APPEND_NEWLINE)
+    except TypeError:  # a lone surrogate: bytes that were not UTF-8
+        return to_json(record) + b"\n"
 
 
 def _flags(more: bool, cut: bool) -> dict[str, object]:
@@ -307,10 +286,7 @@ def _flags(more: bool, cut: bool) -> dict[str, object]:
 
 
 def _base64_line(ch: int, t: int, raw: bytes, more: bool, cut: bool, rest: "dict[str, object] | None") -> bytes:
-    from binascii import b2a_base64  # loads libz, so it is imported only for such frames
-
-    text = b2a_base64(raw, newline=False).decode()
-    return to_json({"kind": "frame", "ch": ch, "t": t, "b64": text} | _flags(more, cut) | (rest or {})) + b"\n"
+    return _line({"kind": "frame", "ch": ch, "t": t, "b64": base64_text(raw)} | _flags(more, cut) | (rest or {}))
 
 
 def create(

@@ -10,6 +10,8 @@
 the same in every run. With `reorder`, frames behind a waiting frame do not wait for it.
 """
 
+from _blake2 import blake2b  # the `hash` of a text differs from run to run
+
 from mcpspy.gate.actions import GateAction
 from mcpspy.gate.check import NAME, OBJECT, TRUE, bounded, check, fault_of, size_fault_of
 from mcpspy.gate.terms import When
@@ -76,8 +78,6 @@ class DeclaredGate:
         """Return whether chance selects this match."""
         if self._chance is None:
             return True
-        from _blake2 import blake2b  # the `hash` of a text differs from run to run
-
         drawn = blake2b(f"{self._seed} {self._matched} {self._name}".encode("utf-8", "replace"), digest_size=4).digest()
         return int.from_bytes(drawn, "big") < float(self._chance) * (1 << 32)
 

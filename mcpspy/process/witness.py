@@ -19,6 +19,7 @@ Imported on the `wrap` path: no heavy imports here.
 
 import _signal  # type: ignore[import-not-found]  # `signal` imports `enum`: 7 ms
 import os
+import select
 import sys
 import time
 
@@ -64,8 +65,6 @@ class Witness:
         Returns False also if the witness does not answer, because it was killed or stopped. The signal is then
         forwarded.
         """
-        import select  # takes 0.3 ms, and most runs get no signal
-
         self._sequence = (self._sequence + 1) % 256  # identifies late answers to earlier questions
         answers = select.poll()
         answers.register(self._answers, select.POLLIN)

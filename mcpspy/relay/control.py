@@ -1,7 +1,9 @@
 """Apply what viewers put into the live directory of a running relay: gates and orders.
 
 The relay calls `look` before it forwards something, and at intervals while it holds frames. Most calls compare two
-numbers and return. On the `wrap` path this module is imported only if a live directory exists.
+numbers and return.
+
+Imported on the `wrap` path after the pumps have started: no heavy imports here.
 """
 
 from mcpspy.gate.check import GATES

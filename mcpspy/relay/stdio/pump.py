@@ -14,11 +14,15 @@ written half a line. Three rules keep every byte in its place:
 - `inside` is true if the written bytes end within a line. Then no other thread writes. The rest of a line that has
   begun passes without a decision.
 
+A pump forwards before there is a capture. It keeps the chunks of this time, so that the imports of the recording delay
+no frame.
+
 Imported on the `wrap` path: no heavy imports here.
 """
 
 import _signal  # type: ignore[import-not-found]  # `signal` imports `enum`: 7 ms
 import os
+import select
 import sys
 import time
 from _thread import allocate_lock, get_ident
@@ -50,13 +54,14 @@ if TYPE_CHECKING:
             """Release all held frames, and hold no more."""
 
         def abandon(self) -> None:
-            """Record that held frames will not be forwarded."""
+            """Forward nothing more, and record the release of each held frame."""
 
         def reader_left(self) -> None:
             """Forward nothing more, because nobody reads it; return at once."""
 
 
 CHUNK = 65536  # bytes; the capacity of a pipe
+_EARLY = 16  # the most chunks that are kept until there is a capture
 NEVER = 1 << 62
 """A time in the far future."""
 _NEWLINE = 10
@@ -72,7 +77,9 @@ class Pump:
         "_begun",
         "_channel",
         "_closing",
+        "_early",
         "_first",
+        "_keeping",
         "_settle",
         "_thread",
         "due",
@@ -107,6 +114,8 @@ class Pump:
         self.due = NEVER  # the time at which to call `look`
         self.look: Callable[[int], None] = _nothing  # checks whether a gate comes into force
         self._channel: Channel | None = None
+        self._early: list[tuple[bytes, int]] = []  # forwarded chunks that are not recorded yet
+        self._keeping = allocate_lock()  # guards both
         self._first: Callable[[], None] | None = None
         self._settle = settle  # called before the end is reported, so that earlier signals of the client come first
         self._closing = allocate_lock()  # held to close the source, and to interrupt a read of it
@@ -126,8 +135,13 @@ class Pump:
 
     def begin(self, channel: "Channel", first: "Callable[[], None] | None") -> None:
         """Record into `channel`, beginning with the bytes forwarded so far; call `first` after the first bytes."""
-        self._channel = channel
-        self._first = first
+        with self._keeping:
+            self._first = first
+            for chunk, t in self._early:
+                channel.feed(chunk, t)
+                self.passed()
+            self._early.clear()
+            self._channel = channel
         self._begun.release()
 
     def run(self) -> None:
@@ -215,9 +229,26 @@ class Pump:
                 return "abort"
             self.inside = chunk[-1] != _NEWLINE
             if feed is None:
-                feed = self.channel().feed
-                self.passed()
-            feed(chunk, t)
+                feed = self._record_first(chunk, t)
+            else:
+                feed(chunk, t)
+
+    def _record_first(self, chunk: bytes, t: int) -> "Callable[[bytes, int], None] | None":
+        """Record a chunk, or keep it until there is a capture; return what records the next one, if there is.
+
+        After `_EARLY` chunks the pump waits for the capture.
+        """
+        with self._keeping:
+            channel = self._channel
+            if channel is None:
+                self._early.append((chunk, t))
+                if len(self._early) < _EARLY:
+                    return None
+        if channel is None:
+            return self.channel().feed
+        channel.feed(chunk, t)
+        self.passed()
+        return channel.feed
 
     def _take_rest(self) -> None:
         """Record what the peer has written so far and nobody will read, before it learns that the reader has left.
@@ -279,8 +310,6 @@ def _nothing(_: int) -> None:
 
 def wait_for(fd: int, what: str) -> None:
     """Wait until a descriptor that another process made non-blocking is ready."""
-    import select
-
     if sys.platform != "win32":  # on Windows no pipe is non-blocking
         poll = select.poll()
         poll.register(fd, select.POLLIN if what == "read" else select.POLLOUT)

@@ -67,7 +67,8 @@ def run(
     pumps = [there, back, Pump(server.stderr, 2, started)]
     for pump in pumps:
         start_new_thread(pump.run, ())
-    from mcpspy.recording.recording import Clock, Recording  # imported after the pumps have started
+    _import_rest(check=check, control=control)  # after the pumps have started, and before there is a capture
+    from mcpspy.recording.recording import Clock, Recording
     from mcpspy.recording.stream import Channel
     from mcpspy.relay.stdio.drain import drain
     from mcpspy.relay.stdio.hangup import watch
@@ -104,7 +105,10 @@ def run(
     if there.gated and back.gated:
         there.gated.abandon()
         back.gated.hasten()
-    for pump in drain(server, pumps[1:], seen) + pumps[:1]:
+    left = drain(server, pumps[1:], seen)
+    if back.gated:
+        back.gated.abandon()
+    for pump in left + pumps[:1]:
         pump.channel().end(*(pump.end or (pump.now(), "exit")))  # the pump may be about to record its end itself
     for said in _asides:
         said.acquire(timeout=max(exited + _ASIDE - time.monotonic_ns(), 0) / 1e9)
@@ -119,6 +123,21 @@ def run(
     if code < 0:
         die_by(-code)
     return exit_argument(code) if code >= 0 else 128 - code
+
+
+def _import_rest(*, check: bool, control: bool) -> None:
+    """Import what a session may need later: an import during the session would delay the frames that pass (V-02).
+
+    The modules that the start of the recording imports are not listed.
+    """
+    names = ["mcpspy.relay.stdio.drain"]
+    if sys.platform != "win32":
+        names += ["resource", "mcpspy.process.witness"]  # for the end, and for signals
+        names += ["mcpspy.relay.stdio.companion"] if check else []
+    if control:  # for the first viewer
+        names += ["mcpspy.relay.stdio.watch", "mcpspy.capture.live", "mcpspy.relay.stdio.gated"]
+    for name in names:
+        __import__(name)
 
 
 def exit_argument(status: int) -> int:

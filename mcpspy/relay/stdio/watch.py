@@ -4,7 +4,8 @@ A session without viewers costs one `stat` at intervals: before a write, at most
 nothing passes, so that a viewer's request does not wait for other traffic. When the live directory exists, a gate comes
 into force in both directions (`gated.gate_lines`), and `relay.control` applies the changes of viewers.
 
-Imported on the `wrap` path after the pumps have started: no heavy imports here before a viewer appears.
+Imported on the `wrap` path after the pumps have started: no heavy imports here. The imports in functions are of modules
+that `relay` has imported before the session, so that a pump that finds a viewer imports nothing.
 """
 
 import os

@@ -619,12 +619,12 @@ def test_a_gate_that_raises_is_reported_on_stderr(wrap):
 
 
 def test_without_a_gate_its_code_is_not_even_imported(tmp_path):
-    """The pumps are those of a relay without gates."""
+    """The pumps are those of a relay without gates. With `control`, the code is imported in case a viewer comes."""
     script = (
         "import os, sys\nfrom mcpspy.process.child import environment, spawn\nfrom mcpspy.relay.stdio import relay\n"
         "relay.die_by = None\nserver = spawn(['cat'], environment())\n"
         f"where = {str(tmp_path / 'a')!r}\n"
-        "code = relay.run(server, ['cat'], {}, name=None, output=where, folder=None, check=False, control=True)\n"
+        "code = relay.run(server, ['cat'], {}, name=None, output=where, folder=None, check=False)\n"
         "print(*sorted(name for name in sys.modules if 'gate' in name), file=sys.stderr)\nos._exit(code)"
     )
     done = subprocess.run(
@@ -648,5 +648,5 @@ def test_with_a_gate_nothing_heavy_is_imported():
         return set(limits.run(command, capture_output=True, text=True, check=True).stdout.split())
 
     new = imported(bare + full) - imported(bare)
-    assert {name for name in new if not name.startswith("mcpspy")} <= {"_json", "itertools"}
+    assert {name for name in new if not name.startswith("mcpspy")} <= {"_json", "itertools", "_blake2", "select"}
     assert {name.split(".")[1] for name in new if "." in name} <= {"gate", "json_text", "json_values", "relay", "wire"}
