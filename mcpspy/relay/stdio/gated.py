@@ -17,7 +17,7 @@ waits for both peers.
 The timekeeper may write before the pump has handed over, once it knows that the pump waits in a read. A direction is
 never handed back to the pump: if no gate is left, lines pass with little more work.
 
-Imported on the `wrap` path if there is a gate: no heavy imports here.
+Imported on the `wrap` path if a gate may come: no heavy imports here.
 """
 
 import os
@@ -30,12 +30,11 @@ from mcpspy.gate.order import BYTES, FRAMES, FrameOrder, GatedFrame
 from mcpspy.gate.verdicts import CloseStream, Exit, Pass, Reply, Send
 from mcpspy.relay.control import HOLDING
 from mcpspy.relay.stdio.pump import CHUNK, NEVER, wait_for
-from mcpspy.relay.stdio.session import one_line
+from mcpspy.relay.stdio.session import one_line, signal
 from mcpspy.wire.lines import Lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from _thread import LockType
     from collections.abc import Callable
 
     from mcpspy.gate.facts import Facts
@@ -65,6 +64,7 @@ class GatedLines:
         self._replies: list[tuple[bytes, str]] = []  # for the sink, while no line is being forwarded
         self._owed = 0  # their bytes, without requests of viewers
         self._counting = allocate_lock()  # guards both; never held for long
+        self._releasing = allocate_lock()  # held to record that a frame is held, or its release
         self._released: list[tuple[int, str, bytes | None]] = []  # the arguments of `release`
         self._how = ""  # why nothing more is forwarded; empty while frames are forwarded
         self._hurry = self._running = self._done = False
@@ -86,29 +86,31 @@ class GatedLines:
     def release(self, held: int, how: str, message: bytes | None = None) -> None:
         """Release the held frame with that number, as `FrameOrder.release` does; return at once."""
         self._released.append((held, how, message if message is None else one_line(message)))
-        _signal(self._wake)
+        signal(self._wake)
 
     def hasten(self) -> None:
         """Release all held frames, and hold no more; return at once."""
         self._hurry = True
-        _signal(self._wake)
+        signal(self._wake)
 
     def wake(self) -> None:
         """Wake the timekeeper, which may have something to do; return at once."""
-        _signal(self._wake)
+        signal(self._wake)
 
     def look_again(self) -> None:
         """Wake the reader of this direction, which may have room again; return at once."""
-        _signal(self._room)
+        signal(self._room)
 
     def reader_left(self) -> None:
         """Forward nothing more, because nobody reads it; return at once."""
         self._stop("abort")
 
     def abandon(self) -> None:
-        """Record that held frames will not be forwarded, because the receiver has exited."""
+        """Forward nothing more, and record the release of each held frame (A-19)."""
         self._stop("exit")
         self._let_go(lambda: self._waiting.end("closed"), timeout=0.01)  # the lock's holder may be blocked in a write
+        for held in [it for it, holder in list(self._holders.items()) if holder is self]:
+            self._record_release(self._pump.now(), held, "closed", {"sent": None})
 
     def run(self, chunk: bytes, t: int) -> str:
         """Forward the chunk that was read at `t`, if it is not empty, and all that follows; return how it ended."""
@@ -150,7 +152,7 @@ class GatedLines:
         self._flush_replies()
         self._stop(how)
         self._done = True
-        _signal(self._wake)
+        signal(self._wake)
         return self._how
 
     def take(self, chunk: bytes, t: int) -> None:
@@ -234,13 +236,16 @@ class GatedLines:
         frame = GatedFrame(raw, t, verdict, cut=cut)
 
         def feed() -> list[GatedFrame]:
-            going = self._waiting.feed(frame)
-            if frame.held is not None:
-                self._holders[frame.held] = self
-                long = {"undecided": True} if isinstance(verdict, Pass) and verdict.undecided else {}
-                self._pump.channel().record(raw, t, {"by": frame.by, "held": frame.held} | long, cut=cut)
+            with self._releasing:
+                if self._how:
+                    return [frame]
+                going = self._waiting.feed(frame)
+                if frame.held is not None:
+                    self._holders[frame.held] = self
+                    long = {"undecided": True} if isinstance(verdict, Pass) and verdict.undecided else {}
+                    self._pump.channel().record(raw, t, {"by": frame.by, "held": frame.held} | long, cut=cut)
             if self._waiting:
-                _signal(self._wake)
+                signal(self._wake)
             return going
 
         self._let_go(feed)
@@ -282,8 +287,7 @@ class GatedLines:
         if frame.held is None:
             channel.record(frame.raw, frame.t, rest, cut=frame.cut)
         else:
-            self._holders.pop(frame.held, None)
-            channel.release(t, frame.held, frame.how, rest)
+            self._record_release(t, frame.held, frame.how, rest)
         for extra in frames[1:written]:
             channel.record(extra, t, {"from": "mcpspy", "by": rest["by"]})
         if isinstance(verdict, Reply):
@@ -296,6 +300,12 @@ class GatedLines:
         elif isinstance(verdict, Exit):
             self._session.end_server(verdict.code)
 
+    def _record_release(self, t: int, held: int, how: str, rest: dict[str, object]) -> None:
+        """Record the release of a held frame, unless another thread has recorded it."""
+        with self._releasing:
+            if self._holders.pop(held, None):
+                self._pump.channel().release(t, held, how, rest)
+
     def reply(self, frame: bytes, by: str) -> None:
         """Queue a frame of ours for the sink, to be written while no line is being forwarded; return at once."""
         if self._done:
@@ -304,7 +314,7 @@ class GatedLines:
         with self._counting:
             self._replies.append((frame, by))
             self._owed += len(frame) if by != VIEWER else 0
-        _signal(self._wake)
+        signal(self._wake)
 
     def _flush_replies(self) -> None:
         with self._pump.lock:
@@ -359,7 +369,7 @@ class GatedLines:
         self._wake.acquire()  # waits until the gate is in force
         while self._pump.reading and not self._running and not self._done:
             time.sleep(_STEP)  # the pump writes its last chunk itself
-        _signal(self._wake)  # for what was queued meanwhile
+        signal(self._wake)  # for what was queued meanwhile
         while not self._done:
             self._let_go(self._due)
             self._flush_replies()
@@ -387,8 +397,7 @@ class GatedLines:
 def gate_lines(there: "Pump", back: "Pump", session: "GatedSession") -> tuple[GatedLines, GatedLines]:
     """Put a gate into force in both directions, whether they run already or not.
 
-    Returns the directions from client to server and back. Raises RuntimeError if no thread can be started; then nothing
-    has changed.
+    Returns the directions to the server and back. Raises RuntimeError, with no effect, if no thread can be started.
     """
     pair = GatedLines(there, "client", session), GatedLines(back, "server", session)
     pair[0].other, pair[1].other = pair[1], pair[0]
@@ -398,11 +407,3 @@ def gate_lines(there: "Pump", back: "Pump", session: "GatedSession") -> tuple[Ga
     for gated in pair:
         gated.wake()
     return pair
-
-
-def _signal(lock: "LockType") -> None:
-    """Wake the thread that waits for the lock."""
-    try:
-        lock.release()
-    except RuntimeError:  # it was released already
-        pass

@@ -3,7 +3,7 @@
 A request of a viewer has an id of ours, a string that begins with `mcpspy-`. Its response is recognised by that id. It
 is recorded and not forwarded, because the client did not send the request.
 
-Imported on the `wrap` path if there is a gate: no heavy imports here.
+Imported on the `wrap` path if a gate may come: no heavy imports here.
 """
 
 from _thread import allocate_lock
@@ -14,6 +14,7 @@ from mcpspy.gate.verdicts import PASS, Hold, Refuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from _thread import LockType
     from collections.abc import Callable
 
     from mcpspy.gate.facts import Facts
@@ -86,6 +87,14 @@ class GatedSession:
         if sentence not in self._reported:
             self._reported.add(sentence)
             self.report(sentence)
+
+
+def signal(lock: "LockType") -> None:
+    """Wake the thread that waits for the lock."""
+    try:
+        lock.release()
+    except RuntimeError:  # it was released already
+        pass
 
 
 def one_line(message: bytes) -> bytes:
