@@ -126,8 +126,12 @@ RUN = [command for command in ALL if command not in TABLED]
 
 
 def words(command):
-    """Return the arguments as a shell passes them."""
-    return [os.path.expanduser(word) for word in shlex.split(command)]
+    """Return the arguments as a shell passes them.
+
+    `python` is this interpreter: a server gets the PATH with which this process was started, and a system may only
+    have `python3` there.
+    """
+    return [sys.executable if word == "python" else os.path.expanduser(word) for word in shlex.split(command)]
 
 
 def toml(page, name):
@@ -171,12 +175,11 @@ def workshop(tmp_path_factory):
 
 @pytest.fixture
 def place(workshop, tmp_path, monkeypatch):
-    """A copy of the workshop as the current directory, with this environment's `python` and `mcpspy` on PATH."""
+    """A copy of the workshop as the current directory."""
     folder = tmp_path / "place"
     shutil.copytree(workshop, folder)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HOME", str(folder / "home"))
-    monkeypatch.setenv("PATH", os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]]))
     for name in ("MCPSPY_CAPTURE_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR"):
         monkeypatch.delenv(name, raising=False)
     return folder
