@@ -70,7 +70,8 @@ def pytest_unconfigure():
         if thread.is_alive():
             print(f"a test has left the thread {thread.name}:", file=sys.stderr)
             traceback.print_stack(sys._current_frames().get(thread.ident), file=sys.stderr)
-            sys.stderr.flush()
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
             os._exit(1)
 
 
