@@ -7,6 +7,8 @@ import traceback
 
 import pytest
 
+from tests import optional
+
 _PYTHONS_OWN = {signal.SIGPIPE, signal.SIGXFSZ}
 """Signals that every Python process ignores."""
 LEFT = 10
@@ -27,6 +29,10 @@ def heed_signals():
 
 
 heed_signals()
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "needs(*names): skip without these programs and peers (tests/optional.py)")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -60,6 +66,30 @@ def pytest_collection():
         gc.enable()
 
 
+def pytest_collection_modifyitems(items):
+    """Skip the tests that need a program or peer that is missing: `@pytest.mark.needs("zsh")`."""
+    for item in items:
+        if reason := optional.lacks(name for mark in item.iter_markers("needs") for name in mark.args):
+            item.add_marker(pytest.mark.skip(reason))
+
+
+def reason_of(report):
+    """Return why a test was skipped."""
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return reason.removeprefix("Skipped: ")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session):
+    """Print what was left out and how to add it, after all other lines."""
+    result = yield
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if terminal and "PYTEST_XDIST_WORKER" not in os.environ:
+        for line in optional.left_out(reason_of(report) for report in terminal.stats.get("skipped", [])):
+            terminal.write_line(line)
+    return result
+
+
 def pytest_unconfigure():
     """If a test has left a thread running, print its stack and exit with status 1 instead of waiting for it."""
     main = threading.main_thread()
@@ -83,7 +113,7 @@ def pytest_runtest_makereport(item, call):
     place, `test_sdk_types` compares with the SDK's types.
     """
     report = yield
-    excused = hasattr(report, "wasxfail") or any(word in str(report.longrepr) for word in ("mount", "official schema"))
+    excused = hasattr(report, "wasxfail") or any(word in reason_of(report) for word in ("mount", "official schema"))
     if report.skipped and os.environ.get("CI") == "true" and not excused:
         report.outcome = "failed"
         report.longrepr = f"skipped in CI: {report.longrepr}"

@@ -1,7 +1,6 @@
 """The benchmarks run. Their figures are only valid on a quiet machine."""
 
 import json
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -81,7 +80,7 @@ def test_the_check_benchmark_runs_and_finds_nothing(tmp_path, options):
     assert ("sessions, deleted" if options else "end to end") in done.stdout
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="the upstream is written in C")
+@pytest.mark.needs("cc")
 @pytest.mark.field
 def test_the_proxy_benchmark_runs_and_loses_nothing(tmp_path):
     figures = tmp_path / "figures.json"
@@ -95,7 +94,7 @@ def test_the_proxy_benchmark_runs_and_loses_nothing(tmp_path):
     assert {row["verdict"] for row in rows.values()} == {"INCONCLUSIVE", "info"}
 
 
-@pytest.mark.skipif(not (shutil.which("chromedriver") and shutil.which("chromium")), reason="chromium is missing")
+@pytest.mark.needs("chromium", "chromedriver")
 @pytest.mark.field
 def test_the_share_benchmark_runs_and_sees_rows_and_answers(tmp_path):
     figures = tmp_path / "figures.json"
@@ -105,7 +104,7 @@ def test_the_share_benchmark_runs_and_sees_rows_and_answers(tmp_path):
     assert len(json.loads(figures.read_text())["rows"]) == 4
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="the servers are written in C")
+@pytest.mark.needs("cc")
 @pytest.mark.field
 def test_the_rival_benchmark_runs_without_the_others_and_says_how_to_get_them(tmp_path):
     figures = tmp_path / "figures.json"

@@ -1,13 +1,11 @@
 """The official conformance suite gives the same verdicts without mcpspy and through it, and agrees with `check`."""
 
-import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests import limits
-from tests.peers import prepare
 
 ROOT = Path(__file__).parent.parent
 SECONDS = 7200  # for about 150 scenarios, each without mcpspy and through one or two programs
@@ -15,8 +13,7 @@ SECONDS = 7200  # for about 150 scenarios, each without mcpspy and through one o
 
 @pytest.mark.field
 @pytest.mark.timeout(SECONDS + 60)
-@pytest.mark.skipif(not shutil.which("npm"), reason="npm is missing")
-@pytest.mark.skipif(not prepare.ready("mitm"), reason="the environment mitm is missing: python tests/peers/prepare.py")
+@pytest.mark.needs("npm", ".peers/mitm")
 def test_every_verdict_is_equal_and_every_finding_was_judged(tmp_path):
     """The same script writes docs/conformance.md."""
     script = [sys.executable, ROOT / "scripts" / "conformance", "--cache", tmp_path, "--page", tmp_path / "page.md"]

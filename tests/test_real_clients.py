@@ -31,6 +31,7 @@ def played(tmp_path, monkeypatch):
     return play
 
 
+@pytest.mark.needs(".peers/node")
 @pytest.mark.parametrize(("way", "reference"), [("wrap", "bare"), ("proxy", "http")])
 def test_mcporter_sees_the_same_through_mcpspy(played, way, reference):
     """The scenario is a tool call and the end of the server."""

@@ -17,6 +17,7 @@ from mcpspy.agent.server import AgentServer
 from mcpspy.report.checked import check
 from mcpspy.spec.client_limits import CLIENTS
 from tests import limits
+from tests.optional import require_peers
 from tests.peers import prepare
 
 ROOT = os.path.dirname(mcpspy.__file__)
@@ -166,8 +167,7 @@ def test_only_one_module_knows_the_sdk():
 @pytest.mark.parametrize("sdk", ["python2", *(pytest.param(it, marks=pytest.mark.field) for it in ("python1", "node"))])
 def test_a_client_of_each_sdk_calls_every_tool(folder, sdk, tmp_path_factory):
     """Behind `wrap`: no finding blames the server, under the limits of every client, and it does not list itself."""
-    if not prepare.ready(sdk):
-        pytest.skip(f"the environment {sdk} is missing: python tests/peers/prepare.py (node needs npm)")
+    require_peers(sdk)
     name = folder.add()
     given = {"address": f"{name}#10", "rule": "tools/arguments", "a": name, "b": name}
     calls = [(tool.name, {it: given[it] for it in tool.required}) for tool in TOOLS]

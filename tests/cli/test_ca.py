@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 
@@ -56,7 +55,7 @@ def bundle(environment):
     return path
 
 
-@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
+@pytest.mark.needs("fish")
 def test_fish_can_take_the_environment(tmp_path, certificate):
     """docs/recipes/tls.md, with a path that has to be quoted."""
     home = tmp_path / "it's a home"

@@ -27,6 +27,7 @@ from mcpspy.cli.complete import (
 from mcpspy.rules import RULES
 from tests import limits
 from tests.limits import LIMIT
+from tests.optional import require
 
 BREAKS = " \t\n\"'@><=;|&(:"  # COMP_WORDBREAKS of bash
 HOSTILE = (
@@ -195,6 +196,7 @@ ASKED = {
 """Command lines, each with all words that a shell offers for its last word."""
 
 
+@pytest.mark.needs("bash")
 def test_bash_offers_what_there_is(environment):
     script = f"""
         COMP_WORDBREAKS=$' \\t\\n"\\'@><=;|&(:'
@@ -214,6 +216,7 @@ def test_bash_offers_what_there_is(environment):
     assert not os.path.exists("pwned")
 
 
+@pytest.mark.needs("fish")
 def test_fish_offers_what_there_is(environment):
     script = "mcpspy completion fish | source; while read line; complete -C $line; echo END; end"
     lines = [*ASKED, "mcpspy check --format=te"]
@@ -299,6 +302,7 @@ class Shell:
 @pytest.fixture(params=["bash", "zsh", "fish"])
 def shell(request, environment, tmp_path):
     """A shell in a terminal."""
+    require(request.param)
     with Shell(request.param, environment, tmp_path) as shell:
         yield shell
 
@@ -314,6 +318,7 @@ def test_a_shell_completes_hostile_names_as_they_are_and_runs_nothing(shell, tmp
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
 def test_a_hostile_name_of_the_capture_directory_is_completed_as_it_is(name, environment, tmp_path):
+    require(name)
     path = tmp_path / "caps" / "a $(touch pwned)'\n[b]*" / "weather x.jsonl"
     path.parent.mkdir()
     path.touch()
@@ -341,6 +346,7 @@ def test_a_shell_completes_commands_options_values_and_files(shell, tmp_path):
         assert shell.tab(line) == expected
 
 
+@pytest.mark.needs("zsh")
 def test_zsh_offers_each_capture_once_also_when_their_directory_is_typed(environment, tmp_path):
     for written, name in enumerate(("a.jsonl", "b.jsonl")):
         (tmp_path / "caps" / name).touch()

@@ -8,12 +8,14 @@ import pytest
 from mcpspy import cli
 from mcpspy.cli.completion import SHELLS
 from tests import limits
+from tests.optional import require
 
 ROOT = Path(cli.__file__).parent.parent.parent
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_each_shell_has_a_script_that_it_can_read(mcpspy, shell):
+    require(shell)
     status, out, err = mcpspy("completion", shell)
     assert (status, err) == (0, "")
     assert limits.run([shell, "-n"], input=out, text=True, capture_output=True).stderr == ""

@@ -16,9 +16,14 @@ def test_in_a_directory_that_is_gone_the_home_stands_in(monkeypatch):
 
 
 def git(*words):
-    limits.run(["git", "-c", "user.name=n", "-c", "user.email=e", *words], check=True, capture_output=True)
+    """Run git without anybody's settings, and outside of a repository that the tests may be called from."""
+    environ = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
+    environ |= dict.fromkeys(("GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL"), os.devnull)
+    command = ["git", "-c", "user.name=n", "-c", "user.email=e", *words]
+    limits.run(command, check=True, capture_output=True, env=environ)
 
 
+@pytest.mark.needs("git")
 def test_the_git_working_tree_around_a_directory_is_found(tmp_path):
     """CF-10: also a second working tree, which has another main working tree."""
     assert repository(str(tmp_path)) == ("", "")

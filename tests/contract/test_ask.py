@@ -13,7 +13,7 @@ from mcpspy.replay.client import stdio
 from mcpspy.replay.client.http import WebLink
 from mcpspy.replay.client.stdio import Link
 from tests.limits import LIMIT
-from tests.peers import prepare
+from tests.optional import require_peers
 from tests.peers.serving import serving
 
 SERVER = [sys.executable, str(Path(__file__).parent / "asked.py")]
@@ -81,8 +81,7 @@ def test_nothing_is_waited_for_for_ever(ask, monkeypatch):
 
 
 def test_a_server_without_a_handshake_is_asked_over_http(tmp_path):
-    if not prepare.ready("python2"):
-        pytest.skip("no environment of python2: run tests/peers/prepare.py")
+    require_peers("python2")
     path = str(tmp_path / "s.jsonl")
 
     def connect(url):

@@ -13,6 +13,7 @@ from mcpspy.conversation.model import Message
 from mcpspy.report.checked import check
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Request
+from tests.optional import require_peers
 from tests.peers import prepare
 from tests.peers.serving import LIMIT, run, running, serving
 
@@ -32,9 +33,7 @@ def session(client, url):
     ],
 )
 def test_two_clients_that_count_alike_have_each_the_answers_to_its_own_requests(tmp_path, client, server, revision):
-    for name in {client, server}:
-        if not prepare.ready(name):
-            pytest.skip(f"the environment {name} is missing: python tests/peers/prepare.py")
+    require_peers(client, server)
     capture = tmp_path / "capture.jsonl"
     with serving(server, "http") as url:
         proxy = [sys.executable, "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0", "-o", str(capture), url]

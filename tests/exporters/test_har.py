@@ -27,6 +27,7 @@ def messages(path):
     return Counter((row.sender, row.kind, str(row.id), row.status, json.dumps(row.value)) for row in rows)
 
 
+@pytest.mark.needs(".peers/mitm", ".peers/node")
 def test_a_validator_and_mitmproxy_accept_the_archive_of_every_golden_capture_and_refuse_broken_ones(tmp_path):
     assert len(WEB) > 3
     paths = []

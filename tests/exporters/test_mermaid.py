@@ -7,7 +7,6 @@ from tests.exporters.consumers import exported
 from tests.exporters.gated import gated
 from tests.timelines import GOLDEN
 from tests.transcript import capture
-from tests.tui.web.browser import needs_chromium
 
 HOSTILE = (
     "a;b #59; end \"q\" 'x' <img src=x onerror=window.ran=1> -->> :: %% {c} $$x$$ \\ `end` loop & #x; #lt; </text>",
@@ -30,14 +29,14 @@ def diagram(tmp_path, transcript, wants=None):
     return exported("mermaid", path, wants=wants).decode().splitlines()
 
 
-@needs_chromium
+@pytest.mark.needs(".peers/node", "chromium", "chromedriver")
 def test_mermaid_accepts_the_diagram_of_every_golden_capture_and_refuses_a_broken_one(mermaid):
     for path in GOLDEN:
         assert mermaid.parse(exported("mermaid", str(path)).decode()) == "", path
     assert "Parse error" in mermaid.parse("sequenceDiagram\n    client->>: #35;1 ping\n")
 
 
-@needs_chromium
+@pytest.mark.needs(".peers/node", "chromium", "chromedriver")
 def test_mermaid_shows_hostile_words_as_text(tmp_path, mermaid):
     for place, words in enumerate(HOSTILE):
         folder = tmp_path / str(place)

@@ -6,6 +6,7 @@ import pytest
 
 from tests.exporters.consumers import Perfetto, exported, golden
 from tests.exporters.gated import gated
+from tests.optional import require
 from tests.transcript import capture
 
 SLICES = (
@@ -25,6 +26,7 @@ def events(content):
 
 @pytest.fixture(scope="module")
 def engine():
+    require(".peers/mitm", "node")
     with closing(Perfetto()) as found:
         yield found
 

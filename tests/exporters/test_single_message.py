@@ -5,7 +5,6 @@ import http.server
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import threading
@@ -20,6 +19,7 @@ from mcpspy.errors import UsageError
 from mcpspy.exporters import single_message
 from mcpspy.timeline import rows
 from tests.limits import LIMIT
+from tests.optional import require, require_peers
 from tests.peers import prepare
 from tests.peers.serving import serving
 from tests.test_text import unsafe
@@ -63,8 +63,7 @@ def opened(headers=HEADERS, target="/mcp", **more):
 @pytest.fixture
 def server():
     """A server on loopback that keeps the requests it receives: its URL, and the list of requests."""
-    if not shutil.which("curl"):
-        pytest.skip("curl is not installed")
+    require("curl")
     asked = []
 
     class Remember(http.server.BaseHTTPRequestHandler):
@@ -347,9 +346,7 @@ def test_what_is_no_call_of_the_sdk_says_so(message, sender, why):
 
 @pytest.mark.parametrize("transport", ["stdio", "http", "sse"])
 def test_the_real_sdk_runs_the_program(transport, tmp_path):
-    for name in ("python1", "python2"):
-        if not prepare.ready(name):
-            pytest.skip(f"{name} is not prepared: scripts/test does that")
+    require_peers("python1", "python2")
     with contextlib.ExitStack() as stack:
         if transport == "stdio":
             header = Header("1", STDIO.started, "t", "stdio", "n", tuple(prepare.server("python1")), cwd=str(tmp_path))

@@ -7,6 +7,7 @@ the current requirement files. The others are built again, all at the same time.
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,8 @@ PACKAGES = {
     "mitm": ["requirements.txt", os.path.join("..", "..", "..", "pyproject.toml")],  # ourselves, with mitmproxy
 }
 SDKS = ["python1", "python2", "node"]
+NODE = 20
+"""The oldest major version of Node that runs the Node packages."""
 
 
 def python(env_name):
@@ -145,25 +148,36 @@ def _build_python(name, folder):
     _run([*pip, "install", *options, "-r", requirements], cwd=os.path.dirname(ENVIRONMENTS))
 
 
-def _build_node(npm, folder):
+def _build_node(folder):
     os.makedirs(folder)
     for file_name in PACKAGES["node"]:
         shutil.copy(os.path.join(HERE, "node", file_name), folder)
-    _run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder)
+    _run([shutil.which("npm"), "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder)
+
+
+def _without_node():
+    """Return why the Node packages cannot be installed or run, or None."""
+    for program in ("npm", "node"):
+        if shutil.which(program) is None:
+            return f"{program} is not on PATH"
+    done = subprocess.run(["node", "--version"], check=False, capture_output=True, text=True)
+    version = re.match(r"v(\d+)\S*", done.stdout)
+    if not version or int(version[1]) < NODE:
+        return f"this is Node {version[0] if version else 'of an unknown version'}; the packages need {NODE} or newer"
+    return None
 
 
 def build(name):
     """Build one environment if it is not ready. Return `ready`, `built`, `skipped: why` or `failed: why`."""
     if ready(name):
         return "ready"
-    npm = shutil.which("npm")
-    if name == "node" and npm is None:
-        return "skipped: npm is not on PATH"
+    if name == "node" and (why := _without_node()):
+        return f"skipped: {why}"
     folder = os.path.join(ENVIRONMENTS, name)
     shutil.rmtree(folder, ignore_errors=True)
     try:
         if name == "node":
-            _build_node(npm, folder)
+            _build_node(folder)
         else:
             _build_python(name, folder)
     except (OSError, RuntimeError, subprocess.CalledProcessError) as error:

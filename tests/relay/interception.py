@@ -20,9 +20,8 @@ from tests.relay.stage import Peer, Stage
 __all__ = ["certificate"]  # a fixture
 
 MCPSPY = ("-m", "mcpspy")
-READY = prepare.ready("mitm")
 GATED = str(Path(__file__).with_name("gated_mitm.py"))  # a path: its environment lacks packages of `tests`
-needs_mitmproxy = pytest.mark.skipif(not READY, reason="the environment mitm is missing: python tests/peers/prepare.py")
+needs_mitmproxy = pytest.mark.needs(".peers/mitm")
 
 
 class Mitm:

@@ -9,7 +9,7 @@ from tests.peers.serving import serving
 from tests.relay.talking import talking
 from tests.replay.webs import listening
 
-needs_sdk = pytest.mark.skipif(not prepare.ready("python1"), reason="python tests/peers/prepare.py")
+needs_sdk = pytest.mark.needs(".peers/python1")
 OK, LATE = "the text", "McpError Timed out"
 CASES = {
     "drop-request": ("drop = true", LATE),

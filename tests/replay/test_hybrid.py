@@ -7,6 +7,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
+from tests.optional import require_peers
 from tests.peers import prepare
 from tests.peers.serving import run, serving
 from tests.replay.scripts import call
@@ -61,9 +62,7 @@ def judge(found, bare, answers, path):
     ("client", "server"), [pytest.param("python1", "node", marks=pytest.mark.field), ("node", "python1")]
 )
 def test_some_tools_are_recorded_and_the_others_live_through_wrap(tmp_path, hybrid, client, server):
-    for name in (client, server):
-        if not prepare.ready(name):
-            pytest.skip(f"the environment {name} is missing: python tests/peers/prepare.py (node needs npm)")
+    require_peers(client, server)
     gates, answers = hybrid
     bare = steps(client, "--", *prepare.server(server))
     path = tmp_path / "a.jsonl"
@@ -76,9 +75,7 @@ def test_some_tools_are_recorded_and_the_others_live_through_wrap(tmp_path, hybr
     ("client", "server"), [("python1", "python2"), pytest.param("node", "python1", marks=pytest.mark.field)]
 )
 def test_some_tools_are_recorded_and_the_others_live_through_proxy(tmp_path, hybrid, client, server):
-    for name in (client, server):
-        if not prepare.ready(name):
-            pytest.skip(f"the environment {name} is missing: python tests/peers/prepare.py (node needs npm)")
+    require_peers(client, server)
     gates, answers = hybrid
     path = tmp_path / "a.jsonl"
     with serving(server, "http") as url:

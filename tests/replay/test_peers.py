@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tests.limits import LIMIT
+from tests.optional import require_peers
 from tests.peers import prepare
 from tests.peers.serving import each, run, running, serving
 from tests.replay.webs import served
@@ -43,15 +44,8 @@ def peers(name):
     """Return the commands of the server and of the client of a capture."""
     server, client = SESSIONS[name]
     sdk, *options = client.split()
-    needs(server, sdk)
+    require_peers(server, sdk)
     return prepare.everything() if server == "everything" else prepare.server(server), prepare.client(sdk, *options)
-
-
-def needs(*sdks):
-    """Skip the test where the environment of a peer is missing."""
-    for needed in {"node" if sdk == "everything" else sdk for sdk in sdks} - {"mem0"}:
-        if not prepare.ready(needed):
-            pytest.skip(f"no environment of {needed}: run tests/peers/prepare.py")
 
 
 def web_client(name, url):
@@ -115,7 +109,7 @@ def test_another_sdk_answers_otherwise():
 def test_a_client_over_http_is_as_satisfied_with_the_mock_as_with_the_server(name, tmp_path):
     """The scripted client compares every message that it receives; the other clients report what they received."""
     server, transport, client = WEB_SESSIONS[name]
-    needs(server, client.split()[0])
+    require_peers(server, client.split()[0])
     session = tmp_path / "session.jsonl"
     with served(CAPTURES / f"{name}.jsonl") as mock:
         proxy = [*MCPSPY, "proxy", "--listen", "127.0.0.1:0", "-o", str(session), mock.url]
@@ -133,7 +127,7 @@ def test_a_client_over_http_is_as_satisfied_with_the_mock_as_with_the_server(nam
 @EACH_WEB
 def test_the_server_over_http_that_was_recorded_is_still_the_same(name):
     server, transport, client = WEB_SESSIONS[name]
-    needs(server, client.split()[0])
+    require_peers(server, client.split()[0])
     with serving(server, transport) as url:
         done = run([*MCPSPY, "replay", CAPTURES / f"{name}.jsonl", "--format", "json", "--url", url])
     assert done.returncode == 0, done.stdout + done.stderr

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from tests.optional import require_peers
 from tests.peers import prepare
 from tests.peers.serving import each, run
-from tests.replay.test_peers import MCPSPY, SESSIONS, needs, peers
+from tests.replay.test_peers import MCPSPY, SESSIONS, peers
 
 KNOWN = [["add", {"a": n, "b": 2}] for n in range(7)]
 NEW = [["add", {"a": 40, "b": 2}], ["echo", {"text": "new"}], ["fail", {}]]
@@ -16,7 +17,7 @@ PAIRS = [("python1", "node"), ("node", "python1"), ("python2", "python2")]  # cl
 
 @pytest.mark.parametrize(("sdk", "server"), each(PAIRS, PAIRS[:2]))
 def test_three_calls_of_ten_are_recorded_and_the_next_run_needs_no_server(sdk, server, tmp_path):
-    needs(sdk, server)
+    require_peers(sdk, server)
     command = prepare.server(server)
     capture = tmp_path / "c.jsonl"
 

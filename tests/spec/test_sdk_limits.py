@@ -7,6 +7,7 @@ import pytest
 
 from mcpspy.rules import RULES
 from tests.limits import LIMIT
+from tests.optional import require_peers
 from tests.peers import prepare
 from tests.rules.compat.test_limits import EMPTY, compat, listing
 from tests.rules.examples import messages
@@ -36,8 +37,7 @@ LISTINGS = [[{"name": "good", "inputSchema": EMPTY}, {"name": "tool"} | tool] fo
 
 def taken(sdk):
     """Return for each of the listings whether the SDK accepts it."""
-    if not prepare.ready(sdk):
-        pytest.skip(f"the environment {sdk} is missing: python tests/peers/prepare.py (node needs npm)")
+    require_peers(sdk)
     command = [*prepare.lister(sdk, len(LISTINGS)), *prepare.lists(json.dumps(LISTINGS))]
     done = subprocess.run(command, capture_output=True, check=True, timeout=LIMIT)
     numbers = json.loads(done.stdout)

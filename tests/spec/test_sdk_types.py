@@ -7,6 +7,7 @@ import pytest
 
 from mcpspy.spec.definitions import definitions
 from mcpspy.spec.revisions import Revision
+from tests.optional import require_peers
 from tests.peers import prepare
 
 KNOWN = {"2025-11-25": 120, "2026-07-28": 124}
@@ -15,7 +16,7 @@ KNOWN = {"2025-11-25": 120, "2026-07-28": 124}
 
 @pytest.fixture(scope="module")
 def theirs():
-    prepare.ready("python2")
+    require_peers("python2")
     script = f"{prepare.HERE}/python2/shapes.py"
     run = subprocess.run([prepare.python("python2"), script], capture_output=True, check=True, timeout=60)
     return json.loads(run.stdout)

@@ -105,7 +105,7 @@ def test_a_planted_fault_of_the_configuration_is_found(old, new, fault):
 
 
 @pytest.mark.field
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is missing")
+@pytest.mark.needs("systemd-analyze")
 @pytest.mark.parametrize(("old", "told"), [("", False), ("Restart=on-failure", True)])
 def test_systemd_takes_the_unit(tmp_path, old, told):
     text = UNIT.read_text(encoding="utf-8").replace("%h/.local/bin/mcpspy", shutil.which("true"))

@@ -1,9 +1,9 @@
-import shutil
 from contextlib import closing
 
 import pytest
 
 from mcpspy.browse.timeline import OpenCapture
+from tests.optional import require
 from tests.relay.conftest import wrap  # noqa: F401 (a fixture: servers behind a relay, ended at the end)
 from tests.tui.terminal import Terminal
 
@@ -28,7 +28,6 @@ def read():
 @pytest.fixture
 def terminal(tmp_path):
     """A real terminal. Its home is the test's folder."""
-    if shutil.which("tmux") is None:
-        pytest.skip("tmux is not installed")
+    require("tmux")
     with closing(Terminal(tmp_path)) as opened:
         yield opened

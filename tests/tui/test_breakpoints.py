@@ -20,9 +20,7 @@ from tests.relay.talking import talking
 from tests.relay.viewer import Viewer
 from tests.tui.terminal import mcpspy
 
-pytestmark = pytest.mark.skipif(
-    not prepare.ready("python1"), reason="the environment python1 is missing: python tests/peers/prepare.py"
-)
+pytestmark = pytest.mark.needs(".peers/python1")
 SPY = [sys.executable, "-m", "mcpspy"]
 EDITOR = """#!/bin/sh
 sed -i.bak "$(cat {change})" "$1" && rm "$1.bak"

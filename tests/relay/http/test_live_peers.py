@@ -17,9 +17,7 @@ from tests.relay.harness import until
 from tests.relay.talking import hold_and_edit, talking
 from tests.relay.viewer import viewing
 
-needs_python1 = pytest.mark.skipif(
-    not prepare.ready("python1"), reason="the environment python1 is missing: python tests/peers/prepare.py"
-)
+needs_python1 = pytest.mark.needs(".peers/python1")
 
 
 def proxied(url, capture):

@@ -9,10 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from mcpspy.report.checked import check
 from tests import limits
+from tests.optional import require_peers
 from tests.peers import prepare
 from tests.peers.serving import LIMIT, running
 
@@ -22,8 +21,7 @@ SAID = "for those who have logged in"
 
 def login(tmp_path, kind, *options):
     """Run a login; return the report of the client, the stderr of the proxy, and the path of the capture."""
-    if not prepare.ready("python1"):
-        pytest.skip("the environment python1 is missing: python tests/peers/prepare.py")
+    require_peers("python1")
     python, capture = prepare.python("python1"), tmp_path / "capture.jsonl"
     with running([python, str(HERE / "login_server.py"), kind]) as server:
         url = f"http://127.0.0.1:{server.stdout.readline().strip()}/mcp"

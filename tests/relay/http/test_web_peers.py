@@ -15,6 +15,7 @@ from mcpspy.capture.records import Close, Frame, Open
 from mcpspy.report.checked import check
 from mcpspy.wire.jsonrpc import Error, Request, Result, parse
 from mcpspy.wire.sse import parse_event
+from tests.optional import require_peers
 from tests.peers import prepare
 from tests.peers.serving import LIMIT, PATHS, each, run, running, serving
 
@@ -50,9 +51,7 @@ def session(client, transport, url, scenario):
 @pytest.mark.parametrize(("client", "server", "transport"), each(SESSIONS, USUAL))
 def test_a_session_is_the_same_through_the_proxy(tmp_path, client, server, transport):
     """H-01, H-03, H-04, H-06, H-08 with real peers: the SDKs check the Host."""
-    for name in {client, server.replace("everything", "node")}:
-        if not prepare.ready(name):
-            pytest.skip(f"the environment {name} is missing: python tests/peers/prepare.py (node needs npm)")
+    require_peers(client, server)
     scenario = "everything" if server == "everything" else "full"
     with serving(server, transport) as url:
         bare = session(client, transport, url, scenario)

@@ -157,6 +157,7 @@ def test_what_cannot_be_used_is_said_with_what_to_do(authority, name, text, why)
     assert not authority.is_trusted_by(ssl_file())
 
 
+@pytest.mark.needs("openssl")
 def test_the_password_of_a_key_is_not_asked_for(authority):
     """Nobody could enter it."""
     limits.run(

@@ -10,6 +10,7 @@ import pytest
 from mcpspy.capture.live import live_directory
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Gates, Open, Release
+from tests.optional import require_peers
 from tests.peers import prepare
 from tests.peers.serving import serving
 from tests.relay.http.test_upstream import CALL
@@ -101,8 +102,7 @@ async def test_a_viewers_own_request_cannot_be_sent_and_that_is_told(tmp_path, c
 
 @pytest.mark.parametrize("transport", ["json", "ws"])
 def test_a_call_and_a_result_of_real_peers_are_edited(tmp_path, certificate, transport):
-    if not prepare.ready("python1"):
-        pytest.skip("the environment python1 is missing: python tests/peers/prepare.py")
+    require_peers("python1")
     with serving("python1", transport) as url:
         origin, slash, path = url.rpartition("/")
         with intercepting(tmp_path, "--mode", f"reverse:{origin}") as mitm:

@@ -12,6 +12,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Open
+from tests.optional import require_peers
 from tests.peers import prepare
 from tests.peers.serving import each, run, running, serving
 from tests.relay.http.test_web_peers import judge
@@ -20,12 +21,6 @@ from tests.relay.interception import certificate, intercepting, needs_mitmproxy
 __all__ = ["certificate"]  # a fixture
 
 pytestmark = needs_mitmproxy
-
-
-def needs(*names):
-    for name in names:
-        if not prepare.ready(name):
-            pytest.skip(f"the environment {name} is missing: python tests/peers/prepare.py (node needs npm)")
 
 
 def output(command, environ):
@@ -48,7 +43,7 @@ def direct(mitm, certificate):
 )
 def test_a_session_over_https_is_the_same(tmp_path, certificate, client, server, transport):
     """M-03, M-07: both eras; the output of the client shows that progress reports arrive one by one."""
-    needs(client, server)
+    require_peers(client, server)
     options = ("--allow", "127.0.0.1", "--ca", certificate[0])
     with intercepting(tmp_path, *options) as mitm:
         with serving(server, transport, *certificate) as url:
@@ -66,7 +61,7 @@ def test_a_session_over_https_is_the_same(tmp_path, certificate, client, server,
 
 def test_a_client_on_node_goes_through_a_reverse_mode(tmp_path, certificate):
     """M-07: Node before 22.21 does not support proxies, so its URL has to be changed."""
-    needs("node", "python2")
+    require_peers("node", "python2")
     with serving("python2", "http", *certificate) as url:
         origin = url.rpartition("/")[0]
         with intercepting(tmp_path, "--mode", f"reverse:{origin}", "--ca", certificate[0]) as mitm:
@@ -85,7 +80,7 @@ def test_a_login_with_oauth_succeeds_and_no_secret_is_recorded(tmp_path, certifi
 
     The server requires tokens for its own URL, and its authorization server has another origin.
     """
-    needs("python1", client)
+    require_peers("python1", client)
     program = os.path.join(prepare.HERE, "python1", "login_{}.py")
     serve = [prepare.python("python1"), program.format("server"), "strict", *certificate]
     options = ("--allow", "127.0.0.1", "--ca", certificate[0]) + ("--all-http",) * everything

@@ -10,6 +10,7 @@ import pytest
 
 from mcpspy.report.checked import check
 from tests.limits import run
+from tests.optional import require_peers
 from tests.peers import prepare
 from tests.relay.harness import until
 from tests.relay.reload.reloading import SERVER
@@ -24,6 +25,7 @@ CLIENTS = {
 
 def edit(tmp_path, count, client, server):
     """Edit a server `count` times, and check the report of the client, and that no process is left."""
+    require_peers(client, server)
     file = tmp_path / ("server.mjs" if server == "node" else "server.py")
     if server == "plain":
         file.write_text(SERVER)
@@ -62,8 +64,6 @@ def left(file):
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_three_edits_and_a_syntax_error(tmp_path, client):
-    if not prepare.ready(client):
-        pytest.skip(f"the environment {client} is missing: python tests/peers/prepare.py (node needs npm)")
     edit(tmp_path, 3, client, "plain")
 
 

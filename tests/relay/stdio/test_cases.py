@@ -12,6 +12,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, Open
 from mcpspy.report.checked import check
 from mcpspy.timeline import final_rows
+from tests.optional import require_peers
 from tests.peers import prepare
 from tests.peers.serving import LIMIT, running
 from tests.relay.http.test_forward import POST, STREAM, chunk
@@ -43,8 +44,7 @@ def told(path):
 
 def test_a_client_that_closes_an_idle_call_cancels_it_in_the_server(tmp_path):
     """H-05, H-13; case 9: the SDK's server cancels within 100 ms without a notification; the capture shows it."""
-    if not prepare.ready("python2"):
-        pytest.skip("the environment python2 is missing: python tests/peers/prepare.py")
+    require_peers("python2")
     capture = tmp_path / "capture.jsonl"
     with running(prepare.server("python2", "--http")) as server:
         url = f"http://127.0.0.1:{server.stdout.readline().strip()}/mcp"
@@ -153,8 +153,7 @@ async def test_a_call_that_is_resumed_is_one_call(tmp_path, drop):
 @pytest.mark.parametrize("server", ["python1", "python2"])
 def test_a_server_that_checks_the_host_is_reached_under_a_name_of_ours(tmp_path, server):
     """H-01, H-02; case 8: a forwarded Host would give a 421, and a page of another origin still gets a 403."""
-    if not prepare.ready(server):
-        pytest.skip(f"the environment {server} is missing: python tests/peers/prepare.py")
+    require_peers(server)
     body = request(0, "initialize", **HELLO)
 
     def ask(port, **headers):

@@ -15,6 +15,7 @@ from mcpspy.capture.live import LiveViewer
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, End, Frame, Gates, Release
 from tests import limits
+from tests.optional import require_peers
 from tests.peers import prepare
 from tests.peers.serving import running
 from tests.relay import gated
@@ -489,9 +490,7 @@ def test_what_no_gate_names_keeps_its_bytes_while_gates_come_and_go_under_load(s
 
 @pytest.mark.parametrize("client", ["python1", "python2"])
 def test_an_sdk_client_gets_the_result_of_the_call_that_a_viewer_has_edited(tmp_path, client):
-    for name in {client, "python1"}:
-        if not prepare.ready(name):
-            pytest.skip(f"the environment {name} is missing: python tests/peers/prepare.py")
+    require_peers(client, "python1")
     capture, go = tmp_path / "capture.jsonl", tmp_path / "go"
     waits = ["sh", "-c", f'until test -e {go}; do sleep 0.02; done; exec "$@"', "sh", *prepare.server("python1")]
     command = [sys.executable, "-m", "mcpspy", "wrap", "-o", str(capture), "--", *waits]

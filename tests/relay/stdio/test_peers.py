@@ -16,6 +16,7 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame
 from mcpspy.timeline import final_rows
+from tests.optional import require_peers
 from tests.peers import prepare
 from tests.peers.serving import each, run
 from tests.relay.harness import LIMIT
@@ -41,9 +42,7 @@ def session(command: list[str], client: str, scenario: str) -> dict:
 @pytest.mark.parametrize(("client", "server", "scenario"), each(SESSIONS, USUAL))
 def test_a_session_is_the_same_through_wrap_and_the_capture_is_what_passed(tmp_path, client, server, scenario):
     """S-01, S-02, F-02, with every SDK on either side."""
-    for name in {client, server.replace("everything", "node")}:
-        if not prepare.ready(name):
-            pytest.skip(f"the environment {name} is missing: python tests/peers/prepare.py (node needs npm)")
+    require_peers(client, server)
     command = prepare.everything() if server == "everything" else prepare.server(server)
     capture = tmp_path / "capture.jsonl"
     wrap = [sys.executable, "-m", "mcpspy", "wrap", "-o", str(capture), "--"]

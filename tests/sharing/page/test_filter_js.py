@@ -49,7 +49,7 @@ FILTERS = ODD.replace("@", "").split() + """
     name:"" a\x1cb a\ufeffb
 """.split()  # fmt: skip
 JOINS = [" ", " ", " or ", " and ", " -", " not ", "(", ")", ",", ":", '"', "", " (", ") ", "..", ">", "\u3000", "'"]
-needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is missing")
+needs_node = pytest.mark.needs("node")
 
 
 @functools.cache

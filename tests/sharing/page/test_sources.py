@@ -9,12 +9,9 @@ import pytest
 
 from mcpspy.sharing.page.assemble import page
 from tests.limits import LIMIT
-from tests.peers import prepare
 from tests.sharing.page.sources import HERE, PAGE, program
 
-needs_node = pytest.mark.skipif(
-    not prepare.ready("node"), reason="the environment node is missing: tests/peers/prepare.py"
-)
+needs_node = pytest.mark.needs(".peers/node")
 FORBIDDEN = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|createContextualFragment|setHTMLUnsafe|parseHTMLUnsafe|DOMParser|srcdoc"
     r"|document\s*\.\s*write|\beval\b|\bFunction\s*\(|\bfetch\b|XMLHttpRequest|WebSocket\s*\(|EventSource|sendBeacon"

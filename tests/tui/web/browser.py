@@ -5,7 +5,6 @@ import http.client
 import json
 import os
 import re
-import shutil
 import subprocess
 import time
 from contextlib import closing, suppress
@@ -17,9 +16,7 @@ from tests.limits import LIMIT
 
 BLANK = 20_000  # bytes; the picture of an empty page is smaller
 
-needs_chromium = pytest.mark.skipif(
-    not (shutil.which("chromedriver") and shutil.which("chromium")), reason="chromium and chromium-driver are missing"
-)
+needs_chromium = pytest.mark.needs("chromium", "chromedriver")
 
 
 def fetch(url, method="GET", body=None, **headers):

@@ -47,7 +47,7 @@ class Person:
 
 
 @needs_chromium
-@pytest.mark.skipif(not prepare.ready("python1"), reason="no environment python1: python tests/peers/prepare.py")
+@pytest.mark.needs(".peers/python1")
 @pytest.mark.field  # on a busy machine a key typed into the page may get lost
 def test_in_chromium_a_call_is_held_edited_in_the_page_and_another_continued(tmp_path, served, browser):
     capture = tmp_path / "capture.jsonl"
