@@ -15,6 +15,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame, Open
 from mcpspy.capture.writer import create
 from mcpspy.errors import CaptureError
+from mcpspy.foreign_file import open_foreign
 from tests.memory import objects_in
 from tests.transcript import WALL
 
@@ -240,7 +241,7 @@ class FailingFile:
     failing = False
 
     def __init__(self, *args, **options):
-        self._file = open(*args, **options)  # noqa: SIM115 (the code under test closes it)
+        self._file = open_foreign(*args, **options)
 
     def __getattr__(self, name):
         return getattr(self._file, name)
@@ -253,7 +254,7 @@ class FailingFile:
 
 def test_a_22_an_error_of_reading_names_the_file(tmp_path, monkeypatch):
     path = str(written(tmp_path / "a.jsonl", limit=None))
-    monkeypatch.setattr(parts, "open", FailingFile, raising=False)
+    monkeypatch.setattr(parts, "open_foreign", FailingFile)
     capture, index = Capture(path), Index(path)
     assert index.read(10, 10)
     monkeypatch.setattr(FailingFile, "failing", True)
