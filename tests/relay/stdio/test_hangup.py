@@ -48,14 +48,26 @@ class Orders:
     """The two pipes to the server behind `argv`: an order is a descriptor and a number of bytes to write."""
 
     def __init__(self, folder):
-        self._paths = [folder / "orders", folder / "results"]
+        self._paths = [folder / "orders", folder / "results", folder / "pid"]
         for path in self._paths:
             os.mkfifo(path)
-        self._orders, self._results = (os.open(path, os.O_RDWR) for path in self._paths)
+        self._orders, self._results, self._pid = (os.open(path, os.O_RDWR) for path in self._paths)
 
     @property
     def argv(self):
         return [*python(SERVER), *map(str, self._paths)]
+
+    def await_hangup(self, fd):
+        """Wait until nobody reads a pipe of the server; the witness of `wrap` closes its copy a moment later."""
+        pid = limits.read(self._pid, 1000).split()[-1].decode()
+
+        def unread():
+            with open(f"/proc/{pid}/fd/{fd}", "wb") as pipe:
+                poll = select.poll()
+                poll.register(pipe, 0)
+                return poll.poll(0)
+
+        until(unread, "the end of the server's pipe")
 
     def write(self, fd, size=2):
         """Let the server write, and return what it saw: the number of written bytes, or an error."""
@@ -69,8 +81,8 @@ class Orders:
         return limits.read(self._results, 16).decode()
 
     def close(self):
-        os.close(self._orders)
-        os.close(self._results)
+        for fd in (self._orders, self._results, self._pid):
+            os.close(fd)
 
 
 @pytest.fixture
@@ -144,6 +156,7 @@ def test_the_first_write_after_the_client_closed_its_end_fails_as_without_us(sta
         close()
         if ours:
             assert closed(path, fd + 1) == "abort"
+            orders.await_hangup(fd)
         assert orders.write(fd) == "EPIPE"
         assert orders.write(3 - fd) == "2", "the other stream still has its reader"
         assert process.poll() is None
@@ -160,6 +173,7 @@ def test_a_server_that_ignores_the_end_of_stdin_does_not_outlive_a_killed_client
         client.wait(limits.LIMIT)
         if ours:
             assert closed(path, 2) == "abort"
+            orders.await_hangup(1)
         assert orders.write(1) == "EPIPE"
         end_group(client)
 
@@ -170,19 +184,10 @@ def test_with_reload_the_first_write_after_the_client_left_fails_too(start, orde
     options = wrapping(tmp_path / "capture.jsonl", "--reload", str(tmp_path / "watched"))
     process = start([*options, *orders.argv], stdin=-1, stdout=-1, stderr=-3)
     assert process.stdout.readline() == b"out\n"
-    server = child(process.pid)
     process.stdout.close()
-    until(lambda: not has_reader(server), "the end of the server's pipe")
+    orders.await_hangup(1)
     assert orders.write(1) == "EPIPE"
     assert orders.write(2) == "2"
-
-
-def has_reader(pid):
-    """Return whether the stdout of a process, a pipe, has a reader."""
-    with open(f"/proc/{pid}/fd/1", "wb") as pipe:
-        poll = select.poll()
-        poll.register(pipe, 0)
-        return not poll.poll(0)
 
 
 def child(pid):
@@ -202,6 +207,7 @@ def test_over_tcp_the_server_notices_at_its_second_write_as_without_us(start, or
         assert orders.write(1) == "2"
         if ours:
             assert closed(path, 2) == "abort"
+            orders.await_hangup(1)
         assert orders.write(1) in ("EPIPE", "ECONNRESET")
         end_group(process)
 
