@@ -32,6 +32,8 @@ class Account:
     read: int = 0
     lost: int = 0
     """Units that are damaged and were left out."""
+    left_out: str = ""
+    """The first unit that was left out because of its size, and why."""
     fault: str = ""
     """Why the file could not be read to its end."""
     paths: list[str] = field(default_factory=list)

@@ -14,7 +14,7 @@ import re
 from typing import BinaryIO
 
 from mcpspy.importers.captures import Captures, iso
-from mcpspy.importers.text import lines
+from mcpspy.importers.text import checked, lines
 
 LINE = re.compile(
     rb"(?P<time>\d{4}-\d\d-\d\dT[\d:.]{8,15}Z) "
@@ -64,7 +64,7 @@ def _log(rest: str, captures: Captures, server: str, wall: int) -> None:
     elif said:
         recording = captures.get(server, wall, server, _FIELDS)
         try:
-            _, end = json.JSONDecoder().raw_decode(rest, said.end())
+            _, end = json.JSONDecoder().raw_decode(checked(rest), said.end())
         except (ValueError, RecursionError):
             recording.gap(wall, 1, f"the log has a message of the {said[1]} only in part")
         else:

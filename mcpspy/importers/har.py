@@ -14,7 +14,7 @@ from mcpspy.importers.captures import Captures, epoch, iso
 from mcpspy.importers.events import blocks
 from mcpspy.importers.exchange import Headers, RecordedExchange, RecordedMessage, Web, split
 from mcpspy.importers.order import play
-from mcpspy.importers.text import elements
+from mcpspy.importers.text import checked, elements
 from mcpspy.wire.sse import parse_event
 
 _BEFORE = ("blocked", "dns", "connect", "send", "wait")  # timings of an entry before the response begins
@@ -27,7 +27,7 @@ def record(file: BinaryIO, captures: Captures) -> None:
 
 def parse(raw: bytes) -> RecordedExchange:
     """Parse one entry. Raises ValueError, KeyError, TypeError, AttributeError or RecursionError if it is invalid."""
-    entry = json.loads(raw)
+    entry = json.loads(checked(raw))
     request, response = entry["request"], entry.get("response") or {}
     asked = iso(entry["startedDateTime"])
     answered = _after(asked, sum(_positive((entry.get("timings") or {}).get(name)) for name in _BEFORE))

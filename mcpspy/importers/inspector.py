@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from mcpspy.importers.captures import Captures, iso
 from mcpspy.importers.exchange import Headers, RecordedExchange, Web, split
 from mcpspy.importers.order import Steps, play
-from mcpspy.importers.text import elements
+from mcpspy.importers.text import checked, elements
 
 _ROLES = {"client": "stdin", "server": "stdout"}
 _OTHER = {"client": "server", "server": "client"}
@@ -23,7 +23,7 @@ def record_history(file: BinaryIO, captures: Captures) -> None:
     def begin(entry: dict[str, Any]) -> Steps:
         return _steps(entry, captures)
 
-    play(file, elements(file, ()), json.loads, begin, captures.account)
+    play(file, elements(file, ()), lambda raw: json.loads(checked(raw)), begin, captures.account)
 
 
 def record_network(file: BinaryIO, captures: Captures) -> None:
@@ -52,7 +52,7 @@ def _written(message: Any) -> bytes:
 
 
 def _exchange(raw: bytes) -> RecordedExchange:
-    entry = json.loads(raw)
+    entry = json.loads(checked(raw))
     asked = iso(entry["timestamp"])
     ended = asked + round(max(float(entry.get("duration") or 0), 0.0) * 1e6)
     origin, target = split(entry["url"])

@@ -24,8 +24,14 @@ HELD = 1 << 28
 """Bytes of exchanges in progress at once; beyond that, one is finished early."""
 OBJECTS = 1 << 13
 """Overhead of an exchange in bytes, which is most of the memory of a small one."""
+VALUES = 1 << 20
+"""The most values of one exchange or line: `{}` takes 3 bytes of a file, but 100 in memory."""
 DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
 """What is raised for values whose shape differs from the expected one."""
+
+
+class TooManyValues(ValueError):
+    """A text of JSON or a flow has more values than are parsed; the text says so."""
 
 
 class Torn(Exception):
@@ -58,8 +64,10 @@ def play(
             try:
                 begun = begin(offset, size) if size <= LARGEST else None
                 account.lost += size > LARGEST
-            except DAMAGED:
+            except DAMAGED as error:
                 account.lost += 1
+                if isinstance(error, TooManyValues):
+                    account.left_out = account.left_out or f"{account.unit} {account.read} {error}"
                 continue
             if begun:
                 found.append((begun[0], offset, size))

@@ -7,9 +7,9 @@ everything before its end.
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import Any, AnyStr, BinaryIO
 
-from mcpspy.importers.order import Span, Torn
+from mcpspy.importers.order import VALUES, Span, TooManyValues, Torn
 
 MARK = b"\xef\xbb\xbf"
 """A byte order mark, which may begin a text file."""
@@ -20,6 +20,10 @@ CHUNK = 1 << 20
 _STRUCTURE = re.compile(rb'["{}\[\]]')
 _INSIDE = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)  # a string up to its end, or to the end of the chunk
 _KEY = 64  # bytes of a string that may be one of the keys
+_STRINGS: dict[type, Any] = {
+    str: re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL),
+    bytes: re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL),
+}
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
@@ -36,8 +40,22 @@ def lines(file: BinaryIO) -> Iterator[bytes | None]:
             yield line.rstrip(b"\r\n")
 
 
+def checked(text: AnyStr) -> AnyStr:
+    """Return a JSON text. Raises TooManyValues if it has more values than may be parsed at once.
+
+    A regular expression removes the strings, because most large texts are one string.
+    """
+    marks: Sequence[Any] = ",{[" if isinstance(text, str) else (b",", b"{", b"[")
+    if sum(text.count(mark) for mark in marks) > VALUES:
+        rest = _STRINGS[type(text)].sub(text[:0], text)
+        if sum(rest.count(mark) for mark in marks) > VALUES:
+            raise TooManyValues(f"has more than {VALUES:,} values")
+    return text
+
+
 def members(text: str) -> dict[str, str]:
     """Return the members of a JSON object, each value as source text. Raises ValueError or RecursionError."""
+    checked(text)
     decode = json.JSONDecoder().raw_decode
     found: dict[str, str] = {}
     place = _skip(text, 0)

@@ -5,9 +5,10 @@ is untrusted: lengths are checked against the available bytes, and nesting is li
 """
 
 from collections.abc import Iterator
+from itertools import count
 from typing import Any, BinaryIO
 
-from mcpspy.importers.order import Span, Torn
+from mcpspy.importers.order import VALUES, Span, TooManyValues, Torn
 
 _DIGITS = 12  # digits of a length
 _DEPTH = 32
@@ -36,14 +37,16 @@ def spans(file: BinaryIO) -> Iterator[Span]:
 
 def loads(raw: bytes) -> Any:
     """Return the value of one element. Raises ValueError."""
-    value, end = _value(raw, 0, len(raw), _DEPTH)
+    value, end = _value(raw, 0, len(raw), _DEPTH, count())
     if end != len(raw):
         raise ValueError("more than one element")
     return value
 
 
-def _value(raw: bytes, place: int, end: int, depth: int) -> tuple[Any, int]:
+def _value(raw: bytes, place: int, end: int, depth: int, numbers: Iterator[int]) -> tuple[Any, int]:
     """Return the element at `place`, which ends before `end`, and its end."""
+    if next(numbers) > VALUES:
+        raise TooManyValues(f"has more than {VALUES:,} values")
     colon = raw.find(b":", place, place + _DIGITS + 1)
     digits = raw[place:colon]
     if colon < 0 or not digits.isdigit() or not depth:
@@ -54,16 +57,16 @@ def _value(raw: bytes, place: int, end: int, depth: int) -> tuple[Any, int]:
         raise ValueError("an element that is longer than what holds it")
     kind = raw[stop : stop + 1]
     if kind in (b"]", b"}"):
-        return _collection(raw, start, stop, depth - 1, is_dict=kind == b"}"), stop + 1
+        return _collection(raw, start, stop, depth - 1, numbers, is_dict=kind == b"}"), stop + 1
     if kind not in _TYPES:
         raise ValueError("an element of no known type")
     return _TYPES[kind](raw[start:stop]), stop + 1
 
 
-def _collection(raw: bytes, place: int, stop: int, depth: int, *, is_dict: bool) -> Any:
+def _collection(raw: bytes, place: int, stop: int, depth: int, numbers: Iterator[int], *, is_dict: bool) -> Any:
     found = []
     while place < stop:
-        value, place = _value(raw, place, stop, depth)
+        value, place = _value(raw, place, stop, depth, numbers)
         found.append(value)
     if not is_dict:
         return found

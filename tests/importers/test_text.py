@@ -4,8 +4,8 @@ import json
 import pytest
 
 from mcpspy.importers import text
-from mcpspy.importers.order import Torn
-from mcpspy.importers.text import elements, lines, members, sound
+from mcpspy.importers.order import TooManyValues, Torn
+from mcpspy.importers.text import checked, elements, lines, members, sound
 
 ARCHIVE = {
     "note": {"entries": [{"no": 0}]},
@@ -89,3 +89,12 @@ def test_text_that_cannot_be_written_is_not_sound():
     for bad in ("\ud800", ["a\udfff"], {"\ud800": 1}, {"a": [("b", "\ud83c")]}):
         with pytest.raises(ValueError, match="surrogates not allowed"):
             sound(bad)
+
+
+def test_the_values_of_one_text_are_limited(monkeypatch):
+    """A-21: 60 MiB of `{}` would take more than a GB; marks in strings do not count."""
+    monkeypatch.setattr("mcpspy.importers.text.VALUES", 10)
+    assert checked(b'["{{{{{{,,,,,,,[[[[", "\\\\", 1]')
+    for large in (b"[" + b"{}," * 20 + b"1]", "[" + "{}," * 20 + "1]"):
+        with pytest.raises(TooManyValues, match="has more than 10 values"):
+            checked(large)
