@@ -275,8 +275,10 @@ def _beside(text: str, form: str, launched: Launch) -> tuple[int, str]:
         line = text.rfind("\n", 0, command.start) + 1
         margin = text[line : command.start] if form != YAML else " " * (command.start - line)
         return end.end(), _line_end(text) + margin + text[command.start : command.own]
-    before = text[: command.start]
-    blank = before[len(before.rstrip()) :]
+    start = command.start
+    while start and text[start - 1].isspace():
+        start -= 1
+    blank = text[start : command.start]
     return command.node.end, "," + (blank if "\n" in blank else " ")
 
 

@@ -63,9 +63,11 @@ class Syntax(Exception):
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
     """Return `text` with all `edits` applied at once; they must not overlap."""
-    for start, end, new in sorted(edits, reverse=True):
-        text = text[:start] + new + text[end:]
-    return text
+    parts, place = [], 0
+    for start, end, new in sorted(edits):
+        parts += [text[place:start], new]
+        place = end
+    return "".join([*parts, text[place:]])
 
 
 def plain(node: Node) -> Any:

@@ -19,6 +19,7 @@ from mcpspy.clients.tree import edited, plain, quote
 from mcpspy.errors import ConfigError
 from tests import NIGHTLY
 from tests.clients.configurations import FIXTURES, LAUNCHER, Jsonc, Toml, Yaml, fixture, generated, place
+from tests.limits import proportionate
 
 HERE = Machine("/home/me", "linux", {}, "/home/me/app")
 CURSOR = Found(BY_ID["cursor"], BY_ID["cursor"].places[0], "mcp.json")
@@ -436,3 +437,13 @@ def test_an_edit_elsewhere_is_refused(monkeypatch):
 def test_the_name_of_a_server_is_escaped(name):
     text = json.dumps({"mcpServers": {name: {"command": "npx"}}})
     assert lines(put_on(text).text) == {name: [LAUNCHER[0], "wrap", "--name", name, "--", "npx"]}
+
+
+@pytest.mark.parametrize("entry", [{"command": "node", "args": ["a.js"]}, {"command": "node"}])
+def test_the_time_grows_with_the_number_of_servers(entry):
+    """A-21: `install` and `uninstall` of many servers in one file."""
+    text = json.dumps({"mcpServers": {f"server {number}": entry for number in range(4000)}}, indent=2)
+    found, machine = Found(BY_ID["cursor"], BY_ID["cursor"].places[0], "/x"), Machine("/", "linux", {}, "/")
+    with proportionate(8):
+        planned = plan.install(text, found, machine, [], ["mcpspy"], {})
+        assert plan.uninstall(planned.text, found, machine, [], {}, text).text == text
