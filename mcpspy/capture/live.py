@@ -206,11 +206,15 @@ class LiveViewer:
         if why:
             raise CaptureError(f"cannot control this session: {why}")
         beside = os.path.join(self.path, f".{os.urandom(8).hex()}")
+        fd = -1
         try:
             fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with open(fd, "wb", closefd=False) as file:
                 file.write(dumps(content).encode())
         except OSError as error:
+            if fd >= 0:
+                os.close(fd)
+                _remove(beside)
             raise CaptureError(f"cannot control this session: {self.path}: {error.strerror}") from None
         return fd, beside
 
@@ -218,6 +222,7 @@ class LiveViewer:
         try:
             os.replace(beside, os.path.join(self.path, name))
         except OSError as error:  # the relay has ended and has removed the directory
+            _remove(beside)
             raise CaptureError(f"the session has ended: {error.strerror}") from None
 
 

@@ -125,7 +125,11 @@ def write_private(path: str, content: bytes) -> None:
     try:
         make_directory(os.path.dirname(path))
         draft = _write(path, content)
-        os.replace(draft, path)
+        try:
+            os.replace(draft, path)
+        except OSError:
+            os.unlink(draft)
+            raise
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from error
 

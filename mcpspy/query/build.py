@@ -7,6 +7,7 @@ grow with the capture.
 import json
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import duckdb
 
@@ -71,6 +72,8 @@ def write(database: duckdb.DuckDBPyConnection, query: str, path: str, more: dict
     try:
         database.execute(f"COPY ({query}) TO {literal(path)} ({options}, KV_METADATA {{{metadata}}})")
     except duckdb.Error as error:
+        with suppress(OSError):
+            os.unlink(path)
         raise CaptureError(f"cannot write {path}: {' '.join(str(error).split())}") from error
 
 

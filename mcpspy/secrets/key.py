@@ -33,10 +33,10 @@ def _make(path: str) -> None:
     draft = f"{path}-{os.getpid()}-{os.urandom(4).hex()}"
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
     try:
-        os.write(fd, os.urandom(32))
-    finally:
-        os.close(fd)
-    try:
+        try:
+            os.write(fd, os.urandom(32))
+        finally:
+            os.close(fd)
         os.link(draft, path)
     except FileExistsError:
         pass
