@@ -185,7 +185,9 @@ def parse_header(line: bytes) -> Header:
         if not 1970 <= datetime.fromisoformat(started).year < 9000 or type(fields.get("url") or "") is not str:
             raise ValueError
         argv, env = (tuple(map(str, fields.get(key, ()))) for key in ("argv", "env"))
-        rest: dict[str, Any] = {key: fields.get(key) for key in ("url", "cwd", "pid", "ppid")}
+        rest: dict[str, Any] = {"url": fields.get("url")}
+        for key, kind in (("cwd", str), ("pid", int), ("ppid", int)):
+            rest[key] = value if type(value := fields.get(key)) is kind else None
         began = fields.get("client_start")
         rest["client_start"] = began if type(began) is int and began > 0 else None
         imported = _imported(fields["imported"]) if "imported" in fields else None

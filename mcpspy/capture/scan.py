@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
-from mcpspy.capture.records import Close, End, Frame, Gap, Gates, Omitted, Open, Record, Release, Signal
+from mcpspy.capture.records import Close, End, Frame, Gap, Gates, Omitted, Open, Record, Release, Sender, Signal
 
 LARGEST = 8 << 20
 """The largest frame that is joined and decoded, in bytes: 16 MiB would take 0.8 s and 160 MB."""
@@ -201,15 +201,11 @@ def parse_line(n: int, line: bytes) -> tuple[Record | None, bool]:
             t, ch = fields["t"], fields["ch"]
             if type(t) is int and 0 <= t < 1 << 62 and type(ch) is int:
                 return Frame(n, ch, t, fields["raw"].encode()), False
-        parse = _KINDS.get(fields["kind"])
-        if parse is None:
+        kind = _KINDS.get(fields["kind"])
+        if kind is None:
             return None, False
-        t = fields["t"]
-        if type(t) is not int or not 0 <= t < 1 << 62 or type(fields.get("ch", 0)) is not int:
-            raise TypeError
-        if fields.get("from", "client") not in ("client", "server", "mcpspy") or type(fields.get("why", "")) is not str:
-            raise TypeError
-        return parse(n, t, fields), bool(fields.get("more"))
+        _check(fields, kind)
+        return kind.parse(n, fields["t"], fields), fields.get("more") is True
     except (ValueError, KeyError, TypeError, AttributeError):
         return Gap(n, 0, 1, DAMAGED), False
 
@@ -223,33 +219,55 @@ def raw_of(line: bytes) -> bytes:
         return b""
 
 
-def _frame(n: int, t: int, fields: dict[str, Any]) -> Frame:
-    raw = fields.get("raw")
-    body = base64.b64decode(fields["b64"]) if raw is None else raw.encode()
-    held, by = fields.get("held"), fields.get("by")
-    if (held is not None and type(held) is not int) or (by is not None and type(by) is not str):
+class _Kind(NamedTuple):
+    """A kind of record: how it is made, and the types of its members."""
+
+    parse: Callable[[int, int, dict[str, Any]], Record]
+    required: dict[str, type]
+    optional: dict[str, type]
+    """The members that may be missing or null. `_sent` checks the member `sent` of a frame."""
+
+
+def _check(fields: dict[str, Any], kind: _Kind) -> None:
+    """Check the type of each member of a record. Raises KeyError or TypeError."""
+    t = fields["t"]
+    if type(t) is not int or not 0 <= t < 1 << 62:
         raise TypeError
+    for name, wanted in kind.required.items():
+        if type(fields[name]) is not wanted:
+            raise TypeError
+    for name, wanted in kind.optional.items():
+        value = fields.get(name)
+        if value is not None and type(value) is not wanted:
+            raise TypeError
+
+
+def _frame(n: int, t: int, fields: dict[str, Any]) -> Frame:
+    raw, sender = fields.get("raw"), fields.get("from")
     return Frame(
         n,
         fields["ch"],
         t,
-        body,
-        fields.get("cut", False),
+        base64.b64decode(fields["b64"]) if raw is None else raw.encode(),
+        fields.get("cut") is True,
         fields.get("op"),
-        fields.get("from"),
+        None if sender is None else _sender(sender),
         _sent(fields),
-        by,
+        fields.get("by"),
         _dropped(fields),
-        held,
-        fields.get("undecided", False),
+        fields.get("held"),
+        fields.get("undecided") is True,
     )
 
 
+def _sender(name: str) -> Sender:
+    if name not in ("client", "server", "mcpspy"):
+        raise ValueError
+    return cast("Sender", name)
+
+
 def _release(n: int, t: int, fields: dict[str, Any]) -> Release:
-    held, how, by = fields["held"], fields["how"], fields.get("by")
-    if type(held) is not int or type(how) is not str or (by is not None and type(by) is not str):
-        raise TypeError
-    return Release(n, t, held, how, _sent(fields), by, _dropped(fields))
+    return Release(n, t, fields["held"], fields["how"], _sent(fields), fields.get("by"), _dropped(fields))
 
 
 def _sent(fields: dict[str, Any]) -> bytes | None:
@@ -262,58 +280,79 @@ def _dropped(fields: dict[str, Any]) -> bool:
     return "sent" in fields and fields["sent"] is None
 
 
-_MAY_HAVE: dict[str, type] = {"answers": int, "peer": str, "head": dict, "sent": dict, "by": str}
-"""The optional members of an `open` record, in the order of `Open`."""
+_IN_HEAD = {"method": str, "target": str, "version": str, "status": int, "reason": str, "headers": list}
+"""The members of an HTTP head. Any may be missing or null."""
 
 
 def _open(n: int, t: int, fields: dict[str, Any]) -> Open:
-    found = [fields["role"], fields["framing"], *(fields.get(name) for name in _MAY_HAVE)]
-    for value, kind in zip(found, (str, str, *_MAY_HAVE.values()), strict=True):
-        if value is not None and type(value) is not kind:
+    head, sent = _head(fields.get("head")), _head(fields.get("sent"))
+    answers, peer, by = fields.get("answers"), fields.get("peer"), fields.get("by")
+    role, framing = fields["role"], fields["framing"]
+    return Open(n, fields["ch"], t, _sender(fields["from"]), role, framing, answers, peer, head, sent, by)
+
+
+def _head(head: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return a head whose members have the right types. A header in `sent` is null if it was not forwarded."""
+    if head is None:
+        return None
+    for name, wanted in _IN_HEAD.items():
+        value = head.get(name)
+        if value is not None and type(value) is not wanted:
             raise TypeError
-    return Open(n, fields["ch"], t, fields["from"], *found)
+    for field in head.get("headers") or ():
+        if type(field) is not list or len(field) != 2 or type(field[0]) is not str:
+            raise TypeError
+        if type(field[1]) is not str and field[1] is not None:
+            raise TypeError
+    return head
 
 
 def _close(n: int, t: int, fields: dict[str, Any]) -> Close:
-    code, reason = fields.get("code"), fields.get("reason")
-    if type(code or 0) is not int or type(reason or "") is not str:
-        raise TypeError
-    return Close(n, fields["ch"], t, fields["how"], code, reason)
+    return Close(n, fields["ch"], t, fields["how"], fields.get("code"), fields.get("reason"))
 
 
 def _gap(n: int, t: int, fields: dict[str, Any]) -> Gap:
+    if fields["lost"] < 0:
+        raise ValueError
     return Gap(n, t, fields["lost"], fields["why"])
 
 
 def _signal(n: int, t: int, fields: dict[str, Any]) -> Signal:
-    number, to, forwarded = fields["signal"], fields["to"], fields["forwarded"]
-    if type(number) is not int or to not in ("group", "process") or type(forwarded) is not bool:
-        raise TypeError
-    return Signal(n, t, number, to, forwarded)
+    if fields["to"] not in ("group", "process"):
+        raise ValueError
+    return Signal(n, t, fields["signal"], fields["to"], fields["forwarded"])
 
 
 def _gates(n: int, t: int, fields: dict[str, Any]) -> Gates:
-    gates, by = fields["gates"], fields["by"]
-    if type(gates) is not list or any(type(gate) is not dict for gate in gates) or type(by) is not str:
+    if any(type(gate) is not dict for gate in fields["gates"]):
         raise TypeError
-    return Gates(n, t, tuple(gates), by)
+    return Gates(n, t, tuple(fields["gates"]), fields["by"])
 
 
 def _end(n: int, t: int, fields: dict[str, Any]) -> End:
     status = fields.get("exit") or {}
-    return End(n, t, status.get("code"), status.get("signal"), fields.get("why"))
+    code, signal = status.get("code"), status.get("signal")
+    if any(it is not None and type(it) is not int for it in (code, signal)):
+        raise TypeError
+    return End(n, t, code, signal, fields.get("why"))
 
 
-_KINDS = cast(
-    "dict[str, Callable[[int, int, dict[str, Any]], Record]]",
-    {
-        "frame": _frame,
-        "release": _release,
-        "gates": _gates,
-        "open": _open,
-        "close": _close,
-        "gap": _gap,
-        "signal": _signal,
-        "end": _end,
-    },
-)
+_KINDS = {
+    "frame": _Kind(
+        _frame,
+        {"ch": int},
+        {"raw": str, "b64": str, "more": bool, "cut": bool, "op": str, "from": str, "by": str, "held": int}
+        | {"undecided": bool},
+    ),
+    "release": _Kind(_release, {"held": int, "how": str}, {"by": str}),
+    "gates": _Kind(_gates, {"gates": list, "by": str}, {}),
+    "open": _Kind(
+        _open,
+        {"ch": int, "from": str, "role": str, "framing": str},
+        {"answers": int, "peer": str, "head": dict, "sent": dict, "by": str},
+    ),
+    "close": _Kind(_close, {"ch": int, "how": str}, {"code": int, "reason": str}),
+    "gap": _Kind(_gap, {"lost": int, "why": str}, {}),
+    "signal": _Kind(_signal, {"signal": int, "to": str, "forwarded": bool}, {}),
+    "end": _Kind(_end, {}, {"exit": dict, "why": str}),
+}
