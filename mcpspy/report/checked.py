@@ -2,13 +2,13 @@
 
 Records stream through the judge. Only the findings are kept, each with two short texts for a report that shows frames,
 so memory does not depend on the length of the capture. A capture that is still being written gets no findings about
-missing frames.
+missing frames: its open requests may still be answered.
 """
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from itertools import compress
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
@@ -17,17 +17,34 @@ from mcpspy.contract.lock import Lock
 from mcpspy.contract.locked import LockCheck
 from mcpspy.contract.watch import ExpectationWatch, Met
 from mcpspy.conversation.history import Operations
-from mcpspy.conversation.model import Event, Judged, Message
+from mcpspy.conversation.model import Event, Exchange, Judged, Message
 from mcpspy.report.shown import ShownFrame, of_frame, shown, shown_event
 from mcpspy.rules import SEVERITIES, Finding, Severity
 from mcpspy.rules.follows import told_by_lock
 from mcpspy.rules.judge import Judge
 from mcpspy.spec.revisions import Revision
+from mcpspy.text import plural, printable
 
 Threshold = Literal["error", "warning", "info", "never"]
 THRESHOLDS: tuple[Threshold, ...] = (*SEVERITIES, "never")
 NOTHING = Expectations()
 """The default: no expectations."""
+_NAMED = 5  # open requests that are named
+
+
+class OpenRequest(NamedTuple):
+    """A request of a live capture that may still be answered."""
+
+    frame: int
+    sender: str
+    """The side that sent it."""
+    method: str
+    name: str | None
+    """The tool, prompt or resource concerned."""
+
+    def __str__(self) -> str:
+        """Return it for people."""
+        return f"#{self.frame} {printable(' '.join(filter(None, (self.method, self.name))), 80)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +68,21 @@ class Checked:
     """The outcome of each expectation about the server of the capture."""
     failed: bool = False
     """Whether a rule raised an exception, which is a bug. The findings of the other rules are kept."""
+    live: bool = False
+    """Whether a relay was still writing the capture."""
+    open: tuple[OpenRequest, ...] = ()
+    """The requests of a live capture that have no response yet, oldest first."""
+
+    @property
+    def live_text(self) -> str:
+        """What is open in a live capture, as one sentence."""
+        named = ", ".join(map(str, self.open[:_NAMED]))
+        more = f" and {len(self.open) - _NAMED:,} more" if len(self.open) > _NAMED else ""
+        verb = "is" if len(self.open) == 1 else "are"
+        what = (
+            f"{plural(len(self.open), 'request')} {verb} still open: {named}{more}" if named else "no request is open"
+        )
+        return f"the capture is live, {what}"
 
     def only(self, wanted: Callable[[Finding], bool]) -> "Checked":
         """Return the same with only the wanted findings."""
@@ -140,11 +172,33 @@ def check(
             take(finding, message)
     for finding in watch.end(live=live):
         miss(finding, None)
+    waiting = sorted(filter(_is_open, judge.pending()), key=lambda it: it.request.n) if live else ()
     found.sort(key=lambda it: (it[0].frame, it[0].part))
     revisions = tuple(revision.value for revision in Revision if revision in spoken)
     findings = tuple(finding for finding, _ in found)
     shows = tuple(it for _, it in found if it)
-    return Checked(path, frames, revisions, findings, shown=shows, met=watch.outcomes, failed=judge.failed)
+    return Checked(
+        path,
+        frames,
+        revisions,
+        findings,
+        shown=shows,
+        met=watch.outcomes,
+        failed=judge.failed,
+        live=live,
+        open=tuple(map(_open_request, waiting)),
+    )
+
+
+def _is_open(exchange: Exchange) -> bool:
+    """Return whether an exchange of a live capture may still get its response."""
+    if exchange.left is not None or exchange.lost is not None:
+        return False
+    return exchange.final_status(live=False) in ("unanswered", "held")
+
+
+def _open_request(exchange: Exchange) -> OpenRequest:
+    return OpenRequest(exchange.request.n, exchange.request.side, exchange.method, exchange.name)
 
 
 def totals(captures: Iterable[Checked]) -> dict[Severity, int]:

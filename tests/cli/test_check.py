@@ -345,6 +345,56 @@ def test_findings_in_a_live_capture_come_as_they_are_made(tmp_path):
     ]
 
 
+OPEN = """
+    = 2025-06-18
+    > 2 tools/call {"name":"slow"}
+    > 3 ping
+    @63 > 4 prompts/list
+    @64 < 4 = {"prompts":[]}
+    > notifications/cancelled {"requestId":3}
+    < 9 ping
+"""
+
+
+def test_w_11_a_live_capture_is_told_with_its_open_requests(tmp_path, check):
+    path = tmp_path / "a.jsonl"
+    writer = begin(path)
+    record(writer, OPEN)
+    status, out, err = check(path, "--fail-on", "never")
+    assert (status, err) == (0, "")
+    assert "unanswered" not in out
+    assert out.splitlines()[-2] == (
+        f"{path}: the capture is live, 2 requests are still open: #8 tools/call slow, #13 ping"
+    )
+    [told] = json.loads(check(path, "--format", "json", "--fail-on", "never")[1])["captures"]
+    assert (told["live"], "pairing/unanswered" in str(told["findings"])) == (True, False)
+    assert told["open"] == [
+        {"frame": 8, "sender": "client", "method": "tools/call", "name": "slow"},
+        {"frame": 13, "sender": "server", "method": "ping", "name": None},
+    ]
+    assert "the capture is live, 2 requests are still open" in check(path, "--format", "junit", "--fail-on", "never")[1]
+    finish(writer, 65 * 10**9)
+    status, out, _ = check(path, "--fail-on", "never")
+    assert ("pairing/unanswered" in out, "capture is live" in out) == (True, False)
+    [told] = json.loads(check(path, "--format", "json", "--fail-on", "never")[1])["captures"]
+    assert (told["live"], "open" in told) == (False, False)
+
+
+def test_w_11_a_few_open_requests_are_named(tmp_path, check):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, "= 2025-06-18\n" + "\n".join(f"> {n} ping" for n in range(2, 10)))
+    line = check(tmp_path / "a.jsonl")[1].splitlines()[-2]
+    assert line.endswith("8 requests are still open: #8 ping, #9 ping, #10 ping, #11 ping, #12 ping and 3 more")
+    finish(writer)
+
+
+def test_w_11_a_live_capture_in_which_nothing_is_open(tmp_path, check):
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, "= 2025-06-18")
+    assert check(tmp_path / "a.jsonl")[1].splitlines()[-2].endswith(": the capture is live, no request is open")
+    finish(writer)
+
+
 def test_a_finished_capture_is_followed_to_its_end(tmp_path, check):
     status, out, _ = check(faulty(tmp_path / "a"), "--follow", "--ignore", "schema/*", "--as", "2025-06-18")
     assert (status, len(out.splitlines())) == (1, 2)

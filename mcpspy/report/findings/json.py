@@ -20,6 +20,8 @@ def as_json(captures: Iterable[Checked], _: ReportOptions) -> Iterator[str]:
             "frames": checked.frames,
             "revisions": checked.revisions,
             "findings": [_fields(finding) for finding in checked.findings],
+            "live": checked.live,
+            **({"open": [it._asdict() for it in checked.open]} if checked.live else {}),
             **({"expectations": [it._asdict() for it in checked.met]} if checked.met else {}),
         }
         for checked in captures

@@ -18,6 +18,8 @@ def as_junit(captures: Iterable[Checked], options: ReportOptions) -> Iterator[st
 
 
 def _cases(checked: Checked, fail_on: Threshold) -> Iterator[Case]:
+    if checked.live:
+        yield Case("live", "skipped", checked.live_text)
     for met in checked.met:
         yield _expectation(met, [it for it in checked.findings if is_about(it, met)], fail_on)
     if not checked.findings and not checked.met:

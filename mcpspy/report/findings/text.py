@@ -21,6 +21,9 @@ def as_text(captures: Iterable[Checked], options: ReportOptions) -> Iterator[str
             for line in _frames(checked, colour=options.colour):
                 yield f"{line}\n"
             yield "\n"
+    for checked in captures:
+        if checked.live:
+            yield f"{printable(checked.path, 200)}: {checked.live_text}\n"
     yield f"{_closing(captures)}\n"
 
 

@@ -13,7 +13,7 @@ def test_json_is_what_the_design_says(tmp_path):
     assert list(found) == ["captures", "totals"]
     assert found["totals"] == {"error": 2, "warning": 1, "info": 1}
     (capture,) = found["captures"]
-    assert list(capture) == ["path", "frames", "revisions", "findings"]
+    assert list(capture) == ["path", "frames", "revisions", "findings", "live"]
     assert (capture["path"], capture["frames"], capture["revisions"]) == (path, 9, ["2025-06-18"])
     assert capture["findings"][0] == {
         "rule": "tools/arguments",
