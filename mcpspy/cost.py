@@ -2,7 +2,8 @@
 
 The theory. Clients put the definitions of all tools before each conversation: name, description and `inputSchema`,
 which are the members that the APIs of models accept. Clients do not send titles, annotations, `outputSchema`, icons and
-`_meta` to the model. Each model has its own tokenizer, so tokens are estimated: one per four bytes of compact JSON.
+`_meta` to the model. Each model has its own tokenizer, so tokens are estimated: one per four bytes of compact JSON. A
+model does not read the base64 of an image, of audio or of a blob as text, so that is not counted.
 """
 
 import hashlib
@@ -10,6 +11,8 @@ import json
 from typing import Any
 
 import orjson
+
+from mcpspy.json_values import member
 
 TOKEN = 4
 """Bytes per estimated token."""
@@ -29,6 +32,18 @@ def tokens_text(size: float) -> str:
 def compact_size(value: Any) -> int:
     """Return the bytes of a value as compact JSON; 0 if it cannot be encoded."""
     return len(compact_json(value))
+
+
+def encoded_size(result: Any) -> int:
+    """Return the bytes of base64 in a result, as compact JSON: of its images, audio and blobs."""
+    found = 0
+    for name in ("content", "contents"):
+        blocks = member(result, name)
+        for block in blocks if isinstance(blocks, list) else ():
+            media = member(block, "type") in ("image", "audio")
+            data = member(block, "data") if media else member(block, "blob") or member(block, "resource", "blob")
+            found += max(compact_size(data) - 2, 0) if isinstance(data, str) else 0
+    return found
 
 
 def context_size(definition: Any) -> int:

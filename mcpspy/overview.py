@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from mcpspy.conversation.model import Message
 from mcpspy.conversation.negotiation import Declarations, declares
 from mcpspy.conversation.offers import HANDSHAKES, LISTED, PagedListing, Statement, page, statement
-from mcpspy.cost import compact_size, context_size, fingerprint
+from mcpspy.cost import compact_size, context_size, encoded_size, fingerprint
 from mcpspy.json_values import member, steps_of
 from mcpspy.rules import Finding
 from mcpspy.spec.revisions import STATELESS
@@ -126,26 +126,28 @@ class ToolUse:
     found: int = 0
     """Number of findings about its calls, their responses and its definition."""
     arguments: int = 0
-    """Bytes of the arguments of all calls, as compact JSON."""
+    """Bytes of the arguments of all calls, as compact JSON; of a call that was not decoded, of its whole frame."""
     results: int = 0
-    """Bytes of the results of all calls, as compact JSON."""
+    """Bytes of the results of all calls, as compact JSON; of a result that was not decoded, of its whole frame."""
+    text: int = 0
+    """The part of `results` that a model reads as text: without the base64 of images, audio and blobs."""
     answers: int = 0
     """The number of these results."""
     largest: int = 0
-    """Bytes of the largest result."""
+    """The most bytes of text in one result."""
     latencies: Latencies = field(default_factory=Latencies)
     """The latencies of the answered calls."""
 
     @property
     def mean(self) -> float:
-        """The mean size of a result in bytes."""
-        return self.results / max(self.answers, 1)
+        """The mean number of bytes of text in a result."""
+        return self.text / max(self.answers, 1)
 
     def join(self, other: "ToolUse") -> None:
         """Add the statistics from another capture; a definition of the tool in that capture replaces this one."""
         if other.size:
             self.size, self.context, self.fingerprint = other.size, other.context, other.fingerprint
-        for counter in ("calls", "errors", "found", "arguments", "results", "answers"):
+        for counter in ("calls", "errors", "found", "arguments", "results", "text", "answers"):
             setattr(self, counter, getattr(self, counter) + getattr(other, counter))
         self.largest = max(self.largest, other.largest)
         self.latencies.join(other.latencies)
@@ -231,15 +233,20 @@ class Announced:
             tool.calls += 1
             tool.called = tool.called or message.n
             given = member(message.body.params, "arguments")
-            tool.arguments += 0 if given is None else compact_size(given)
+            tool.arguments += (
+                message.frame.size if message.frame.omitted else 0 if given is None else compact_size(given)
+            )
         elif exchange and exchange.latency is not None:
             tool.errors += exchange.status in ("error", "tool-error")
             tool.latencies.add(abs(exchange.latency))  # a capture may be forged, with negative latencies
             if isinstance(message.body, Result):
-                size = compact_size(message.body.result)
+                result = message.body.result
+                size = message.frame.size if message.frame.omitted else compact_size(result)
+                text = size - encoded_size(result)
                 tool.results += size
+                tool.text += text
                 tool.answers += 1
-                tool.largest = max(tool.largest, size)
+                tool.largest = max(tool.largest, text)
 
     def _add_peer(self, message: Message) -> None:
         """Evaluate what a message states about one side, if it is more complete than what is known."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpspy.cost import compact_size, context_size, fingerprint, tokens, tokens_text
+from mcpspy.cost import compact_size, context_size, encoded_size, fingerprint, tokens, tokens_text
 
 TOOL = {"name": "forecast", "description": "Tells the weather.", "inputSchema": {"type": "object", "properties": {}}}
 KEPT = {"title": "Forecast", "annotations": {"readOnlyHint": True}, "outputSchema": {"type": "object"}, "_meta": {}}
@@ -39,3 +39,21 @@ def test_what_cannot_be_written_counts_as_far_as_it_can():
     assert fingerprint(odd)
     assert compact_size(deep) == 0
     assert fingerprint({"description": "x", "inputSchema": deep}) == b""
+
+
+@pytest.mark.parametrize(
+    ("result", "size"),
+    [
+        ({"content": [{"type": "image", "data": "AAAA"}, {"type": "audio", "data": "BBBBBBBB"}]}, 12),
+        ({"content": [{"type": "resource", "resource": {"uri": "a:b", "blob": "CCCC"}}]}, 4),
+        ({"contents": [{"uri": "a:b", "blob": "DDDD"}, {"uri": "a:c", "text": "DDDD"}]}, 4),
+        ({"content": [{"type": "text", "text": "AAAA", "data": "AAAA"}]}, 0),
+        ({"content": [{"type": "image", "data": 5}, "x", None, {"type": "image", "data": "\ud800"}]}, 6),
+        ({"content": 5, "contents": {"blob": "A"}}, 0),
+        (None, 0),
+        ([], 0),
+    ],
+)
+def test_v_05_base64_is_not_text(result, size):
+    assert encoded_size(result) == size
+    assert compact_size(result) >= size

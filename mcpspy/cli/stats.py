@@ -16,7 +16,7 @@ from mcpspy.conversation.times import WAITED, waited_text
 from mcpspy.cost import TOKEN, tokens, tokens_text
 from mcpspy.overview import Duplicate, Latencies, ToolUse, duplicates
 from mcpspy.query.stats import ClientUse, ServerUse, Stats
-from mcpspy.text import duration_text, plural, printable, size_text
+from mcpspy.text import duration_text, measured, plural, printable, size_text
 
 _PARTS = (0.5, 0.95)
 _NAME, _BAR = 30, 6  # widths in characters
@@ -25,7 +25,8 @@ _BARS = ""  # the heading of the bars
 _SHARED = 50  # maximum number of groups of tools with the same name or definition that are printed
 _TOKENS = f"""\
 context, result, largest: tokens that the definition, a result on average and the largest result take of a
-model's context. Estimated: one for {TOKEN} bytes, of a definition for name, description and inputSchema"""
+model's context. Estimated: one for {TOKEN} bytes, of a definition for name, description and inputSchema,
+of a result for all but the base64 of images, audio and blobs"""
 _COLUMNS = {
     "calls": 7, _BARS: _BAR + 1, "errors": 7, "found": 6, "p50": 9, "p95": 9, "max": 9, "definition": 11,
     "arguments": 10, "results": 9, "context": 8, "result": 7, "largest": 8,
@@ -45,7 +46,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "Half of the calls took at most p50, and 95 percent at most p95. "
         f"Tokens are estimated as one for each {TOKEN} bytes of JSON. Of a tool's definition, only name, description "
-        "and inputSchema count."
+        "and inputSchema count. The base64 of images, audio and blobs does not count."
     )
     parser.add_argument("captures", nargs="*", metavar="CAPTURE|DIR", help="default: the capture directory")
     parser.add_argument("--json", action="store_true", help="print one JSON object for each server and each client")
@@ -98,11 +99,14 @@ def _server_lines(server: ServerUse, columns: Mapping[str, int]) -> Iterator[str
     counts = (plural(server.captures, "capture"), plural(server.requests, "request"), plural(server.errors, "error"))
     yield f"server {printable(server.name, 60)}: {', '.join((*counts, plural(server.found, 'finding')))}"
     yield from _more_lines(server)
-    if server.tools:
-        yield _line("tool", {name: name for name in columns}, columns)
-    most = max((tool.calls for tool in server.tools.values()), default=0)
-    for tool in _ordered(server.tools):
-        yield _line(printable(tool.name, _NAME) or "(no name)", _cells(tool, most), columns)
+    if not server.tools:
+        return
+    most = max(tool.calls for tool in server.tools.values())
+    rows = [(tool.name or "(no name)", _cells(tool, most)) for tool in _ordered(server.tools)]
+    widths = {name: max(width, *(len(cells[name]) + 1 for _, cells in rows)) for name, width in columns.items()}
+    yield _line("tool", {name: name for name in columns}, widths)
+    for name, cells in rows:
+        yield _line(name, cells, widths)
 
 
 def _more_lines(server: ServerUse) -> Iterator[str]:
@@ -148,8 +152,10 @@ def _cells(tool: ToolUse, most: int) -> dict[str, str]:
     }
 
 
-def _line(name: str, cells: Mapping[str, str], columns: Mapping[str, int]) -> str:
-    return f"  {name:<{_NAME}}{''.join(f'{cells[column]:>{width}}' for column, width in columns.items())}"
+def _line(name: str, cells: Mapping[str, str], widths: Mapping[str, int]) -> str:
+    """Return a line of the table. Each width has room for a space before the cell."""
+    text, taken = measured(name, _NAME)
+    return f"  {text}{' ' * (_NAME - taken)}{''.join(f'{cells[name]:>{width}}' for name, width in widths.items())}"
 
 
 def _client_lines(client: ClientUse) -> Iterator[str]:
@@ -194,7 +200,7 @@ def _server_fields(server: ServerUse) -> dict[str, Any]:
                 "definition": tool.size,
                 "arguments": tool.arguments,
                 "results": tool.results,
-                "tokens": tokens(tool.size + tool.arguments + tool.results),
+                "tokens": tokens(tool.size + tool.arguments + tool.text),
                 "listed": tool.size > 0,
                 "definition_tokens": tokens(tool.context),
                 "result_tokens_mean": tokens(tool.mean),

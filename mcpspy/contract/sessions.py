@@ -7,7 +7,7 @@ from mcpspy.contract.expectations import NoErrors, SessionDuration, SessionToken
 from mcpspy.contract.watcher import CALL, WHOLE, Failure, Watcher
 from mcpspy.conversation.model import Event, HttpUnit, Message
 from mcpspy.conversation.offers import page
-from mcpspy.cost import TOKEN, compact_size, context_size, tokens_text
+from mcpspy.cost import TOKEN, compact_size, context_size, encoded_size, tokens_text
 from mcpspy.json_values import excerpt, member
 from mcpspy.text import duration_text, printable
 from mcpspy.wire.http_head import status
@@ -58,7 +58,8 @@ class TokensWatcher(Watcher):
                 if len(self._definitions) < _TOOLS:
                     self._definitions[str(member(entry, "name"))[:200]] = context_size(entry)
         elif event.method == CALL:
-            self._results += compact_size(event.body.result)
+            result, frame = event.body.result, event.frame
+            self._results += frame.size if frame.omitted else compact_size(result) - encoded_size(result)
         definitions = sum(self._definitions.values())
         if (definitions + self._results) // TOKEN > self._expected.most:
             self._told = True

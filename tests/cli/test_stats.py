@@ -2,8 +2,11 @@ import json
 
 import pytest
 
+from mcpspy.overview import ToolUse
+from mcpspy.query.stats import ServerUse, Stats
+from mcpspy.text import columns
 from tests.test_overview import HANDSHAKE, called, listed
-from tests.transcript import capture
+from tests.transcript import CHANNELS, begin, capture, finish, record
 
 CANCELLED = """
 @40 > {"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"a"}}
@@ -113,3 +116,59 @@ def test_a_file_that_is_no_capture_is_one_clear_line(tmp_path, mcpspy):
     assert mcpspy("stats", str(tmp_path / "x.jsonl")) == (
         2, "", f"mcpspy: {tmp_path}/x.jsonl is not a capture: its first line is not a capture header\n",
     )  # fmt: skip
+
+
+def answered(number, name, result, arguments="{}"):
+    """A call and its result."""
+    params = f'{{"name":{json.dumps(name)},"arguments":{arguments}}}'
+    return (
+        f'> {{"jsonrpc":"2.0","id":{number},"method":"tools/call","params":{params}}}\n'
+        f'< {{"jsonrpc":"2.0","id":{number},"result":{json.dumps(result)}}}\n'
+    )
+
+
+IMAGE = {"content": [{"type": "image", "data": "A" * 40_000, "mimeType": "image/png"}]}
+
+
+def test_v_05_the_base64_of_an_image_is_not_counted_as_tokens(tmp_path, mcpspy):
+    path = capture(str(tmp_path / "a.jsonl"), HANDSHAKE + answered(2, "a", IMAGE))
+    [tool] = json.loads(mcpspy("stats", path, "--json")[1].splitlines()[0])["tools"]
+    assert tool["results"] > 40_000
+    assert (tool["tokens"] < 50, tool["result_tokens_mean"] < 50, tool["result_tokens_max"] < 50) == (True,) * 3
+
+
+def test_v_05_a_frame_that_was_not_decoded_counts_its_whole_size(tmp_path, mcpspy):
+    large = "x" * (9 << 20)
+    text = answered(2, "a", {"content": [{"type": "text", "text": large}]})
+    text += answered(3, "b", {"content": []}, json.dumps({"a": large}))
+    writer = begin(tmp_path / "a.jsonl")
+    record(writer, HANDSHAKE)
+    for t, (mark, _, line) in enumerate(map(str.partition, text.splitlines(), [" "] * 4), 10**9):
+        pieces = [line[place : place + 60_000].encode() for place in range(0, len(line), 60_000)]
+        for piece in pieces:
+            writer.frame(CHANNELS[mark], t, piece, more=piece is not pieces[-1], cut=False)
+    finish(writer)
+    [server, *_] = map(json.loads, mcpspy("stats", str(tmp_path / "a.jsonl"), "--json")[1].splitlines())
+    first, second = sorted(server["tools"], key=lambda tool: tool["name"])
+    assert (first["results"] > 9 << 20, first["result_tokens_max"] > (9 << 20) / 4) == (True, True)
+    assert second["arguments"] > 9 << 20
+
+
+@pytest.mark.parametrize("name", ["a" * 30, "a" * 90, "\u5929" * 30, "a"], ids=["30", "90", "wide", "short"])
+def test_v_05_columns_never_touch(name, made, monkeypatch, mcpspy):
+    def add(stats, *_):
+        tool = ToolUse(name, 10**15, 10**15, calls=10**9, errors=10**9, found=10**9, arguments=10**15)
+        tool.results = tool.text = tool.largest = 10**15
+        tool.answers = 1
+        tool.latencies.add(10**18)
+        stats.servers["weather"] = ServerUse("weather", tools={name: tool, "b": ToolUse("b")})
+
+    monkeypatch.setattr(Stats, "add", add)
+    lines = mcpspy("stats", made)[1].splitlines()
+    at = next(place for place, line in enumerate(lines) if line.startswith("  tool "))
+    heading, first, second = lines[at : at + 3]
+    assert len({columns(line) for line in (heading, first, second)}) == 1
+    words = first.split()
+    assert name.startswith(words[0].rstrip("\u2026"))
+    assert (words.count(f"{10**9:,}"), words.count(f"{10**15 // 4:,}")) == (3, 3)
+    assert len(second.split()) > 10
