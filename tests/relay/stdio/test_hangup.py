@@ -24,6 +24,7 @@ SERVER = """
 import errno, os, signal, sys
 signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 orders, results = os.open(sys.argv[1], os.O_RDWR), os.open(sys.argv[2], os.O_RDWR)
+os.write(os.open(sys.argv[3], os.O_RDWR), b"%d\\n" % os.getpid())
 os.write(1, b"out\\n")
 os.write(2, b"err\\n")
 while True:
