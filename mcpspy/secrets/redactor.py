@@ -174,9 +174,9 @@ class Redactor:
             user, _, host = value.rpartition("@")
             return f"{self.mark(user)}@{host}"
         if lower == "sec-websocket-protocol":  # browsers can send a token in no other header
-            import re
+            from mcpspy.secrets.text import ITEM
 
-            return re.sub(r"[^,\s]+", lambda it: it[0] if it[0].lower() in _SUBPROTOCOLS else self.mark(it[0]), value)
+            return ITEM.sub(lambda it: it[0] if it[0].lower() in _SUBPROTOCOLS else self.mark(it[0]), value)
         if not is_secret_name(name):
             return self.url(value)
         scheme, _, credentials = value.partition(" ")

@@ -136,6 +136,8 @@ _JSON = (
     (re.compile(r'\\"(?P<name>[^"\\]{1,64})\\"\s{0,64}:\s{0,64}\\"'), re.compile(_NEW + r'[^"\\]*')),
     (re.compile(r'"(?P<name>[^"\\]{1,64})"\s{0,64}:\s{0,64}'), re.compile(r'[^\s",}\]\[{]+')),
 )
+ITEM = re.compile(r"[^,\s]+")
+"""An item of a list in a header."""
 _QUERY = re.compile(r"[?&#](?P<name>[^=&#\s]{1,64})=")
 _QUERY_VALUE = re.compile(_NEW + r"[^&#\s]*")
 # A whole word: `K=v`, `--k=v`; `--env=K=v`; `Name: v`, as for `--header`, also `-HName: v`.

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from mcpspy.wire.lines import Lines
 
 _END = re.compile(rb"\r\n|\r|\n")
+_RETRY = re.compile(rb"[0-9]{1,18}")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -84,7 +85,7 @@ def parse_event(block: bytes) -> Event:
             name = _text(value) or "message"
         elif field == b"id" and b"\0" not in value:
             event_id = _text(value)
-        elif field == b"retry" and re.fullmatch(rb"[0-9]{1,18}", value):
+        elif field == b"retry" and _RETRY.fullmatch(value):
             retry = int(value)
     return Event(name, b"\n".join(data) if data else None, event_id, retry, tuple(comments))
 

@@ -3,11 +3,12 @@
     python -I -S late.py LOG PATHS MARK ARGUMENT...
 
 PATHS are the directories of modules. A relay is ready when it opens a file with MARK in its name, which is its capture,
-or writes a text with MARK. A line of LOG is `early` or `late`, `main` or `thread`, the kind of the event, and a detail.
+or prints a text with MARK. A line of LOG is `early` or `late`, `main` or `thread`, the kind of the event, and a detail.
 
 The program itself imports nothing more than Python does at its start.
 """
 
+import builtins
 import os
 import sys
 
@@ -50,9 +51,10 @@ def main(log, paths, mark, *arguments):
     def ready():
         when[0] = "late"
         note("open", os.devnull)  # shows that it was ready
-        patterns = sys.modules["re"]._compiler
-        compile_pattern = patterns.compile
-        patterns.compile = lambda *it: (note("pattern", it[0]), compile_pattern(*it))[1]
+        if "re" in sys.modules:
+            patterns = sys.modules["re"]._compiler
+            compile_pattern = patterns.compile
+            patterns.compile = lambda *it: (note("pattern", it[0]), compile_pattern(*it))[1]
 
     def hook(event, arguments):
         if event in KINDS:
@@ -60,7 +62,13 @@ def main(log, paths, mark, *arguments):
             if event == "open" and mark in str(arguments[0]) and when[0] == "early":
                 ready()
 
+    def printed(*texts, show=print, **options):
+        show(*texts, **options)
+        if mark in str(texts) and when[0] == "early":
+            ready()
+
     sys.addaudithook(hook)
+    builtins.print = printed
     sys.path[:0] = paths.split(os.pathsep)
     sys.argv = ["mcpspy", *arguments]
     from mcpspy.cli import main

@@ -23,6 +23,15 @@ from mcpspy.relay.http.route import HttpRoute
 if TYPE_CHECKING:
     from mcpspy.gate.compiled import Answerers
 
+_REST = (
+    "concurrent.futures.thread",  # resolves names
+    "encodings.utf_8_sig",  # for bodies of logins
+    "mcpspy.secrets.body",
+    "mcpspy.relay.http.gated_request",
+    "mcpspy.relay.http.gated_response",
+    "mcpspy.relay.http.gated_tunnel",
+)
+
 
 @dataclass(slots=True)
 class Relay:
@@ -42,6 +51,8 @@ class Relay:
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        for name in _REST:  # an import while exchanges are relayed would delay all of them (V-02)
+            __import__(name)
         for route in self.routes:
             if self.gates or (self.control and route.recording.live_path):
                 self._set_gate(route)
