@@ -5,27 +5,59 @@ any time while nothing changes. A single file is watched through its directory, 
 system forgets a directory that is removed, as builds do with their output directory. So this module checks five times a
 second whether each directory is still the same, and watches the one that has replaced it.
 
+Between the start of the server and the moment at which a watch begins, the system notifies of nothing. So the state of
+all files is read before the server is started (`snapshot`), and compared whenever a watch begins.
+
 Below the watched paths, the default filter of watchfiles applies: `.git`, `__pycache__`, `node_modules`, `.venv`,
 compiled Python and temporary files of editors are ignored. The capture that is being recorded is ignored, too.
 """
 
+import contextlib
 import os
 import re
+import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from threading import Barrier, BrokenBarrierError, Thread
 
 _STEP = 50  # milliseconds without a change after which changes are reported
 _LONGEST = 1600  # milliseconds after which they are reported in any case
 _LOOK = 200  # milliseconds between two checks of the watched paths
+_IGNORED = frozenset(
+    "__pycache__ .git .hg .svn .tox .venv .idea node_modules .mypy_cache .pytest_cache .hypothesis".split()
+)
+"""The directories that watchfiles ignores; they may be large."""
 _OF_VIM = "4913"  # a file with which Vim tests whether it can write to the directory
 
 _Place = tuple[str, int, int]
 """A path at one moment: its real path, and device and inode of the directory that is watched for it."""
 
+Files = dict[str, tuple[int, int, int]]
+"""By path: the time of the last change, the size and the inode."""
+
+
+def snapshot(paths: Iterable[str]) -> Files:
+    """Return the state of these files, and of all files below these directories."""
+    found: Files = {}
+    for path in map(os.path.realpath, paths):
+        _note(found, path)
+        for folder, folders, names in os.walk(path):
+            folders[:] = [name for name in folders if name not in _IGNORED]
+            for name in names:
+                _note(found, os.path.join(folder, name))
+    return found
+
+
+def import_watcher() -> None:
+    """Import watchfiles, before frames pass (V-02). If that fails, `WatchedFiles` reports it."""
+    with contextlib.suppress(Exception):
+        __import__("watchfiles")
+
 
 class WatchedFiles:
     """Watches `paths`, which are existing files and directories; `changed` gets the changed paths at once.
+
+    `known` is a `snapshot` of them: what differs from it when the watch begins has changed, too.
 
     `capture` is the file that is being recorded. `ready` is called when all paths are watched; `failed` is called with
     the reason if a path cannot be watched. All three are called from other threads.
@@ -34,11 +66,13 @@ class WatchedFiles:
     def __init__(
         self,
         paths: list[str],
+        known: Files,
         capture: str | None,
         changed: Callable[[list[str]], None],
         ready: Callable[[], None],
         failed: Callable[[str], None],
     ) -> None:
+        self._known = known
         self._capture = os.path.realpath(capture) if capture else ""
         self._changed, self._ready, self._failed = changed, ready, failed
         self._folders = [path for path in paths if os.path.isdir(path)]
@@ -56,12 +90,17 @@ class WatchedFiles:
         waits = True
         places = _places(paths, whole)
         back: set[str] = set()  # replaced paths that are not reported yet
+        same = places  # those that have not been replaced since the last watch
         try:
             while True:
                 removed: set[str] = set()
+                begins = True
                 for changes in self._changes({place[0] for place in places}, whole, removed):
-                    if changes or back:
-                        self._changed(sorted(changes | back))
+                    self._learn(changes)
+                    missed = self._missed(places, same, whole) if begins else set()
+                    begins = False
+                    if changes or missed or back:
+                        self._changed(sorted(changes | missed | back))
                         back = set()
                     elif waits:
                         waits = False
@@ -86,20 +125,14 @@ class WatchedFiles:
         Watched directories that were removed are added to `removed`, because a directory that replaces one of them may
         have the same inode.
         """
-        from watchfiles import Change, DefaultFilter, watch
+        from watchfiles import Change, watch
 
-        usual = DefaultFilter()
         watched = {_watched(path, whole) for path in paths}
 
         def wanted(change: Change, path: str) -> bool:
             if change == Change.deleted and path in watched:
                 removed.add(path)
-            if not whole:
-                return path in paths
-            root = max((it for it in paths if path.startswith(os.path.join(it, ""))), key=len, default="")
-            below = os.path.relpath(path, root) if root else path
-            odd = os.path.basename(path) == _OF_VIM or self._of_capture(path)
-            return path not in paths and usual(change, below) and not odd
+            return self._is_source(path, paths, whole)
 
         for changes in watch(
             *sorted(watched),
@@ -114,6 +147,33 @@ class WatchedFiles:
         ):
             yield {path for _, path in changes}
 
+    def _is_source(self, path: str, paths: set[str], whole: bool) -> bool:
+        """Return whether a change of this file, which is one of `paths` or below one, reloads the server."""
+        if not whole:
+            return path in paths
+        from watchfiles import Change, DefaultFilter
+
+        root = max((it for it in paths if path.startswith(os.path.join(it, ""))), key=len, default="")
+        below = os.path.relpath(path, root) if root else path
+        odd = os.path.basename(path) == _OF_VIM or self._of_capture(path)
+        return path not in paths and DefaultFilter()(Change.modified, below) and not odd
+
+    def _missed(self, places: set[_Place], same: set[_Place], whole: bool) -> set[str]:
+        """Return the files that changed while nothing was watched, except in places that were replaced as a whole."""
+        paths = {place[0] for place in places}
+        now = snapshot(paths)
+        before = {path for path in list(self._known) if _is_below(path, paths)}
+        missed = {path for path in now.keys() | before if now.get(path) != self._known.get(path)}
+        self._learn(missed)
+        kept = {place[0] for place in places & same}
+        return {path for path in missed if _is_below(path, kept) and self._is_source(path, paths, whole)}
+
+    def _learn(self, paths: set[str]) -> None:
+        """Note the present state of files whose change is reported."""
+        for path in paths:
+            self._known.pop(path, None)
+            _note(self._known, path)
+
     def _of_capture(self, path: str) -> bool:
         """Return whether a path is a file of the capture, which grows with every frame, or of its viewers."""
         if not self._capture:
@@ -125,6 +185,20 @@ class WatchedFiles:
         root, extension = os.path.splitext(self._capture)
         part = re.escape(root) + r"(-[0-9]+(-[0-9a-f]{4})?)?" + re.escape(extension)
         return bool(re.fullmatch(part, path)) or (first.startswith(".") and first.endswith(".live"))
+
+
+def _note(files: Files, path: str) -> None:
+    """Add the state of a file; directories, and files that are gone, have none."""
+    try:
+        about = os.lstat(path)
+    except OSError:
+        return
+    if not stat.S_ISDIR(about.st_mode):
+        files[path] = about.st_mtime_ns, about.st_size, about.st_ino
+
+
+def _is_below(path: str, paths: set[str]) -> bool:
+    return path in paths or any(path.startswith(os.path.join(it, "")) for it in paths)
 
 
 def _places(paths: list[str], whole: bool) -> set[_Place]:

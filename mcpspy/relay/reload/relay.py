@@ -26,7 +26,7 @@ from mcpspy.errors import SpawnError
 from mcpspy.process.child import Child, die_by, spawn
 from mcpspy.recording.recording import Clock, Recording
 from mcpspy.recording.stream import Channel
-from mcpspy.relay.reload.files import WatchedFiles
+from mcpspy.relay.reload.files import WatchedFiles, import_watcher, snapshot
 from mcpspy.relay.reload.server import STDERR, ReloadableServer, write_errors
 from mcpspy.relay.reload.session import HOLDING, IDLING, REST, RUNNING, ReloadSession
 from mcpspy.relay.reload.streams import LineSource
@@ -64,14 +64,16 @@ def run(
     process, which is that of the last server.
     """
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)  # the child only execs
+    known = snapshot(paths)
     child = spawn(argv, environ, apart=True)
+    import_watcher()
     recording = Recording(_say, Clock(time.monotonic_ns(), time.time_ns()))
     variables = [os.fsdecode(variable) for variable in environ]
     recording.begin("stdio", name, output=output, folder=folder, argv=argv, variables=variables, limit=limit)
     companion = Companion(recording.path, _say) if check and recording.path else None
     relay = _Relay(child, lambda: child.restart(argv, environ), recording, after_idle=after_idle)
     files = WatchedFiles(
-        paths, recording.path, relay.changed, lambda: relay.say(f"watching {', '.join(paths)}"), relay.say
+        paths, known, recording.path, relay.changed, lambda: relay.say(f"watching {', '.join(paths)}"), relay.say
     )
     code = relay.live(files, companion)
     if code < 0:

@@ -6,15 +6,16 @@ import shutil
 import pytest
 import watchfiles
 
-from mcpspy.relay.reload.files import WatchedFiles
+from mcpspy.relay.reload.files import WatchedFiles, snapshot
 from tests.relay.harness import LIMIT
 
 
 class Watched:
-    def __init__(self, *paths, capture=None):
+    def __init__(self, *paths, capture=None, known=None):
         self.told = queue.Queue()
         files = WatchedFiles(
             [str(path) for path in paths],
+            snapshot(map(str, paths)) if known is None else known,
             capture and str(capture),
             self.told.put,
             lambda: self.told.put("ready"),
@@ -111,3 +112,40 @@ def test_what_only_begins_like_the_capture_is_told(tmp_path):
     for name in ("server.jsonl", "server-2.jsonl", "server-3-0a1b.jsonl", "4913", "server.py"):
         (tmp_path / name).touch()
     assert watched.next() == [str(tmp_path / "server.py")]
+
+
+def test_an_edit_before_the_watch_begins_is_reported(tmp_path):
+    """A-22: new, changed and removed files, and a file by itself; not what is ignored."""
+    tree, other = tmp_path / "src", tmp_path / "one.toml"
+    (tree / "node_modules").mkdir(parents=True)
+    for path in (tree / "kept.py", tree / "changed.py", tree / "removed.py", other):
+        path.write_text("1")
+    known = snapshot([str(tree), str(other)])
+    (tree / "new.py").touch()
+    (tree / "changed.py").write_text("22")
+    (tree / "removed.py").unlink()
+    for ignored in (tree / "new.pyc", tree / "node_modules" / "a.js", tree / "session.jsonl"):
+        ignored.touch()
+    other.write_text("22")
+    watched = Watched(tree, other, known=known, capture=tree / "session.jsonl")
+    below = [str(tree / name) for name in ("changed.py", "new.py", "removed.py")]
+    told = [watched.next() for _ in range(3)]
+    assert all(it in told for it in ("ready", below, [str(other)]))
+
+
+def test_an_edit_while_another_directory_is_watched_anew_is_reported(tmp_path, monkeypatch):
+    """A-22: the same gap as at the start."""
+    tree, other = tmp_path / "src", tmp_path / "build"
+    for folder in (tree, other):
+        folder.mkdir()
+    watched = Watched(tree, other)
+    assert watched.next() == "ready"
+
+    def edit_first(*paths, watch=watchfiles.watch, **options):
+        (tree / "new.py").touch()
+        return watch(*paths, **options)
+
+    monkeypatch.setattr(watchfiles, "watch", edit_first)
+    other.rmdir()
+    other.mkdir()
+    watched.until(str(tree / "new.py"))

@@ -9,6 +9,7 @@ import pytest
 from mcpspy.capture.records import Frame
 from mcpspy.report.checked import check
 from tests import limits
+from tests.relay import late
 from tests.relay.harness import LIMIT, end_group
 from tests.relay.reload.reloading import INITIALIZE, SERVER, Reloading, gone, text
 
@@ -427,3 +428,27 @@ def test_a_client_that_sends_no_more_has_the_answers_to_what_waits(folder, broke
         assert wanted in text(session.await_message(id=waiting))
         assert session.wrap.wait(LIMIT) == (4 if broken else 0)
         assert findings(session.path) == []
+
+
+def test_an_edit_while_the_watch_begins_reloads_the_server(folder):
+    """A-22: the server has read its file before, and no system has a notice of the edit."""
+    edits = "from pathlib import Path\nimport watchfiles\nfrom mcpspy.cli import main\nwatch = watchfiles.watch\n"
+    edits += "def edit_first(*paths, **options):\n    global watch\n    watchfiles.watch = watch\n"
+    edits += "    Path('server.py').write_text(Path('server.py').read_text().replace('VERSION = 1', 'VERSION = 2'))\n"
+    edits += "    return watch(*paths, **options)\nwatchfiles.watch = edit_first\nmain()"
+    with Reloading(folder, program=("-c", edits)) as session:
+        session.hear("server.py changed; replacing the server")
+        session.ask("initialize", **INITIALIZE)
+        assert session.call("version") == "version 2"
+
+
+def test_no_frame_causes_an_import(folder, tmp_path):
+    """V-02."""
+    log = tmp_path / "events"
+    with Reloading(folder, program=late.program(log, f"{folder.name}.jsonl")) as session:
+        session.initialize()
+        session.reload()
+        session.call("version")
+        session.ask("tools/list", text="x" * 9_000_000)
+        assert session.finish() == 0
+    assert [it for it in late.unwanted(log, tmp_path) if " open " not in it] == []
