@@ -28,6 +28,7 @@ SETS: dict[str, Callable[[Plan], Result]] = {
     "free": latency.free,
     "paced": latency.paced,
     "mixed": latency.behind_big,
+    "first": latency.first,
     "stream": streaming,
     "startup": startup,
     "memory": memory,

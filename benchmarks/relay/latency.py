@@ -1,4 +1,4 @@
-"""The rows about round trips: 200 B and 64 KiB, back to back and paced, and small frames behind a big one."""
+"""The rows about round trips: 200 B and 64 KiB, back to back and paced, small frames behind a big one, first ones."""
 
 from collections.abc import Callable, Iterator
 from statistics import median
@@ -6,9 +6,11 @@ from statistics import median
 from benchmarks.relay.figures import Result, Rounds, Row, Target, added, percentile, ratios
 from benchmarks.relay.plan import BARE, RELAY, TEE, WRAP, Plan
 from benchmarks.relay.processes import pinned
-from benchmarks.relay.traffic import Step, dense, mixed, pings, plain, prose, round_trips
+from benchmarks.relay.traffic import Step, dense, mixed, ping, pings, plain, prose, round_trips
 
 SMALL = 200
+FIRST = 4200
+FRAMES, AFFECTED = 40, 4  # frames of that size in a session, and those that the first one may delay
 FULL_READ = 65536  # the maximum size of one read; newline included
 
 
@@ -73,6 +75,34 @@ def behind_big(plan: Plan) -> Result:
     ]
     pinned_result = _result("mixed", rows, p50, p99)
     return Result(rows, pinned_result.raw | _result("mixed, free", [], free_p50, free_p99).raw)
+
+
+def first(plan: Plan) -> Result:
+    """Measure how late the first frame of 4 KiB of a session is, or one right behind it (V-02)."""
+    body = prose(FIRST)
+
+    def script() -> Iterator[Step]:
+        yield from pings(prose(SMALL), 0, plan.scale.warmups)
+        yield from ((*ping(n, body), True) for n in range(FRAMES))
+
+    late: Rounds = {BARE: [], WRAP: []}
+    worst = dict.fromkeys(late, 0.0)
+    for _ in range(plan.scale.rounds):
+        taken: Rounds = {variant: [] for variant in late}
+        for _ in range(-(-plan.scale.starts // plan.scale.rounds)):
+            for variant in late:
+                with pinned():
+                    times = round_trips(plan, variant, script, paced=True)
+                taken[variant].append((max(times[:AFFECTED]) - median(times[AFFECTED:])) / 1e6)
+        for variant, values in taken.items():
+            late[variant].append(median(values))
+            worst[variant] = max(worst[variant], *values)
+    text = ", ".join(f"{variant} {value:.2f}" for variant, value in worst.items())
+    rows = [
+        Row("first frame of 4 KiB over the others: added", added(late, WRAP, BARE), Target(1, unit="ms")),
+        Row("first frame of 4 KiB over the others: worst session in ms", [], text=text),
+    ]
+    return Result(rows, {"first: ms": late})
 
 
 def script_of_pings(plan: Plan, body: bytes) -> Callable[[], Iterator[Step]]:
