@@ -39,12 +39,17 @@ Files = dict[str, tuple[int, int, int]]
 def snapshot(paths: Iterable[str]) -> Files:
     """Return the state of these files, and of all files below these directories."""
     found: Files = {}
+    folders = []
     for path in map(os.path.realpath, paths):
         _note(found, path)
-        for folder, folders, names in os.walk(path):
-            folders[:] = [name for name in folders if name not in _IGNORED]
-            for name in names:
-                _note(found, os.path.join(folder, name))
+        folders += [path] if os.path.isdir(path) else []
+    while folders:
+        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:  # it may be removed meanwhile
+            for entry in entries:
+                if not entry.is_dir(follow_symlinks=False):
+                    _note(found, entry.path)
+                elif entry.name not in _IGNORED:
+                    folders.append(entry.path)
     return found
 
 
