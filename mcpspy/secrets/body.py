@@ -6,9 +6,10 @@ is redacted wherever it was sent, unless it is a JSON-RPC message: messages are 
 
 import json
 import re
+from contextlib import suppress
 from typing import Any
 
-from mcpspy.secrets.patterns import OAUTH_MEMBERS, is_oauth_secret, is_secret_name
+from mcpspy.secrets.patterns import JWK_SECRETS, OAUTH_MEMBERS, is_oauth_secret, is_secret_name
 from mcpspy.secrets.text import Mark, redacted_fields, redacted_text, redacted_url
 
 # A form as clients send it (WHATWG URL, 5.2): keys and values in ASCII, without characters that must be encoded.
@@ -57,6 +58,16 @@ def login_body(raw: bytes, mark: Mark) -> bytes | None:
         return found.encode() if found != text else raw
 
 
+def redacted_content(text: str, mark: Mark) -> str:
+    """Redact a text that may be JSON: in JSON, values below secret names at any depth."""
+    if text[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(text)
+            clean = _redacted(value, mark, oauth=False)
+            text = json.dumps(clean, ensure_ascii=False) if clean != value else text
+    return redacted_url(text, mark)
+
+
 def _text(raw: bytes) -> str:
     """Return the body as text. Empty if it is not text."""
     try:
@@ -82,9 +93,10 @@ def _redacted(value: Any, mark: Mark, *, oauth: bool, secret: bool = False) -> A
     if isinstance(value, list):
         return [_redacted(element, mark, oauth=oauth, secret=secret) for element in value]
     if isinstance(value, dict):
+        private = JWK_SECRETS if "kty" in value else ()
         return {
             redacted_url(key, mark): _redacted(
-                member, mark, oauth=oauth, secret=secret or _is_secret(key, member, oauth)
+                member, mark, oauth=oauth, secret=secret or key in private or _is_secret(key, member, oauth)
             )
             for key, member in value.items()
         }

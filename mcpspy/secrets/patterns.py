@@ -170,10 +170,18 @@ _ENDINGS = tuple(
     "token secret secrets password passwords passwd pwd passphrase passcode apikey apikeys apitokens accesstokens"
     " authtokens refreshtokens auth credential credentials signature accesskey privatekey authorization authentication"
     " cookie cookies authkey secretkey subscriptionkey masterkey accountkey signingkey encryptionkey sharedkey"
-    " functionskey servicekey licensekey jwt".split()
+    " functionskey servicekey licensekey clientkeydata privatekeydata secretstring securestring secretbinary jwt"
+    " mnemonic seedphrase seedwords recoveryphrase secretphrase".split()
 )
+FOREIGN_NAMES = tuple(
+    "passwort kennwort contraseña contrasena motdepasse wachtwoord lösenord losenord passord adgangskode salasana"
+    " jelszó jelszo şifre пароль 密码 密碼 パスワード 비밀번호".split()
+)
+"""The same: passwords in other languages."""
+FOREIGN_WORDS = tuple("senha hasło haslo heslo sifre".split())
+"""The same, as separate words: `resenha` is a review."""
 # The same for these if they are separate words: `--key`, `DB_PASS`, `githubPat`, but not `monkey`, `compass`.
-_WORDS = frozenset("key pass pat bearer creds tokens otp".split())
+_WORDS = frozenset((*"key pass pat bearer creds tokens otp".split(), *FOREIGN_WORDS))
 _WORD_ENDINGS = tuple(_WORDS)
 # Not secret: by the last word, the word before it.
 _NO_SECRET = {
@@ -196,10 +204,32 @@ _OAUTH = frozenset("code codeverifier assertion clientassertion devicecode samlr
 OAUTH_MEMBERS = frozenset("grant_type code_verifier client_assertion client_secret".split())
 
 
+PASSWORD_OPTIONS = {
+    **dict.fromkeys(
+        "mysql mysqldump mysqladmin mysqlimport mysqlshow mysqlcheck mysqlslap mysqlsh mysqlbinlog mariadb mariadb-dump"
+        " mariadb-admin mariadb-import mariadb-show mariadb-check 7z 7za 7zr".split(),
+        ("-p", False),
+    ),
+    **dict.fromkeys("sshpass mongo mongosh mongodump mongorestore mongoexport mongoimport cqlsh".split(), ("-p", True)),
+    **dict.fromkeys("sqlcmd bcp isql osql tsql zip unzip mosquitto_pub mosquitto_sub".split(), ("-P", True)),
+    **dict.fromkeys("redis-cli valkey-cli keydb-cli".split(), ("-a", True)),
+    **dict.fromkeys("ldapsearch ldapadd ldapmodify ldapdelete ldapwhoami ldappasswd".split(), ("-w", True)),
+}
+"""By program: the short option for a password, and whether the password may also be the next word.
+
+In other programs, these options mean something else: `-p8080`.
+"""
+ORACLE_PROGRAMS = frozenset("sqlplus sqlcl sqlldr expdp impdp".split())
+"""Programs with a word `user/password@database`."""
+
+# The private members of a JSON Web Key (RFC 7518, 6): secret beside a member `kty`.
+JWK_SECRETS = frozenset("d p q dp dq qi k".split())
+
+
 def is_secret_name(name: str) -> bool:
     """Return whether the value of a header, query key, form key, JSON key, variable or option `name` is a secret."""
     plain = _plain(name).rstrip("0123456789")  # also `API_KEY_2`
-    if plain.endswith(_ENDINGS):
+    if plain.endswith(_ENDINGS) or plain.endswith(FOREIGN_NAMES):
         return not plain.endswith(("progresstoken", "allowcredentials"))
     if not plain.endswith(_WORD_ENDINGS):
         return False

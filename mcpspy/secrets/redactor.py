@@ -8,7 +8,7 @@ Imported on the `wrap` path: `re` (9 ms) is imported only if a word may contain 
 """
 
 from mcpspy.secrets.key import user_key
-from mcpspy.secrets.patterns import KINDS, SCHEMES, is_secret_name
+from mcpspy.secrets.patterns import KINDS, ORACLE_PROGRAMS, PASSWORD_OPTIONS, SCHEMES, is_secret_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +34,14 @@ _SUBPROTOCOLS = frozenset("mcp bearer json jsonrpc graphql-ws graphql-transport-
 _SESSION_HEADERS = frozenset(("mcp-session-id", "last-event-id"))
 _USER_OPTIONS = frozenset(("-u", "-U", "--user", "--proxy-user"))
 _LITERALS = [literal for kind in KINDS for literal in kind.literals]
+_AUTH_SCHEMES = frozenset(
+    (
+        *SCHEMES,
+        *"digest dpop gnap hoba mutual negotiate ntlm oauth privatetoken vapid scram-sha-1 scram-sha-256".split(),
+        *"token apikey api-key key jwt aws4-hmac-sha256 sharedkey sharedaccesssignature".split(),
+    )
+)
+"""Words before credentials that are shown: the registered schemes, and others in use."""
 _REMEMBERED = 4096  # fields and targets that are cached: they repeat in every request
 _LONGEST_REMEMBERED = 1024  # characters of a name and a value
 _FIELD = 32  # the cost of a field of a head in addition to its characters
@@ -81,10 +89,15 @@ class Redactor:
         return "«redacted:" + blake2b(secret.encode("utf-8", "replace"), key=self._key, digest_size=4).hexdigest() + "»"
 
     def argv(self, words: list[str]) -> list[str]:
-        """Redact a command line, word by word: `--k v`, `--k=v`, `K=v`, `Name: v`, `-u user:v`, URLs, JSON, tokens."""
+        """Redact a command line, word by word: `--k v`, `--k=v`, `K=v`, `Name: v`, `-u user:v`, URLs, JSON, tokens.
+
+        After the name of some programs, also their own options: `mysql -pPASSWORD`.
+        """
         clean: list[str] = []
         secret_next = False
-        option = ""
+        option = password = ""
+        separate = False  # whether the password may be the word after its option
+        oracle = False
         for word in words:
             if secret_next and word.lower() in SCHEMES:  # `--header Authorization: Bearer x`, without quotes
                 clean.append(word)
@@ -93,10 +106,26 @@ class Redactor:
                 clean.append(self.mark(word))
                 secret_next = False
                 continue
-            clean.append(self._user(word) if option in _USER_OPTIONS else self._text(word))
-            secret_next = is_secret_name(_name(word)) or word.lower() in SCHEMES
+            program = word.replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
+            if program in PASSWORD_OPTIONS:
+                password, separate = PASSWORD_OPTIONS[program]
+            oracle = oracle or program in ORACLE_PROGRAMS
+            if password and word.startswith(password) and len(word) > len(password):
+                clean.append(password + self.mark(word[len(password) :]))
+            elif oracle and word[:1] not in ("/", "@", "-", "") and "/" in word and program not in ORACLE_PROGRAMS:
+                clean.append(self._oracle(word))
+                oracle = False
+            else:
+                clean.append(self._user(word) if option in _USER_OPTIONS else self._text(word))
+            secret_next = is_secret_name(_name(word)) or word.lower() in SCHEMES or (separate and word == password)
             option = word
         return clean
+
+    def _oracle(self, word: str) -> str:
+        """Redact a word `user/password@database`."""
+        login, at, database = word.rpartition("@") if "@" in word else (word, "", "")
+        user, _, password = login.partition("/")
+        return f"{user}/{self.mark(password)}{at}{database}"
 
     def url(self, url: str) -> str:
         """Redact a URL, a request's target, or a text with URLs: passwords, values of secret query keys, tokens."""
@@ -180,7 +209,7 @@ class Redactor:
         if not is_secret_name(name):
             return self.url(value)
         scheme, _, credentials = value.partition(" ")
-        if credentials and (scheme.lower() in SCHEMES or lower.rstrip().endswith("authorization")):
+        if credentials and scheme.lower() in _AUTH_SCHEMES:
             return f"{scheme} {self.mark(credentials)}"
         return self.mark(value)
 
@@ -209,7 +238,7 @@ def _name(word: str) -> str:
 
 def _suspect(text: str) -> bool:
     """Return whether a text may contain a secret. Most words of command lines cannot."""
-    return any(mark in text for mark in "=:{ ") or any(one in text for one in _LITERALS)
+    return any(mark in text for mark in "=:{ %") or any(one in text for one in _LITERALS)
 
 
 class Withheld(Redactor):

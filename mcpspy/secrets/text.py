@@ -10,7 +10,14 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from urllib.parse import unquote_plus
 
-from mcpspy.secrets.patterns import SCHEMES, is_oauth_secret, is_secret_name
+from mcpspy.secrets.patterns import (
+    JWK_SECRETS,
+    ORACLE_PROGRAMS,
+    PASSWORD_OPTIONS,
+    SCHEMES,
+    is_oauth_secret,
+    is_secret_name,
+)
 from mcpspy.secrets.tokens import replaced
 
 Mark = Callable[[str], str]
@@ -25,25 +32,33 @@ def redacted_text(text: str, mark: Mark, prose: Prose | None = None) -> str:
     In a message, a word after a name may be part of a sentence. Then `prose` decides about those, and tokens count only
     in their full form.
     """
-    if "://" in text and "@" in text:
-        text = _AUTHORITY.sub(lambda it: _userinfo(it, mark), text)
+    if "@" in text:
+        text = _logins(text, mark)
     if '"' in text and ":" in text:
+        is_secret = _is_secret_member if '"kty' in text or '\\"kty' in text else _is_secret
         for head, value in _JSON:
-            text = _values(text, head, value, mark)
+            text = _values(text, head, value, mark, is_secret=is_secret)
+    if "=>" in text:
+        text = _values(text, _ARROW, _QUOTED, mark)
     if "=" in text:
         text = _values(text, _QUERY, _QUERY_VALUE, mark)
     if "=" in text or ":" in text:
         for head in _WHOLE:
             text = _values(text, head, _REST, mark, prose)
         text = _values(text, _ASSIGNED, _WORD, mark, prose)
+        text = _values(text, _SPACED, _PLAIN_WORD, mark, prose)
     if ":" in text:
         text = _values(text, _HEADER, _LINE, mark, prose)
     if "-" in text and (" " in text or "\t" in text or "\n" in text):
         text = _values(text, _OPTION, _WORD, mark, prose)
         text = _USER.sub(lambda it: it["before"] + mark(it["value"]), text)
+    if any(program in text for program in _PROGRAMS):
+        text = _COMMAND.sub(lambda it: _command(it, mark, prose), text)
     if "earer" in text.lower() or "asic" in text.lower():
         credentials = partial(prose, "bearer") if prose else mark
         text = _CREDENTIALS.sub(lambda it: it["before"] + credentials(it["value"]), text)
+    for form in _FORMS:
+        text = form.sub(lambda it: it["before"] + mark(it["value"]), text)
     return replaced(text, mark, full=prose is not None)
 
 
@@ -93,18 +108,62 @@ def _hides(decoded: str, mark: Mark) -> bool:
     return redacted_text(redacted_fields(query, mark, encoded=False), mark) != query
 
 
-def _values(text: str, head: re.Pattern[str], value: re.Pattern[str], mark: Mark, prose: Prose | None = None) -> str:
+def _is_secret_member(name: str) -> bool:
+    """Return whether a member of a JSON object is secret, in a text that has a JSON Web Key."""
+    return name in JWK_SECRETS or _is_secret(name)
+
+
+def _values(
+    text: str,
+    head: re.Pattern[str],
+    value: re.Pattern[str],
+    mark: Mark,
+    prose: Prose | None = None,
+    is_secret: Callable[[str], bool] = _is_secret,
+) -> str:
     """Redact the value after each match of `head` whose name is secret."""
     clean, end = [], 0
     for found in head.finditer(text):
         start = found.end()
-        if found.start() < end or not _is_secret(found["name"]):
+        if found.start() < end or not is_secret(found["name"]):
             continue
         rest = value.match(text, start)
         if rest and rest[0]:
             clean += [text[end:start], prose(found["name"], rest[0]) if prose else mark(rest[0])]
             end = rest.end()
     return "".join(clean) + text[end:] if clean else text
+
+
+def _logins(text: str, mark: Mark) -> str:
+    """Redact the passwords of URLs and of database connections.
+
+    A password may contain characters that are reserved in URLs. In a URL of the web, a number before them is a port.
+    """
+    if "://" in text:
+        text = _OTHER_AUTHORITY.sub(lambda it: _userinfo(it, mark), text)
+        text = _AUTHORITY.sub(lambda it: _userinfo(it, mark), text)
+        text = _WEB_AUTHORITY.sub(lambda it: _userinfo(it, mark), text)
+    if "(" in text:
+        text = _GO_LOGIN.sub(lambda it: it["before"] + mark(it["value"]), text)
+    return _ORACLE_LOGIN.sub(lambda it: it["before"] + mark(it["value"]), text) if "/" in text else text
+
+
+def _command(found: re.Match[str], mark: Mark, prose: Prose | None) -> str:
+    """Redact the passwords in a command: after the option of its program, or `user/password`."""
+    if found["program"] in ORACLE_PROGRAMS:
+        return found["program"] + _ORACLE_WORD.sub(lambda it: it["before"] + mark(it["value"]), found["words"], count=1)
+    option, separate = PASSWORD_OPTIONS[found["program"]]
+
+    def value(it: re.Match[str]) -> str:
+        name = prose is not None and _is_secret(it["value"].strip("'\""))  # an example: `-pPASSWORD`
+        return it[0] if name or (it["space"] and not separate) else it["before"] + it["space"] + mark(it["value"])
+
+    return found["program"] + _short_option(option).sub(value, found["words"])
+
+
+@lru_cache
+def _short_option(option: str) -> re.Pattern[str]:
+    return re.compile(rf"(?P<before>(?<=[\s'\"]){option})(?P<space>\s*)(?P<value>(?!-|assword|ort\b){_WORD.pattern})")
 
 
 def _userinfo(found: re.Match[str], mark: Mark) -> str:
@@ -130,6 +189,42 @@ _NEW = r"(?!«redacted:)"
 _AUTHORITY = re.compile(
     r"""(?<![\w+.-])(?P<scheme>[A-Za-z][\w+.-]{0,30})://(?P<user>[^/?#\s:"<>]*)(?::(?P<password>[^/?#\s"<>]*))?@"""
 )
+# The same with reserved characters in the password. Other schemes: up to the last @ of the word.
+_RESERVED = r"""(?P<password>(?:[^\s"<>:]|:(?!//)){0,256})@(?=[\w\[$(«])"""
+_OTHER_AUTHORITY = re.compile(
+    r"""(?<![\w+.-])(?P<scheme>(?!(?i:[\w+.-]{0,20}http|wss?:|git\+ssh))[A-Za-z][\w+.-]{0,30})://"""
+    rf"""(?P<user>[^/?#\s:"<>@]*):(?!\d{{2,5}}(?:/[\w.%-]{{0,64}})?\?){_RESERVED}"""
+)
+_WEB_AUTHORITY = re.compile(
+    rf"""(?<![\w+.-])(?P<scheme>(?i:https?|wss?))://(?P<user>[^/?#\s:"<>@]+):(?!\d{{1,5}}[/?#]|\$|\{{){_RESERVED}"""
+)
+# Connections of Go's database drivers, of Oracle, and a word `user/password@database` of its programs.
+_GO_LOGIN = re.compile(
+    r"""(?<![\w./@:-])(?P<before>[\w.+-]{1,64}:)(?P<value>(?!«)[^\s"'<>]{1,256})(?=@(?:tcp6?|udp|unix|cloudsql[\w-]*)\()"""
+)
+_ORACLE_LOGIN = re.compile(
+    r"""(?<![\w./@-])(?P<before>[\w$#]{1,64}/)(?P<value>(?!«)[^\s"'/@<>]{1,128})"""
+    r"""(?=@(?!sha256:)(?://[\w\[]|[\w.-]{1,253}:\d{2,5}[:/]\w|\(DESCRIPTION))"""
+)
+_ORACLE_WORD = re.compile(r"""(?P<before>(?<=[\s'"])[\w$#]{1,64}/)(?P<value>(?!«)[^\s'"/@]{1,128})""")
+_PROGRAMS = (*PASSWORD_OPTIONS, *ORACLE_PROGRAMS)
+_COMMAND = re.compile(
+    rf"(?<![\w.-])(?P<program>{'|'.join(map(re.escape, _PROGRAMS))})(?=\.exe\s|[\s'\"])"
+    r"(?P<words>[^;|&\n]{1,1024})"
+)
+# Values with a form of their own: PowerShell, .netrc, the keys of a storage account (not a digest such as `sha512-…`).
+_FORMS = (
+    re.compile(
+        r"(?P<before>(?i:ConvertTo-SecureString)(?:\s{1,8}-(?i:String|AsPlainText|Force)){0,3}\s{1,8}[\"']?)"
+        r"(?P<value>(?<=\")[^\"\n«]{1,512}|(?<=')[^'\n«]{1,512}|(?<=\s)(?![-$(\"'«])\S{1,512})"
+    ),
+    re.compile(
+        r"(?P<before>(?:\bmachine\s{1,64}\S{1,253}|\bdefault(?=\s{1,64}login\s))"
+        r"(?:\s{1,64}(?:login|account)\s{1,64}\S{1,256}){0,2}"
+        r"\s{1,64}password\s{1,64})(?P<value>(?!«)\S{1,512})"
+    ),
+    re.compile(r"(?P<before>(?<![A-Za-z0-9+/=-]))(?P<value>(?=[A-Za-z0-9]*[+/])[A-Za-z0-9+/]{86}==)(?![A-Za-z0-9+/=])"),
+)
 # The member of a JSON object: a string, a string inside a string, anything else.
 _JSON = (
     (re.compile(r'"(?P<name>[^"\\]{1,64})"\s{0,64}:\s{0,64}"'), re.compile(_NEW + r'(?:[^"\\]|\\.)*')),
@@ -138,6 +233,9 @@ _JSON = (
 )
 ITEM = re.compile(r"[^,\s]+")
 """An item of a list in a header."""
+# An element of a hash in PHP or Ruby: `'name' => 'value'`.
+_ARROW = re.compile(r"""(?P<name>[\w.-]{1,64})['"]?\s{0,64}=>\s{0,64}['"]""")
+_QUOTED = re.compile(_NEW + r"""[^'"\n]+""")
 _QUERY = re.compile(r"[?&#](?P<name>[^=&#\s]{1,64})=")
 _QUERY_VALUE = re.compile(_NEW + r"[^&#\s]*")
 # A whole word: `K=v`, `--k=v`; `--env=K=v`; `Name: v`, as for `--header`, also `-HName: v`.
@@ -148,11 +246,17 @@ _WHOLE = (
 )
 _REST = re.compile(rf"(?s){_NEW}.*\Z")
 # The same inside a word, such as the command line of a shell or a connection string.
-_ASSIGNED = re.compile(r"(?<=[\s;&|(,{'\"])(?P<name>[\w.-]{1,64})=")
-_HEADER = re.compile(rf"(?<=[\s;,{{'\"])(?P<name>[\w.-]{{1,64}})'?:\s{{0,64}}'?(?:{_SCHEME}\s{{1,64}})?")
+_ASSIGNED = re.compile(r"(?:^|(?<=[\s;&|(,{'\":/]))(?P<name>[\w.-]{1,64})['\"]?=")
+_SPACED = re.compile(
+    r"(?:^|(?<=[\s;&|(,{'\":/]))(?P<name>[\w.-]{1,64})['\"]?\s{0,64}(?::=|=(?![=>])|=>(?!\s{0,64}['\"]))\s{0,64}"
+)
+_PLAIN_WORD = re.compile(
+    rf"""{_NEW}(?:"{_NEW}[^"\n]+"|'{_NEW}[^'\n]+'|(?=[^\s\d]{{0,64}}\d)[\w+/=!@#%^~-]+(?=[\s,;]|\Z))"""
+)
+_HEADER = re.compile(rf"(?<=[\s;,{{'\"])(?P<name>[\w.-]{{1,64}})(?:['\"]\s?)?:\s{{0,64}}['\"]?(?:{_SCHEME}\s{{1,64}})?")
 _OPTION = re.compile(r"(?:^|(?<=[\s'\"]))--?(?P<name>[\w.-]{1,64})\s{1,64}")
 _WORD = re.compile(rf"""{_NEW}(?:"[^"]*"|'[^']*'|[^\s;&|'"]+)""")
-_LINE = re.compile(rf"(?!//){_NEW}[^'\"]+")
+_LINE = re.compile(rf"(?!//|[{{\[]\s{{0,64}}[\"'{{\]}}]){_NEW}[^'\"]+")
 # `-u user:password`, as for curl; not a numeric user and group.
 _USER = re.compile(
     r"""(?P<before>(?:^|(?<=[\s'"]))(?:-[uU]|--(?:proxy-)?user)[\s=]{1,64}(?!\d{1,20}:\d{1,20}(?:\s|$))"""

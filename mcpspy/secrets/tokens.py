@@ -1,15 +1,19 @@
-"""Searches for tokens of a known kind in frames and in texts. Both searches are built from the table `KINDS`.
+r"""Searches for tokens of a known kind in frames and in texts. Both searches are built from the table `KINDS`.
 
 A frame may be large, and nearly every frame has no token. So the kinds are grouped by one byte of their literal, and
 most of these bytes are rare. The regex of a group begins with its byte, which the regex engine finds at the speed of
 `memchr`, and then looks behind for the beginning of the literal. A text is short: each kind is searched for if one of
 its literals occurs. Each regex is compiled on first use.
+
+The last character of an escape (`%2F`, `\n`) is not a letter before a token. A token with escapes inside it is found
+in the text without them (`mcpspy.secrets.escapes`): in a frame with percent escapes only, in a text with all of them.
 """
 
 import re
 from collections.abc import Callable
 from functools import cache
 
+from mcpspy.secrets.escapes import BEFORE, Unescaped, has_escapes, without_percent
 from mcpspy.secrets.patterns import KINDS, Kind
 
 _ANCHORS = "_JKGA-.p"
@@ -17,11 +21,17 @@ _ANCHORS = "_JKGA-.p"
 _FREQUENT = _ANCHORS[-2:]
 _ENVELOPE = b'{"jsonrpc":"2.0"'  # how most frames begin; it has two frequent bytes, and no literal has a quote
 _SHORT = 256  # characters
-_ESCAPED = r"(?<=\\[nrt]{})"  # after a line break, in JSON
 
 
 def in_frame(raw: bytes) -> tuple[str, bytes] | None:
     """Return the name of the kind of the first token in a frame, and the token, or None if there is none."""
+    found = _first(raw)
+    if found is None and b"%" in raw and (plain := without_percent(raw)) is not raw:
+        return _first(plain)
+    return found
+
+
+def _first(raw: bytes) -> tuple[str, bytes] | None:
     start = len(_ENVELOPE) if raw.startswith(_ENVELOPE) else 0
     for byte, literal in _needles():
         if byte in raw and (literal is None or raw.find(literal) >= 0):  # `in` takes twice as long for a literal
@@ -34,6 +44,8 @@ def in_frame(raw: bytes) -> tuple[str, bytes] | None:
 
 def replaced(text: str, mark: Callable[[str], str], *, full: bool = False) -> str:
     """Replace each token in a text by the result of `mark`. With `full`, only tokens in their full form."""
+    if has_escapes(text):
+        text = _replaced_escaped(text, mark, full)
     if len(text) < _SHORT and not _literals().search(text):
         return text
     for kind in KINDS:
@@ -42,6 +54,30 @@ def replaced(text: str, mark: Callable[[str], str], *, full: bool = False) -> st
                 text = _in_text(kind, full).sub(lambda it: it["kept"] + mark(it["token"]), text)
                 break
     return text
+
+
+def _replaced_escaped(text: str, mark: Callable[[str], str], full: bool) -> str:
+    """Replace the tokens that are found in the text without its escapes."""
+    plain = Unescaped(text)
+    spans = sorted(
+        found.span("token")
+        for kind in KINDS
+        if any(literal in plain.text for literal in kind.literals)
+        for found in _in_text(kind, full).finditer(plain.text)
+    )
+    clean, done = [], 0
+    while spans:
+        start, end = spans.pop(0)
+        while spans and spans[0][0] < end:  # kinds that overlap: all of it is secret
+            end = max(end, spans.pop(0)[1])
+        clean += [text[done : plain.place(start)], mark(plain.text[start:end])]
+        done = plain.place(end)
+    return "".join(clean) + text[done:]
+
+
+def may_hold_token(text: str) -> bool:
+    """Return whether a text may contain a token in its full form. Never wrongly False."""
+    return has_escapes(text) or in_frame(text.encode("utf-8", "surrogatepass")) is not None
 
 
 def kind_of(text: str) -> Kind | None:
@@ -63,8 +99,12 @@ def _in_frame(kind: Kind, literal: str, place: int) -> str:
     before, behind = re.escape(literal[: place + 1]), re.escape(literal[place + 1 :])
     if kind.after:
         return f"((?<={kind.after}{before}){behind}{kind.rest})"
-    free = f"(?<![{kind.not_after}]{before})"
-    return f"((?<={before})(?:{free}|{_ESCAPED.format(before)}){behind}{kind.rest})"
+    return f"((?<={before})(?:{_free(kind, before)}){behind}{kind.rest})"
+
+
+def _free(kind: Kind, literal: str = "") -> str:
+    """Return alternatives for what may precede a token, looking behind from the end of `literal`."""
+    return "|".join([f"(?<![{kind.not_after}]{literal})", *(f"(?<={escape}{literal})" for escape in BEFORE)])
 
 
 _Literals = dict[str, list[tuple[Kind, str, int]]]
@@ -122,7 +162,7 @@ def _in_text(kind: Kind, full: bool) -> re.Pattern[str]:
     if kind.text and not full:
         return re.compile(kind.text, re.ASCII)
     literals = "|".join(map(re.escape, kind.literals))
-    before = f"(?<={kind.after})" if kind.after else f"(?<![{kind.not_after}])"
+    before = f"(?<={kind.after})" if kind.after else f"(?:{_free(kind)})"
     rest = f"(?:{kind.rest}|{kind.short})" if kind.short and not full else kind.whole
     if kind.kept:
         return re.compile(f"{before}(?P<kept>{literals})(?P<token>{rest})", re.ASCII)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mcpspy.secrets.body import login_body, oauth_body
+from mcpspy.secrets.body import login_body, oauth_body, redacted_content
 from mcpspy.secrets.redactor import Redactor, Withheld, is_oauth_endpoint
 
 
@@ -114,3 +114,18 @@ def test_the_redactor_has_one_method_for_each_place():
     assert oauth_body(body, mark) == b'{"code": "M"}'
     assert Withheld().body(body) != body
     assert Withheld().body_elsewhere(body) is body
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ('{"password": {"a": ["hunter2"]}, "b": 1}', '{"password": {"a": ["M"]}, "b": 1}'),
+        ('{"kty": "oct", "k": "hunter2"}', '{"kty": "oct", "k": "M"}'),
+        ('{"a":1.0}', '{"a":1.0}'),
+        ("{password=hunter2", "{password=M"),
+        ("see https://a.example/?token=hunter2", "see https://a.example/?token=M"),
+    ],
+)
+def test_in_a_text_that_is_json_values_at_any_depth_are_redacted(text, clean):
+    """A-13: what `otel` sends."""
+    assert redacted_content(text, lambda _: "M") == clean

@@ -560,3 +560,78 @@ def test_a_head_is_searched_up_to_a_bound(tmp_path, monkeypatch):
     assert "hunter2" not in str(clean)
     many = [[f"X-{number}", "token=hunter2"] for number in range(5000)]
     assert "hunter2" not in str(Redactor().head({"headers": many}))
+
+
+COMMANDS = [
+    "mysql+pymysql://bob:hun#ter@h/db",
+    "postgres://bob:hun/ter@h",
+    "amqp://bob:hun@s/ter@h:5672/x",
+    "mongodb+srv://bob:hun?ter@h/db",
+    "https://bob:hun#ter@h/x",
+    "redis://:hun/ter@h:6379/0",
+    "bob:hun/ter@tcp(h:3306)/db",
+    "bob:hun@ter@unix(/run/my.sock)/db",
+    "bob/hun#ter@//h:1521/X",
+    "jdbc:oracle:thin:bob/hun#ter@h:1521/X",
+    "user=bob password=hun#ter host=h",
+    "host=h password='hun#ter' user=bob",
+    "Server=h;Uid=bob;Pwd=hun#ter;",
+    "mysql -u bob -phun#ter db",
+    "/usr/bin/mysqldump -phun#ter db",
+    "docker exec db mariadb -ubob -phun#ter",
+    "redis-cli -a hun#ter ping",
+    "redis-cli -ahun#ter ping",
+    "sshpass -p hun#ter ssh h",
+    "mongosh -u bob -p hun#ter",
+    "sqlcmd -S h -U bob -P hun#ter",
+    "ldapsearch -x -w hun#ter",
+    "sqlplus -s bob/hun#ter@orcl",
+    "sqlplus bob/hun#ter",
+    "cmd --password hun#ter",
+    "curl -u bob:hun#ter https://h",
+    "PGPASSWORD=hun#ter psql",
+    "env X_TOKEN=hun#ter cmd",
+    "npm config set //registry.example/:_authToken=hun#ter",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_password_in_a_command_line_is_replaced_in_words_and_in_a_shell(command):
+    """V-04: also the characters that are reserved in URLs."""
+    words = command.split(" ")
+    for argv in (words, ["server", f"--x={command}"], ["sh", "-c", command], ["sh", "-c", f"cd /x && exec {command}"]):
+        shown = " ".join(Withheld().argv(argv))
+        assert "«withheld»" in shown, argv
+        assert "hun" not in shown, argv
+        assert "ter" not in shown, argv
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "node -p8080 server.js",
+        "docker run -p 8080:80 -a x image",
+        "mysql -p db",
+        "http://localhost:8080/@scope/a@b",
+        "https://h:8443/x#a@b",
+        "redis://h:6379/0?x=a@b",
+        "postgres://bob@h:5432/db",
+        "npx -y @scope/pkg@1.2.3",
+        "git+https://h/a@v1#egg=x",
+        "org/image@sha256:12/x",
+        "ssh -p 22 bob@h",
+        "sqlplus /nolog",
+        "a/b@c",
+        "mail bob@h (urgent)",
+    ],
+)
+def test_what_only_looks_like_a_password_in_a_command_line_stays(command):
+    """V-04."""
+    for argv in (command.split(" "), ["sh", "-c", command]):
+        assert Withheld().argv(argv) == argv
+
+
+def test_an_unknown_word_before_credentials_is_not_a_scheme():
+    """A-13: the position of a word does not protect it."""
+    assert header(Withheld(), "Authorization", "hunter2 x") == "«withheld»"
+    assert header(Withheld(), "Authorization", "DPoP hunter2") == "DPoP «withheld»"

@@ -4,6 +4,8 @@ import pytest
 
 from mcpspy.secrets.text import redacted_text, redacted_url
 
+AZURE_KEY = "a1B2/c3D" * 10 + "aB1/cD" + "=="
+
 
 def shown(text):
     return redacted_text(text, lambda _: "M")
@@ -39,6 +41,26 @@ def shown(text):
         ("{'token': 'hunter2', 'a': 'b'}", "{'token': 'M', 'a': 'b'}"),
         ('{"key":"hunter2","monkey":"b"}', '{"key":"M","monkey":"b"}'),
         ("https://host/?key=hunter2&monkey=b", "https://host/?key=M&monkey=b"),
+        ("'password' => 'hunter2',", "'password' => 'M',"),
+        (':password => "hunter2"', ':password => "M"'),
+        ('password = "hunter2"', "password = M"),
+        ("password := hunter2", "password := M"),
+        ('password: "hunter2"', "password: M"),
+        ("//registry.example/:_authToken=hunter2", "//registry.example/:_authToken=M"),
+        ('ConvertTo-SecureString "hunter 2" -Force', 'ConvertTo-SecureString "M" -Force'),
+        ("ConvertTo-SecureString -String 'hunter2'", "ConvertTo-SecureString -String 'M'"),
+        ("SecretString: hunter2", "SecretString: M"),
+        ("client-key-data: hunter2==", "client-key-data: M"),
+        ('{"kty":"RSA","n":"a","d":"hunter2","qi":"b"}', '{"kty":"RSA","n":"a","d":"M","qi":"M"}'),
+        ('{"d":"hunter2","p":"a"}', '{"d":"hunter2","p":"a"}'),
+        ("AZURE_STORAGE_KEY=hunter2", "AZURE_STORAGE_KEY=M"),
+        (f"key1 {AZURE_KEY} Full", "key1 M Full"),
+        (f"sha512-{AZURE_KEY}", f"sha512-{AZURE_KEY}"),
+        ("Passwort: hunter2", "Passwort: M"),
+        ("CONTRASEÑA=hunter2", "CONTRASEÑA=M"),
+        ("machine h login u password hunter2", "machine h login u password M"),
+        ("machine h\n  login u\n  password hunter2\n", "machine h\n  login u\n  password M\n"),
+        ("default login u password hunter2", "default login u password M"),
         ("run --key hunter2 --keyboard qwerty", "run --key M --keyboard qwerty"),
     ],
 )
@@ -52,7 +74,29 @@ def test_an_encoded_secret_is_found():
 
 @pytest.mark.parametrize(
     "unit",
-    ["bearer ", "basic a ", " token=", " key: ", '\\"a\\":', " -u a:", "https://a@", "a://b:", "'", "@", " ", "{'"],
+    [
+        "bearer ",
+        "basic a ",
+        " token=",
+        " key: ",
+        '\\"a\\":',
+        " -u a:",
+        "https://a@",
+        "a://b:",
+        "'",
+        "@",
+        " ",
+        "{'",
+        "a://b:c#",
+        "a:b@",
+        "a/b@",
+        "mysql ",
+        "machine a ",
+        "a =",
+        "'a' =>",
+        "sqlplus a/",
+        "https://a:b#",
+    ],
 )
 def test_a_long_text_takes_time_linear_in_its_length(unit):
     """A-01: quadratic time would take minutes here."""
