@@ -1,16 +1,17 @@
 """Captured values in answers: without secrets and personal data, safe as JSON, and limited in size.
 
 Frames are scrubbed as a whole, as `mcpspy scrub` does, before anything is cut: half a token can no longer be
-recognized. A value that was once named as a secret is replaced everywhere from then on. The capture is not read in
-advance, so a secret that appears without its name before it appears with it is not recognized. But text about a frame,
-and the answer to it, are scrubbed only after the frame was read (`learn`).
+recognized. A value that was once named as a secret is replaced everywhere from then on, and in its whole frame: a frame
+that names a new one is scrubbed again. The capture is not read in advance, so a secret that appears in an earlier frame
+without its name is not recognized there. But text about a frame, and the answer to it, are scrubbed only after the
+frame was read (`learn`).
 
 Characters that hide or reorder text are escaped, so a text cannot break out of JSON or look different from what it is.
 """
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -46,7 +47,7 @@ class Scrubber:
     """Removes secrets and personal data from captured content, and remembers the values that it found."""
 
     def __init__(self) -> None:
-        known = KnownValues()
+        self._known = known = KnownValues()
         self._texts = Texts(known, lambda *_: None, None, ScrubOptions())
         self._messages = MessageScrub(self._texts, known, ())
         self._frames = FrameScrub(self._messages, self._texts)
@@ -62,7 +63,13 @@ class Scrubber:
         """Return a scrubbed value as JSON. Raises ValueError, TypeError or RecursionError if that is not possible."""
         self._messages.forget()
         text = json.dumps(value)
-        return self._messages.json(text, envelope=envelope) or self._texts.text(text)
+        return self._twice(lambda: self._messages.json(text, envelope=envelope) or self._texts.text(text))
+
+    def _twice(self, scrub: Callable[[], str]) -> str:
+        """Return the result of a scrub; repeat it if it has learned a value, which may also stand before its name."""
+        known = len(self._known)
+        clean = scrub()
+        return scrub() if len(self._known) > known else clean
 
     def _value(self, row: Row) -> Any:
         """Return the message of a row, scrubbed together with its whole frame."""
@@ -70,7 +77,8 @@ class Scrubber:
         if raw[:1] in (b"{", b"["):
             try:
                 if raw[:1] == b"{" or raw != self._last[0]:
-                    clean = self._frames.frame(raw.decode(errors="replace"), "")
+                    frame = raw.decode(errors="replace")
+                    clean = self._twice(lambda: self._frames.frame(frame, ""))
                     self._last = raw, decode(clean.encode(errors="replace"))
                 return self._last[1][row.part] if raw[:1] == b"[" else self._last[1]
             except (orjson.JSONDecodeError, IndexError):
@@ -99,8 +107,8 @@ class Scrubber:
     def _beginning(self, text: str, limit: int) -> str:
         """Return the scrubbed start of a text, slightly longer than `limit`. Content near the cut is left out."""
         if len(text) <= limit + _LONGEST_SECRET:
-            return self._texts.text(text)
-        clean = self._texts.text(text[: limit + _LONGEST_SECRET])
+            return self._twice(lambda: self._texts.text(text))
+        clean = self._twice(lambda: self._texts.text(text[: limit + _LONGEST_SECRET]))
         return clean[: min(limit + 1, max(len(clean) - _LONGEST_SECRET, 0))]
 
     def argv(self, words: tuple[str, ...]) -> list[str]:

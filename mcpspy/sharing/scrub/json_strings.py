@@ -44,6 +44,14 @@ class Level:
     """In an array: the string before; in an object: the value of the member `name` or `key`."""
     value: str = ""
     """In an object: the value of the member `value`."""
+    property: bool = False
+    """It is the schema of a property with a secret name."""
+    sample: bool = False
+    """It is an example of a value of such a property."""
+    key: bool = False
+    """It is a JSON Web Key: it has a member `kty`."""
+    parts: list[str] = field(default_factory=list)
+    """In an object: values that are secret in a JSON Web Key."""
     shown: str = ""
     """The name of the next member in the new text, if it differs."""
 
@@ -139,7 +147,7 @@ def _enter(levels: Levels, visitor: StringVisitor, bracket: str) -> None:
     level = Level("}" if bracket == "{" else "]")
     if levels.open:
         above = levels.open[-1]
-        level.above, level.secret, level.schema = above.step, above.secret, above.schema
+        level.above, level.secret, level.schema, level.sample = above.step, above.secret, above.schema, above.sample
     visitor.enter(levels, level)
     levels.open.append(level)
 

@@ -80,15 +80,16 @@ class KnownValues:
         grams = self._anchor_grams
         return any(line[at : at + _ANCHOR] in grams for at in range(len(line) - _ANCHOR + 1))
 
-    def replaced(self, text: str, found: Callable[[Category, str], None], *, words: bool = True) -> str:
-        """Return a text without the values and user names in it; `found` is called for each with its label.
+    def __len__(self) -> int:
+        return len(self._labels)
 
-        Without `words`, only long or random values count.
+    def replaced(self, text: str, found: Callable[[Category, str], None], *, users: bool = True) -> str:
+        """Return a text without the values in it, and without user names unless `users` is false.
+
+        `found` is called for each with its label.
         """
         for form, value, word in self._present(text):
             category, label = self._whole[value]
-            if word and not words:
-                continue
             if word:
                 text, times = re.subn(rf"(?<![A-Za-z0-9]){re.escape(form)}(?![A-Za-z0-9])", label, text)
             else:
@@ -96,8 +97,8 @@ class KnownValues:
                 text = text.replace(form, label)
             for _ in range(times):
                 found(category, label)
-        for user, pattern in self._users.items():
-            if words and user in text:
+        for user, pattern in self._users.items() if users else ():
+            if user in text:
                 label = self._labels[USER.stem, user]
                 text, times = pattern.subn(label, text)
                 for _ in range(times):

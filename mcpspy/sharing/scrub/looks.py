@@ -36,6 +36,12 @@ def is_placeholder(value: str) -> bool:
     )
 
 
+def is_phrase(text: str) -> bool:
+    """Return whether a text may be a recovery phrase of a wallet: 12 to 24 short words (BIP 39)."""
+    words = text.split()
+    return 12 <= len(words) <= 24 and all(word.isalpha() and len(word) <= 10 for word in words)
+
+
 def looks_secret(word: str) -> bool:
     """Return whether a word beside a secret name may be the secret: letters and digits, or letters and signs."""
     if not 6 <= len(word) <= 4096 or is_placeholder(word) or _TECHNICAL.fullmatch(word) or _PATH.match(word):

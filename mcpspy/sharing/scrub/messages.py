@@ -2,7 +2,10 @@
 
 A string is a secret if a name above it is that of one, if the member beside it names one (`{"name": "TOKEN", "value":
 …}`), or if it follows the name of an option in a list. In a JSON Schema names are no evidence: there, `password` is the
-name of a property. Ids, methods and versions of the protocol stay, because pairing needs them.
+name of a property, except in an example of a value (`default`).
+
+No member protects a value: only the words that the specification defines for it stay (`protocol_words`). Ids, names of
+tools and property names are replaced if they are secrets, alike in every place, so pairing and schemas stay valid.
 """
 
 import re
@@ -12,30 +15,26 @@ from typing import Any
 import orjson
 
 from mcpspy.json_values import pointer
-from mcpspy.secrets.patterns import SCHEMES, is_secret_name
+from mcpspy.secrets.patterns import JWK_SECRETS, SCHEMES, is_secret_name
 from mcpspy.sharing.scrub.categories import STATE, VALUE
 from mcpspy.sharing.scrub.json_strings import Level, Levels, changed
 from mcpspy.sharing.scrub.known_values import KnownValues
-from mcpspy.sharing.scrub.looks import is_placeholder, looks_random, looks_secret
+from mcpspy.sharing.scrub.looks import is_phrase, is_placeholder, looks_random, looks_secret
+from mcpspy.sharing.scrub.protocol_words import is_member, is_word_of
 from mcpspy.sharing.scrub.texts import Texts
 
 _SCHEMAS = frozenset("inputSchema outputSchema requestedSchema input_schema output_schema schema $defs".split())
-_STRUCTURE = frozenset(
-    "type role method jsonrpc protocolVersion mimeType action status resultType level format mode required $ref"
-    " $schema pattern kind from framing how".split()
-)
-"""Members whose strings are words of a protocol: they are not values that were secrets elsewhere."""
+_SAMPLES = frozenset("default const examples enum".split())
+"""Members of a schema that contain values, not schemas."""
 _DESCRIPTIVE = frozenset("type description title format in scheme $ref".split())
 """Members that describe the values beside them, also below a secret name."""
-_ENVELOPE = frozenset(("id", "jsonrpc", "method"))
-_IDS = frozenset(("progressToken", "io.modelcontextprotocol/subscriptionId", "io.modelcontextprotocol/protocolVersion"))
-_FIXED = _ENVELOPE | _IDS | {"requestId", "protocolVersion"}
-_PARAMS = (("params", "requestId"), ("params", "protocolVersion"), ("result", "protocolVersion"))
-_NAMED = (("params", "name"), ("params", "ref", "name"))
-_LISTED = (("result", "tools"), ("result", "prompts"))
-_LISTED_DEPTH = 4
+_NAMING = frozenset("name key keyname parameterkey variable".split())
+"""Members that name the value beside them, in lower case."""
+_NAMED = frozenset(("value", "parametervalue"))
 _VAGUE = frozenset("key keys tokens signature".split())
 """Names that more often mean something else: the value must look random."""
+_PHRASE = "mnemonic"
+"""The end of names whose value is a secret if it is a phrase of many words: instructions have mnemonics too."""
 _SHORT = frozenset("token auth pass pat".split())
 """Names whose value is not a secret if it is a short word: `{"token": "the"}`."""
 _CREDENTIALS = re.compile(rf"(?i)(?:{'|'.join(SCHEMES)})\s+")
@@ -75,7 +74,7 @@ class MessageScrub:
         clean = self.json(text, envelope=False)
         self.forget()
         new: dict[str, Any] = orjson.loads(clean or text)
-        return next(iter(new.items()))
+        return name, next(iter(new.values()))
 
     def forget(self) -> None:
         """Reset the position: the next text is not a string of the last one."""
@@ -89,12 +88,17 @@ class MessageScrub:
         name = parent.step
         if name in _SCHEMAS:
             level.schema = True
+        elif name in _SAMPLES and level.schema and parent.above != "properties":
+            level.schema = False
+            level.sample = parent.property
+        elif level.schema and parent.above == "properties":
+            level.property = isinstance(name, str) and _is_name(name)
         elif isinstance(name, str) and not level.schema and not level.secret:
             level.secret = parent.above != "properties" and name.lower() not in (_VAGUE | _SHORT) and _is_name(name)
 
     def key(self, text: str, levels: Levels) -> str:
         """Return the replacement of a member name."""
-        if len(text) < _LONGEST_NAME and _is_plain_name(text):
+        if is_member(text):
             return text
         self._levels = levels
         return text if self._kept(levels) else self._texts.key(text)
@@ -103,37 +107,34 @@ class MessageScrub:
         """Return the replacement of a string."""
         level = levels.open[-1]
         step, before = level.step, level.previous
-        if level.closing == "]" or step in ("name", "key"):
+        member = step.lower() if isinstance(step, str) else ""
+        if level.closing == "]" or member in _NAMING:
             level.previous = text
             if level.value and not level.schema and _is_name(text) and _names(text, level.value):
                 self._texts.learn(level.value)  # it came before its name: the second pass replaces it
-        elif step == "value":
+        elif member in _NAMED:
             level.value = text
-        if not text or self._is_id(levels) or self._kept(levels):
+        elif step == "kty" or step in JWK_SECRETS:
+            self._note_key(level, text)
+        if not text or self._kept(levels) or is_word_of(step if isinstance(step, str) else level.above, text):
             return text
         self._levels = levels
         if step == "requestState" and not level.schema:
             return text if is_placeholder(text) else self._texts.label(STATE, text)
-        if not level.schema and self._is_secret(text, level, before):
+        if self._is_secret(text, level, before):
             scheme = _CREDENTIALS.match(text)
             start = scheme.end() if scheme else 0
             return text[:start] + self._texts.secret(text[start:])
-        if step in _STRUCTURE and self._known.whole(text):
-            return text
-        if step == "name" and self._is_identifier(levels):
-            return self._texts.key(text)
-        if level.schema and level.above == "required":
-            return text
         return self._inner(text)
 
     def number(self, digits: str, levels: Levels) -> str:
         """Return the replacement of a number: one with as many digits, because a schema may limit it."""
         level = levels.open[-1]
         name = level.step if isinstance(level.step, str) else level.above
-        if not digits.isdecimal() or len(digits) < _SHORTEST_NUMBER or level.schema or not isinstance(name, str):
+        if not digits.isdecimal() or len(digits) < _SHORTEST_NUMBER:
             return digits
-        secret = _DIGITS.search(_plain(name)) or (len(digits) >= _LONG and self._known.whole(digits))
-        if not secret or self._is_id(levels) or self._kept(levels):
+        named = isinstance(name, str) and not level.schema and _DIGITS.search(_plain(name))
+        if not (named or (len(digits) >= _LONG and self._known.whole(digits))) or self._kept(levels):
             return digits
         if digits.startswith("10") and int(digits[1:]) < _MOST_NUMBERS:  # it has been replaced already
             return digits
@@ -156,35 +157,30 @@ class MessageScrub:
 
     def _is_secret(self, text: str, level: Level, before: str) -> bool:
         step = level.step
+        if level.sample or (level.property and step in _SAMPLES):
+            return looks_secret(text)
+        if level.schema:  # a string below a secret name is no part of a schema
+            return isinstance(step, str) and _names(step, text)
         if level.secret:
-            return step not in _DESCRIPTIVE and not is_placeholder(text)
+            if step in _DESCRIPTIVE:
+                return looks_secret(text) and not text.startswith("#") and " " not in text
+            return not is_placeholder(text)
         if isinstance(step, str):
-            return _names(before if step == "value" and _is_name(before) else step, text)
+            if level.key and step in JWK_SECRETS:
+                return not is_placeholder(text)
+            return _names(before if step.lower() in _NAMED and _is_name(before) else step, text)
         if before.startswith("-"):
             return "=" not in before and not text.startswith("--") and _names(before.lstrip("-"), text)
         return step == 1 and isinstance(level.above, int) and _names(before, text) and looks_secret(text)  # a field
 
-    def _is_id(self, levels: Levels) -> bool:
-        """Return whether a value identifies a message, or the protocol."""
-        step = levels.open[-1].step
-        if step not in _FIXED or not self._envelope:
-            return False
-        if step in _IDS:
-            return True
-        path = levels.path if len(levels.open) <= _ID_DEPTH else ()
-        if path and isinstance(path[0], int):
-            path = path[1:]
-        return (len(path) == 1 and step in _ENVELOPE) or path in _PARAMS
-
-    def _is_identifier(self, levels: Levels) -> bool:
-        """Return whether a name identifies a tool or a prompt, in its listing or in a request.
-
-        It is not a secret then.
-        """
-        path = levels.path if self._envelope else ()
-        if path and isinstance(path[0], int):
-            path = path[1:]
-        return path in _NAMED or (len(path) == _LISTED_DEPTH and path[:2] in _LISTED)
+    def _note_key(self, level: Level, text: str) -> None:
+        """Note a member of what may be a JSON Web Key (RFC 7517): `kty`, or a private one, which may come before."""
+        if level.step != "kty":
+            level.parts.append(text)
+            return
+        level.key = True
+        for part in level.parts:
+            self._texts.learn(part)
 
     def _kept(self, levels: Levels) -> bool:
         if not self._keep or self._above:
@@ -203,13 +199,9 @@ def _names(name: str, text: str) -> bool:
     plain = name.lower()
     if plain in _VAGUE:
         return looks_random(text)
+    if plain.endswith(_PHRASE):
+        return is_phrase(text)
     return plain not in _SHORT or len(text) >= _LONG or looks_secret(text)
-
-
-@lru_cache(4096)
-def _is_plain_name(name: str) -> bool:
-    """Return whether a member name has no character that would make it a token, a path or an address."""
-    return _PLAIN_NAME.fullmatch(name) is not None
 
 
 def _plain(name: str) -> str:
@@ -217,8 +209,5 @@ def _plain(name: str) -> str:
 
 
 _LONG = 8  # minimum length of a word that may be a secret below a name such as `token`
-_LONGEST_NAME = 16  # maximum length of a name that is not a value known from elsewhere
-_PLAIN_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$-]*")
 _SHORTEST_NUMBER = 4
 _MOST_NUMBERS = 1000
-_ID_DEPTH = 3

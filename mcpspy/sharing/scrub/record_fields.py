@@ -11,6 +11,7 @@ from typing import Any
 from mcpspy.capture.encode import as_sent
 from mcpspy.sharing.scrub.frames import FrameScrub
 from mcpspy.sharing.scrub.messages import MessageScrub
+from mcpspy.sharing.scrub.protocol_words import is_word_of
 from mcpspy.sharing.scrub.texts import Texts
 
 _FIXED = frozenset("kind from role framing how transport started tool id peer to op".split())
@@ -75,7 +76,7 @@ class RecordScrub:
             if name in but or not isinstance(value, str | list | dict):
                 new[name] = value
             elif name in _FIXED and isinstance(value, str):
-                new[name] = self._texts.key(value)
+                new[name] = value if is_word_of(name, value) else self._texts.text(value)
             else:
                 new.update([self._messages.member(name, value)])
         return new

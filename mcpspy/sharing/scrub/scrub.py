@@ -14,6 +14,7 @@ import orjson
 from mcpspy.capture.parts import JoinedFiles
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.scan import FileLines
+from mcpspy.secrets.escapes import has_escapes
 from mcpspy.secrets.tokens import in_frame
 from mcpspy.sharing.scrub.capture_lines import DAMAGED, LineScrub
 from mcpspy.sharing.scrub.categories import WITHHELD, Category
@@ -164,7 +165,8 @@ class _Pass:
             or self._known.may_stand_in(text)
             or (self._leftovers is not None and may_have_leftovers(line))
             or in_frame(line) is not None
-            or "\\\\u00" in text  # it may contain an escaped ASCII character
+            or has_escapes(text)
+            or "\\\\u" in text  # it may contain an escaped name
             or 'pin\\"' in text  # the name of a number
             or "\\u001b[" in text  # a colour before a word
         )

@@ -12,14 +12,22 @@ from contextlib import suppress
 from functools import partial
 from urllib.parse import unquote
 
-from mcpspy.secrets.patterns import is_secret_name
+from mcpspy.secrets.patterns import (
+    FOREIGN_NAMES,
+    FOREIGN_WORDS,
+    ORACLE_PROGRAMS,
+    PASSWORD_OPTIONS,
+    is_secret_name,
+)
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.secrets.text import redacted_fields, redacted_text
-from mcpspy.secrets.tokens import in_frame, kind_of, replaced
+from mcpspy.secrets.tokens import kind_of, may_hold_token, replaced
 from mcpspy.sharing.scrub.categories import EMAIL, HOME, LABEL, MATCH, SESSION, VALUE, Category, of_token
 from mcpspy.sharing.scrub.known_values import KnownValues, is_personal
 from mcpspy.sharing.scrub.looks import is_placeholder, looks_random, looks_secret
 from mcpspy.sharing.scrub.options import ScrubOptions
+from mcpspy.sharing.scrub.protocol_words import is_word_of
+from mcpspy.sharing.scrub.tables import redacted_tables
 
 Found = Callable[[Category, str], None]
 """Called for each replaced place, with its category and label."""
@@ -42,17 +50,27 @@ _SESSION = re.compile(r"(?i)((?:[?&]|%3F|%26)session_?id(?:=|%3D))([^&#\s\"'\\%]
 _SESSION_HEADER = re.compile(r"(?i)(mcp-session-id[\"']?\s{0,8}[:=]\s{0,8}[\"']?)([\x21\x23-\x26\x28-\x7e]+)")
 _BESIDE = re.compile(
     r"(?i)(?<![a-z])(?:(?:api|access|secret|private|signing|license)[ _-]?keys?|pass(?:word|phrase|code)s?|secrets?"
-    r"|credentials?|(?:access |auth |bearer |refresh |api )?token)\b"
+    rf"|mot de passe|{'|'.join(FOREIGN_NAMES)}|credentials?|(?:access |auth |bearer |refresh |api )?token)\b"
     r"(?:[^\w\n]{1,3}[A-Za-z]{1,8}){0,5}?[^\w\n]{1,4}(?P<value>[\w.~+/!@#$%^&*=-]{8,512})"
 )
 _LINK = re.compile(r"(?i)(?:\b(?:is|was)\b|[:=])[^\w\n]*$")
 _WORDS = (
     "-u ",
     *"pass pwd token secret key auth cred signature cookie jwt bearer basic otp code= sig= assertion --user".split(),
+    *"mnemonic phrase seed kty securestring @tcp( @tcp6( @unix( @udp( @cloudsql".split(),
+    *FOREIGN_NAMES,
+    *FOREIGN_WORDS,
+    *(f"{name}{space}" for name in (*PASSWORD_OPTIONS, *ORACLE_PROGRAMS) for space in " \"'"),
 )
 _PLACES = ("/home/", "/users/", "\\users", "2fhome", "2fusers", "5cusers", ":/users")
 _PERSONAL = (*_WORDS, *_PLACES)
 _MAIL_HINT = re.compile(r"[\w+-](?:@|%40)[\w\\-]+\.\w")
+_STORAGE_KEY = re.compile(r"[A-Za-z0-9+/]{64}==")
+_ORACLE_LOGIN = re.compile(r"/[^\s/@\"]{1,128}@(?:[\w.-]{1,253}:\d|//|\()")
+_PHRASE = re.compile(
+    r"(?i)(?P<before>(?:mnemonic|(?:seed|recovery|secret|backup)[ _-]?(?:phrase|words))\W{1,8}(?:is\W{1,3})?)"
+    r"(?P<value>(?:[a-z]{3,8}[ ,]{1,3}){11,23}[a-z]{3,8})\b"
+)
 _COLOUR = re.compile(r"(?:\x1b\[[0-9;:]*[A-Za-z])+")
 _XML = re.compile(r"<(?P<name>[\w.:-]{1,64})>(?P<value>[^<>\s]{1,512})(?=</)")
 
@@ -66,7 +84,11 @@ def is_suspicious(line: str, *, only_secrets: bool) -> bool:
     for word in _WORDS if only_secrets else _PERSONAL:
         if word in lower:
             return True
-    if "@" in lower and ("://" in lower or (not only_secrets and _MAIL_HINT.search(lower) is not None)):
+    if "==" in line and _STORAGE_KEY.search(line):
+        return True
+    if "@" in lower and (
+        "://" in lower or _ORACLE_LOGIN.search(lower) or (not only_secrets and _MAIL_HINT.search(lower) is not None)
+    ):
         return True
     return "session" in lower or "requeststate" in lower or (not only_secrets and "%40" in lower)
 
@@ -118,7 +140,7 @@ class Texts:
             text = pattern.sub(partial(self._match, labels), text)
         if is_suspicious(text, only_secrets=self._only_secrets):
             text = self._personal(self._sessions(self._secrets(text, form=form)))
-        elif len(text) > _SHORTEST and in_frame(text.encode("utf-8", "surrogatepass")):
+        elif len(text) > _SHORTEST and may_hold_token(text):
             text = _unwrapped(replaced(text, self._wrapped, full=True))
         text = self._known.replaced(text, self._found)
         if self._done:
@@ -126,15 +148,17 @@ class Texts:
         return text
 
     def key(self, text: str) -> str:
-        """Return a member name without tokens and personal data; other names are not secrets."""
+        """Return a member name without tokens, personal data and known values; other names are not secrets."""
+        if whole := self._known.whole(text):
+            return self._counted(*whole)
         if len(text) <= _SHORTEST:
-            return text
+            return self._known.replaced(text, self._found, users=False)
         changed = text
-        if in_frame(text.encode("utf-8", "surrogatepass")):
+        if may_hold_token(text):
             changed = _unwrapped(replaced(text, self._wrapped, full=True))
         if is_suspicious(changed, only_secrets=self._only_secrets):
             changed = self._personal(changed)
-        return self._known.replaced(changed, self._found, words=False)
+        return self._known.replaced(changed, self._found, users=False)
 
     def secret(self, value: str) -> str:
         """Return the label of a value that is below a secret name, or is a token; placeholders stay."""
@@ -165,8 +189,8 @@ class Texts:
         """Return the scrubbed value of a field of a head; `target` and `reason` are fields too."""
         if name.lower() == "mcp-session-id":
             return value if is_placeholder(value) else self.label(SESSION, value)
-        if name.lower() == "mcp-name" and self._known.whole(value):  # as in the message
-            return self.key(value)
+        if is_word_of(_STANDARD_FIELDS.get(name.lower(), ""), value):  # as in the message
+            return value
         if value.startswith(_BASE64[0]) and value.endswith(_BASE64[1]):
             return self._encoded_field(name, value)
         head = {name: value} if name in ("target", "reason") else {"headers": [[name, value]]}
@@ -216,7 +240,11 @@ class Texts:
             text = text.replace("\ufdd0", "\ufffd")
         start = "&" if form else ""
         text = redacted_fields(start + text, self._wrapped, oauth=False)
-        text = redacted_fields(text, lambda value: self._wrapped(value) if looks_secret(value) else value)
+        text = redacted_fields(
+            text, lambda value: self._wrapped(value) if looks_secret(value) or looks_random(value) else value
+        )
+        text = redacted_tables(text, self._wrapped)
+        text = _PHRASE.sub(lambda it: it["before"] + self._wrapped(it["value"]), text)
         text = redacted_text(text, self._wrapped, self._prose)[len(start) :]
         if "</" in text:
             text = _XML.sub(self._element, text)
@@ -298,6 +326,8 @@ _USER_OF_URL = re.compile(r"//[^\s/?#]*\Z")
 _PASSWORD = re.compile(r"(?i)(?:passw(?:or)?d|pwd|passphrase)\d*$")
 _LONG_WORD = 8  # minimum length of a word that may be a password if nothing follows it
 _BASE64 = ("=?base64?", "?=")
+_STANDARD_FIELDS = {"mcp-method": "method", "mcp-protocol-version": "protocolVersion"}
+"""Fields of heads with a value of the message: the member that has it."""
 _SHORTEST = 9  # characters of a text without a suspicious word that may contain a token
 
 

@@ -101,13 +101,20 @@ def _body(form: str, random: Random) -> tuple[str, str]:
     return "".join(parts), max((part for part in parts if part.isalnum()), key=len)
 
 
+def rows() -> list[tuple[str, str, str]]:
+    """Return each kind, literal and form of the table."""
+    table = [[cell.strip() for cell in row.split(" | ")] for row in _TABLE.strip().splitlines()]
+    return [(kind, literal, form) for kind, literals, form in table for literal in literals.split()]
+
+
+def secret(row: tuple[str, str, str], random: Random) -> tuple[str, str, str]:
+    """Return a secret of a row: its kind, the whole token, and the part that must not be visible."""
+    kind, literal, form = row
+    body, visible = _body(form, random)
+    return kind, literal + body, visible[-24:]
+
+
 def secrets() -> list[tuple[str, str, str]]:
-    """Return for each secret its kind, the whole token, and the part that must not be visible; always the same."""
+    """Return a secret of each row; always the same."""
     random = Random(210)  # noqa: S311 (made up)
-    found = []
-    for row in _TABLE.strip().splitlines():
-        kind, literals, form = (cell.strip() for cell in row.split(" | "))
-        for literal in literals.split():
-            body, secret = _body(form, random)
-            found.append((kind, literal + body, secret[-24:]))
-    return found
+    return [secret(row, random) for row in rows()]

@@ -48,7 +48,7 @@ def test_a_user_name_is_found_as_a_word():
     assert replaced(known, "alice's, alice-x @alice malice alice_b alices") == (
         "user-1's, user-1-x @user-1 malice alice_b alices", 3
     )  # fmt: skip
-    assert replaced(known, "alice", words=False) == ("alice", 0)
+    assert replaced(known, "alice", users=False) == ("alice", 0)
 
 
 def test_with_many_values_each_is_found_as_with_few():

@@ -50,6 +50,26 @@ def arguments(tmp_path, value, **options):
         ({"properties": {"password": {"type": "string"}}}, {"properties": {"password": {"type": "string"}}}),
         ({"properties": {"password": "ab"}}, {"properties": {"password": VALUE}}),
         ({"file:///home/bob/a": 1}, {"file:///home/user-1/a": 1}),
+        ({"kty": "oct", "k": "ab", "kid": "a"}, {"kty": "oct", "k": VALUE, "kid": "a"}),
+        ({"d": "ab", "kty": "EC", "x": "b"}, {"d": VALUE, "kty": "EC", "x": "b"}),
+        ({"d": "ab", "x": "b"}, {"d": "ab", "x": "b"}),
+        (
+            {"SecretString": "ab", "client-key-data": "cd"},
+            {"SecretString": VALUE, "client-key-data": "redacted-value-2"},
+        ),
+        (
+            {"Passwort": "ab", "senha": "cd", "resenha": "e"},
+            {"Passwort": VALUE, "senha": "redacted-value-2", "resenha": "e"},
+        ),
+        ({"mnemonic": "a " * 12}, {"mnemonic": VALUE}),
+        ({"mnemonic": "mov", "operands": ["eax"]}, {"mnemonic": "mov", "operands": ["eax"]}),
+        ({"keyName": "key1", "value": "Zk39dKw02Lq8Xm4P"}, {"keyName": "key1", "value": VALUE}),
+        ({"credentials": {"type": "hunter2a", "format": "uri"}}, {"credentials": {"type": VALUE, "format": "uri"}}),
+        ({"schema": {"password": "ab"}}, {"schema": {"password": VALUE}}),
+        (
+            {"schema": {"properties": {"pwd": {"default": "hunter2"}, "a": {"default": {"pwd": "ab"}}}}},
+            {"schema": {"properties": {"pwd": {"default": VALUE}, "a": {"default": {"pwd": "redacted-value-2"}}}}},
+        ),
         ({"id": "ab", "method": "cd", "password": "ab"}, {"id": VALUE, "method": "cd", "password": VALUE}),
     ],
 )
@@ -62,16 +82,23 @@ def test_an_escaped_name_is_decoded_first(tmp_path):
     assert frames(capture(tmp_path / "a.jsonl", frame(OUT, text))) == [text.replace("zebra", VALUE)]
 
 
-def test_ids_methods_and_versions_stay_whatever_they_are(tmp_path):
+def test_words_of_the_protocol_stay_whatever_they_are(tmp_path):
+    message = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"password": "ping", "x": "ping", "type": "text"}}
+    new = json.loads(frames(capture(tmp_path / "a.jsonl", frame(IN, message)))[0])
+    message["params"] |= {"password": VALUE, "x": VALUE}
+    assert new == message
+
+
+def test_an_id_that_is_a_secret_is_replaced_alike_in_every_place(tmp_path):
+    """A-13: pairing needs equal ids, not these ids."""
     message = {
         "jsonrpc": "2.0", "id": "swordfish", "method": "swordfish",
         "params": {"password": "swordfish", "requestId": "swordfish", "protocolVersion": "swordfish",
                    "_meta": {"progressToken": "swordfish"}, "progressToken": "swordfish", "x": "swordfish"},
     }  # fmt: skip
-    (one, batch) = frames(capture(tmp_path / "a.jsonl", frame(IN, message), frame(IN, [message])))
-    for new in (json.loads(one), json.loads(batch)[0]):
-        message["params"]["password"] = message["params"]["x"] = VALUE
-        assert new == message
+    new = frames(capture(tmp_path / "a.jsonl", frame(IN, message), frame(IN, [message])))
+    wanted = json.dumps(message).replace("swordfish", VALUE)
+    assert new == [wanted, f"[{wanted}]"]
 
 
 def test_in_a_schema_names_are_no_evidence_and_tokens_and_known_values_are(tmp_path):
@@ -108,23 +135,30 @@ def test_a_kept_value_is_not_learned(tmp_path):
     assert arguments(tmp_path, value, keep=("/params/arguments/password",)) == value
 
 
-def test_the_name_of_a_tool_stays_in_listing_call_and_head_whatever_it_equals(tmp_path):
+def test_the_name_of_a_tool_that_is_a_secret_is_replaced_alike_in_listing_call_and_head(tmp_path):
+    """A-13."""
     listing = {"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "search"}]}}
-    request = {
-        "jsonrpc": "2.0",
-        "id": 3,
-        "method": "tools/call",
-        "params": {"name": "search", "arguments": {"q": "search"}},
-    }
-    head = {"method": "POST", "target": "/", "headers": [["Mcp-Name", "search"]]}
+    request = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "search"}}
+    head = {"method": "POST", "target": "/", "headers": [["Mcp-Name", "search"], ["Mcp-Method", "tools/call"]]}
     path = capture(
         tmp_path / "a.jsonl", opened(5, "client", "request", "body", head=head),
-        frame(IN, call({"password": "search"})), frame(OUT, listing), frame(IN, request),
+        frame(IN, call({"password": "search", "pwd": "tools/call"})), frame(OUT, listing), frame(IN, request),
     )  # fmt: skip
     lines = list(map(json.loads, scrubbed(path)))
-    assert lines[4]["head"]["headers"] == [["Mcp-Name", "search"]]
-    assert json.loads(lines[6]["raw"]) == listing
-    assert json.loads(lines[7]["raw"])["params"] == {"name": "search", "arguments": {"q": VALUE}}
+    assert lines[4]["head"]["headers"] == [["Mcp-Name", VALUE], ["Mcp-Method", "tools/call"]]
+    assert json.loads(lines[6]["raw"])["result"]["tools"] == [{"name": VALUE}]
+    assert json.loads(lines[7]["raw"]) == request | {"params": {"name": VALUE}}
+
+
+def test_a_property_that_is_a_secret_is_replaced_alike_in_schema_and_call(tmp_path):
+    """A-13: `required` still names a property."""
+    schema = {"type": "object", "required": ["zebra"], "properties": {"zebra": {"type": "string"}}}
+    tools = {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "a", "inputSchema": schema}]}}
+    path = capture(tmp_path / "a.jsonl", frame(OUT, tools), frame(IN, call({"password": "zebra", "zebra": 1})))
+    (listed, called) = map(json.loads, frames(path))
+    assert listed["result"]["tools"][0]["inputSchema"]["required"] == [VALUE]
+    assert list(listed["result"]["tools"][0]["inputSchema"]["properties"]) == [VALUE]
+    assert called["params"]["arguments"] == {"password": VALUE, VALUE: 1}
 
 
 def test_a_number_that_was_a_password_is_replaced_elsewhere(tmp_path):
