@@ -14,9 +14,9 @@ from mcpspy.capture.location import SUFFIX, directory
 from mcpspy.cli.extras import install_command
 from mcpspy.cli.targets import existing_path
 from mcpspy.errors import CaptureError, UsageError
+from mcpspy.secrets.body import redacted_content
 from mcpspy.secrets.patterns import is_secret_name
 from mcpspy.secrets.redactor import Redactor, shown
-from mcpspy.secrets.text import redacted_url
 from mcpspy.telemetry.attributes import content_attributes
 from mcpspy.telemetry.checkpoint import Claims, folder
 from mcpspy.telemetry.followed import FollowedTelemetry
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     place = folder(endpoint)
     claims = Claims(place)
     wake = _signals()
-    redact = partial(redacted_url, mark=Redactor().mark)
+    redact = partial(redacted_content, mark=Redactor().mark)
     contents = partial(_contents, redact) if options.content else None
     watched = WatchedCaptures(named, _skipped, follow=options.follow)
     service = TelemetryService(sender, claims, wake, report)

@@ -29,6 +29,7 @@ LEVELS = 100
 _SAMPLES = ("default", "const", "examples")  # not `enum`: a choice that everybody can see is not a secret
 _SHORTEST = 6  # characters of a default that may be a secret
 _BETWEEN_WORDS = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")  # separators that can replace white space
+_HEAD = re.compile(r"-----(?:BEGIN|END)[A-Z0-9 ]{0,40}")  # of a key: it has words too
 _SENTENCE = re.compile(r"(?:\b[^\W\d_]+ ){4}")  # words where a key should be
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -51,11 +52,17 @@ def clean(value: Any, *, levels: int = LEVELS, secret: bool = False) -> Any:
     if isinstance(value, list):
         return [clean(item, levels=levels - 1, secret=secret) for item in value]
     return {
-        _text(name): _sample(inner, levels - 1)
-        if secret and name in _SAMPLES
-        else clean(inner, levels=levels - 1, secret=isinstance(inner, dict) and is_secret_name(name))
+        _text(name): _sample(inner, levels - 1) if secret and name in _SAMPLES else _member(name, inner, levels - 1)
         for name, inner in value.items()
     }
+
+
+def _member(name: str, value: Any, levels: int) -> Any:
+    """Clean the value of a member. A string with a digit below a secret name may be a secret, as a default may be."""
+    named = is_secret_name(name)
+    if named and isinstance(value, str) and any(map(str.isdigit, value)):
+        return _sample(value, levels)
+    return clean(value, levels=levels, secret=named and isinstance(value, dict))
 
 
 def _sample(value: Any, levels: int) -> Any:
@@ -76,7 +83,7 @@ def _may_be_secret(text: str) -> bool:
 def _text(text: str) -> str:
     if not text.isascii():
         text = _SURROGATE.sub(lambda it: f"\\u{ord(it[0]):04x}", text)
-    return replaced(text, lambda token: token if _SENTENCE.search(token) else WITHHELD, full=True)
+    return replaced(text, lambda token: token if _SENTENCE.search(_HEAD.sub("", token)) else WITHHELD, full=True)
 
 
 def canonical(value: Any) -> bytes:

@@ -7,6 +7,7 @@ from mcpspy.json_values import Number
 from mcpspy.wire.jsonrpc import decode
 
 TOKEN = "ghp_" + "a1B2" * 9
+PGP = "-----BEGIN PGP PRIVATE KEY " + "BLOCK-----"
 
 
 @pytest.mark.parametrize(
@@ -19,11 +20,18 @@ TOKEN = "ghp_" + "a1B2" * 9
         ({"token": {"default": 5}}, {"token": {"default": 5}}),
         ({"city": {"default": "hunter2!"}}, {"city": {"default": "hunter2!"}}),
         ({"token": {"description": "The-token"}}, {"token": {"description": "The-token"}}),
+        ({"_meta": {"apiKey": "hunter2!", "key": "the key"}}, {"_meta": {"apiKey": WITHHELD, "key": "the key"}}),
+        (
+            {"description": f"see %2F{TOKEN} and ghp%5F{TOKEN[4:]}"},
+            {"description": f"see %2F{WITHHELD} and {WITHHELD}"},
+        ),
+        (f"{PGP}\nabcdefghij0123456789\n-----END PGP PRIVATE KEY BLOCK-----", WITHHELD),
         (Number("1e999"), "1e999"),
         ([None, True, 1.5], [None, True, 1.5]),
     ],
 )
 def test_secrets_are_withheld(value, cleaned):
+    """A-13, A-16."""
     assert clean(value) == cleaned
 
 
