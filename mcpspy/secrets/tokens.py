@@ -21,17 +21,14 @@ _ANCHORS = "_JKGA-.p"
 _FREQUENT = _ANCHORS[-2:]
 _ENVELOPE = b'{"jsonrpc":"2.0"'  # how most frames begin; it has two frequent bytes, and no literal has a quote
 _SHORT = 256  # characters
+_PERCENT = ord("%")
 
 
-def in_frame(raw: bytes) -> tuple[str, bytes] | None:
-    """Return the name of the kind of the first token in a frame, and the token, or None if there is none."""
-    found = _first(raw)
-    if found is None and b"%" in raw and (plain := without_percent(raw)) is not raw:
-        return _first(plain)
-    return found
+def in_frame(raw: bytes, *, encoded: bool = True) -> tuple[str, bytes] | None:
+    """Return the name of the kind of the first token in a frame, and the token, or None if there is none.
 
-
-def _first(raw: bytes) -> tuple[str, bytes] | None:
+    `encoded` means that it may be percent-encoded.
+    """
     start = len(_ENVELOPE) if raw.startswith(_ENVELOPE) else 0
     for byte, literal in _needles():
         if byte in raw and (literal is None or raw.find(literal) >= 0):  # `in` takes twice as long for a literal
@@ -39,6 +36,8 @@ def _first(raw: bytes) -> tuple[str, bytes] | None:
             if found := search(raw, start):
                 kind, offset = kinds[found.lastindex or 0]
                 return kind.name, raw[found.start() - offset : found.end()]
+    if encoded and _PERCENT in raw and (plain := without_percent(raw)) is not raw:
+        return in_frame(plain, encoded=False)
     return None
 
 
