@@ -17,17 +17,20 @@ from mcpspy.contract.clean import canonical, clean
 from mcpspy.secrets.body import redacted_content
 from mcpspy.secrets.redactor import Withheld
 from mcpspy.sharing.page.writer import scrubbed as shared
-from mcpspy.sharing.scrub import Scrub, messages, record_fields, tables
+from mcpspy.sharing.scrub import Scrub
 from mcpspy.sharing.scrub.protocol_words import members
 from mcpspy.timeline import Row
 from tests import NIGHTLY
 from tests.sharing.scrub.captures import ERR, IN, OUT, STDIO, call, frame, header, opened, result, written
 from tests.sharing.scrub.made_up import rows, secret
 
-CODE = (
-    messages._SCHEMAS | messages._SAMPLES | messages._DESCRIPTIVE | messages._NAMING | messages._NAMED
-    | messages._VAGUE | messages._SHORT | record_fields._FIXED | tables._DESCRIPTIVE
-)  # fmt: skip
+CODE = frozenset(
+    "inputSchema outputSchema requestedSchema input_schema output_schema schema $defs default const examples enum"
+    " type description title format in scheme $ref name key keyname parameterkey variable value keys tokens signature"
+    " token auth pass pat kind from role framing how transport started tool id peer to op action status mode"
+    " resultType level required $schema pattern requestId protocolVersion".split()
+)
+"""Names that a scrub treats in a special way, or did in an earlier version."""
 NAMES = sorted(members() | CODE | {"password", "x", "name", "progressToken", "Mcp-Name", "data"})
 SOME = 50
 """Names in a sample, different ones in each place."""
