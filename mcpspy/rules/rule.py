@@ -245,7 +245,8 @@ class Rule:
         """Return how to fix it: first the responsible side, then the other. `blame` is that of a finding."""
         blame = blame or self.blame
         told = [(f"fix ({blame})", self.fix)]
-        return [*told, (f"meanwhile ({_OTHER[blame]})", self.meanwhile)] if self.meanwhile else told
+        other = _OTHER.get(blame, "peers")  # mcpspy itself can send what is wrong
+        return [*told, (f"meanwhile ({other})", self.meanwhile)] if self.meanwhile else told
 
     def finding(self, fault: Fault, message: Judged) -> Finding:
         """Return the finding for a fault in a message. A finding about a response names the request as well."""

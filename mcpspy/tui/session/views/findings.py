@@ -77,7 +77,7 @@ class FindingsRows(RowsOrNotice):
             ("▾ " if self.outline.is_unfolded(group) else "▸ ", "view--dim"),
             (f"{MARKS[group.severity]} ", f"view--{group.severity}"),
             (f"{group.count:>7,}  ", "view--count"),
-            (f"{group.blame:<7}", f"view--{group.blame}"),
+            (f"{group.blame:<7}", f"view--{group.blame}" if group.blame in ("client", "server") else "view--dim"),
             (f"{group.rule:<28}", ""),
         ]
         rule = RULES.get(group.rule)

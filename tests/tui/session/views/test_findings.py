@@ -46,6 +46,20 @@ def test_rules_are_listed_with_their_counts_and_unfold_to_frames(tmp_path):
     assert app.jumps == [5, 9]
 
 
+def test_a_finding_about_a_frame_of_mcpspy_itself_is_shown(tmp_path):
+    """It once ended the application: the rules know what the peers can do, but not what mcpspy can."""
+    writer = begin(tmp_path / "a.jsonl")
+    writer.frame(2, 1, b"\xff", more=False, cut=False, rest={"from": "mcpspy"})
+    finish(writer)
+
+    async def scenario(pilot):
+        assert words(pilot.app.rows)[0].startswith("▸ ✗ 1 mcpspy ")
+        await pilot.press("enter", "down")
+        assert "meanwhile (peers)" in explanation(pilot.app)
+
+    view(FindingsView, tmp_path / "a.jsonl", scenario)
+
+
 def test_the_selected_line_is_explained(tmp_path):
     async def scenario(pilot):
         assert explanation(pilot.app).startswith("framing/not-json · error · server\n")
