@@ -1,13 +1,14 @@
 """Text for people: captured text made safe for a terminal, and quantities.
 
-Captured text is untrusted until `printable` has processed it (F-08).
+Captured text is untrusted until `printable` has processed it (F-08). `escaped` is the last barrier: whatever is written
+to a terminal passes it, so text that nobody has made printable is escaped there (`cli/terminal.py`, `tui/barrier.py`).
 
 A server can hide what it did with an escape sequence. It can change how text reads with a right-to-left override. It
 can make the screen unusable with a line of 100 kB. It can draw over the lines above and below with many combining
 accents on one letter.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from unicodedata import category, east_asian_width
 
 from mcpspy.errors import UsageError
@@ -30,8 +31,21 @@ def printable(text: str, limit: int) -> str:
     """Return `text` as one safe line of at most `limit` characters."""
     clipped = text[: limit + 1]  # the text may be megabytes long
     plain = clipped.isprintable() and (clipped.isascii() or _is_latin(clipped))
-    safe = clipped if plain else "".join(_shown(clipped))
+    safe = clipped if plain else "".join(_shown(clipped, _escape))
     return safe if len(safe) <= limit else safe[: max(limit - 1, 0)] + "…"
+
+
+def escaped(text: str) -> str:
+    """Return text of several lines, whole, with unsafe characters as escapes of JSON.
+
+    JSON keeps its value, because its text has unsafe characters only within strings.
+    """
+    return "".join(_shown(text, _json_escape))
+
+
+def without_unsafe(text: str) -> str:
+    """Return text without its unsafe characters, for a line that the user edits."""
+    return "".join(_shown(text, lambda _: ""))
 
 
 def _is_latin(text: str) -> bool:
@@ -40,8 +54,8 @@ def _is_latin(text: str) -> bool:
     return not others or others == text.count("…")
 
 
-def _shown(text: str) -> Iterator[str]:
-    """Yield each character as it is shown."""
+def _shown(text: str, escape: Callable[[str], str]) -> Iterator[str]:
+    """Yield each character as it is shown; `escape` returns what is shown of an unsafe one."""
     pile = 0
     for character in text:
         if " " <= character <= "~":
@@ -52,7 +66,7 @@ def _shown(text: str) -> Iterator[str]:
         pile = pile + 1 if kind in _MARKS else 0
         tag = "\U000e0000" <= character <= "\U000e0fff"  # most of these are unassigned, and all are invisible
         if kind in _UNSAFE or character in _BLANK or tag or pile > _PILE:
-            yield _escape(character)
+            yield escape(character)
         else:
             yield character
 
@@ -60,6 +74,15 @@ def _shown(text: str) -> Iterator[str]:
 def _escape(character: str) -> str:
     code = ord(character)
     return _NAMED.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def _json_escape(character: str) -> str:
+    """Return an unsafe character as an escape of JSON; line ends and tabs stay, as JSON has them between values."""
+    if character in "\n\t":
+        return character
+    code = ord(character)
+    units = (code,) if code < 0x10000 else (0xD7C0 + (code >> 10), 0xDC00 + (code & 0x3FF))
+    return "".join(f"\\u{unit:04x}" for unit in units)
 
 
 def columns(text: str) -> int:

@@ -1,3 +1,4 @@
+import json
 import re
 import unicodedata
 from random import Random
@@ -12,12 +13,14 @@ from mcpspy.text import (
     capture_limit,
     columns,
     duration_text,
+    escaped,
     fitted,
     length_text,
     measured,
     plural,
     printable,
     size_text,
+    without_unsafe,
     wrapped,
 )
 
@@ -85,6 +88,25 @@ def test_plain_text_within_the_limit_stays_as_it_is(text):
 def test_unsafe_characters_are_escaped(text, shown):
     """F-08."""
     assert printable(text, 80) == shown
+
+
+@given(st.lists(UNSAFE | st.characters(exclude_categories=["Cs"])).map("".join))
+def test_an_escaped_text_is_safe_and_whole(text):
+    """A-20: in JSON it is the same value."""
+    text = text.replace("\\", "").replace('"', "")
+    shown = escaped(text)
+    assert not unsafe(shown.replace("\n", "").replace("\t", ""))
+    assert json.loads(f'"{shown}"', strict=False).encode("utf-16", "surrogatepass") == text.encode(
+        "utf-16", "surrogatepass"
+    )
+
+
+@given(st.lists(UNSAFE | st.characters()).map("".join))
+def test_what_is_left_without_unsafe_characters_is_safe(text):
+    """A-14: in a line that the user edits."""
+    left = without_unsafe(text)
+    assert not unsafe(left)
+    assert printable(left, len(left)) == left
 
 
 @pytest.mark.parametrize("length", [79, 80, 81, 100_000])

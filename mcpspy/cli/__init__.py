@@ -24,10 +24,12 @@ def main() -> int:
             return complete(arguments[1:])
         from mcpspy.cli.commands import run
         from mcpspy.cli.output import prepare_streams
+        from mcpspy.cli.terminal import guard
 
         if sys.stdout is None:
             raise UsageError("there is no standard output to write to")
         prepare_streams()
+        guard()
         status = run(arguments)
         sys.stdout.flush()  # a failure can still be reported here
         return status

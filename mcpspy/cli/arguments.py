@@ -17,6 +17,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(allow_abbrev=False, **options)
+        self.color = False  # Python 3.14 colours the help, and a terminal gets only our own colours
 
     def parse(self, arguments: Sequence[str], given: argparse.Namespace) -> argparse.Namespace:
         """Parse, and allow options anywhere, unless some words belong to a subcommand or to another program."""

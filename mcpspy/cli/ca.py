@@ -3,11 +3,10 @@
 import argparse
 import os
 import shlex
-import sys
 
+from mcpspy.cli.output import explain
 from mcpspy.errors import UsageError
 from mcpspy.relay.mitm.authority import ADDING, REPLACING, Authority, default
-from mcpspy.text import printable
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +67,7 @@ def _environment(authority: Authority) -> None:
         f"# Python (httpx, requests) and curl read {', '.join(REPLACING)}; Node reads {ADDING}.",
         f"# Electron and browsers read the system's store: put {authority.certificate} there, if you want that.",
     )
-    print(*(printable(note, 2000) for note in notes), sep="\n", file=sys.stderr)
+    explain(*notes)
 
 
 def quote_for_powershell(value: str) -> str:

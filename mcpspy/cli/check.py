@@ -3,7 +3,6 @@
 import argparse
 import gc
 import os
-import sys
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -13,7 +12,7 @@ from functools import partial
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.arguments import choice, offer
 from mcpspy.cli.expected import declare_expectations, expectations_of, refuse_unmet_servers
-from mcpspy.cli.output import has_colours
+from mcpspy.cli.output import has_colours, say
 from mcpspy.cli.progress import ProgressBar, size_of
 from mcpspy.cli.report_file import refuse_to_overwrite, write_report
 from mcpspy.cli.targets import capture_paths, existing_path, newest_capture
@@ -112,9 +111,9 @@ def run(options: argparse.Namespace) -> int:
     captures = [counted(checked.without(ignored)) for checked in waived.captures]
     _write(captures, form, threshold, options.output)
     for waiver in waived.expired:
-        print(f"mcpspy: the waiver has expired on {waiver.expires}: {waiver}", file=sys.stderr)
+        say(f"the waiver has expired on {waiver.expires}: {waiver}")
     for waiver in waived.stale:
-        print(f"mcpspy: the waiver is stale, no finding matches it: {waiver}", file=sys.stderr)
+        say(f"the waiver is stale, no finding matches it: {waiver}")
     if any(checked.failed for checked in captures):
         return _FAILED
     reached = any(reaches(finding.severity, threshold) for checked in captures for finding in checked.findings)

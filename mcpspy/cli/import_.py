@@ -2,8 +2,8 @@
 
 import argparse
 import os
-import sys
 
+from mcpspy.cli.output import say
 from mcpspy.cli.progress import ProgressBar
 from mcpspy.errors import CaptureError
 from mcpspy.importers.forms import bring
@@ -38,5 +38,5 @@ def run(options: argparse.Namespace) -> int:
     if not account.paths:
         raise CaptureError(f"nothing in {options.file} ({', '.join(filter(None, [read, lost]))}) is MCP")
     if lost:
-        print(f"mcpspy: {options.file} has {read}, {lost} and left out", file=sys.stderr)
+        say(f"{options.file} has {read}, {lost} and left out")
     return 0

@@ -11,6 +11,7 @@ from itertools import groupby
 
 from mcpspy.cli.arguments import offer
 from mcpspy.cli.extras import install_command
+from mcpspy.cli.output import confirmed
 from mcpspy.clients import routes
 from mcpspy.clients.checks import in_shell, stale
 from mcpspy.clients.drafts import Draft, agents, installs, write
@@ -223,13 +224,7 @@ def _agreed(*, asks: bool) -> bool:
     """Return whether the user agrees. Without a terminal, raises UsageError unless there is `--yes`."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("there is no terminal to ask on, so nothing was changed; run it again with --yes")
-    if not asks:
-        return True
-    try:
-        return input("Change it? [y/N] ").strip().lower() in ("y", "yes")
-    except EOFError:
-        print()
-        return False
+    return not asks or confirmed("Change it?")
 
 
 def _print_advice(

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import sys
 import time
 from textwrap import indent
 from typing import Any
@@ -12,7 +11,7 @@ import orjson
 from mcpspy.capture.listing import Listed, Refused, captures, omitted
 from mcpspy.capture.location import directory, iso_time
 from mcpspy.capture.runs import client_process, runs
-from mcpspy.cli.output import line_width, path_text
+from mcpspy.cli.output import line_width, path_text, say
 from mcpspy.conversation.counts import Counts, count
 from mcpspy.conversation.turns import RunTurn, turns
 from mcpspy.errors import CaptureError
@@ -70,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
         summary = f"{plural(len(found), 'capture')}, {size_text(total)}, in {shown}"
         print(summary if found else f"no captures in {shown}; 'mcpspy wrap -- COMMAND' makes one")
     if refused:
-        print(f"mcpspy: {printable(omitted(refused), 1000)}", file=sys.stderr)
+        say(omitted(refused))
     return 0
 
 

@@ -7,6 +7,7 @@ import sys
 
 from mcpspy.capture.location import directory
 from mcpspy.cli.extras import install_command
+from mcpspy.cli.output import say
 from mcpspy.errors import UsageError
 from mcpspy.text import printable
 
@@ -35,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
             f"'mcpspy mcp' needs {printable(str(error.name), 60)}, which is not installed: {command}"
         ) from None
     if sys.stdin is None or sys.stdin.isatty():
-        print("mcpspy: serving MCP on stdin; 'mcpspy install CLIENT --agent' adds this to a client", file=sys.stderr)
+        say("serving MCP on stdin; 'mcpspy install CLIENT --agent' adds this to a client")
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         # the SDK reads stdin in a thread, which an exception cannot interrupt
         signal.signal(signal.SIGINT, signal.SIG_DFL)

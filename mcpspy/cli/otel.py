@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from mcpspy.capture.location import SUFFIX, directory
 from mcpspy.cli.extras import install_command
+from mcpspy.cli.output import say
 from mcpspy.cli.targets import existing_path
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.secrets.body import redacted_content
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     if watched.empty and not options.follow:
         raise CaptureError(f"there is no capture (*{SUFFIX}) in {', '.join(named)}")
     if service.live and not options.follow:
-        print(f"mcpspy: {plural(service.live, 'capture')} still live; --follow sends what comes later", file=sys.stderr)
+        say(f"{plural(service.live, 'capture')} still live; --follow sends what comes later")
     print(f"sent {plural(service.spans, 'span')} and {plural(service.logs, 'log record')}")
     return 0 if whole or options.follow else 130
 
@@ -123,11 +123,11 @@ def _signals() -> Callable[[float], bool]:
 
 
 def _skipped(why: str) -> None:
-    print(f"mcpspy: skipped: {printable(why, 1000)}", file=sys.stderr, flush=True)
+    say(f"skipped: {why}")
 
 
 def _report(endpoint: str, text: str) -> None:
-    print(f"mcpspy: {endpoint}: {printable(text, 1000)}", file=sys.stderr, flush=True)
+    say(f"{endpoint}: {text}")
 
 
 def _sender(options: argparse.Namespace, report: Callable[[str], None]) -> "Sender":

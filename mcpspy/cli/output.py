@@ -34,7 +34,21 @@ def _marked(stream: io.TextIOWrapper) -> io.TextIOWrapper:
 
 def say(sentence: str) -> None:
     """Print one line to stderr, after the name of the program."""
-    print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr, flush=True)
+    explain(f"mcpspy: {sentence}")
+
+
+def explain(*lines: str) -> None:
+    """Print lines to stderr that belong to a notice."""
+    print(*(printable(line, 2000) for line in lines), sep="\n", file=sys.stderr, flush=True)
+
+
+def confirmed(question: str) -> bool:
+    """Ask a question that is answered with y or n, and return whether the answer is y. The end of the input is no."""
+    try:
+        return input(f"{printable(question, 2000)} [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        print()
+        return False
 
 
 def has_colours() -> bool:

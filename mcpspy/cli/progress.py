@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from mcpspy.capture.reader import Capture
+from mcpspy.cli.terminal import unguarded
 from mcpspy.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class ProgressBar:
             TimeRemainingColumn(),
         )
         # The bar must not redirect stdout, which is for results.
-        bar = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
+        console = Console(file=unguarded(sys.stderr))
+        bar = Progress(*columns, console=console, transient=True, redirect_stdout=False)
         bar.add_task(self._title, total=self._total, completed=self._done)
         bar.start()
         return bar

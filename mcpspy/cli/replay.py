@@ -3,14 +3,13 @@
 import argparse
 import os
 import shlex
-import sys
 import tempfile
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from mcpspy.cli.arguments import choice
-from mcpspy.cli.output import say
+from mcpspy.cli.output import explain, say
 from mcpspy.cli.progress import ProgressBar
 from mcpspy.errors import McpspyError, UsageError
 from mcpspy.foreign_file import read_foreign
@@ -138,7 +137,7 @@ def _report(options: argparse.Namespace, replayed: Replayed, rules: Rules) -> in
         say(f"{options.capture} now holds the new session")
         return 0
     if differs and options.output:
-        print(as_text(options.capture, compared).splitlines()[-1], file=sys.stderr)
+        explain(as_text(options.capture, compared).splitlines()[-1])
     if not options.learn:
         _advise(options.capture, compared)
     return 1 if differs else 0
@@ -174,7 +173,7 @@ def _propose(found: list[Ignored], file: str, *, write: bool) -> None:
         say(f"{file} ignores from now on:")
     else:
         say(f"the runs differed; --update would put this into {file}:")
-    print(settings.with_ignored("", patterns), end="", file=sys.stderr)
+    explain(*settings.with_ignored("", patterns).splitlines())
 
 
 def _write(path: str, text: str) -> None:

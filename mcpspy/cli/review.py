@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
-from mcpspy.cli.output import say
+from mcpspy.cli.output import confirmed, say
 from mcpspy.errors import UsageError
 from mcpspy.sharing.scrub import Leftover, Replaced, Scrub, ScrubOptions
 from mcpspy.text import plural, printable
@@ -60,7 +60,7 @@ def agreed(scrub: Scrub, path: str, file: str, *, yes: bool) -> bool:
         say(f"{path} is still being recorded: this is what it holds now")
     if scrub.damaged:
         say(f"{path} has {plural(scrub.damaged, 'damaged line')}, whose content is left out")
-    if yes or _confirmed(file):
+    if yes or confirmed(f"Write {file}?"):
         return True
     say("nothing was written")
     return False
@@ -71,14 +71,6 @@ def _pattern(text: str) -> re.Pattern[str]:
         return re.compile(text)
     except (re.error, RecursionError, OverflowError) as error:
         raise UsageError(f"--replace {text!r} is not a regular expression: {error}") from None
-
-
-def _confirmed(file: str) -> bool:
-    try:
-        return input(f"Write {printable(file, 1000)}? [y/N] ").strip().lower() in ("y", "yes")
-    except EOFError:
-        print()
-        return False
 
 
 def _table(replaced: Sequence[Replaced], leftovers: Sequence[Leftover]) -> Iterator[str]:

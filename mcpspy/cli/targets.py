@@ -1,13 +1,12 @@
 """The targets of a command line: captures, directories of captures, and filters for their rows."""
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 
 from mcpspy.capture.listing import Refused, newest, omitted
 from mcpspy.capture.location import SUFFIX, directory
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.output import say
+from mcpspy.cli.output import explain, say
 from mcpspy.errors import CaptureError, FilterError, NewerFormat, NotACapture
 from mcpspy.filters import Filter, parse
 from mcpspy.foreign_file import similar
@@ -49,7 +48,7 @@ def _captures(paths: Sequence[str], skipped: Skipped) -> list[str]:
                 raise NotACapture(f"{path} is a directory")
             continued.update(Capture(path).paths[1:])
         except skipped as error:
-            print(f"mcpspy: skipped: {printable(str(error), 1000)}", file=sys.stderr)
+            say(f"skipped: {error}")
         else:
             found.append(path)
     return [path for path in found if path not in continued]
@@ -99,5 +98,5 @@ def parsed_filter(text: str, started: str) -> Filter:
         return parse(text, started)
     except FilterError as error:
         before = len(printable(text[: error.column - 1], 2000))
-        print(f"  {printable(text, 2000)}\n  {' ' * before}^", file=sys.stderr)
+        explain(f"  {text}", f"  {' ' * before}^")
         raise

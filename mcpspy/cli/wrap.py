@@ -110,7 +110,8 @@ def wrap(arguments: list[str]) -> int:
     try:
         server = spawn(argv, environ)
     except SpawnError as error:  # no process could be started; imports may fail too, if no file descriptor is free
-        os.write(2, f"mcpspy: {error}\n".encode())
+        sentence = "".join(character if character.isprintable() else "?" for character in str(error))
+        os.write(2, f"mcpspy: {sentence}\n".encode())
         return error.status
     from mcpspy.relay.stdio.relay import run  # while the server starts
 

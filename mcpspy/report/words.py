@@ -25,6 +25,9 @@ KINDS = {"invalid": "35", "gap": "33"} | dict.fromkeys(
 PREVIEWS = {"name": GREY, "string": "32"}
 """Colours in a preview: names of members, and strings."""
 
+COLOURS = frozenset((*SEVERITIES.values(), *STATUSES.values(), *KINDS.values(), *PREVIEWS.values()))
+"""All colours. A terminal gets no other escape sequence from a command (`cli/terminal.py`)."""
+
 
 def coloured(text: str, code: str | None) -> str:
     """Return a line in a colour, or unchanged without a `code`."""

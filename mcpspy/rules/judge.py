@@ -77,7 +77,7 @@ class _Session:
 
 def complain(sentence: str) -> None:
     """Report a bug of ours on stderr."""
-    print(f"mcpspy: {sentence}", file=sys.stderr)
+    print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr)
 
 
 class Judge:

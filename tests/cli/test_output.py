@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from mcpspy.cli.output import has_colours, path_text, say
+from mcpspy.cli.output import confirmed, explain, has_colours, path_text, say
 from tests import limits
 
 
@@ -53,3 +53,18 @@ def test_a_22_an_error_of_stdout_is_marked_as_one(options):
     done = limits.run(program, stdout=write, stderr=subprocess.PIPE)
     os.close(write)
     assert b"mcpspy.output_file.OutputClosed: [Errno 32] Broken pipe" in done.stderr
+
+
+def test_lines_that_explain_a_notice_are_printable_too(capsys):
+    """A-14."""
+    explain("a\x9b", "b\nc")
+    assert capsys.readouterr() == ("", "a\\x9b\nb\\nc\n")
+
+
+@pytest.mark.parametrize(("answer", "agreed"), [("y", True), (" YES ", True), ("", False), ("no", False)])
+def test_a_question_is_printable(monkeypatch, answer, agreed):
+    """A-14."""
+    asked = []
+    monkeypatch.setattr("builtins.input", lambda text: asked.append(text) or answer)
+    assert confirmed("Write a\x9b?") is agreed
+    assert asked == ["Write a\\x9b? [y/N] "]

@@ -66,6 +66,7 @@ def test_a_death_by_signal_is_repeated(wrap, name):
     ("command", "code", "words"),
     [
         ("no-such-command", 127, b"cannot start 'no-such-command': not found on PATH ("),
+        ("no\x9b\u202e\x1b]0;t\x07", 127, b"cannot start 'no"),
         ("./no/such/file", 127, b"cannot start './no/such/file': not found"),
         ("/etc/passwd", 126, b"cannot start '/etc/passwd': Permission denied"),
         ("/", 126, b"cannot start '/': Permission denied"),
@@ -77,6 +78,7 @@ def test_a_command_that_cannot_start_is_named_in_one_line(wrap, command, code, w
     out, err, status = wrapped.finish()
     assert (out, status, err.count(b"\n")) == (b"", code, 1)
     assert err.startswith(b"mcpspy: " + words)
+    assert err.removesuffix(b"\n").decode().isprintable()
 
 
 def test_a_script_without_a_first_line_runs_as_under_execvp(wrap, tmp_path):
