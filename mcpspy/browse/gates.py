@@ -18,6 +18,7 @@ from mcpspy.capture.records import End, Frame, Gates, Record, Release
 from mcpspy.clients.timeouts import time_outs_of
 from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import member
+from mcpspy.text import printable
 from mcpspy.wire.jsonrpc import Error, Request, Result
 
 GATE = "gate "
@@ -168,7 +169,11 @@ def breakpoint_text(method: str, name: str, sender: str) -> str:
 
 
 def _value(text: str) -> str:
-    """Return a text as the value of a filter term, quoted if necessary."""
+    """Return a text as the value of a filter term, quoted if necessary. A `?` stands for what cannot be shown."""
+    if printable(text, len(text)) != text:
+        return "".join(
+            letter if letter.isascii() and (letter.isalnum() or letter in "-_./:$") else "?" for letter in text
+        )
     plain = all(letter.isalnum() or letter in "-_./:$" for letter in text)
     if plain:
         return text

@@ -19,13 +19,14 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import CaptureError, McpspyError, UsageError
 from mcpspy.exporters import FORMATS
 from mcpspy.text import printable
+from mcpspy.tui.barrier import Barrier
 from mcpspy.tui.compare.sessions import FrameWanted
 from mcpspy.tui.model.actions import SCOPES
 from mcpspy.tui.model.exports import SHARE
 from mcpspy.tui.session.screen import SessionScreen
 from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE
 from mcpspy.tui.sessions import SessionsScreen
-from mcpspy.tui.textual_internals import filter_lines
+from mcpspy.tui.textual_internals import filter_first, filter_lines
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.help import HelpScreen
 from mcpspy.tui.widgets.rows import BREATH, Jump, Keyed
@@ -47,6 +48,7 @@ class Spy(Keyed):
         super().__init__()
         if self.no_color:
             filter_lines(self, NoColor())
+        filter_first(self, Barrier())
         self.targets = targets
         """The files and directories to show."""
         alone = len(targets) == 1 and os.path.exists(targets[0]) and not os.path.isdir(targets[0])

@@ -47,6 +47,11 @@ def filter_lines(app: App[Any], *filters: LineFilter) -> None:
     app._filters = list(filters)
 
 
+def filter_first(app: App[Any], line_filter: LineFilter) -> None:
+    """Add a line filter before all others."""
+    app._filters.insert(0, line_filter)
+
+
 def update_scrollbars(view: ScrollView, size: Size) -> None:
     """Update the scroll bars to a new content size. A layout of the whole screen would take 20 ms."""
     view._scroll_update(size)

@@ -186,6 +186,7 @@ def test_the_answer_to_a_request_of_a_viewer_is_found_by_its_id(running):
         ("resources/read", "file:///a b", "client", 'method:resources/read name:"file:///a b" from:client'),
         ("tools/call", '*?"\\,()', "client", r'method:tools/call name:"*?\"\\,()" from:client'),
         ("tools/call", "-x", "client", "method:tools/call name:-x from:client"),
+        ("a\u202e/b", "", "client", "method:a?/b from:client"),
     ],
 )  # fmt: skip
 def test_a_breakpoint_is_the_filter_for_frames_like_a_row(method, name, sender, text, running):

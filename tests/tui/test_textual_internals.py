@@ -10,7 +10,14 @@ from textual.filter import NoColor
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 
-from mcpspy.tui.textual_internals import end_application, filter_lines, key_parser, update_scrollbars, write_to
+from mcpspy.tui.textual_internals import (
+    end_application,
+    filter_first,
+    filter_lines,
+    key_parser,
+    update_scrollbars,
+    write_to,
+)
 
 
 class Silent(Driver):
@@ -39,7 +46,9 @@ def test_an_application_has_the_filters_that_it_is_given():
     app = App()
     found = NoColor()
     filter_lines(app, found)
-    assert app.get_line_filters() == [found]
+    first = NoColor()
+    filter_first(app, first)
+    assert app.get_line_filters() == [first, found]
 
 
 @in_loop

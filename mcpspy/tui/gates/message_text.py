@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from mcpspy.capture.format import OWN_ID
+from mcpspy.text import escaped
 from mcpspy.timeline import Row
 from mcpspy.tui.message.pretty import spans
 from mcpspy.wire.jsonrpc import Id
@@ -26,12 +27,7 @@ def pretty(text: str, number: str | None = None) -> str:
         if number is not None and span.depth == 1 and _ID.match(line):
             line = f'"id":{json.dumps(number)}{"," * line.endswith(",")}'
         lines.append("  " * max(span.depth, 0) + line)
-    return "\n".join("".join(map(_seen, line)) for line in lines)
-
-
-def _seen(letter: str) -> str:
-    """Return a character, or its JSON escape if it is invisible."""
-    return letter if letter.isprintable() else json.dumps(letter)[1:-1]
+    return escaped("\n".join(lines))
 
 
 def one_line(text: str) -> str:

@@ -15,6 +15,7 @@ from textual.widgets import Input, Static
 from mcpspy.errors import McpspyError
 from mcpspy.text import printable
 from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.prompt import TextLine
 
 _EDGES = 6  # columns of the border and padding of a dialog
 _LONGEST = 4096  # maximum characters of a path
@@ -62,7 +63,7 @@ class SavePrompt(ModalScreen[str | None]):
         """Yield a title, the input, the directory, and a line for errors."""
         with Vertical(classes="dialog"):
             yield Static(self._what, classes="dialog--title", markup=False)
-            yield Input(self._name, select_on_focus=False)
+            yield TextLine(self._name, select_on_focus=False)
             yield Static(last(f"in {_directory()}", self.app.size.width - _EDGES), markup=False)
             yield Static(id="why", markup=False)
 

@@ -12,7 +12,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from mcpspy.errors import UsageError
-from mcpspy.text import printable
+from mcpspy.text import printable, without_unsafe
 from mcpspy.tui.model.commands import History, nearest
 from mcpspy.tui.widgets.bindings import bindings
 
@@ -48,9 +48,13 @@ def common(screen: Screen[None], command: str, argument: str) -> bool:
 class TextLine(Input):
     """An input whose text is always printable, even if pasted."""
 
+    def validate_value(self, value: str) -> str:
+        """Return the printable characters of a new text."""
+        return without_unsafe(value)
+
     def replace(self, text: str, start: int, end: int) -> None:
         """Insert the printable characters of a text."""
-        super().replace("".join(filter(str.isprintable, text)), start, end)
+        super().replace(without_unsafe(text), start, end)
 
 
 class Prompt(Vertical):

@@ -50,7 +50,9 @@ class RowsOrNotice(Rows):
         if y or self.count():
             return super().render_line(y)
         base = self.rich_style
-        return Strip([Segment(f" {self.nothing()}", base)]).adjust_cell_length(self.size.width, base)
+        return Strip([Segment(fit(f" {self.nothing()}", self.size.width), base)]).adjust_cell_length(
+            self.size.width, base
+        )
 
     def grown(self) -> None:
         """Show new rows; the visible rows stay in place."""
