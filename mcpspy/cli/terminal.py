@@ -14,14 +14,19 @@ from typing import IO, Any, TextIO
 from mcpspy.report.words import COLOURS
 from mcpspy.text import escaped
 
-_KEPT = re.compile(f"(\x1b\\[(?:{'|'.join(['0', *sorted(COLOURS)])})m|\r\n)")
+_OURS = tuple(f"\x1b[{code}m" for code in ("0", *sorted(COLOURS)))
+_KEPT = re.compile(f"({'|'.join(map(re.escape, _OURS))}|\r\n)")
 _SUSPECT = re.compile("[^\n\t -~\xa0-\xac\xae-\xff…→←✗─│▄]")
 """Finds nothing in most texts: they have only letters of Latin-1 and signs of ours."""
 
 
 def safe(text: str) -> str:
     """Return text with unsafe characters escaped. Our own colours (`report/words.py`) and line ends stay."""
-    if not _SUSPECT.search(text):
+    rest = text
+    if "\x1b" in text:
+        for colour in _OURS:
+            rest = rest.replace(colour, " ")  # a blank, because what is around it must not join
+    if not _SUSPECT.search(rest):
         return text
     return "".join(part if place % 2 else escaped(part) for place, part in enumerate(_KEPT.split(text)))
 

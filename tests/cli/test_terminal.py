@@ -52,6 +52,7 @@ def test_json_keeps_its_value(values):
         (coloured("red", "31"), "\x1b[31mred\x1b[0m"),
         ("\x1b[8mhidden\x1b[0m", "\\u001b[8mhidden\x1b[0m"),
         ("\x1b[31m\x9b\x1b[0m\r\n", "\x1b[31m\\u009b\x1b[0m\r\n"),
+        ("\x1b[3\x1b[31m1m", "\\u001b[3\x1b[31m1m"),
         ("over\rwritten", "over\\u000dwritten"),
         ('"\\\\\u202e"', '"\\\\\\u202e"'),
         ("\U000e0041", "\\udb40\\udc41"),
