@@ -123,6 +123,26 @@ def test_node_packages_are_not_built_without_npm_and_a_new_node(tmp_path, monkey
     assert prepare.build("node") == f"skipped: {why}"
 
 
+def test_in_ci_a_skipped_test_fails_unless_its_reason_is_excused_whatever_the_folder_is_called(tmp_path):
+    folder = tmp_path / "mount"
+    folder.mkdir()
+    (folder / "test_skipped.py").write_text(
+        "import pytest\nfrom tests import optional\n"
+        "optional.PACKAGES['no-such-program'] = 'none'\n"
+        "@pytest.mark.needs('no-such-program')\ndef test_marked(): pass\n"
+        "def test_required(): optional.require('no-such-program')\n"
+        "def test_excused(): pytest.skip('cannot mount a file system here')\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-p", "no:cacheprovider"]
+    environ = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST")} | {"CI": "true"}
+    done = limits.run(
+        [*command, "--rootdir", folder, "-c", os.devnull, folder],
+        cwd=ROOT, env=environ, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "1 failed, 1 skipped, 1 error" in done.stdout
+    assert "skipped in CI: " in done.stdout
+
+
 def test_ci_installs_packages_of_the_table():
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     installed = re.search(r"for package in (.+); do", script)[1].split()
