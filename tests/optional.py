@@ -40,7 +40,7 @@ def present(name):
     if name in PEERS:
         return prepare.ready(PEERS[name]) and (name != _NODE_PEERS or present("node"))
     assert name in PACKAGES, f"{name} is not in the table of optional programs"
-    return shutil.which(name) is not None
+    return prepare.without_node() is None if name == "node" else shutil.which(name) is not None
 
 
 def lacks(names):
@@ -69,16 +69,14 @@ def left_out(reasons):
     names = {name for names in absent for name in names}
     if not names:
         return []
-    programs = names - PEERS.keys()
-    if _NODE_PEERS in names:
-        programs |= {name for name in ("node", "npm") if not present(name)}
-    packages = " ".join(sorted(PACKAGES[name] for name in programs))
+    programs = names - PEERS.keys() | ({"node", "npm"} if _NODE_PEERS in names else set())
+    packages = " ".join(sorted(PACKAGES[name] for name in programs if shutil.which(name) is None))
     install = f" on Debian: apt-get install --no-install-recommends {packages} &&" if packages else ":"
     count = f"{len(absent)} test{'s' if len(absent) > 1 else ''}"
     lines = [
         f"left out: {count}, because these are missing: {', '.join(sorted(names))}",
         f"to add them{install} scripts/test",
     ]
-    if _NODE_PEERS in names:
-        lines.append(f"{_NODE_PEERS} needs Node {prepare.NODE} or newer; if Debian's is older: https://nodejs.org")
+    if "node" in programs:
+        lines.append(f"Node must be {prepare.NODE} or newer; if Debian's is older: https://nodejs.org")
     return lines

@@ -69,7 +69,7 @@ def test_without_any_optional_program_the_tests_concerned_are_skipped(without):
     left_out, add, node = lines[at + 1 :]
     assert {".peers/node", *optional.PACKAGES} <= set(left_out.partition("missing: ")[2].split(", "))
     assert set(" ".join(optional.PACKAGES.values()).split()) <= set(add.split())
-    assert node.startswith(f".peers/node needs Node {prepare.NODE} or newer")
+    assert node.startswith(f"Node must be {prepare.NODE} or newer")
 
 
 def test_without_any_optional_program_tests_are_collected(without):
@@ -86,8 +86,7 @@ def test_nothing_is_printed_if_nothing_is_missing():
 
 
 def test_the_last_lines_count_the_tests_and_name_the_packages(monkeypatch):
-    there = {"npm": False, "node": True}
-    monkeypatch.setattr(optional, "present", there.__getitem__)
+    monkeypatch.setattr("shutil.which", {"node": "/usr/bin/node"}.get)  # too old
     assert optional.left_out(["missing: zsh", "reads /proc"]) == [
         "left out: 1 test, because these are missing: zsh",
         "to add them on Debian: apt-get install --no-install-recommends zsh && scripts/test",
@@ -95,7 +94,11 @@ def test_the_last_lines_count_the_tests_and_name_the_packages(monkeypatch):
     assert optional.left_out(["missing: .peers/node", "missing: cc, zsh"]) == [
         "left out: 2 tests, because these are missing: .peers/node, cc, zsh",
         "to add them on Debian: apt-get install --no-install-recommends gcc libc6-dev npm zsh && scripts/test",
-        ".peers/node needs Node 20 or newer; if Debian's is older: https://nodejs.org",
+        "Node must be 20 or newer; if Debian's is older: https://nodejs.org",
+    ]
+    assert optional.left_out(["missing: node"])[1:] == [
+        "to add them: scripts/test",
+        "Node must be 20 or newer; if Debian's is older: https://nodejs.org",
     ]
     assert optional.left_out(["missing: .peers/mitm"])[1:] == ["to add them: scripts/test"]
 
@@ -110,8 +113,8 @@ def test_a_name_that_is_not_in_the_table_is_a_mistake():
     [
         ({}, "npm is not on PATH"),
         ({"npm": ""}, "node is not on PATH"),
-        ({"npm": "", "node": "echo v18.20.4"}, "this is Node v18.20.4; the packages need 20 or newer"),
-        ({"npm": "", "node": "exit 1"}, "this is Node of an unknown version; the packages need 20 or newer"),
+        ({"npm": "", "node": "echo v18.20.4"}, "this is Node v18.20.4; the tests need 20 or newer"),
+        ({"npm": "", "node": "exit 1"}, "this is Node of an unknown version; the tests need 20 or newer"),
     ],
 )
 def test_node_packages_are_not_built_without_npm_and_a_new_node(tmp_path, monkeypatch, programs, why):

@@ -24,7 +24,7 @@ PACKAGES = {
 }
 SDKS = ["python1", "python2", "node"]
 NODE = 20
-"""The oldest major version of Node that runs the Node packages."""
+"""The oldest major version of Node that runs the Node packages and the programs of the tests."""
 
 
 def python(env_name):
@@ -155,15 +155,14 @@ def _build_node(folder):
     _run([shutil.which("npm"), "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder)
 
 
-def _without_node():
-    """Return why the Node packages cannot be installed or run, or None."""
-    for program in ("npm", "node"):
-        if shutil.which(program) is None:
-            return f"{program} is not on PATH"
+def without_node():
+    """Return why programs for Node cannot be run, or None."""
+    if shutil.which("node") is None:
+        return "node is not on PATH"
     done = subprocess.run(["node", "--version"], check=False, capture_output=True, text=True)
     version = re.match(r"v(\d+)\S*", done.stdout)
     if not version or int(version[1]) < NODE:
-        return f"this is Node {version[0] if version else 'of an unknown version'}; the packages need {NODE} or newer"
+        return f"this is Node {version[0] if version else 'of an unknown version'}; the tests need {NODE} or newer"
     return None
 
 
@@ -171,7 +170,7 @@ def build(name):
     """Build one environment if it is not ready. Return `ready`, `built`, `skipped: why` or `failed: why`."""
     if ready(name):
         return "ready"
-    if name == "node" and (why := _without_node()):
+    if name == "node" and (why := "npm is not on PATH" if shutil.which("npm") is None else without_node()):
         return f"skipped: {why}"
     folder = os.path.join(ENVIRONMENTS, name)
     shutil.rmtree(folder, ignore_errors=True)
