@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     for path in account.paths:
         print(printable(path, 4096))
     if account.left_out:
-        print(f"mcpspy: {options.file}: {account.left_out}; it is left out", file=sys.stderr)
+        say(f"{options.file}: {account.left_out}; it is left out")
     read = plural(account.read, account.unit)
     lost = f"{account.lost:,} of them damaged" if account.lost else ""
     if account.fault:
