@@ -29,6 +29,7 @@ def heed_signals():
 
 
 heed_signals()
+os.environ.pop("PYTHONUNBUFFERED", None)  # it would hide output that a process does not flush
 
 
 def pytest_configure(config):

@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 from codecs import getincrementaldecoder
-from contextlib import suppress
 from select import select
 from typing import Any
 
@@ -64,12 +63,23 @@ class Terminal(LinuxDriver):
 
 
 class _Output:
-    """Standard error, with write errors ignored: a terminal that has vanished causes them."""
+    """Standard error. After a write error, which a terminal that has vanished causes, it discards everything.
+
+    Otherwise the interpreter would write the buffered text again at exit, and end with status 120.
+    """
 
     def write(self, text: str) -> None:
-        with suppress(OSError):
-            print(end=text, file=sys.__stderr__)
+        self._print(text)
 
     def flush(self) -> None:
-        with suppress(OSError):
-            print(end="", file=sys.__stderr__, flush=True)
+        self._print(flush=True)
+
+    def _print(self, text: str = "", *, flush: bool = False) -> None:
+        try:
+            print(end=text, file=sys.__stderr__, flush=flush)
+        except BlockingIOError:
+            pass  # the terminal is there, but takes nothing now
+        except OSError:
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 2)
+            os.close(null)
