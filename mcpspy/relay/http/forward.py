@@ -43,6 +43,11 @@ _SAFE = ("GET", "HEAD", "OPTIONS")  # may be sent a second time (RFC 9110, 9.2.1
 _INFORMATIONAL = 1000  # the most informational responses before the final one; more are refused as endless
 
 
+CONNECT = "CONNECT"
+"""A method that is refused, and whose connection is closed: aiohttp's parser reads no body of it, whatever its head
+announces (RFC 9112, 6.3). So what follows could be its body, and would be taken for the next request."""
+
+
 class _Written(web.StreamResponse):
     """A response for aiohttp that has been written already."""
 
@@ -80,7 +85,7 @@ class ForwardedRequest:
         self._body = RequestBody(self)
         self.legacy_session: str | None = None
         """The session that the endpoint event of an HTTP+SSE stream names; None for other responses."""
-        self.keep_alive = request.keep_alive
+        self.keep_alive = request.keep_alive and request.method != CONNECT
         """Whether the client's connection can be used for another request."""
 
     async def run(self) -> web.StreamResponse:
@@ -109,7 +114,7 @@ class ForwardedRequest:
         if refusal and not self.route.guarded:
             self.route.guarded = True
             self.relay.say(f"{refusal}; refused by mcpspy, so the server was not tested")
-        if refusal or not request.raw_path.startswith(("/", "*")):
+        if refusal or request.method == CONNECT or not request.raw_path.startswith(("/", "*")):
             status, why = (403, refusal) if refusal else (400, "this is the URL of a server, not of a forward proxy")
             await self._refuse(Head(b""), status, why or "")
             return

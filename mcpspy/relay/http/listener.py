@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
-from mcpspy.relay.http.forward import ForwardedRequest
+from mcpspy.relay.http.forward import CONNECT, ForwardedRequest
 from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.http.http1 import Http1Server
 from mcpspy.relay.http.route import HttpRoute
@@ -82,10 +82,13 @@ class Relay:
             route = self.route_of(request.raw_path)
             if route is None:
                 refusal = self.guard.refusal(list(request.raw_headers))
-                if refusal:  # a client that may not use the port does not learn the routes
-                    return web.Response(status=403, text=f"mcpspy: {refusal}\n")
                 there = ", ".join(f"{route.address.prefix}/" for route in self.routes)
-                return web.Response(status=404, text=f"mcpspy: there is no route at this path; there is {there}\n")
+                why = refusal or f"there is no route at this path; there is {there}"
+                # a client that may not use the port does not learn the routes
+                response = web.Response(status=403 if refusal else 404, text=f"mcpspy: {why}\n")
+                if request.method == CONNECT:
+                    response.force_close()
+                return response
             return await ForwardedRequest(self, route, request).run()
         except Exception as error:
             self.say(f"a bug ended an exchange ({type(error).__name__}: {error}); the proxy goes on")

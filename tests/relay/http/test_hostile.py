@@ -77,6 +77,22 @@ async def test_a_request_with_a_body_does_not_become_a_tunnel_and_keeps_its_fram
     assert there.frames(1) == [b"{}"]
 
 
+@pytest.mark.parametrize("routes", [(), ("--route", "a=http://127.0.0.1:{port}/mcp")], ids=["one", "several"])
+@pytest.mark.parametrize("target", [b"/mcp", b"*", b"localhost:80"])
+@pytest.mark.parametrize("framing", [b"Content-Length: 2\r\n\r\n{}", b"Transfer-Encoding: chunked\r\n\r\n" + ONE])
+@scripted
+async def test_a_connect_is_refused_and_what_follows_is_not_read(tmp_path, target, routes, framing):
+    """RFC 9112, 6.3 and 11.2: aiohttp's parser reads no body of CONNECT, so its body would be the next request."""
+    async with stage(tmp_path, *routes, *(("--capture-dir", str(tmp_path)) if routes else ())) as there:
+        client = await there.client()
+        await client.send(b"CONNECT " + target + b" HTTP/1.1\r\nHost: localhost\r\n" + framing + GET)
+        answers = await client.rest()
+        assert answers.split(b"\r\n")[0] == (b"HTTP/1.1 404 Not Found" if routes else b"HTTP/1.1 400 Bad Request")
+        assert b"Connection: close\r\n" in answers
+        assert b"no route" in answers if routes else b"not of a forward proxy" in answers
+        assert there.arrived.empty()
+
+
 @scripted
 async def test_an_upgrade_to_another_protocol_than_websocket_is_not_asked_for(tmp_path):
     """HTTP clients of Java request h2c by default, and h2c traffic could not be recorded."""
