@@ -110,9 +110,11 @@ class GatedResponse(Response):
                     return await self._decide_on_events(gated_channel, "", None, read)
                 ungated.busy = True
                 passed = self._passed(came, t, ended=ended, broken=broken)
-                if passed:
-                    await write(passed)
-                await self._record(came, t)
+                try:
+                    if passed:
+                        await write(passed)
+                finally:
+                    await self._record(came, t)
                 ungated.busy = False
                 ungated.go_over()
         finally:
@@ -248,15 +250,19 @@ class GatedResponse(Response):
     async def _go_on(self, head: Head, body: bytes, t: int, *, ended: bool, broken: bool, undecided: bool) -> bool:
         """Forward a body unchanged; `body` is its beginning, which was read already."""
         write = self._exchange.request.writer.write
-        await write(head.encode() + (chunk(body, last=ended) if self._chunked else body))
-        self._open(head)
-        if undecided:
-            self._channel().undecided()
-        await record(self._channel(), body, t)
+        try:
+            await write(head.encode() + (chunk(body, last=ended) if self._chunked else body))
+        finally:
+            self._open(head)
+            if undecided:
+                self._channel().undecided()
+            await record(self._channel(), body, t)
         while not ended and not broken:
             came, t, ended, broken = await self._read()
-            await write(chunk(came, last=ended) if self._chunked else came)
-            await record(self._channel(), came, t)
+            try:
+                await write(chunk(came, last=ended) if self._chunked else came)
+            finally:
+                await record(self._channel(), came, t)
         return not broken
 
     def _gated_channel(self, gate: LiveGate, facts: Facts, own: Gate | None, coder: Encoder | None) -> GatedChannel:

@@ -132,14 +132,16 @@ class RequestBody:
                 came, self._collected = self._collected or await content.readany(), b""
                 t = now()
                 self._keep(came)
-                last = content.at_eof()
+                last, refused = content.at_eof(), False
                 try:
                     await writer.write(chunk(came, last=last) if self._chunked else came)
                 except ConnectionError:  # the upstream reads no more; it may still have answered
+                    refused = True
+                finally:
                     await record(channel, came, t)
+                if refused:
                     channel.end(now(), "abort")
                     return
-                await record(channel, came, t)
             channel.end(now(), "eof")
         except (web.RequestPayloadError, ConnectionError) as error:  # the client broke off
             self.fault = str(error)

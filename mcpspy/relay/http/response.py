@@ -144,12 +144,14 @@ class Response:
         while not ended and not broken:
             came, t, ended, broken = await self._read()
             passed = start + self._passed(came, t, ended=ended, broken=broken)
-            if passed:
-                await write(passed)
-            if start:
-                self._open(head)
-                start = b""
-            await self._record(came, t)
+            try:
+                if passed:
+                    await write(passed)
+            finally:  # a client that leaves during the write may have received all of it
+                if start:
+                    self._open(head)
+                    start = b""
+                await self._record(came, t)
         return not broken
 
     async def _read(self) -> tuple[bytes, int, bool, bool]:

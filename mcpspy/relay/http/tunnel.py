@@ -72,9 +72,9 @@ async def pump(source: Received, sink: BaseProtocol, channel: Body, now: Callabl
         try:
             await writer.write(chunk)
         except ConnectionError:
-            channel.feed(chunk, t)
             return "abort"
-        channel.feed(chunk, t)
+        finally:
+            channel.feed(chunk, t)
     return "eof"
 
 

@@ -1,9 +1,11 @@
 """Malicious or broken peers: no request is smuggled, nothing waits for ever, and the proxy keeps running."""
 
 import asyncio
+import contextlib
 import json
 import signal
 import socket
+import struct
 
 import pytest
 
@@ -408,6 +410,39 @@ async def test_a_peer_that_closes_one_half_has_left(tmp_path, who):
             assert (await client.head()).startswith(b"HTTP/1.1 502 ")
             assert b"closed the connection without an answer" in await client.until(b"\n")
         await lives_on(there)
+
+
+EVENT = b"data: " + b"x" * 100_000 + b"\n\n"
+LONG = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+
+
+@pytest.mark.parametrize("gates", [None, [{"name": "g", "when": {"method": ["no"]}, "action": {"drop": True}}]])
+@pytest.mark.parametrize("framing", [b"Content-Length: 1000000000\r\n\r\n", b"\r\n"])
+@scripted
+async def test_what_a_client_received_before_it_left_is_recorded(tmp_path, framing, gates):
+    """It leaves while the proxy is in the middle of a write: a part of this write has arrived."""
+    async with stage(tmp_path, gates=gates) as there:
+        loop = asyncio.get_running_loop()
+        with socket.create_connection(("127.0.0.1", there.port)) as client:
+            client.setblocking(False)
+            await loop.sock_sendall(client, GET)
+            server = await there.server()
+            await server.send(LONG + framing)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.5):  # then the proxy waits in a write; if not, the test covers less
+                    while True:
+                        await server.send(EVENT)
+            there.process.send_signal(signal.SIGSTOP)
+            received = bytearray()
+            with contextlib.suppress(TimeoutError):
+                while True:
+                    received += await asyncio.wait_for(loop.sock_recv(client, 1 << 20), 0.2)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        there.process.send_signal(signal.SIGCONT)
+        await server.gone()
+        await lives_on(there)
+    frames = [it for it in there.records(Frame) if it.ch == 2]
+    assert len(received.partition(b"\r\n\r\n")[2]) <= sum(len(it.raw) + (not it.cut) for it in frames)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
