@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import socket
+import sys
 
 from mcpspy.capture.location import printable_name
 from mcpspy.cli.arguments import offer
@@ -25,6 +26,9 @@ from mcpspy.relay.http.route import HttpRoute
 from mcpspy.relay.http.upstream import Upstream
 from mcpspy.secrets.redactor import shown
 from mcpspy.text import capture_limit
+
+DESCRIPTORS = 32
+"""The lowest limit on open files: the relay itself takes 10, a client two, and a module that is loaded late two."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,6 +94,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Relay until a signal arrives."""
+    _refuse_few_descriptors()
     host, port = listening_place(options.listen, 6278)
     addresses = _addresses(options)
     if options.output and len(addresses) > 1:
@@ -133,6 +138,20 @@ def run(options: argparse.Namespace) -> int:
     lines = [url if len(urls) == 1 else f"{name} {url}" for name, url in urls.items()]
     asyncio.run(_serve(relay, listener, lines))
     return 0
+
+
+def _refuse_few_descriptors() -> None:
+    """Raise UsageError if the relay could not even start, or serve one client, or load what a response needs."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if 0 <= limit < DESCRIPTORS:
+        raise UsageError(
+            f"only {limit} files may be open at the same time, and proxy needs at least {DESCRIPTORS}; "
+            "raise the limit, for example with 'ulimit -n 1024'"
+        )
 
 
 async def _serve(relay: Relay, listener: socket.socket, lines: list[str]) -> None:

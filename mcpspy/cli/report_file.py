@@ -29,4 +29,6 @@ def write_report(chunks: Iterable[str], output: str | None) -> None:
         with io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", newline="\n") as file:
             file.writelines(chunks)
     except WriteError as error:
+        if os.path.isfile(output):  # an incomplete report could be taken for a complete one
+            os.unlink(output)
         raise UsageError(f"cannot write {output}: {error.strerror}") from error

@@ -1,11 +1,13 @@
 """The file that a report is written to."""
 
+import errno
 import os
 
 import pytest
 
 from mcpspy.cli.report_file import refuse_to_overwrite, write_report
 from mcpspy.errors import UsageError
+from mcpspy.output_file import WriteError
 from tests.report.captures import fine
 
 
@@ -39,3 +41,15 @@ def test_a_22_an_error_of_the_input_is_not_reported_as_one_of_the_report(tmp_pat
 def test_a_22_a_report_that_cannot_be_written_is_named():
     with pytest.raises(UsageError, match="cannot write /dev/full: No space left on device"):
         write_report(["a\n"], "/dev/full")
+
+
+def test_a_report_that_cannot_be_finished_leaves_no_file(tmp_path):
+    """A-21: half a report could be taken for a whole one."""
+
+    def chunks():
+        yield "a\n"
+        raise WriteError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(UsageError, match=r"cannot write .*: No space left on device"):
+        write_report(chunks(), str(tmp_path / "a"))
+    assert list(tmp_path.iterdir()) == []
