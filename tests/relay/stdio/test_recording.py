@@ -75,7 +75,7 @@ def test_room_on_the_disk_again_means_a_gap_and_then_frames(tmp_path, wrap):
         wrapped = wrap("cat", options=("-o", str(path)))
         assert wrapped.ask(b"before") == b"before"
         until(lambda: path.exists() and path.read_bytes().count(b"before") == 2, "the recording of what has passed")
-        ballast = _fill(disk)
+        ballast = fill(disk)
         for line in LINES[:20]:
             assert wrapped.ask(line) == line
         ballast.unlink()
@@ -107,7 +107,7 @@ def small_disk(place: Path, options: str):
         limits.run(["umount", "-l", place], check=True)
 
 
-def _fill(disk: Path) -> Path:
+def fill(disk: Path) -> Path:
     """Write a file until the disk is full."""
     path = disk / "ballast"
     with path.open("wb", buffering=0) as file, contextlib.suppress(OSError):
