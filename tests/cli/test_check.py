@@ -147,7 +147,7 @@ def test_the_report_can_go_to_a_file(tmp_path, check):
 def test_colours_are_for_terminals(tmp_path, check, monkeypatch):
     path = faulty(tmp_path / "a")
     assert "\x1b" not in check(path)[1]
-    monkeypatch.setattr("mcpspy.cli.check.sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\x1b[31m" in check(path)[1]
     check(path, "--output", tmp_path / "report")
