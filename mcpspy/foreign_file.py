@@ -20,7 +20,7 @@ LARGEST = 16 << 20
 
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
 _COMPARED = 2000  # names of a directory
-_SUBSTITUTED = ("/dev/fd/", "/proc/self/fd/")
+_SUBSTITUTED = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 _KINDS = {
     stat.S_IFIFO: "a pipe (FIFO)",
     stat.S_IFSOCK: "a socket",
@@ -58,7 +58,7 @@ def read_foreign(path: str, most: int = LARGEST, *, follow: bool = True, named: 
     """Return the content of a regular file of at most `most` bytes. Raises OSError.
 
     With `named`, the user has given the path, which may then be the pipe of a process substitution of a shell,
-    `--lock <(git show main:mcpspy.lock)`. It has a path that no file in a directory has.
+    `--lock <(git show main:mcpspy.lock)`, or standard input. It has a path that no file in a directory has.
     """
     substituted = named and path.startswith(_SUBSTITUTED) and stat.S_ISFIFO(os.stat(path).st_mode)
     with open(path, "rb") if substituted else open_foreign(path, follow=follow) as file:

@@ -151,11 +151,12 @@ def rows(records: Iterable[Record], timeline: Timeline | None = None) -> Iterato
         yield from timeline.feed(record)
 
 
-def judged(records: Iterable[Record], timeline: Timeline | None = None) -> Iterator[Streamed]:
+def judged(records: Iterable[Record], timeline: Timeline | None = None, *, live: bool = False) -> Iterator[Streamed]:
     """Yield the rows with their findings, and later findings about earlier rows when they are made.
 
-    The outcome for a frame that a gate held is yielded when the frame is released. A `timeline` that is passed in must
-    have been made with `rules`.
+    The outcome for a frame that a gate held is yielded when the frame is released. With `live`, the records are those
+    of a live capture so far, so what is missing may still come. A `timeline` that is passed in must have been made with
+    `rules`.
     """
     timeline = timeline or Timeline(rules=True)
     for record in records:
@@ -165,8 +166,9 @@ def judged(records: Iterable[Record], timeline: Timeline | None = None) -> Itera
         if timeline.late:
             yield from timeline.late
             timeline.late.clear()
-    timeline.end()
-    yield from timeline.late
+    if not live:
+        timeline.end()
+        yield from timeline.late
 
 
 def rows_alone(record: Record, channel: Open | None) -> Iterator[Row]:

@@ -116,6 +116,13 @@ def test_a_pipe_that_a_shell_has_opened_is_read_if_the_user_names_it():
             child.kill()
 
 
+def test_standard_input_is_read_if_the_user_names_it():
+    """`cat waivers.toml | mcpspy check CAPTURE --waivers /dev/stdin`."""
+    program = "from mcpspy.foreign_file import read_foreign; print(read_foreign('/dev/stdin', named=True))"
+    done = limits.run([sys.executable, "-c", program], input=b"piped", capture_output=True, check=True)
+    assert done.stdout == b"b'piped'\n"
+
+
 def test_a_named_pipe_in_a_directory_is_refused_even_if_the_user_names_it(odd):
     with pytest.raises(NotRegular):
         limits.within(lambda: read_foreign(odd["pipe"], named=True))

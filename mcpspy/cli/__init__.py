@@ -47,7 +47,7 @@ def _failed(error: OSError, arguments: list[str]) -> int:
     from mcpspy.output_file import OutputClosed, WriteError
 
     if isinstance(error, WriteError):
-        _forget_output()
+        _forget_output(1)
     if isinstance(error, OutputClosed):  # `mcpspy show … | head`
         return 141
     return _fail(system_error(error, arguments[0] if arguments else "tui"))
@@ -56,12 +56,16 @@ def _failed(error: OSError, arguments: list[str]) -> int:
 def _fail(sentence: str, code: int = 2) -> int:
     from mcpspy.text import printable
 
-    print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr)
+    if sys.stderr is not None:  # `print` would write to stdout
+        try:
+            print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr)
+        except OSError:  # the exit status still says that it failed
+            _forget_output(2)
     return code
 
 
-def _forget_output() -> None:
+def _forget_output(fd: int) -> None:
     """Discard buffered output, which the interpreter would otherwise write again at exit, with an error message."""
     null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
+    os.dup2(null, fd)
     os.close(null)

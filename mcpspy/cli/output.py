@@ -22,6 +22,7 @@ def _marked(stream: io.TextIOWrapper) -> io.TextIOWrapper:
     if type(raw) is not io.FileIO:  # the console of Windows
         stream.reconfigure(errors="backslashreplace")
         return stream
+    stream.flush()
     ours = OutputBytes(raw.fileno(), "wb", closefd=False)
     return io.TextIOWrapper(
         ours if raw is stream.buffer else io.BufferedWriter(ours),  # as Python itself does it
@@ -38,7 +39,9 @@ def say(sentence: str) -> None:
 
 
 def explain(*lines: str) -> None:
-    """Print lines to stderr that belong to a notice."""
+    """Print lines to stderr that belong to a notice; if it is closed, nothing."""
+    if sys.stderr is None:  # `print` would write to stdout
+        return
     print(*(printable(line, 2000) for line in lines), sep="\n", file=sys.stderr, flush=True)
 
 

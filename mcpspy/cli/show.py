@@ -68,7 +68,8 @@ def run(options: argparse.Namespace) -> int:
         found = final_rows(capture.records, timeline, live=live)
     else:
         timeline = Timeline(rules=True)
-        found = judged(capture.follow() if options.follow else capture.records(), timeline)
+        records = capture.follow() if options.follow else capture.records()
+        found = judged(records, timeline, live=live and not options.follow)
     declarations = Declarations()
     found = marks.watch(found) if marks else found
     _print_lines(found, choice.wants if wanted else None, marks, declarations, colour=colour, flush=options.follow)

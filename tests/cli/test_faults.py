@@ -1,6 +1,9 @@
 """A-07: an unexpected exception becomes one line on stderr and exit status 2."""
 
 import json
+import os
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -8,6 +11,7 @@ import pytest
 
 from mcpspy import cli
 from mcpspy.cli import diff, ls
+from tests import limits
 from tests.cli.test_replay import SESSION
 from tests.transcript import capture
 
@@ -28,6 +32,15 @@ def run(tmp_path, monkeypatch, capsys):
         return cli.main(), *capsys.readouterr()
 
     return call
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("where", ["2>/dev/full", "2>&-"])
+def test_an_error_that_cannot_be_written_has_its_exit_status_all_the_same(where):
+    """It must not look like findings (1), and not appear on stdout."""
+    command = f"{shlex.quote(sys.executable)} -m mcpspy check missing.jsonl {where}"
+    done = limits.run(["sh", "-c", command], stdout=subprocess.PIPE)
+    assert (done.returncode, done.stdout) == (2, b"")
 
 
 def endless(options):

@@ -21,6 +21,7 @@ from mcpspy.report.lines import line
 from mcpspy.text import columns
 from mcpspy.timeline import final_rows, rows, to_json
 from tests import limits
+from tests.cli.test_check import OPEN
 from tests.limits import LIMIT
 from tests.rules.gate_sessions import Stdio, Streamable, request, result, save
 from tests.transcript import abandon, begin, capture, finish, record, records
@@ -143,6 +144,16 @@ def test_a_live_capture_says_so_and_what_is_still_pending(tmp_path, show):
     assert out.splitlines()[-1] == "#5 tools/list: still pending"
     assert json.loads(show(tmp_path / "a", "--json")[1])["status"] == "pending"
     finish(writer, 1)
+
+
+def test_w_11_a_request_that_is_open_in_a_live_capture_is_no_finding(tmp_path, show):
+    """W-11: also if its stream has ended and its server has not."""
+    writer = begin(tmp_path / "a")
+    record(writer, OPEN)
+    for options in ([], ["--filter", "kind:request"], ["--json"]):
+        assert "unanswered" not in show(tmp_path / "a", *options)[1], options
+    finish(writer, 65 * 10**9)
+    assert "[pairing/unanswered]" in show(tmp_path / "a")[1]
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])

@@ -21,7 +21,7 @@ from typing import Any, Self
 from mcpspy.contract.verify import probe
 from mcpspy.contract.verify.launch import Launched, end_text
 from mcpspy.contract.verify.session import SessionPlan, Talk, Transcript, said
-from mcpspy.foreign_file import read_foreign
+from mcpspy.foreign_file import open_foreign
 
 GRACE = 5.0
 """Seconds within which a server has to end."""
@@ -149,7 +149,8 @@ class StdioBench:
 
     def _noted(self, name: str) -> bytes:
         try:
-            return read_foreign(os.path.join(self._report, name))
+            with open_foreign(os.path.join(self._report, name)) as file:  # as large as the session
+                return file.read()
         except FileNotFoundError:
             return b""
 

@@ -94,8 +94,9 @@ def _context(ca: str | None, *, insecure: bool) -> ssl.SSLContext:
         context = ssl.create_default_context()
         if ca:
             context.load_verify_locations(cadata=read_foreign(ca, named=True).decode("ascii", "ignore"))
-    except (OSError, ssl.SSLError) as error:
-        raise UsageError(f"cannot read certificates from {ca}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # ValueError: there is no certificate in it
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot read certificates from {ca}: {why}") from error
     if insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -7,6 +7,7 @@ import ssl
 import aiohttp
 import pytest
 
+from mcpspy.errors import UsageError
 from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.upstream import TIMEOUT, Upstream, protocol_of
 from tests import limits
@@ -170,6 +171,13 @@ async def test_tls_with_a_certificate_of_ones_own(tmp_path, certificate, how):
         assert await server.read(len(CALL)) == CALL
         await server.send(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
         assert (await client.head()).startswith(b"HTTP/1.1 202 Accepted\r\n")
+
+
+@pytest.mark.parametrize("content", ["", "no certificate", "\u00e9"])
+def test_a_file_without_certificates_is_named(tmp_path, content):
+    (tmp_path / "ca.pem").write_text(content, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"^cannot read certificates from .*ca\.pem: "):
+        Upstream(Address("https://localhost"), ca=str(tmp_path / "ca.pem"))
 
 
 @scripted
