@@ -24,11 +24,13 @@ _SHORT = 256  # characters
 _PERCENT = ord("%")
 
 
-def in_frame(raw: bytes, *, encoded: bool = True) -> tuple[str, bytes] | None:
+def in_frame(raw: bytes) -> tuple[str, bytes] | None:
     """Return the name of the kind of the first token in a frame, and the token, or None if there is none.
 
-    `encoded` means that it may be percent-encoded.
+    A token that is percent-encoded is returned without its encoding.
     """
+    if _PERCENT in raw:
+        raw = without_percent(raw)
     start = len(_ENVELOPE) if raw.startswith(_ENVELOPE) else 0
     for byte, literal in _needles():
         if byte in raw and (literal is None or raw.find(literal) >= 0):  # `in` takes twice as long for a literal
@@ -36,8 +38,6 @@ def in_frame(raw: bytes, *, encoded: bool = True) -> tuple[str, bytes] | None:
             if found := search(raw, start):
                 kind, offset = kinds[found.lastindex or 0]
                 return kind.name, raw[found.start() - offset : found.end()]
-    if encoded and _PERCENT in raw and (plain := without_percent(raw)) is not raw:
-        return in_frame(plain, encoded=False)
     return None
 
 

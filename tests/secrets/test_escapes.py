@@ -93,6 +93,7 @@ def test_bytes_without_percent_escapes_are_the_same_object():
     raw = b"100% of a"
     assert without_percent(raw) is raw
     assert without_percent(b"a%252Fb") == b"a/b"
+    assert without_percent(b"a=%2F%\r\nb=\n%") == b"a=/=\r\nb=\n"
 
 
 @pytest.mark.parametrize("unit", ["%", "%25", "%2F", "\\", "\\u00", "&#", "&#x0", "%2Fghp_", "\\/"])

@@ -89,15 +89,12 @@ class RecordScrub:
                 new[name] = self._texts.field(name, head[name])
         headers = head.get("headers")
         if isinstance(headers, list):
-            new["headers"] = [self._header_field(field) for field in headers]
+            new["headers"] = [self._header_field(*field) for field in headers]
         return new
 
-    def _header_field(self, field: Any) -> Any:
-        match field:
-            case [str(name), str() | None as value]:
-                self.words = f"header {name}"
-                return [self._texts.key(name), value and self._texts.field(name, value)]
-        return self._messages.member("header", field)[1]
+    def _header_field(self, name: str, value: str | None) -> list[str | None]:
+        self.words = f"header {name}"
+        return [self._texts.key(name), value and self._texts.field(name, value)]
 
 
 def _derived(id_: object) -> str:

@@ -30,10 +30,10 @@ def test_the_header_keeps_its_order_and_loses_what_is_personal(tmp_path):
 def test_a_token_is_replaced_also_where_no_relay_writes_one(tmp_path):
     token = "gh" + "p_" + "a1B2" * 9
     new = "redacted-github-token-1"
-    head = {"method": "GET", "headers": [[token, "a"], ["a", token]], "later": [token]}
+    head = {"method": "GET", "headers": [[token, "a"], ["a", token], [token, None]], "later": [token]}
     fields = record(tmp_path / "a.jsonl", opened(5, "client", token, "body", head=head, peer=token))
     assert (fields["role"], fields["peer"], fields["from"]) == (new, new, "client")
-    assert fields["head"] == {"method": "GET", "headers": [[new, "a"], ["a", new]], "later": [new]}
+    assert fields["head"] == {"method": "GET", "headers": [[new, "a"], ["a", new], [new, None]], "later": [new]}
     path = {"kind": "later", "t": 1, "file": "/home/bob/x"}
     assert record(tmp_path / "b.jsonl", path) == {**path, "file": "/home/user-1/x"}
 
