@@ -20,6 +20,7 @@ from mcpspy.cost import compact_json
 from mcpspy.json_values import Number
 from mcpspy.rules.instructions import instruction_in
 from mcpspy.secrets.patterns import is_secret_name
+from mcpspy.secrets.text import redacted_text
 from mcpspy.secrets.tokens import replaced
 
 WITHHELD = "«withheld»"
@@ -31,6 +32,7 @@ _SHORTEST = 6  # characters of a default that may be a secret
 _BETWEEN_WORDS = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")  # separators that can replace white space
 _HEAD = re.compile(r"-----(?:BEGIN|END)[A-Z0-9 ]{0,40}")  # of a key: it has words too
 _SENTENCE = re.compile(r"(?:\b[^\W\d_]+ ){4}")  # words where a key should be
+_DIGIT = re.compile("[0-9]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -83,7 +85,14 @@ def _may_be_secret(text: str) -> bool:
 def _text(text: str) -> str:
     if not text.isascii():
         text = _SURROGATE.sub(lambda it: f"\\u{ord(it[0]):04x}", text)
-    return replaced(text, lambda token: token if _SENTENCE.search(_HEAD.sub("", token)) else WITHHELD, full=True)
+    text = replaced(text, lambda token: token if _SENTENCE.search(_HEAD.sub("", token)) else WITHHELD, full=True)
+    return redacted_text(text, _beside, lambda _, value: value if value.isalpha() else _beside(value))
+
+
+def _beside(value: str) -> str:
+    """Return the replacement of a value beside a secret name in a text, as `password=…` or in a URL."""
+    known = WITHHELD in value or not _DIGIT.search(value)
+    return value if known or not _may_be_secret(value) else WITHHELD
 
 
 def canonical(value: Any) -> bytes:

@@ -219,6 +219,9 @@ PASSWORD_OPTIONS = {
 
 In other programs, these options mean something else: `-p8080`.
 """
+LOGIN_PROGRAMS = tuple("docker podman nerdctl buildah skopeo helm oras crane oc az cf ibmcloud".split())
+"""Programs that have `LOGIN_OPTION` after the word `login` only: `docker run -p 80:80`."""
+LOGIN_OPTION = ("-p", True)
 ORACLE_PROGRAMS = frozenset("sqlplus sqlcl sqlldr expdp impdp".split())
 """Programs with a word `user/password@database`."""
 

@@ -8,7 +8,15 @@ Imported on the `wrap` path: `re` (9 ms) is imported only if a word may contain 
 """
 
 from mcpspy.secrets.key import user_key
-from mcpspy.secrets.patterns import KINDS, ORACLE_PROGRAMS, PASSWORD_OPTIONS, SCHEMES, is_secret_name
+from mcpspy.secrets.patterns import (
+    KINDS,
+    LOGIN_OPTION,
+    LOGIN_PROGRAMS,
+    ORACLE_PROGRAMS,
+    PASSWORD_OPTIONS,
+    SCHEMES,
+    is_secret_name,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,7 +105,7 @@ class Redactor:
         secret_next = False
         option = password = ""
         separate = False  # whether the password may be the word after its option
-        oracle = False
+        oracle = login = False
         for word in words:
             if secret_next and word.lower() in SCHEMES:  # `--header Authorization: Bearer x`, without quotes
                 clean.append(word)
@@ -109,6 +117,9 @@ class Redactor:
             program = word.replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
             if program in PASSWORD_OPTIONS:
                 password, separate = PASSWORD_OPTIONS[program]
+            elif word == "login" and login:
+                password, separate = LOGIN_OPTION
+            login = login or program in LOGIN_PROGRAMS
             oracle = oracle or program in ORACLE_PROGRAMS
             if password and word.startswith(password) and len(word) > len(password):
                 clean.append(password + self.mark(word[len(password) :]))

@@ -12,6 +12,8 @@ from urllib.parse import unquote_plus
 
 from mcpspy.secrets.patterns import (
     JWK_SECRETS,
+    LOGIN_OPTION,
+    LOGIN_PROGRAMS,
     ORACLE_PROGRAMS,
     PASSWORD_OPTIONS,
     SCHEMES,
@@ -34,10 +36,15 @@ def redacted_text(text: str, mark: Mark, prose: Prose | None = None) -> str:
     """
     if "@" in text:
         text = _logins(text, mark)
+    if ";" in text and "=" in text:
+        for form in _CONNECTIONS:
+            text = form.sub(lambda it: it["before"] + mark(it["value"]), text)
     if '"' in text and ":" in text:
         is_secret = _is_secret_member if '"kty' in text or '\\"kty' in text else _is_secret
         for head, value in _JSON:
             text = _values(text, head, value, mark, is_secret=is_secret)
+        bare = prose and (lambda name, value: mark(value) if value.isdecimal() else prose(name, value))
+        text = _values(text, *_JSON_BARE, mark, bare, is_secret)
     if "=>" in text:
         text = _values(text, _ARROW, _QUOTED, mark)
     if "=" in text:
@@ -83,7 +90,7 @@ def redacted_fields(text: str, mark: Mark, *, oauth: bool = True, encoded: bool 
         if field["name"] and _is_secret_field(field["name"], oauth):
             rest = _FIELD_REST.match(text, start)
             stop = rest.end() if rest else field.end()
-        elif encoded and "%" in field["value"] and _hides(unquote_plus(field["value"]), mark):
+        elif encoded and "%" in field["value"] and _hides(field["value"], mark):
             stop = field.end()
         else:
             continue
@@ -101,8 +108,10 @@ def _is_secret_field(name: str, oauth: bool) -> bool:
     return (is_oauth_secret if oauth else is_secret_name)(unquote_plus(name))
 
 
-def _hides(decoded: str, mark: Mark) -> bool:
-    if len(decoded) < _SHORTEST:
+def _hides(value: str, mark: Mark) -> bool:
+    """Return whether a secret is found in a value only after it was decoded."""
+    decoded = unquote_plus(value)
+    if len(decoded) < _SHORTEST or decoded == value:
         return False
     query = "&" + decoded  # it may be a complete form
     return redacted_text(redacted_fields(query, mark, encoded=False), mark) != query
@@ -152,7 +161,7 @@ def _command(found: re.Match[str], mark: Mark, prose: Prose | None) -> str:
     """Redact the passwords in a command: after the option of its program, or `user/password`."""
     if found["program"] in ORACLE_PROGRAMS:
         return found["program"] + _ORACLE_WORD.sub(lambda it: it["before"] + mark(it["value"]), found["words"], count=1)
-    option, separate = PASSWORD_OPTIONS[found["program"]]
+    option, separate = PASSWORD_OPTIONS.get(found["program"], LOGIN_OPTION)
 
     def value(it: re.Match[str]) -> str:
         name = prose is not None and _is_secret(it["value"].strip("'\""))  # an example: `-pPASSWORD`
@@ -169,7 +178,7 @@ def _short_option(option: str) -> re.Pattern[str]:
 def _userinfo(found: re.Match[str], mark: Mark) -> str:
     """Redact a URL up to its host (RFC 3986, 3.2.1): its password, or a token in place of a user."""
     scheme, user, password = found["scheme"], found["user"], found["password"]
-    if "«redacted:" in user + (password or ""):
+    if "«redacted" in user + (password or ""):  # its colon may be the one between them
         return found[0]
     web = scheme.lower().endswith(("http", "https"))  # `git+https`; in other schemes a user alone is ordinary
     if password is None:
@@ -193,10 +202,10 @@ _AUTHORITY = re.compile(
 _RESERVED = r"""(?P<password>(?:[^\s"<>:]|:(?!//)){0,256})@(?=[\w\[$(«])"""
 _OTHER_AUTHORITY = re.compile(
     r"""(?<![\w+.-])(?P<scheme>(?!(?i:[\w+.-]{0,20}http|wss?:|git\+ssh))[A-Za-z][\w+.-]{0,30})://"""
-    rf"""(?P<user>[^/?#\s:"<>@]*):(?!\d{{2,5}}(?:/[\w.%-]{{0,64}})?\?){_RESERVED}"""
+    rf"""(?P<user>[^/?#\s:"<>@«]*):(?!\d{{2,5}}(?:/[\w.%-]{{0,64}})?\?){_RESERVED}"""
 )
 _WEB_AUTHORITY = re.compile(
-    rf"""(?<![\w+.-])(?P<scheme>(?i:https?|wss?))://(?P<user>[^/?#\s:"<>@]+):(?!\d{{1,5}}[/?#]|\$|\{{){_RESERVED}"""
+    rf"""(?<![\w+.-])(?P<scheme>(?i:https?|wss?))://(?P<user>[^/?#\s:"<>@«]+):(?!\d{{1,5}}[/?#]|\$|\{{){_RESERVED}"""
 )
 # Connections of Go's database drivers, of Oracle, and a word `user/password@database` of its programs.
 _GO_LOGIN = re.compile(
@@ -207,9 +216,20 @@ _ORACLE_LOGIN = re.compile(
     r"""(?=@(?!sha256:)(?://[\w\[]|[\w.-]{1,253}:\d{2,5}[:/]\w|\(DESCRIPTION))"""
 )
 _ORACLE_WORD = re.compile(r"""(?P<before>(?<=[\s'"])[\w$#]{1,64}/)(?P<value>(?!«)[^\s'"/@]{1,128})""")
-_PROGRAMS = (*PASSWORD_OPTIONS, *ORACLE_PROGRAMS)
+# A connection string of ODBC or ADO.NET: its password may have blanks.
+_PART = r"(?i:server|host|addr(?:ess)?|data source|user(?: id|name)?|uid|database|initial catalog|driver|port)\s?="
+_LAST_PART = r"""(?i:password|pwd)\s?=\s?)(?P<value>\{[^}\n]{1,256}\}|(?![«{'"])[^;'"\n]{1,256})"""
+_CONNECTIONS = (
+    re.compile(
+        rf"""(?P<before>(?<![\w]){_PART}[^;'"\n]{{0,256}};(?:[^;='"\n]{{1,64}}=[^;'"\n]{{0,256}};){{0,8}}\s?{_LAST_PART}"""
+    ),
+    re.compile(rf"(?P<before>(?<![\w]){_LAST_PART}(?=;\s?{_PART})"),
+)
+_PROGRAMS = (*PASSWORD_OPTIONS, *ORACLE_PROGRAMS, *LOGIN_PROGRAMS)
+_LOGIN = rf"(?:{'|'.join(LOGIN_PROGRAMS)})(?:\s{{1,8}}\w{{1,64}})?\s{{1,8}}login"
 _COMMAND = re.compile(
-    rf"(?<![\w.-])(?P<program>{'|'.join(map(re.escape, _PROGRAMS))})(?=\.exe\s|[\s'\"])"
+    rf"(?<![\w.-])(?P<program>{_LOGIN}|{'|'.join(map(re.escape, (*PASSWORD_OPTIONS, *ORACLE_PROGRAMS)))})"
+    r"(?=\.exe\s|[\s'\"])"
     r"(?P<words>[^;|&\n]{1,1024})"
 )
 # Values with a form of their own: PowerShell, .netrc, the keys of a storage account (not a digest such as `sha512-…`).
@@ -225,12 +245,12 @@ _FORMS = (
     ),
     re.compile(r"(?P<before>(?<![A-Za-z0-9+/=-]))(?P<value>(?=[A-Za-z0-9]*[+/])[A-Za-z0-9+/]{86}==)(?![A-Za-z0-9+/=])"),
 )
-# The member of a JSON object: a string, a string inside a string, anything else.
+# The member of a JSON object: a string, a string inside a string; anything else, which may be code (`"token": token`).
 _JSON = (
     (re.compile(r'"(?P<name>[^"\\]{1,64})"\s{0,64}:\s{0,64}"'), re.compile(_NEW + r'(?:[^"\\]|\\.)*')),
     (re.compile(r'\\"(?P<name>[^"\\]{1,64})\\"\s{0,64}:\s{0,64}\\"'), re.compile(_NEW + r'[^"\\]*')),
-    (re.compile(r'"(?P<name>[^"\\]{1,64})"\s{0,64}:\s{0,64}'), re.compile(r'[^\s",}\]\[{]+')),
 )
+_JSON_BARE = re.compile(r'"(?P<name>[^"\\]{1,64})"\s{0,64}:\s{0,64}'), re.compile(r'[^\s",}\]\[{]+')
 ITEM = re.compile(r"[^,\s]+")
 """An item of a list in a header."""
 # An element of a hash in PHP or Ruby: `'name' => 'value'`.
@@ -254,7 +274,7 @@ _PLAIN_WORD = re.compile(
     rf"""{_NEW}(?:"{_NEW}[^"\n]+"|'{_NEW}[^'\n]+'|(?=[^\s\d]{{0,64}}\d)[\w+/=!@#%^~-]+(?=[\s,;]|\Z))"""
 )
 _HEADER = re.compile(rf"(?<=[\s;,{{'\"])(?P<name>[\w.-]{{1,64}})(?:['\"]\s?)?:\s{{0,64}}['\"]?(?:{_SCHEME}\s{{1,64}})?")
-_OPTION = re.compile(r"(?:^|(?<=[\s'\"]))--?(?P<name>[\w.-]{1,64})\s{1,64}")
+_OPTION = re.compile(r"(?:^|(?<=[\s'\"]))--?(?P<name>[\w.-]{1,64})\s{1,64}(?!--[A-Za-z])")
 _WORD = re.compile(rf"""{_NEW}(?:"[^"]*"|'[^']*'|[^\s;&|'"]+)""")
 _LINE = re.compile(rf"(?!//|[{{\[]\s{{0,64}}[\"'{{\]}}]){_NEW}[^'\"]+")
 # `-u user:password`, as for curl; not a numeric user and group.

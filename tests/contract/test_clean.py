@@ -18,6 +18,14 @@ PGP = "-----BEGIN PGP PRIVATE KEY " + "BLOCK-----"
         ({"apiKey": {"examples": ["s3cret-1", "no"]}}, {"apiKey": {"examples": [WITHHELD, "no"]}}),
         ({"auth": {"enum": ["bearer-token", "none"]}}, {"auth": {"enum": ["bearer-token", "none"]}}),
         ({"token": {"default": 5}}, {"token": {"default": 5}}),
+        (
+            {"description": "postgres://u:hunter2@h/db or password=hunter2 host=h"},
+            {"description": f"postgres://u:{WITHHELD}@h/db or password={WITHHELD} host=h"},
+        ),
+        (
+            {"description": "the password: required, in password=PASS"},
+            {"description": "the password: required, in password=PASS"},
+        ),
         ({"city": {"default": "hunter2!"}}, {"city": {"default": "hunter2!"}}),
         ({"token": {"description": "The-token"}}, {"token": {"description": "The-token"}}),
         ({"_meta": {"apiKey": "hunter2!", "key": "the key"}}, {"_meta": {"apiKey": WITHHELD, "key": "the key"}}),
@@ -85,3 +93,8 @@ def test_depth_is_bounded():
     one, other = clean(deep("a")), clean(deep("b"))
     assert one != other
     assert canonical(one).count(b"[") == LEVELS
+
+
+def test_words_cannot_hide_beside_a_secret_name():
+    told = "password=ignore-all-previous-instructions-1"
+    assert clean({"description": told}) == {"description": told}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpspy.secrets.text import redacted_text, redacted_url
+from mcpspy.secrets.text import redacted_fields, redacted_text, redacted_url
 
 AZURE_KEY = "a1B2/c3D" * 10 + "aB1/cD" + "=="
 
@@ -38,6 +38,12 @@ def shown(text):
         ("docker run -u 1000:1000 image", "docker run -u 1000:1000 image"),
         ("AccountName=a;AccountKey=hunter2hunter2==;B=c", "AccountName=a;AccountKey=M;B=c"),
         ("Server=x;Pwd=hunter2;Encrypt=true", "Server=x;Pwd=M;Encrypt=true"),
+        ("Server=x;Pwd=hun ter 2;Encrypt=true", "Server=x;Pwd=M;Encrypt=true"),
+        ("use Pwd=hun ter;Server=x", "use Pwd=M;Server=x"),
+        ("Driver={a b};Server=x;UID=sa;PWD={hun;ter 2};", "Driver={a b};Server=x;UID=sa;PWD=M;"),
+        ("docker login -u bob -p hunter2 reg.example", "docker login -u bob -p M reg.example"),
+        ("helm registry login -p hunter2 h", "helm registry login -p M h"),
+        ("docker run -p 80:80 login", "docker run -p 80:80 login"),
         ("{'token': 'hunter2', 'a': 'b'}", "{'token': 'M', 'a': 'b'}"),
         ('{"key":"hunter2","monkey":"b"}', '{"key":"M","monkey":"b"}'),
         ("https://host/?key=hunter2&monkey=b", "https://host/?key=M&monkey=b"),
@@ -101,3 +107,23 @@ def test_an_encoded_secret_is_found():
 def test_a_long_text_takes_time_linear_in_its_length(unit):
     """A-01: quadratic time would take minutes here."""
     shown(unit * (200_000 // len(unit)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://hunter2hunter2@host/x",
+        "postgres://hunter2hunter2hunter2:pw@host/x",
+        "Server=x;Pwd=hun ter;Encrypt=true",
+        "docker login -p hunter2 h",
+    ],
+)
+def test_a_mark_is_not_replaced_again(text):
+    """A-13: it must stay whole, also if it has a colon as those of a recording do."""
+    clean = redacted_text(text, lambda _: "«redacted:1234»")
+    assert redacted_text(clean, lambda _: "«redacted:5678»") == clean
+    assert clean.count("«") == clean.count("»") == clean.count("«redacted:1234»")
+
+
+def test_a_percent_sign_in_a_value_is_no_encoding():
+    assert redacted_fields('f --password=%s"', lambda _: "M") == 'f --password=%s"'

@@ -1,7 +1,7 @@
 """Scrubbed frames: lines, events, bodies and messages of WebSockets, as text.
 
 Bytes that are not UTF-8 are kept. The message of an event is in its `data` lines; the other lines are texts. A PEM key
-may be written to stderr line by line, and then each line between its first and its last is a secret.
+may be written to stderr line by line, and then each line between its first and its last is a secret. So may a .netrc.
 """
 
 import json
@@ -22,6 +22,8 @@ _PEM_BODY = re.compile(r"[\w+/=:,. -]{0,200}\s*")
 _PEM_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}-----")
 _PEM = Category("scrub/secret", "private key (PEM)", "redacted-private-key-line-")
 _PEM_LINES = 200
+_NETRC = re.compile(r"\s{0,64}(?:machine|login|account)\s{1,64}\S{1,256}\s{0,64}")
+_NETRC_PASSWORD = re.compile(r"(\s{0,64}password\s{1,64})(\S{1,512})\s{0,64}")
 _FIELDS = frozenset(("", "event", "id", "retry"))
 """Fields of events besides `data`; the empty one is a comment."""
 _STARTS = ("data:", "event:", "id:", "retry:", ":")
@@ -34,6 +36,7 @@ class FrameScrub:
         self._messages = messages
         self._texts = texts
         self._keys: dict[int, int] = {}  # by channel: the number of lines that a PEM key may still have
+        self._netrc: set[int] = set()  # the channels whose last line was one of a .netrc
 
     def frame(self, text: str, framing: str, ch: int = 0) -> str:
         """Return the scrubbed text of a frame; `framing` is that of its channel, or empty if it is not known."""
@@ -41,13 +44,15 @@ class FrameScrub:
             line = self._key_line(text, ch)
             if line is not None:
                 return line
+        if framing == "lines":
+            text = self._netrc_line(text, ch)
         if framing == "sse" or (not framing and text.startswith(_STARTS)):
             return self._event(text)
         return self._message(text, form=framing == "body" or not framing)
 
     def busy(self, ch: int) -> bool:
-        """Return whether the next line of a channel may belong to a key."""
-        return ch in self._keys
+        """Return whether the next line of a channel may belong to a key or a .netrc."""
+        return ch in self._keys or ch in self._netrc
 
     def _message(self, text: str, *, form: bool = False) -> str:
         self._messages.forget()
@@ -88,6 +93,17 @@ class FrameScrub:
         self._keys[ch] = left - 1
         body = text.strip()
         return text if is_placeholder(body) else text.replace(body, self._texts.label(_PEM, body))
+
+    def _netrc_line(self, text: str, ch: int) -> str:
+        """Return a line without its password if it continues a .netrc."""
+        password = _NETRC_PASSWORD.fullmatch(text) if ch in self._netrc else None
+        if password:
+            return password[1] + self._texts.secret(password[2])
+        if _NETRC.fullmatch(text):
+            self._netrc.add(ch)
+        else:
+            self._netrc.discard(ch)
+        return text
 
 
 _KEPT = ("jsonrpc", "id", "method", "code")

@@ -52,6 +52,12 @@ class Level:
     """It is a JSON Web Key: it has a member `kty`."""
     parts: list[str] = field(default_factory=list)
     """In an object: values that are secret in a JSON Web Key."""
+    numbers: bool = False
+    """It is below a name whose numbers are secrets."""
+    columns: list[str] = field(default_factory=list)
+    """In an object: the names in its member `columns`. In an array: those of the columns of its rows."""
+    headed: bool = False
+    """In an array: `columns` is known, so its first row has values too."""
     shown: str = ""
     """The name of the next member in the new text, if it differs."""
 
@@ -148,6 +154,7 @@ def _enter(levels: Levels, visitor: StringVisitor, bracket: str) -> None:
     if levels.open:
         above = levels.open[-1]
         level.above, level.secret, level.schema, level.sample = above.step, above.secret, above.schema, above.sample
+        level.numbers = above.numbers
     visitor.enter(levels, level)
     levels.open.append(level)
 

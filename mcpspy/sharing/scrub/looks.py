@@ -13,12 +13,13 @@ LONGEST = 200
 """Maximum length of an examined word: longer ones are binary data in base64."""
 _PLACEHOLDER = re.compile(
     r"""<[^<>]*>|\$\{?[\w.:-]*\}?|\{\{?[^{}]*\}?\}|%\w+%|[*.•…xX_-]+|\[?redacted\]?|\[(?:hidden|masked|filtered)\]"""
-    r"""|your[\s_-].*|(?:null|none|nil|true|false|yes|no|undefined|required|optional|string|number|object|bearer|basic)""",
+    r"""|your[\s_-].*|(?:null|none|nil|true|false|yes|no|undefined|required|optional|string|number|object|bearer|basic)"""
+    r"""|(?:[~^]|[<>]=?\s?)?v?\d{1,4}\.\d{1,4}\.\d{1,4}(?:-[a-z]{1,10}(?:\.\d{1,4})?)?""",  # a version
     re.IGNORECASE | re.DOTALL,
 )
 _TECHNICAL = re.compile(
     r"(?:sha|md|utf|base|aes|rsa|ed|hs|rs|es|ps|oauth|http|ipv|x|v|h|p|rfc|iso|win|int|uint|float|i|u|f|c)-?\d+\w{0,3}"
-    r"|\d+(?:\.\d+)*[a-z]{0,8}|\d{4}-\d\d.*|v?\d+(?:\.\d+)+.*|#\d+",
+    r"|\d+(?:\.\d+)*[a-z]{0,8}|\d{4}-\d\d.*|v?\d+(?:\.\d+)+.*|#\d+|#[0-9a-f]{3,8}",
     re.IGNORECASE,
 )
 _PATH = re.compile(r"[\w+.-]*:?//|[./~\\]|\w:\\|\w[\w.-]*/\w")

@@ -21,6 +21,7 @@ from mcpspy.sharing.scrub.json_strings import Level, Levels, changed
 from mcpspy.sharing.scrub.known_values import KnownValues
 from mcpspy.sharing.scrub.looks import is_phrase, is_placeholder, looks_random, looks_secret
 from mcpspy.sharing.scrub.protocol_words import is_member, is_word_of
+from mcpspy.sharing.scrub.tables import is_secret_cell
 from mcpspy.sharing.scrub.texts import Texts
 
 _SCHEMAS = frozenset("inputSchema outputSchema requestedSchema input_schema output_schema schema $defs".split())
@@ -40,6 +41,12 @@ _SHORT = frozenset("token auth pass pat".split())
 _CREDENTIALS = re.compile(rf"(?i)(?:{'|'.join(SCHEMES)})\s+")
 _DIGITS = re.compile(r"(?:pass(?:word|wd|code|phrase)|pwd|pin|otp|secret|(?:api|access|auth)(?:key|token))\d*$")
 """Names whose numbers are secrets, in lower case without punctuation."""
+_MEASURE = re.compile(
+    r"(?:at|time|date|expir\w*|length|size|count|version|port|ttl|age|min|max|id|rounds|iterations|code)$"
+)
+"""Names of numbers that are no secrets also below such a name."""
+_COLUMNS = frozenset("columns fields header headers".split())
+_ROWS = frozenset("rows data values results records".split())
 _LARGEST = 1 << 20  # maximum length of a string that is searched for JSON
 _DEEPEST = 4  # levels of texts in texts
 
@@ -95,6 +102,10 @@ class MessageScrub:
             level.property = isinstance(name, str) and _is_name(name)
         elif isinstance(name, str) and not level.schema and not level.secret:
             level.secret = parent.above != "properties" and name.lower() not in (_VAGUE | _SHORT) and _is_name(name)
+        if isinstance(name, str) and not level.schema and parent.above != "properties" and _has_digits(name):
+            level.numbers = True
+        if parent.closing == "}" and level.closing == "]" and name in _ROWS and parent.columns:
+            level.columns, level.headed = parent.columns, True
 
     def key(self, text: str, levels: Levels) -> str:
         """Return the replacement of a member name."""
@@ -109,6 +120,7 @@ class MessageScrub:
         step, before = level.step, level.previous
         member = step.lower() if isinstance(step, str) else ""
         if level.closing == "]" or member in _NAMING:
+            _note_column(levels.open, text)
             level.previous = text
             if level.value and not level.schema and _is_name(text) and _names(text, level.value):
                 self._texts.learn(level.value)  # it came before its name: the second pass replaces it
@@ -121,7 +133,7 @@ class MessageScrub:
         self._levels = levels
         if step == "requestState" and not level.schema:
             return text if is_placeholder(text) else self._texts.label(STATE, text)
-        if self._is_secret(text, level, before):
+        if self._is_secret(text, level, before) or _is_secret_cell(levels.open, text):
             scheme = _CREDENTIALS.match(text)
             start = scheme.end() if scheme else 0
             return text[:start] + self._texts.secret(text[start:])
@@ -133,7 +145,9 @@ class MessageScrub:
         name = level.step if isinstance(level.step, str) else level.above
         if not digits.isdecimal() or len(digits) < _SHORTEST_NUMBER:
             return digits
-        named = isinstance(name, str) and not level.schema and _DIGITS.search(_plain(name))
+        named = isinstance(name, str) and not level.schema and _has_digits(name)
+        named = named or (level.numbers and not (isinstance(name, str) and _MEASURE.search(_plain(name))))
+        named = named or _has_digits(_column(levels.open))
         if not (named or (len(digits) >= _LONG and self._known.whole(digits))) or self._kept(levels):
             return digits
         if digits.startswith("10") and int(digits[1:]) < _MOST_NUMBERS:  # it has been replaced already
@@ -192,6 +206,34 @@ class MessageScrub:
 _is_name = lru_cache(4096)(is_secret_name)
 
 
+def _note_column(open_: list[Level], text: str) -> None:
+    """Note the name of a column: in an array `columns`, in an object in it, or in the first row of an array of rows."""
+    level = open_[-1]
+    if level.closing == "]" and level.above in _COLUMNS and len(open_) > 1:
+        open_[-2].columns.append(text)
+    elif level.closing == "}" and len(open_) > 2 and open_[-2].closing == "]" and open_[-2].above in _COLUMNS:
+        open_[-3].columns.append(text)
+    elif level.closing == "]" and level.above == 0 and len(open_) > 1 and not open_[-2].headed:
+        open_[-2].columns.append(text)
+
+
+def _column(open_: list[Level]) -> str:
+    """Return the name of the column of the current value, or an empty string."""
+    row = open_[-1]
+    if row.closing != "]" or len(open_) < 2 or not isinstance(row.step, int):
+        return ""
+    rows = open_[-2]
+    if rows.closing != "]" or row.schema or row.step >= len(rows.columns) or (row.above == 0 and not rows.headed):
+        return ""
+    return rows.columns[row.step]
+
+
+def _is_secret_cell(open_: list[Level], text: str) -> bool:
+    """Return whether a string in a row is a secret. Without a member `columns` a row may be a name and a value."""
+    name = _column(open_)
+    return bool(name) and _is_name(name) and (is_secret_cell(name, text) if open_[-2].headed else looks_secret(text))
+
+
 def _names(name: str, text: str) -> bool:
     """Return whether a name marks a string as a secret."""
     if not _is_name(name) or is_placeholder(text):
@@ -202,6 +244,12 @@ def _names(name: str, text: str) -> bool:
     if plain.endswith(_PHRASE):
         return is_phrase(text)
     return plain not in _SHORT or len(text) >= _LONG or looks_secret(text)
+
+
+@lru_cache(4096)
+def _has_digits(name: str) -> bool:
+    """Return whether numbers below a name are secrets."""
+    return _DIGITS.search(_plain(name)) is not None
 
 
 def _plain(name: str) -> str:

@@ -18,8 +18,8 @@ _ENTRY = re.compile(
     r"(?P<before>(?P<indent>\s{0,64})(?:- )?(?:['\"]?(?P<name>[\w.-]{1,64})['\"]?\s{0,8}[:=]\s{0,8})?['\"]?)"
     r"(?P<value>[^\s'\",#][^\s'\",]*)(?P<after>['\"]?,?\s*(?:#.*)?)"
 )
-_WORD = re.compile(r"\s{0,8}[\"']?[\w.-]{1,40}[\"']?\s{0,8}")
-_WORDS = re.compile(r"\s*|\s*[\"'`*]{0,2}[\w.-]{1,40}(?: [\w.()-]{1,40}){0,2}[\"'`*]{0,2}\s*")
+_WORD = re.compile(r"(?!\s*\d+\s*$)\s{0,8}[\"']?[\w.-]{1,40}[\"']?\s{0,8}")
+_WORDS = re.compile(r"\s*|(?!\s*\d+\s*$)\s*[\"'`*]{0,2}[\w.-]{1,40}(?: [\w.()-]{1,40}){0,2}[\"'`*]{0,2}\s*")
 """The head of a column: of CSV, and of Markdown, where it may have several words or be empty."""
 _DESCRIPTIVE = frozenset("type description title format in scheme ref example minlength maxlength".split())
 _WIDEST = 64  # columns
@@ -63,7 +63,7 @@ def _columns(lines: list[str], at: int, mark: Callable[[str], str]) -> int:
 
 def _cell(name: str, cell: str, mark: Callable[[str], str]) -> str:
     value = cell.strip().strip("\"'`")
-    return cell.replace(value, mark(value)) if _is_secret(name, value) else cell
+    return cell.replace(value, mark(value)) if is_secret_cell(name, value) else cell
 
 
 def _entries(lines: list[str], at: int, mark: Callable[[str], str]) -> int:
@@ -80,13 +80,14 @@ def _entries(lines: list[str], at: int, mark: Callable[[str], str]) -> int:
             break
         if mapping and line.strip() and len(line) - len(line.lstrip()) <= len(mapping["indent"]):
             break
-        if entry and (entry["name"] or "").lower() not in _DESCRIPTIVE and _is_secret(name, entry["value"]):
+        if entry and (entry["name"] or "").lower() not in _DESCRIPTIVE and is_secret_cell(name, entry["value"]):
             lines[row] = entry["before"] + mark(entry["value"]) + entry["after"]
         row += 1
     return row
 
 
-def _is_secret(name: str, value: str) -> bool:
+def is_secret_cell(name: str, value: str) -> bool:
+    """Return whether a value is a secret in a column, or a table, with the name of a secret."""
     if looks_secret(value):
         return True
     word = _PASSWORD.search(name) is not None and len(value) > 1 and not re.search(r"[\s(){}<>\[\]]", value)

@@ -58,6 +58,8 @@ _WORDS = (
     "-u ",
     *"pass pwd token secret key auth cred signature cookie jwt bearer basic otp code= sig= assertion --user".split(),
     *"mnemonic phrase seed kty securestring @tcp( @tcp6( @unix( @udp( @cloudsql".split(),
+    " login ",
+    "machine ",
     *FOREIGN_NAMES,
     *FOREIGN_WORDS,
     *(f"{name}{space}" for name in (*PASSWORD_OPTIONS, *ORACLE_PROGRAMS) for space in " \"'"),
@@ -230,7 +232,7 @@ class Texts:
         word = re.match(r"[\"'`]?([^\s\"'`,;]+)", value)
         secret = word[1].rstrip(".)]}") if word else ""
         line = value.partition("\n")[0].strip("\"'` \r")
-        alone = _PASSWORD.search(name) and secret == line and len(secret) >= _LONG_WORD
+        alone = _PASSWORD.search(name) and secret == line != name and len(secret) >= _LONG_WORD
         if word is None or not (looks_secret(secret) or (alone and not is_placeholder(secret))):
             return value
         return value[: word.start(1)] + self._wrapped(secret) + value[word.start(1) + len(secret) :]

@@ -116,3 +116,18 @@ def test_a_message_of_a_websocket_is_scrubbed(tmp_path):
     socket = opened(5, "client", "ws", "message")
     (text,) = frames(capture(tmp_path / "a.jsonl", socket, frame(5, call({"password": "ab"}))))
     assert json.loads(text)["params"]["arguments"] == {"password": V}
+
+
+def test_a_netrc_on_several_lines_of_stderr_loses_its_password(tmp_path):
+    """A-17."""
+    lines = [
+        "machine h.example",
+        "  login bob",
+        "  password zebra",
+        "password required",
+        "login bob",
+        "x",
+        "password is",
+    ]
+    found = frames(capture(tmp_path / "a.jsonl", *(frame(ERR, line) for line in lines)))
+    assert found == [line.replace("zebra", V) for line in lines]

@@ -28,6 +28,21 @@ def arguments(tmp_path, value, **options):
         ({"env": [{"value": "ab", "name": "DB_PASS"}]}, {"env": [{"value": VALUE, "name": "DB_PASS"}]}),
         ({"headers": [["X-Api-Key", "abc123"]]}, {"headers": [["X-Api-Key", VALUE]]}),
         (
+            {"columns": ["user", "password", "pin"], "rows": [["bob", "zebra", 123456], ["al", "no", 7]]},
+            {"columns": ["user", "password", "pin"], "rows": [["bob", VALUE, 100002], ["al", "no", 7]]},
+        ),
+        (
+            {"fields": [{"name": "user"}, {"name": "password"}], "rows": [["bob", "zebra"]]},
+            {"fields": [{"name": "user"}, {"name": "password"}], "rows": [["bob", VALUE]]},
+        ),
+        ([["user", "api_key"], ["bob", "a1b2c3d4"]], [["user", "api_key"], ["bob", VALUE]]),
+        ([["password", "zebra"], ["user", "bob"]], [["password", "zebra"], ["user", "bob"]]),
+        (
+            {"pin": {"value": 123456, "at": 1700000000, "all": [[654321]]}},
+            {"pin": {"value": 100001, "at": 1700000000, "all": [[100002]]}},
+        ),
+        ({"cookie": "^0.7.1", "path-key": "3.1.0"}, {"cookie": "^0.7.1", "path-key": "3.1.0"}),
+        (
             {"rows": [["password", "username"], ["token", "cat"]]},
             {"rows": [["password", "username"], ["token", "cat"]]},
         ),

@@ -41,6 +41,7 @@ def test_a_value_is_replaced(text, expected):
         "token:\n  name: the\nb: c",
         "'A_KEY': 1,\n'B': 2,\n'C': 3,",
         "[tokens]\nthe = cat",
+        "yppasswd\t100009\typpasswd\netherstatd\t100010\tetherstat",
     ],
 )
 def test_what_only_looks_like_a_table_stays(text):

@@ -132,3 +132,33 @@ def test_replace_neither_cuts_a_known_value_nor_a_label(pattern):
     assert not re.search("hunter|xyz", clean)
     assert "redacted-value-1" in clean or pattern == ".*"
     assert scrub.text(clean) == clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'case "invalid_key":\n  return `x`;',
+        '{"signature": signature, "password": password}',
+        '"password": get_password(), "token": os.environ["A"]',
+        'color "#ddd0c0"; Token: "#ddd0c0"',
+        "'--password --inputbox'",
+        "password = password",
+        'creds = " --password=%s" % (user, pw)',
+        '"path-key": "^3.1.0", "cookie": "0.7.1"',
+        "docker run -p 8080:80 login",
+    ],
+)
+def test_code_is_not_a_secret(text):
+    """False alarms in sources, packages and style sheets."""
+    assert texts().text(text) == text
+
+
+@pytest.mark.parametrize("value", ["hunter2", "12345678", "correcthorse"])
+def test_a_bare_value_in_json_is_a_secret(value):
+    """A-17."""
+    assert texts().text(f'say {{"password": {value}}}') == f'say {{"password": {V}}}'
+
+
+def test_the_label_of_a_token_in_a_url_is_whole():
+    """A-13."""
+    assert texts().text("clone https://hunter2hunter2@host/x") == f"clone https://{V}@host/x"
