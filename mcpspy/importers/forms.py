@@ -12,12 +12,13 @@ from mcpspy.foreign_file import open_foreign
 from mcpspy.importers import claude, har, inspector, mcpsnoop, shared_page
 from mcpspy.importers import flow_file as mitm
 from mcpspy.importers.captures import Account, Captures
-from mcpspy.importers.order import Torn
+from mcpspy.importers.order import TooManyValues, Torn
 from mcpspy.importers.text import LONGEST, MARK, elements, lines, members
 
 _HEAD = 1 << 16  # bytes by which a file is recognised
 _FIRST = 16  # lines or elements that are examined, because one may be damaged
 _FLOW = re.compile(rb"\d{1,12}:\d{1,3}:[a-z_]+[;,]")
+_KEY = re.compile(rb'"(\w{1,32})"\s*:')
 _ARCHIVE = re.compile(rb'\s*\{\s*(?:"[^"]*"\s*:\s*"[^"]*"\s*,\s*)*"log"\s*:\s*\{')
 
 
@@ -129,7 +130,10 @@ def _inspector(file: BinaryIO) -> Form | None:
 
 
 def _keys(raw: bytes) -> set[str]:
+    """Return the keys of an object; of one that is too large to be parsed, the keys in its first bytes."""
     try:
         return set(members(raw.decode("utf-8", "replace")))
+    except TooManyValues:
+        return {key.decode() for key in _KEY.findall(raw, 0, _HEAD)}
     except (ValueError, RecursionError):
         return set()

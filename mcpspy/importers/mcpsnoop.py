@@ -10,7 +10,7 @@ import json
 from typing import Any, BinaryIO
 
 from mcpspy.importers.captures import Captures, iso
-from mcpspy.importers.order import DAMAGED
+from mcpspy.importers.order import DAMAGED, Torn, lose
 from mcpspy.importers.text import lines, members, sound
 
 _ROLES = {"c2s": "stdin", "s2c": "stdout", "stderr": "stderr"}
@@ -19,6 +19,13 @@ _NAMES = ("session_id", "server_label", "direction")
 
 def record(file: BinaryIO, captures: Captures) -> None:
     """Record each session of a log in a capture of its own. Raises CaptureError if captures cannot be written."""
+    try:
+        _lines(file, captures)
+    except Torn as torn:
+        captures.account.fault = str(torn)
+
+
+def _lines(file: BinaryIO, captures: Captures) -> None:
     commands: dict[str, dict[str, Any]] = {}
     counted: dict[str, int] = {}
     for line in lines(file):
@@ -28,8 +35,8 @@ def record(file: BinaryIO, captures: Captures) -> None:
         captures.account.advance(len(line or b"") + 1)
         try:
             _envelope((line or b"").decode("utf-8", "replace"), captures, commands, counted)
-        except DAMAGED:
-            captures.account.lost += 1
+        except DAMAGED as error:
+            lose(captures.account, error)
 
 
 def _envelope(line: str, captures: Captures, commands: dict[str, dict[str, Any]], counted: dict[str, int]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 from mcpspy.errors import CaptureError
 from mcpspy.importers.captures import Account
+from mcpspy.text import plural
 
 Steps = Iterator[int]
 """The remaining steps of an exchange: each value is the time of the next step, taken by the next call."""
@@ -26,6 +27,8 @@ OBJECTS = 1 << 13
 """Overhead of an exchange in bytes, which is most of the memory of a small one."""
 VALUES = 1 << 20
 """The most values of one exchange or line: `{}` takes 3 bytes of a file, but 100 in memory."""
+LOST = 100_000
+"""The most damaged exchanges or lines of a file: it may consist of millions of `{}`."""
 DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
 """What is raised for values whose shape differs from the expected one."""
 
@@ -36,6 +39,15 @@ class TooManyValues(ValueError):
 
 class Torn(Exception):
     """The file ends early, or cannot be parsed from here on; the text says where."""
+
+
+def lose(account: Account, error: Exception) -> None:
+    """Count the exchange or line that was just read as damaged. Raises Torn if the file has too many of them."""
+    account.lost += 1
+    if isinstance(error, TooManyValues):
+        account.left_out = account.left_out or f"{account.unit} {account.read} {error}"
+    if account.lost > LOST:
+        raise Torn(f"{plural(account.lost, 'damaged ' + account.unit)}, so the rest is not read")
 
 
 def play(
@@ -65,9 +77,7 @@ def play(
                 begun = begin(offset, size) if size <= LARGEST else None
                 account.lost += size > LARGEST
             except DAMAGED as error:
-                account.lost += 1
-                if isinstance(error, TooManyValues):
-                    account.left_out = account.left_out or f"{account.unit} {account.read} {error}"
+                lose(account, error)
                 continue
             if begun:
                 found.append((begun[0], offset, size))

@@ -7,6 +7,7 @@ everything before its end.
 import json
 import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any, AnyStr, BinaryIO
 
 from mcpspy.importers.order import VALUES, Span, TooManyValues, Torn
@@ -17,13 +18,11 @@ LONGEST = 1 << 26
 """Maximum length of a line in bytes; a longer one is skipped."""
 CHUNK = 1 << 20
 """Bytes read at once."""
-_STRUCTURE = re.compile(rb'["{}\[\]]')
-_INSIDE = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)  # a string up to its end, or to the end of the chunk
-_KEY = 64  # bytes of a string that may be one of the keys
-_STRINGS: dict[type, Any] = {
-    str: re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL),
-    bytes: re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL),
-}
+BEFORE = 1 << 22
+"""Maximum size of what precedes the list of entries, in bytes."""
+_TOKEN = re.compile(rb'"([^"]*+)"?|[{}\[\]]')  # a string or a bracket; `_masked` has removed escaped quotes
+_STEPS = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
+_NO_BRACKETS = bytes({*range(256)} - {*_STEPS})
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
@@ -43,13 +42,18 @@ def lines(file: BinaryIO) -> Iterator[bytes | None]:
 def checked(text: AnyStr) -> AnyStr:
     """Return a JSON text. Raises TooManyValues if it has more values than may be parsed at once.
 
-    A regular expression removes the strings, because most large texts are one string.
+    Strings are left out, because most large texts are one string.
     """
     marks: Sequence[Any] = ",{[" if isinstance(text, str) else (b",", b"{", b"[")
     if sum(text.count(mark) for mark in marks) > VALUES:
-        rest = _STRINGS[type(text)].sub(text[:0], text)
-        if sum(rest.count(mark) for mark in marks) > VALUES:
-            raise TooManyValues(f"has more than {VALUES:,} values")
+        number, rest, inside = 0, b"", False
+        for place in range(0, len(text), CHUNK):
+            piece = text[place : place + CHUNK]
+            masked, rest = _masked(rest + (piece.encode(errors="replace") if isinstance(piece, str) else piece))
+            outside, inside = _outside(masked, inside=inside)
+            number += sum(outside.count(mark) for mark in (b",", b"{", b"["))
+            if number > VALUES:
+                raise TooManyValues(f"has more than {VALUES:,} values")
     return text
 
 
@@ -94,56 +98,73 @@ def elements(file: BinaryIO, path: Sequence[str]) -> Iterator[Span]:
     """Yield the positions of the objects in the array at `path`, the keys from the outermost object on.
 
     The file is read from its start; its position may change between steps. Raises Torn if it ends before the array.
+    Brackets are counted by functions in C, because a file may consist of little else.
     """
-    keys = [b""] * (len(path) + 1)  # the last string at each depth
-    wanted = [b"", *(key.encode() for key in path)]
+    base, rest, inside = _array(file, path), b"", False
     depth, start = 0, None
-    inside = False  # inside a string
-    within = False  # inside the array
-    base, rest = 0, b""
     while True:
         file.seek(base + len(rest))
         chunk = file.read(CHUNK)
         if not chunk:
-            what = "an entry" if start is not None else "its list of entries" if within else "what precedes its entries"
-            raise Torn(f"it ends inside {what}")
-        buffer = rest + chunk
-        place, rest = 0, b""
-        while place < len(buffer):
-            if inside:
-                end = _end_of(buffer, place)
-                if not within and depth < len(keys):
-                    keys[depth] = (keys[depth] + buffer[place:end])[:_KEY]
-                if buffer[end : end + 1] == b"\\":  # the escaped character is in the next chunk
-                    rest = buffer[end:]
+            raise Torn(f"it ends inside {'an entry' if start is not None else 'its list of entries'}")
+        masked, rest = _masked(rest + chunk)
+        outside, ends_inside = _outside(masked, inside=inside)
+        brackets = outside.translate(None, _NO_BRACKETS)
+        depths = [*accumulate(map(_STEPS.__getitem__, brackets), initial=depth)]
+        depth, number = depths[-1], 0
+        places = _places(masked, inside=inside) if 0 in depths else []
+        while True:
+            if depths[number] == 0:
+                if number == len(brackets):
                     break
-                inside = end == len(buffer)
-                place = end + 1
-                continue
-            found = _STRUCTURE.search(buffer, place)
-            if found is None:
-                break
-            place = found.end()
-            mark = found[0]
-            if mark == b'"':
-                inside = True
-                if not within and depth < len(keys):
-                    keys[depth] = b""
-            elif mark in b"{[":
-                if within and depth == len(path) + 1 and mark == b"{":
-                    start = base + found.start()
-                within = within or (mark == b"[" and depth == len(path) and keys[1:] == wanted[1:])
-                depth += 1
-            else:
-                depth = max(depth - 1, 0)
-                if within and depth == len(path) + 1 and start is not None:
-                    yield start, base + place - start
-                    start = None
-                if within and depth == len(path):
+                if depths[number + 1] < 0:
                     return
-        base += len(buffer) - len(rest)
+                start = base + places[number] if brackets[number] in b"{" else None
+                number += 1
+            try:
+                number = depths.index(0, number)
+            except ValueError:  # the element does not end in this chunk
+                break
+            if start is not None:
+                yield start, base + places[number - 1] + 1 - start
+                start = None
+        base, inside = base + len(masked), ends_inside
 
 
-def _end_of(buffer: bytes, place: int) -> int:
-    match = _INSIDE.match(buffer, place)
-    return match.end() if match else place
+def _array(file: BinaryIO, path: Sequence[str]) -> int:
+    """Return where the elements of the array at `path` begin. Raises Torn if that is not in the first megabytes."""
+    file.seek(0)
+    masked, _ = _masked(file.read(BEFORE))
+    keys = [b""] * (len(path) + 1)  # the last string at each depth
+    wanted = [key.encode() for key in path]
+    depth = 0
+    for match in _TOKEN.finditer(masked):
+        mark = match[0]
+        if match[1] is not None:
+            if depth < len(keys):
+                keys[depth] = match[1]
+        elif mark == b"[" and depth == len(path) and keys[1:] == wanted:
+            return match.end()
+        else:
+            depth = max(depth + _STEPS[mark[0]], 0)
+    if len(masked) < BEFORE - 1:
+        raise Torn("it ends inside what precedes its entries")
+    raise Torn(f"what precedes its entries is larger than {BEFORE >> 20} MiB")
+
+
+def _masked(raw: bytes) -> tuple[bytes, bytes]:
+    """Return JSON of the same length without escaped quotes, and what remains of it: an escape that is incomplete."""
+    masked = raw.replace(rb"\\", b"__").replace(rb"\"", b"__")
+    return (masked[:-1], masked[-1:]) if masked.endswith(b"\\") else (masked, b"")
+
+
+def _outside(masked: bytes, *, inside: bool) -> tuple[bytes, bool]:
+    """Return what is outside of strings, and whether it ends inside a string, as `inside` states of its start."""
+    parts = masked.split(b'"')
+    return b"".join(parts[inside::2]), inside ^ (len(parts) % 2 == 0)
+
+
+def _places(masked: bytes, *, inside: bool) -> list[int]:
+    """Return the positions of the brackets outside of strings."""
+    begin = (masked.find(b'"') + 1 or len(masked)) if inside else 0
+    return [match.start() for match in _TOKEN.finditer(masked, begin) if match[1] is None]

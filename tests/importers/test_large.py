@@ -1,0 +1,137 @@
+"""A-21: large files that consist of tiny values. Each is imported or refused in seconds and with little memory."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from mcpspy.importers import order
+from mcpspy.importers.order import VALUES
+from tests import limits
+from tests.importers.files import AT, PING, brought, dumps, entry, flow, har
+from tests.importers.test_inspector import fetch, message
+from tests.importers.test_mcpsnoop import META, envelope
+
+SIZE = 12 << 20
+SECONDS = 6
+MEMORY = 40 + 5 * (SIZE >> 20)
+"""MiB: the program itself, and a few times the file."""
+MANY = b"{}," * (SIZE // 3) + b"{}"
+NESTED = b"[" * (SIZE // 2) + b"]" * (SIZE // 2)
+STRINGS = b'"",' * (SIZE // 3) + b'""'
+TOO_MANY = b"[" + b"{}," * VALUES + b"{}]"
+IMPORT = """
+import os, sys, time
+from mcpspy.errors import CaptureError
+from mcpspy.importers.forms import bring
+try:
+    account = bring(sys.argv[1], {"MCPSPY_CAPTURE_DIR": sys.argv[2]})
+    print(account.left_out or "imported", account.fault)
+except CaptureError as error:
+    print(error)
+with open("/proc/self/status") as file:
+    peak = next(line.split()[1] for line in file if line.startswith("VmHWM"))
+print(int(peak) >> 10, time.process_time())
+"""
+
+
+def element(fields, raw):
+    """Return an object as JSON with one more member, whose value is `raw`."""
+    return json.dumps(fields).encode()[:-1] + b',"_x":' + raw + b"}"
+
+
+def archive(*entries, pages=b""):
+    return b'{"log":{"version":"1.2","pages":[' + pages + b'],"entries":[' + b",".join(entries) + b"]}}"
+
+
+def array(*elements):
+    return b"[" + b",".join(elements) + b"]"
+
+
+def netstring(raw, kind):
+    return b"%d:%b%b" % (len(raw), raw, kind)
+
+
+HAR_ENTRY, HISTORY, NETWORK = (json.dumps(one).encode() for one in (entry(), message(), fetch()))
+FILES = {
+    "HAR: in an entry": lambda: archive(HAR_ENTRY, element(entry(), b"[" + MANY + b"]")),
+    "HAR: nested in an entry": lambda: archive(HAR_ENTRY, element(entry(), NESTED)),
+    "HAR: strings in an entry": lambda: archive(HAR_ENTRY, element(entry(), b"[" + STRINGS + b"]")),
+    "HAR: as entries": lambda: archive(HAR_ENTRY, MANY),
+    "HAR: arrays as entries": lambda: archive(HAR_ENTRY, MANY.replace(b"{}", b"[]")),
+    "HAR: before the entries": lambda: archive(HAR_ENTRY, pages=MANY),
+    "HAR: in a body": lambda: har(entry(request=PING[:-1] + b',"params":[' + MANY + b"]}")),
+    "history: in a message": lambda: array(HISTORY, element(message(), b"[" + MANY + b"]")),
+    "history: as messages": lambda: array(HISTORY, MANY),
+    "network log: in a request": lambda: array(NETWORK, element(fetch(), b"[" + MANY + b"]")),
+    "network log: as requests": lambda: array(NETWORK, MANY),
+    "mcpsnoop: in a line": lambda: META + envelope(2, "c2s", b"[" + MANY + b"]"),
+    "mcpsnoop: as lines": lambda: META + b"{}\n" * (SIZE // 3),
+    "flows: in a flow": lambda: dumps(flow()) + netstring(netstring(b"0:}" * (SIZE // 3), b"]"), b"]"),
+    "flows: as flows": lambda: dumps(flow()) + b"0:}" * (SIZE // 3),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_of_tiny_values_is_imported_or_refused_quickly(tmp_path, name):
+    """A-21."""
+    path = tmp_path / "file"
+    path.write_bytes(FILES[name]())
+    command = [sys.executable, "-c", IMPORT, path, tmp_path / "captures"]
+    done = limits.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    words, numbers = done.stdout.splitlines()
+    memory, seconds = map(float, numbers.split())
+    assert float(seconds) < SECONDS, words
+    assert memory < MEMORY, words
+    path.unlink()
+
+
+def test_a_flow_of_many_values_is_left_out_and_named(tmp_path):
+    """A-21: the limit of flow files."""
+    many = netstring(netstring(b"0:}" * (VALUES + 1), b"]"), b"]")
+    account, [capture] = brought(tmp_path, dumps(flow()) + many + dumps(flow(start=AT + 1)))
+    assert (account.read, account.lost) == (3, 1)
+    assert account.left_out == f"flow 2 has more than {VALUES:,} values"
+    assert len(list(capture.records())) > 4
+
+
+@pytest.mark.parametrize(
+    ("content", "left_out"),
+    [
+        (b"".join(envelope(number, "c2s", TOO_MANY) for number in range(17)), "line 1"),
+        (array(*[element(message(), TOO_MANY)] * 17), "message 1"),
+        (array(*[element(fetch(), TOO_MANY)] * 17), "request 1"),
+    ],
+    ids=["mcpsnoop", "history", "network log"],
+)
+def test_a_file_whose_first_parts_are_all_too_large_has_a_format(tmp_path, monkeypatch, content, left_out):
+    """A-21: it is not an unknown format."""
+    for module in ("text", "order"):
+        monkeypatch.setattr(f"mcpspy.importers.{module}.VALUES", 1000)
+    account, captures = brought(tmp_path, content)
+    assert (account.read, account.lost, captures) == (17, 17, [])
+    assert account.left_out.startswith(f"{left_out} has more than")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [archive(HAR_ENTRY, *[b"{}"] * 9), META + envelope(2, "c2s", PING) + b"{}\n" * 9, dumps(flow()) + b"0:}" * 9],
+    ids=["HAR", "mcpsnoop", "flows"],
+)
+def test_a_file_of_damaged_parts_is_not_read_to_its_end(tmp_path, monkeypatch, content):
+    """A-21: it may have millions of them."""
+    monkeypatch.setattr(order, "LOST", 5)
+    account, captures = brought(tmp_path, content)
+    assert (account.lost, len(captures)) == (6, 1)
+    assert account.fault == f"6 damaged {account.unit}s, so the rest is not read"
+    monkeypatch.setattr(order, "LOST", 9)
+    assert brought(tmp_path / "all", content)[0].fault == ""
+
+
+def test_the_entries_of_an_archive_begin_in_its_first_megabytes(tmp_path, monkeypatch):
+    """A-21."""
+    monkeypatch.setattr("mcpspy.importers.text.BEFORE", 1000)
+    account, captures = brought(tmp_path, archive(HAR_ENTRY, pages=b"{}," * 1000 + b"{}"))
+    assert (account.fault, captures) == ("what precedes its entries is larger than 0 MiB", [])
