@@ -16,7 +16,7 @@ from mcpspy.clients.formats import read
 from mcpspy.clients.machine import Machine
 from mcpspy.clients.move import move
 from mcpspy.clients.places import Found
-from mcpspy.clients.routes import Route, ours
+from mcpspy.clients.routes import Route, ours, ports_of
 from mcpspy.clients.table import USER
 from mcpspy.clients.tree import plain
 from mcpspy.errors import ConfigError
@@ -53,7 +53,7 @@ class Draft:
             elif self.memory.unchanged(self.config) and not back:
                 remember(self.config, self.memory.original, self.content)
             replace(self.config, self.content)
-        if back or not ours(self.content.decode(), self.routes):
+        if back or not ours(self.content.decode(), ports_of(self.routes)):
             forget(self.config)
 
 
@@ -177,7 +177,7 @@ def _files(places: Sequence[Found]) -> list[tuple[Config, list[Found]]]:
 
 def _memory(config: Config, routes: Mapping[str, Route]) -> Memory | None:
     """Return what is remembered, unless all edits by mcpspy are gone: then it is out of date."""
-    return recall(config) if ours(config.text, routes) else None
+    return recall(config) if ours(config.text, ports_of(routes)) else None
 
 
 def _located(config: Config, make: Callable[..., plan.Plan], *arguments: object) -> plan.Plan:

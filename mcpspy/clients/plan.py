@@ -27,7 +27,7 @@ from mcpspy.clients.entries import (
 from mcpspy.clients.formats import YAML, member, read
 from mcpspy.clients.machine import Machine
 from mcpspy.clients.places import Found
-from mcpspy.clients.routes import Route, assign, base, known, local, ours, refused, routed, split
+from mcpspy.clients.routes import Assignment, Route, base, local, ours, ports_of, refused, routed, split
 from mcpspy.clients.tree import Edit, Member, Node, edited, outline, plain, quote, where
 from mcpspy.errors import ConfigError
 
@@ -79,7 +79,7 @@ def install(
     """Put mcpspy, which `launcher` starts, in front of the servers called `names`, or of all without names."""
     form = found.place.form
     listed = listed_in(text, found, machine)
-    steps = []
+    steps, assignment = [], Assignment(routes, found.client.id, found.path)
     for entry in _chosen(listed, names):
         try:
             if launched := launch(entry):
@@ -87,12 +87,13 @@ def install(
             elif only_switched(entry):
                 step = Step(entry.name, LEAVE, "not a server: it only enables or disables one of another file")
             else:
-                step, routes = _route(text, found, entry, routes)
+                step = _route(text, entry, assignment)
         except Refusal as refusal:
             action = CANNOT if isinstance(refusal, Unroutable) else REFUSE
             step = Step(entry.name, action, f"{where(text, entry.node.start)}: {refusal}")
         steps.append(step)
-    return Plan(proved(text, names, steps, found, machine), steps, [entry.name for entry in listed], routes)
+    text = proved(text, names, steps, found, machine)
+    return Plan(text, steps, [entry.name for entry in listed], assignment.routes)
 
 
 def uninstall(
@@ -106,7 +107,7 @@ def uninstall(
     """Remove mcpspy from the servers called `names`, or from all; `original` is the text before the first edit."""
     listed = listed_in(text, found, machine)
     before = {entry.name: entry for entry in listed_in(original, found, machine)} if original is not None else {}
-    steps = []
+    steps, ports = [], ports_of(routes)
     for entry in _chosen(listed, names):
         try:
             if launched := launch(entry):
@@ -115,7 +116,7 @@ def uninstall(
                 step = _unroute(text, entry, routes, before.get(entry.name))
         except Refusal as refusal:
             step = Step(entry.name, LEAVE, "not wrapped")
-            if ours(str(plain(entry.node)), routes):
+            if ours(str(plain(entry.node)), ports):
                 step = Step(entry.name, CANNOT, f"{where(text, entry.node.start)}: {refusal}")
         steps.append(step)
     return Plan(proved(text, names, steps, found, machine), steps, [entry.name for entry in listed])
@@ -200,14 +201,14 @@ def _ours_alone(text: str, form: str, launched: Launch, before: Entry | None) ->
     return place if beside and not had_args else None
 
 
-def _route(text: str, found: Found, entry: Entry, routes: Mapping[str, Route]) -> tuple[Step, Mapping[str, Route]]:
+def _route(text: str, entry: Entry, assignment: Assignment) -> Step:
     target = remote(entry)
     if target is None:
         raise unknown(entry)
     url: str = target.node.value
-    if (through := routed(url, routes)) and through.name in routes:
-        routes = known(routes, through.name, routes[through.name].origin, found.client.id, found.path)
-        return Step(entry.name, LEAVE, "routed already", notes=_notes(entry)), routes
+    if (through := routed(url, assignment.routes)) and through.name in assignment.routes:
+        assignment.keep(through.name)
+        return Step(entry.name, LEAVE, "routed already", notes=_notes(entry))
     parts = split(url)
     if any(mark in (parts.origin if parts else url) for mark in "${}"):
         raise Unroutable("the origin of its URL has a variable, and the proxy cannot expand it")
@@ -217,13 +218,13 @@ def _route(text: str, found: Found, entry: Entry, routes: Mapping[str, Route]) -
         raise Unroutable(reason)
     if any(entry.scalar(key) not in (None, False) for key in _LOGIN):
         raise Unroutable("it logs in with OAuth, which another origin would break: see 'mcpspy mitm --help'")
-    name, routes = assign(routes, entry.name, parts.origin, found.client.id, found.path)
+    name = assignment.assign(entry.name, parts.origin)
     notes = _notes(entry)
     if not (local(parts.origin) or _credentials(entry)):
         notes += ("no credentials are configured: if it requires a login, uninstall it and use 'mcpspy mitm'",)
-    new = base(name, routes[name].port)
+    new = base(name, assignment.routes[name].port)
     edit = other_origin(text, target.node, parts.origin, new, parts.rest)
-    return Step(entry.name, ROUTE, f"{new} for {parts.origin}", (new + parts.rest,), (edit,), notes), routes
+    return Step(entry.name, ROUTE, f"{new} for {parts.origin}", (new + parts.rest,), (edit,), notes)
 
 
 def _unroute(text: str, entry: Entry, routes: Mapping[str, Route], before: Entry | None) -> Step:

@@ -14,9 +14,12 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import count
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -37,6 +40,7 @@ _NAME = re.compile(rf"(?=.{{1,253}}\.?\Z){_LABEL}(?:\.{_LABEL})*\.?")  # RFC 112
 _OURS = re.compile(
     r"(?P<base>http://127\.0\.0\.1:(?P<port>\d{1,5})/(?P<name>[\w.-]+))(?P<rest>(?:[/?#].*)?)", re.DOTALL
 )
+_NAMED = re.compile(r"//127\.0\.0\.1:(\d{1,5})/([\w.-]+)")
 _URL = re.compile(r"(?P<origin>https?://[^/?#]+)(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
 
 
@@ -90,9 +94,13 @@ def routed(url: str, routes: Mapping[str, Route]) -> Routed | None:
     return Routed(match["base"], int(match["port"]), match["name"], match["rest"])
 
 
-def ours(text: str, routes: Mapping[str, Route]) -> bool:
-    """Return whether a text may contain an edit by mcpspy."""
-    ports = {PORT, *(port for route in routes.values() for port in route.ports)}
+def ports_of(routes: Mapping[str, Route]) -> set[int]:
+    """Return all ports that the URLs of routes may have."""
+    return {PORT, *(port for route in routes.values() for port in route.ports)}
+
+
+def ours(text: str, ports: Iterable[int]) -> bool:
+    """Return whether a text may contain an edit by mcpspy, with one of these ports."""
     return "mcpspy" in text.lower() or any(f"//127.0.0.1:{port}/" in text.replace("\\/", "/") for port in ports)
 
 
@@ -131,19 +139,34 @@ def _is_address(host: str) -> bool:
     return "%" not in host
 
 
-def assign(
-    routes: Mapping[str, Route], server: str, origin: str, client: str, path: str
-) -> tuple[str, dict[str, Route]]:
-    """Return the route of a server in a client's configuration, named after the server, and all routes including it."""
-    plain, number = printable_name(server), 1
-    name = plain
-    while name in routes and routes[name].origin != origin:
-        number += 1
-        name = f"{plain}-{number}"
-    if name not in routes:  # one proxy serves all routes of a client
-        port = next((route.port for route in routes.values() if client in route.paths), PORT)
-        routes = {**routes, name: Route(origin, {}, (port,))}
-    return name, known(routes, name, origin, client, path)
+class Assignment:
+    """All routes, while the servers of one configuration of a client get theirs."""
+
+    def __init__(self, routes: Mapping[str, Route], client: str, path: str) -> None:
+        self.routes = dict(routes)
+        """All routes, including those that were assigned."""
+        self._client, self._path = client, path
+        own = next((route.port for route in routes.values() if client in route.paths), None)
+        self._port = own  # one proxy serves all routes of a client
+        self._names: defaultdict[str, dict[str, str]] = defaultdict(dict)  # the name for each origin, by plain names
+        self._numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(1))
+
+    def assign(self, server: str, origin: str) -> str:
+        """Return the route of a server, which is named after it."""
+        plain = printable_name(server)
+        names = self._names[plain]
+        while origin not in names:  # it goes on where the search for another origin has stopped
+            number = next(self._numbers[plain])
+            name = plain if number == 1 else f"{plain}-{number}"
+            self.routes.setdefault(name, Route(origin, {}, (self._port or PORT,)))
+            names.setdefault(self.routes[name].origin, name)
+        self.keep(names[origin])
+        return names[origin]
+
+    def keep(self, name: str) -> None:
+        """Note that a route also belongs to this configuration."""
+        self.routes[name] = _known(self.routes[name], self._client, self._path)
+        self._port = self._port or self.routes[name].port
 
 
 def moved(route: Route, port: int) -> Route:
@@ -151,11 +174,10 @@ def moved(route: Route, port: int) -> Route:
     return replace(route, ports=(*(old for old in route.ports if old != port), port))
 
 
-def known(routes: Mapping[str, Route], name: str, origin: str, client: str, path: str) -> dict[str, Route]:
-    """Return all routes; the one called `name` also belongs to a configuration of a client."""
-    paths = dict(routes[name].paths) if name in routes else {}
-    paths[client] = tuple(dict.fromkeys((*paths.get(client, ()), path)))
-    return {**routes, name: Route(origin, paths, routes[name].ports if name in routes else (PORT,))}
+def _known(route: Route, client: str, path: str) -> Route:
+    """Return a route that also belongs to a configuration of a client."""
+    paths = tuple(dict.fromkeys((*route.paths.get(client, ()), path)))
+    return replace(route, paths={**route.paths, client: paths})
 
 
 def routes_of(client: str, there: Iterable[str] = ()) -> list[tuple[str, str]]:
@@ -164,29 +186,31 @@ def routes_of(client: str, there: Iterable[str] = ()) -> list[tuple[str, str]]:
     `there` are the paths of its configurations on this machine; a route in one may have been made for another client
     that reads the same file.
     """
-    there = list(there)
+    there, named = list(there), cache(_named)
     return [
         (name, route.origin)
         for name, route in load().items()
-        if any(_names(path, name, (PORT, *route.ports)) for path in {*route.paths.get(client, ()), *there})
+        if any(_names(named(path), name, (PORT, *route.ports)) for path in {*route.paths.get(client, ()), *there})
     ]
 
 
-def _names(path: str, name: str, ports: Iterable[int]) -> bool:
-    """Return whether a URL in the file at `path` begins with the route, on one of these ports."""
-    numbers = "|".join(map(str, ports)) or "none"
+def _named(path: str) -> frozenset[tuple[str, str]]:
+    """Return the ports and the names of routes in the URLs of the file at `path`."""
     try:
-        text = read_foreign(path, LARGEST).decode(errors="replace")
+        return frozenset(_NAMED.findall(read_foreign(path, LARGEST).decode(errors="replace")))
     except OSError:
-        return False
-    return re.search(rf"//127\.0\.0\.1:(?:{numbers})/{re.escape(name)}(?![\w.-])", text) is not None
+        return frozenset()
+
+
+def _names(named: Container[tuple[str, str]], name: str, ports: Iterable[int]) -> bool:
+    """Return whether a URL begins with the route, on one of these ports."""
+    return any((str(port), name) in named for port in ports)
 
 
 def names_other_port(path: str, names: Iterable[str], port: int) -> bool:
     """Return whether a URL in the file at `path` begins with one of these routes on a port other than `port`."""
-    known = load()
-    others = {name: [old for old in (PORT, *known[name].ports) if old != port] for name in names}
-    return any(_names(path, name, ports) for name, ports in others.items())
+    routes, named = load(), _named(path)
+    return any(_names(named, name, {PORT, *routes[name].ports} - {port}) for name in names)
 
 
 def load() -> dict[str, Route]:
@@ -216,12 +240,13 @@ def save(routes: Mapping[str, Route]) -> None:
         for name, route in routes.items():
             if name in merged and merged[name].origin != route.origin:
                 raise ConfigError(f"another install has just taken the route {name!r}; try again")
-            for client, paths in route.paths.items():
-                for path in paths:
-                    merged = known(merged, name, route.origin, client, path)
-            if name in merged:
-                merged[name] = replace(merged[name], ports=tuple(dict.fromkeys((*merged[name].ports, *route.ports))))
-                merged[name] = moved(merged[name], route.port)
+            if name not in merged and not any(route.paths.values()):
+                continue
+            one = merged.get(name, Route(route.origin, {}))
+            for client, path in ((client, path) for client, paths in route.paths.items() for path in paths):
+                one = _known(one, client, path)
+            one = replace(one, ports=tuple(dict.fromkeys((*one.ports, *route.ports))))
+            merged[name] = moved(one, route.port)
         fields = {
             name: {"origin": route.origin, "paths": route.paths, "ports": route.ports} for name, route in merged.items()
         }

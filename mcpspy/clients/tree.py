@@ -7,8 +7,10 @@ serialized back to text.
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 DEEPEST = 200
@@ -91,8 +93,15 @@ def outline(node: Node, text: str, without: Container[int] = ()) -> Any:
 
 def where(text: str, offset: int) -> str:
     """Return an offset as people count: `line 3, column 5`."""
-    before = text[:offset].removeprefix("\ufeff")
-    return f"line {before.count(chr(10)) + 1}, column {len(before) - before.rfind(chr(10))}"
+    number = bisect_left(_line_ends(text), offset)
+    begin = _line_ends(text)[number - 1] + 1 if number else len(text) - len(text.removeprefix("\ufeff"))
+    return f"line {number + 1}, column {max(offset - begin, 0) + 1}"
+
+
+@lru_cache(maxsize=1)
+def _line_ends(text: str) -> list[int]:
+    """Return the positions of all line feeds; kept, because each server of a large file may have an error."""
+    return [match.start() for match in re.finditer("\n", text)]
 
 
 def quote(word: str) -> str:

@@ -6,8 +6,9 @@ import threading
 import pytest
 
 from mcpspy.clients import routes
-from mcpspy.clients.routes import Route, assign, routed, split
+from mcpspy.clients.routes import Assignment, Route, routed, split
 from mcpspy.errors import ConfigError
+from tests.limits import proportionate
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +61,11 @@ def test_only_to_a_host_that_is_one_a_route_can_lead(host, valid):
     assert (routes.refused(f"https://{host}") == "") is valid
 
 
+def assign(known, server, origin, client, path):
+    assignment = Assignment(known, client, path)
+    return assignment.assign(server, origin), assignment.routes
+
+
 def test_a_route_is_named_after_its_server_and_stays_its_own():
     name, one = assign({}, "My Server", "https://a", "cursor", "/1")
     assert (name, one) == ("My-Server", {"My-Server": Route("https://a", {"cursor": ("/1",)})})
@@ -73,6 +79,23 @@ def test_a_route_is_named_after_its_server_and_stays_its_own():
     assert other == "My-Server-2"
     assert two["My-Server"] == one["My-Server"]
     assert assign(two, "My Server", "https://b", "cursor", "/1") == (other, two)
+
+
+@pytest.mark.parametrize("name", ["server {}", "{} server", "\u6f22{}"], ids=["numbers", "begin", "same"])
+def test_the_time_grows_with_the_number_of_routes(home, name):
+    """A-21: also if all names are equal as names of routes."""
+    path = home / "mcp.json"
+    with proportionate(8):
+        assignment = Assignment({"z": Route("https://z", {"zed": ("/z",)})}, "cursor", str(path))
+        server = name.format("") if name.startswith("\u6f22") else name
+        names = [assignment.assign(server.format(n), f"https://h{n}") for n in range(10_000)]
+        assert len(set(names)) == len(names)
+        assert [assignment.assign(server.format(n), f"https://h{n}") for n in range(10_000)] == names
+        path.write_text("\n".join(f"http://127.0.0.1:6278/{name}/mcp" for name in names))
+        routes.save(assignment.routes)
+        assert [name for name, _ in routes.routes_of("cursor")] == names
+        assert not routes.names_other_port(str(path), names, 6278)
+        assert routes.names_other_port(str(path), names, 1)
 
 
 def test_what_another_install_put_there_meanwhile_stays(home):
