@@ -141,7 +141,7 @@ class Writer:
         self._append(t, {"kind": "signal", "t": t, "signal": number, "to": to, "forwarded": forwarded})
 
     def end(self, t: int, code: int | None, why: str | None) -> None:
-        """Write the last record, because the relay ends; no call may follow.
+        """Write the last record, because the relay ends; no call may follow. A file without a header is deleted.
 
         `code` is the exit code of a stdio server, negative for a signal; None without a process.
         """
@@ -151,7 +151,17 @@ class Writer:
         if code is not None:
             record["exit"] = {"code": code} if code >= 0 else {"signal": -code}
         self._append(t, record | ({"why": why} if why else {}))
+        if self._header is not None:
+            self._remove()
         os.close(self._fd)
+
+    def _remove(self) -> None:
+        """Delete the file, which has no complete header, unless another file has its path now."""
+        try:
+            if os.path.samestat(os.fstat(self._fd), os.stat(self.path)):
+                os.unlink(self.path)
+        except OSError:
+            pass
 
     def _append(self, t: int, record: dict[str, object], opens: int | None = None) -> None:
         if t > self._due or self._size > self._full:

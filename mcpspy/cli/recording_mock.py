@@ -18,7 +18,7 @@ from mcpspy.replay.match.strategies import STRATEGIES
 from mcpspy.replay.mock.missing import Missing
 from mcpspy.replay.mock.recorded_server import RecordedServer
 from mcpspy.replay.mock.stdio import Heard, Mock, say_due, serve
-from mcpspy.replay.script.growth import beside, discard_empty, take_in
+from mcpspy.replay.script.growth import beside, take_in
 from mcpspy.replay.script.load import load
 from mcpspy.replay.script.turns import Script
 from mcpspy.text import printable
@@ -87,14 +87,12 @@ def serve_recording(options: argparse.Namespace) -> Mock:
     name = scripts[0].header.name if scripts and scripts[0].header else None
     heard: Heard = queue.SimpleQueue()
     stopped = _end_by_signals(heard)
-    addition = beside(path)
-    server = RecordedServer(options.server, addition, name, heard)
+    server = RecordedServer(options.server, beside(path), name, heard)
     missing = Missing(server.begin)
     mock = Mock(scripts, recorded_pace=options.pace == "recorded", missing=missing)
     if serve(mock, 0, sink, say, heard) and not stopped.is_set():
         _hear_out(mock, missing, heard, sink)
     server.end()
-    discard_empty(addition)
     while not heard.empty():
         take = heard.get()
         if take:  # None stands for a signal: the session is already ending

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from mcpspy.cli.arguments import choice
 from mcpspy.cli.output import explain, say
 from mcpspy.cli.progress import ProgressBar
-from mcpspy.errors import McpspyError, UsageError
+from mcpspy.cli.report_file import write_report
+from mcpspy.errors import UsageError
 from mcpspy.foreign_file import read_foreign
+from mcpspy.output_file import output_file
 from mcpspy.replay import settings
 from mcpspy.replay.client.stdio import Link
 from mcpspy.replay.compare.sessions import FINE, Compared, Ignored, Rules
@@ -124,10 +126,7 @@ def _refuse(options: argparse.Namespace) -> None:
 def _report(options: argparse.Namespace, replayed: Replayed, rules: Rules) -> int:
     compared = replayed.compared(rules)
     text = FORMATS[options.format](options.capture, compared)
-    if options.output:
-        _write(options.output, text)
-    else:
-        print(text, end="")
+    write_report([text], options.output)
     differs = any(it.outcome not in FINE for it in compared)
     if options.update and not options.learn and differs:
         if any(it.outcome == "missing" and it.reason for it in compared):
@@ -169,16 +168,9 @@ def _propose(found: list[Ignored], file: str, *, write: bool) -> None:
             text = read_foreign(file).decode()
         except FileNotFoundError:
             text = ""
-        _write(file, settings.with_ignored(text, patterns))
+        with output_file(os.path.realpath(file), replace=True) as output:
+            output.write(settings.with_ignored(text, patterns).encode())
         say(f"{file} ignores from now on:")
     else:
         say(f"the runs differed; --update would put this into {file}:")
     explain(*settings.with_ignored("", patterns).splitlines())
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise McpspyError(f"cannot write {path}: {error.strerror}") from error

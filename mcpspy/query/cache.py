@@ -67,9 +67,11 @@ class CapturedTables:
         made = f"{self.folder}.{token_hex(6)}{_PARTIAL}"
         try:
             make_directory(above)
-            with open(os.path.join(above, _SOURCE), "wb", opener=partial(os.open, mode=0o600)) as file:
-                file.write(os.fsencode(os.path.abspath(self.capture.path)))
             os.mkdir(made, 0o700)
+            source = os.path.join(made, _SOURCE)
+            with open(source, "wb", opener=partial(os.open, mode=0o600)) as file:
+                file.write(os.fsencode(os.path.abspath(self.capture.path)))
+            os.replace(source, os.path.join(above, _SOURCE))
             yield made
             self._look()
             if not self.fresh:

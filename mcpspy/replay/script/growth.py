@@ -34,13 +34,6 @@ def beside(capture: str) -> str:
     return f"{root}.missing-{os.urandom(4).hex()}{extension}"
 
 
-def discard_empty(path: str) -> None:
-    """Delete a session's file without content: the disk was full when its recording began."""
-    with suppress(OSError):
-        if os.path.getsize(path) == 0:
-            os.unlink(path)
-
-
 def take_in(capture: str, say: Callable[[str], None]) -> int:
     """Add to a capture the finished sessions beside it; return how many requests in it are new.
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mcpspy.errors import McpspyError
-from mcpspy.replay.script.growth import beside, discard_empty, take_in
+from mcpspy.replay.script.growth import beside, take_in
 from mcpspy.replay.script.load import script_of
 from tests.limits import within
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result
@@ -132,13 +132,3 @@ def test_what_was_left_by_one_that_was_killed_while_it_wrote_goes(tmp_path):
         left_over.touch()
     take_in(path, pytest.fail)
     assert left(tmp_path) == ["c.jsonl", mine.name]
-
-
-def test_an_empty_addition_is_deleted_and_another_stays(tmp_path):
-    """A-21: it is left if the disk is full when its recording begins."""
-    empty, full = tmp_path / "a.missing-1.jsonl", tmp_path / "a.missing-2.jsonl"
-    empty.touch()
-    full.write_text("x")
-    for path in (empty, full, tmp_path / "none"):
-        discard_empty(str(path))
-    assert (empty.exists(), full.exists()) == (False, True)
