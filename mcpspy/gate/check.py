@@ -9,6 +9,8 @@ GATES = 1000
 """The most gates of a file, or of the viewers of a session."""
 VALUES = 1000
 """The most values in a `when`, operations in an `edit`, and texts in a `send`."""
+TEXTS = 10_000
+"""The most texts in all filters of a file, or of the viewers of a session: each is compared with each frame."""
 LONGEST = 1 << 16
 """The length of the longest text in a `when`, in characters."""
 _DAY = 86_400_000_000_000
@@ -95,6 +97,11 @@ def size_fault_of(when: "dict[str, Any]") -> str | None:
         if type(inner) is str and len(inner) > LONGEST:
             return f"a text in its filter has more than {LONGEST} characters"
     return None
+
+
+def count_texts(when: "Any") -> int:
+    """Return how many texts a `when` has."""
+    return sum(type(inner) is str for _, inner in walk(when))
 
 
 def is_text(value: "Any") -> bool:

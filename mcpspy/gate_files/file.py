@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from mcpspy.errors import CaptureError, GateError
 from mcpspy.foreign_file import read_foreign
-from mcpspy.gate.check import BOUNDS, GATES
+from mcpspy.gate.check import BOUNDS, GATES, TEXTS, count_texts
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate_files import values
 from mcpspy.gate_files.places import Places
@@ -126,7 +126,7 @@ class _GateFile:
         if len(gates) > GATES:
             self._fail(self._places.key(GATES), f"the file has more than {GATES} gates; take out some")
         names: set[str] = set()
-        compiled = []
+        compiled, texts = [], 0
         for number, gate in enumerate(gates):
             compiled.append(self._gate(number, gate, transport) | seed)
             name = compiled[-1]["name"]
@@ -137,6 +137,11 @@ class _GateFile:
             if name in names:
                 self._fail(self._places.value(number, "name"), f"two gates have the name {shown(name)}; rename one")
             names.add(name)
+            texts += count_texts(compiled[-1]["when"])
+            if texts > TEXTS:
+                self._fail(
+                    self._places.key(number), f"the filters of the file have more than {TEXTS} texts; take out some"
+                )
         return compiled
 
     def _gate(self, number: int, gate: dict[str, Any], transport: str) -> dict[str, Any]:

@@ -317,6 +317,7 @@ def _hold(numbers: tuple[int, ...]) -> set[int]:
     for number in held:
         _signal.signal(number, lambda *_: None)
     _signal.pthread_sigmask(_signal.SIG_BLOCK, held)
+    _signal.pthread_sigmask(_signal.SIG_UNBLOCK, [_signal.SIGURG])  # it interrupts the read of a pump
     return held
 
 

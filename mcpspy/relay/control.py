@@ -6,7 +6,7 @@ numbers and return.
 Imported on the `wrap` path after the pumps have started: no heavy imports here.
 """
 
-from mcpspy.gate.check import GATES
+from mcpspy.gate.check import GATES, TEXTS, count_texts
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.json_values import text_of
 
@@ -75,18 +75,23 @@ class Control:
 
     def _read(self) -> None:
         gates, orders, faults = self._folder.read()
-        self._tell(faults)
         if gates != self._wanted:
             self._wanted = gates
             self._set(gates)
         for order in orders:
-            self._carry_out(order)
+            faults += self._carry_out(order)
+        self._tell(faults)
 
     def _set(self, gates: "list[dict[str, Any]]") -> None:
         """Put these gates into force; a gate that was in force before keeps its count of matches."""
         before = {text_of(compiled): gate for compiled, gate in self._entries}
         self._entries, refused = [], []
+        texts = 0
         for compiled in gates[:GATES]:
+            texts += count_texts(compiled.get("when"))
+            if texts > TEXTS:
+                refused.append(f"the filters of viewers have more than {TEXTS} texts; the other gates are not in force")
+                break
             try:
                 self._entries.append((compiled, before.get(text_of(compiled)) or DeclaredGate(compiled)))
             except (ValueError, RecursionError) as error:
@@ -97,15 +102,17 @@ class Control:
         self._gate.set_live([gate for _, gate in self._entries])
         self._record([compiled for compiled, _ in self._entries])
 
-    def _carry_out(self, order: "dict[str, Any]") -> None:
+    def _carry_out(self, order: "dict[str, Any]") -> "list[str]":
+        """Carry out an order; return what is wrong with it."""
         held, frame = order.get("release"), order.get("frame")
         message = frame.encode("utf-8", "replace") if isinstance(frame, str) else None
         if type(held) is int:
             holder, how = self._gate.holders.get(held), str(order.get("how"))
             if how not in _HOW or (message is not None) != _HOW[how]:
-                self._report(f"a viewer's order about held frame {held} cannot be understood: {how[:60]}")
-            elif holder:
+                return [f"a viewer's order about held frame {held} cannot be understood: {how[:60]}"]
+            if holder:
                 holder.release(held, how, message)
         elif isinstance(order.get("send"), str):
             session = order.get("session")
             self._send(order["send"].encode("utf-8", "replace"), session if isinstance(session, str) else None)
+        return []

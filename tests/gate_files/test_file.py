@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mcpspy.errors import GateError
-from mcpspy.gate.check import BOUNDS, GATES
+from mcpspy.gate.check import BOUNDS, GATES, TEXTS
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate_files.file import ACTIONS, LARGEST, TRANSPORTS, compile_file
 from tests import NIGHTLY
@@ -102,13 +102,13 @@ def test_every_action_is_tested():
     assert {key for _, action in ALL for key in action} | {"answer-from"} == {*ACTIONS, "delay"}
 
 
-TEXTS = "write texts in quotes, and [[gate]] above each gate"
+HINT = "write texts in quotes, and [[gate]] above each gate"
 CAN = "a gate can ask for method, name, id, from, kind, size and text"
 MISTAKES = [
-    ("delay = 2s", "2:10: this is not valid TOML: expected newline or end of document after a statement; " + TEXTS),
-    ("when = 'a", "2:10: this is not valid TOML: expected \"'\"; " + TEXTS),
-    ("drop = true\ndrop = true", "3:12: this is not valid TOML: cannot overwrite a value; " + TEXTS),
-    ("drop = maybe", "2:8: this is not valid TOML: invalid value; " + TEXTS),
+    ("delay = 2s", "2:10: this is not valid TOML: expected newline or end of document after a statement; " + HINT),
+    ("when = 'a", "2:10: this is not valid TOML: expected \"'\"; " + HINT),
+    ("drop = true\ndrop = true", "3:12: this is not valid TOML: cannot overwrite a value; " + HINT),
+    ("drop = maybe", "2:8: this is not valid TOML: invalid value; " + HINT),
     ("dorp = true", '2:1: a gate has no key "dorp"; did you mean drop?'),
     ("drop = true\n[seeed]", '3:1: a gate file has no key "seeed"; did you mean seed?'),
     ("drop = true\n[defaults]", '3:1: a gate file has no key "defaults"; it takes seed, gate'),
@@ -369,6 +369,10 @@ def test_the_bounds_of_each_number_are_exact(key):
 def test_a_file_has_at_most_so_many_gates(tmp_path):
     """A-21."""
     path = tmp_path / "gates.toml"
+    texts = " or ".join(f"method:m{number}" for number in range(900))
+    path.write_text(f"[[gate]]\nwhen = '{texts}'\ndrop = true\n" * (TEXTS // 900 + 1))
+    with pytest.raises(GateError, match=f"more than {TEXTS} texts"):
+        compile_file(str(path), "stdio")
     path.write_text("[[gate]]\ndrop = true\n" * GATES)
     assert len(compile_file(str(path), "stdio")) == GATES
     path.write_text("[[gate]]\ndrop = true\n" * (GATES + 1))

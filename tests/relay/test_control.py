@@ -3,7 +3,7 @@
 import pytest
 
 from mcpspy.capture.live import LiveFolder, LiveViewer
-from mcpspy.gate.check import GATES
+from mcpspy.gate.check import GATES, TEXTS
 from mcpspy.gate.gate import Gate
 from mcpspy.gate.verdicts import PASS, Drop
 from mcpspy.relay.control import HOLDING, INTERVAL, Control
@@ -66,6 +66,25 @@ def test_what_is_no_gate_is_told_once_whatever_else_viewers_want(relay):
     assert len(relay.reports) == 1
 
 
+def test_the_filters_of_all_viewers_together_have_a_bound(relay):
+    """A-21: each text is compared with each frame."""
+    many = {"method": [f"m{number}*" for number in range(900)]}
+    gates = [DROP | {"name": str(number), "when": many} for number in range(TEXTS // 900 + 1)]
+    relay.viewer.set_gates(gates)
+    relay.look()
+    assert [len(found) for found in relay.recorded] == [len(gates) - 1]
+    assert relay.reports == [f"the filters of viewers have more than {TEXTS} texts; the other gates are not in force"]
+
+
+def test_a_flood_of_orders_that_cannot_be_understood_is_one_message(relay):
+    """A-21."""
+    for _ in range(50):
+        relay.viewer.release(1, "odd")
+    relay.look()
+    assert len(relay.reports) == 1
+    assert relay.reports[0].startswith("a viewer's order about held frame 1 cannot be understood: odd (and 49 more")
+
+
 def test_a_gate_that_stays_goes_on_counting(relay):
     once = DROP | {"times": 1}
     relay.viewer.set_gates([once])
@@ -120,9 +139,7 @@ def test_an_order_that_is_none_is_named_and_the_others_are_carried_out(relay):
     for held, how in ((1, ["x"]), (1, "edited"), (True, "dropped"), (1, "continued")):
         relay.viewer.release(held, how)
     relay.look()
-    assert relay.reports == [
-        f"a viewer's order about held frame 1 cannot be understood: {how}" for how in ("['x']", "edited")
-    ]
+    assert relay.reports == ["a viewer's order about held frame 1 cannot be understood: ['x'] (and 1 more such faults)"]
     assert relay.released == [(1, "continued", None)]
 
 

@@ -84,7 +84,7 @@ class LineSource:
         with self._closing:
             if self._rest is None and not self.ended:
                 self._rest = waiting(self.source)
-                interrupt(self.source, self._thread)
+                interrupt(self.source, lambda: self._thread)
 
     def close(self) -> None:
         """Close the source; the peer's next write then fails."""

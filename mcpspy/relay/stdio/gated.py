@@ -109,7 +109,9 @@ class GatedLines:
         """Forward nothing more, and record the release of each held frame (A-19)."""
         self._stop("exit")
         self._let_go(lambda: self._waiting.end("closed"), timeout=0.01)  # the lock's holder may be blocked in a write
-        for held in [it for it, holder in list(self._holders.items()) if holder is self]:
+        with self._releasing:
+            holding = [held for held, holder in self._holders.items() if holder is self]
+        for held in holding:
             self._record_release(self._pump.now(), held, "closed", {"sent": None})
 
     def run(self, chunk: bytes, t: int) -> str:
@@ -125,7 +127,7 @@ class GatedLines:
             try:
                 chunk = os.read(self._pump.source, CHUNK)
             except BlockingIOError:  # another process that shares the descriptor made it non-blocking
-                if self._pump.left:
+                if self._pump.reader_gone:
                     return "abort"
                 wait_for(self._pump.source, "read")
                 continue
@@ -137,7 +139,7 @@ class GatedLines:
             if not chunk:
                 self._end()
                 return "eof"
-            if self._pump.stop or self._how:
+            if self._pump.stop or self._how not in ("", "abort"):  # what cannot be forwarded is recorded
                 return "exit"
             self._pump.reads += 1
             if t >= self._pump.due:

@@ -33,7 +33,7 @@ def watch(sinks: "dict[int, Callable[[], None]]") -> None:
     import select
 
     try:
-        watched = [fd for fd in sinks if os.readlink(f"/proc/self/fd/{fd}").startswith(("pipe:", "socket:"))]
+        watched = [fd for fd in sinks if _has_reader(fd)]
         if not watched:
             return
         poll = select.epoll()
@@ -49,3 +49,11 @@ def watch(sinks: "dict[int, Callable[[], None]]") -> None:
         start_new_thread(run, ())
     except (OSError, RuntimeError):
         pass
+
+
+def _has_reader(fd: int) -> bool:
+    """Return whether a descriptor is an anonymous pipe or a socket."""
+    try:
+        return os.readlink(f"/proc/self/fd/{fd}").startswith(("pipe:", "socket:"))
+    except OSError:  # it is closed, or there is no /proc
+        return False

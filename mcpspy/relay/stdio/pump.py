@@ -14,8 +14,8 @@ written half a line. Three rules keep every byte in its place:
 - `inside` is true if the written bytes end within a line. Then no other thread writes. The rest of a line that has
   begun passes without a decision.
 
-A pump forwards before there is a capture. It keeps the chunks of this time, so that the imports of the recording delay
-no frame.
+A pump without a gate forwards before there is a capture, and keeps the chunks of this time, up to a size, so that the
+imports of the recording delay no frame.
 
 Imported on the `wrap` path: no heavy imports here.
 """
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 CHUNK = 65536  # bytes; the capacity of a pipe
-_EARLY = 16  # the most chunks that are kept until there is a capture
+_EARLY, _MANY = 1 << 20, 4096  # the most bytes and chunks that are kept until there is a capture
 NEVER = 1 << 62
 """A time in the far future."""
 _NEWLINE = 10
@@ -78,6 +78,7 @@ class Pump:
         "_channel",
         "_closing",
         "_early",
+        "_early_size",
         "_first",
         "_keeping",
         "_settle",
@@ -87,9 +88,9 @@ class Pump:
         "ended",
         "gated",
         "inside",
-        "left",
         "lock",
         "look",
+        "reader_gone",
         "reading",
         "reads",
         "sink",
@@ -105,7 +106,7 @@ class Pump:
         self.reads = 0
         self.reading = False  # see the rules above
         self.stop = False  # set to write nothing more
-        self.left = False  # whether the reader of the sink is known to have left
+        self.reader_gone = False  # whether the reader of the sink is known to have left
         self.end: tuple[int, str] | None = None  # when this direction ended, and how
         self.ended = False  # whether that was recorded
         self.lock = allocate_lock()  # held to write and record, once there is a gate
@@ -115,7 +116,8 @@ class Pump:
         self.look: Callable[[int], None] = _nothing  # checks whether a gate comes into force
         self._channel: Channel | None = None
         self._early: list[tuple[bytes, int]] = []  # forwarded chunks that are not recorded yet
-        self._keeping = allocate_lock()  # guards both
+        self._early_size = 0  # their bytes
+        self._keeping = allocate_lock()  # guards these three
         self._first: Callable[[], None] | None = None
         self._settle = settle  # called before the end is reported, so that earlier signals of the client come first
         self._closing = allocate_lock()  # held to close the source, and to interrupt a read of it
@@ -135,13 +137,16 @@ class Pump:
 
     def begin(self, channel: "Channel", first: "Callable[[], None] | None") -> None:
         """Record into `channel`, beginning with the bytes forwarded so far; call `first` after the first bytes."""
-        with self._keeping:
-            self._first = first
-            for chunk, t in self._early:
+        self._first = first
+        while True:
+            with self._keeping:  # not while they are recorded: the pump goes on and keeps more
+                early, self._early, self._early_size = self._early, [], 0
+                if not early:
+                    self._channel = channel
+                    break
+            for chunk, t in early:
                 channel.feed(chunk, t)
-                self.passed()
-            self._early.clear()
-            self._channel = channel
+            self.passed()
         self._begun.release()
 
     def run(self) -> None:
@@ -170,12 +175,12 @@ class Pump:
 
     def reader_left(self) -> None:
         """End this direction, because the reader of the sink has left; another thread calls this (`hangup.watch`)."""
-        self.left = True
+        self.reader_gone = True
         if self.gated:
             self.gated.reader_left()
         with self._closing:
             if self.end is None and self._ours:
-                interrupt(self.source, self._thread)
+                interrupt(self.source, lambda: self._thread)
 
     def channel(self) -> "Channel":
         """Return the channel to record into; wait until it is set."""
@@ -203,7 +208,7 @@ class Pump:
             try:
                 chunk = read(source, CHUNK)
             except BlockingIOError:  # another process that shares the descriptor made it non-blocking
-                if self.left:
+                if self.reader_gone:
                     return "abort"
                 wait_for(source, "read")
                 continue
@@ -236,13 +241,14 @@ class Pump:
     def _record_first(self, chunk: bytes, t: int) -> "Callable[[bytes, int], None] | None":
         """Record a chunk, or keep it until there is a capture; return what records the next one, if there is.
 
-        After `_EARLY` chunks the pump waits for the capture.
+        After `_EARLY` bytes or `_MANY` chunks the pump waits for the capture.
         """
         with self._keeping:
             channel = self._channel
             if channel is None:
                 self._early.append((chunk, t))
-                if len(self._early) < _EARLY:
+                self._early_size += len(chunk)
+                if self._early_size < _EARLY and len(self._early) < _MANY:
                     return None
         if channel is None:
             return self.channel().feed
@@ -263,9 +269,9 @@ class Pump:
             from mcpspy.process.pipes import waiting
 
         take = self.channel().feed if self.gated is None else self.gated.take
-        left = waiting(self.source)
-        while left > 0 and (chunk := os.read(self.source, min(left, CHUNK))):
-            left -= len(chunk)
+        unread = waiting(self.source)
+        while unread > 0 and (chunk := os.read(self.source, min(unread, CHUNK))):
+            unread -= len(chunk)
             take(chunk, self.now())
 
     def forward(self, rest: bytes) -> bool:
@@ -316,12 +322,15 @@ def wait_for(fd: int, what: str) -> None:
         poll.poll()
 
 
-def interrupt(source: int, thread: int) -> None:
+def interrupt(source: int, reader: "Callable[[], int]") -> None:
     """Let a thread read what is in the pipe `source`, and then not wait for more: its reads fail instead.
+
+    `reader` returns the thread that reads it, or 0 if none has begun to.
 
     The handler of the signal does nothing (`hangup.watch`): a read that waits fails with EINTR and is repeated. The
     read end of the pipe must be ours alone, because every process that shares it gets it non-blocking.
     """
     os.set_blocking(source, False)
+    thread = reader()  # a thread that begins to read after this finds the pipe as it is now
     if thread and sys.platform != "win32":
         _signal.pthread_kill(thread, _signal.SIGURG)

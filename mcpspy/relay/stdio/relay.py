@@ -236,4 +236,7 @@ def say_aside(sentence: str) -> None:
     said = allocate_lock()
     said.acquire()
     _asides.append(said)
-    start_new_thread(speak, ())
+    try:
+        start_new_thread(speak, ())
+    except RuntimeError:  # no thread can be started: the sentence is lost, the traffic is not
+        _asides.remove(said)

@@ -58,7 +58,8 @@ class GatedSession:
         messages = read(frame, "lines")
         key = messages[0].id if len(messages) == 1 and messages[0].kind == "request" else None
         if key is None or key[0] != "string" or not key[1].startswith(OWN_ID):
-            self.report(f"a viewer's request was not sent: it must be one JSON-RPC request, its id a string {OWN_ID}…")
+            what = "it must be one JSON-RPC request, its id a string"
+            self._report_once(f"a viewer's request was not sent: {what} {OWN_ID}…")
             return None
         self._asked.add(key)
         return one_line(frame)

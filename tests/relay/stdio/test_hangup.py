@@ -23,6 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems d
 SERVER = """
 import errno, os, signal, sys
 signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+signal.alarm(600)  # if the tests were killed
 orders, results = os.open(sys.argv[1], os.O_RDWR), os.open(sys.argv[2], os.O_RDWR)
 os.write(os.open(sys.argv[3], os.O_RDWR), b"%d\\n" % os.getpid())
 os.write(1, b"out\\n")
@@ -164,6 +165,19 @@ def test_the_first_write_after_the_client_closed_its_end_fails_as_without_us(sta
         end_group(process)
 
 
+def test_a_blocked_signal_does_not_keep_the_read_from_being_interrupted(start, orders, tmp_path):
+    """V-01: SIGURG interrupts the read, and a client may have blocked it."""
+    blocked = python(
+        "import os, signal, sys; signal.pthread_sigmask(0, [signal.SIGURG]); os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    options = wrapping(tmp_path / "capture.jsonl")
+    process = start([*blocked, *options, *orders.argv], stdin=-1, stdout=-1, stderr=-3)
+    assert process.stdout.readline() == b"out\n"
+    process.stdout.close()
+    orders.await_hangup(1)
+    assert orders.write(1) == "EPIPE"
+
+
 def test_a_server_that_ignores_the_end_of_stdin_does_not_outlive_a_killed_client(start, orders, tmp_path):
     """V-01, S-07: a client that dies by SIGKILL."""
     path = tmp_path / "capture.jsonl"
@@ -299,15 +313,25 @@ def _read(fd):
 
 
 def test_a_file_and_the_null_device_have_no_reader(monkeypatch, tmp_path):
-    monkeypatch.setattr("mcpspy.relay.stdio.hangup.start_new_thread", pytest.fail)
+    started = []
+    monkeypatch.setattr("mcpspy.relay.stdio.hangup.start_new_thread", lambda run, _: started.append(run))
+    closed = os.dup(0)
+    os.close(closed)
     with (tmp_path / "file").open("w") as file, open(os.devnull, "w") as null:
-        watch({file.fileno(): pytest.fail, null.fileno(): pytest.fail, 999: pytest.fail})
+        for fd in (file.fileno(), null.fileno(), closed):
+            watch({fd: pytest.fail})
+        assert not started
+        source, sink = os.pipe()
+        watch({closed: pytest.fail, sink: source.bit_length})  # what cannot be watched does not keep the other from it
+        os.close(source)
+        os.close(sink)
+    assert len(started) == 1
 
 
 def test_an_interrupted_read_returns_what_is_there_first():
     source, sink = os.pipe()
     os.write(sink, b"rest")
-    interrupt(source, 0)
+    interrupt(source, lambda: 0)
     assert limits.read(source, 10) == b"rest"
     with pytest.raises(BlockingIOError):
         limits.read(source, 10)

@@ -23,7 +23,15 @@ SENDS = (
     f"import sys, time\nfor n in range({COUNT}): print({LINE!r} % ('x' * SIZE))\nsys.stdout.flush()\ntime.sleep(600)"
 )
 SLEEPS = python("import time; time.sleep(600)")
-LEAVES_A_READER = python("import os, time\nif os.fork() == 0: os.setsid(), os.close(1), os.close(2)\ntime.sleep(600)")
+LEAVES_A_READER = python("""
+import os, time
+relay = os.getppid()
+if os.fork() == 0:
+    os.setsid(), os.close(1), os.close(2)
+while True:
+    time.sleep(0.1)
+    os.kill(relay, 0)  # it ends with the relay
+""")
 
 
 @pytest.fixture
