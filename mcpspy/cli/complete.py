@@ -4,7 +4,8 @@ The user waits for the result, so no command is imported here. The arguments of 
 `completions/table.json`, which `scripts/write-rules` makes from the parsers (`mcpspy.cli.completion_table`). All
 decisions are made here; a script only passes the result to its shell. Names are passed unchanged, terminated by NUL,
 and the shell quotes them, so a name is never evaluated as shell code. (Scripts made by shtab cannot do that: they read
-names line by line. argcomplete imports the command, which takes 300 ms.)
+names line by line. argcomplete imports the command, which takes 300 ms.) A name of a capture that a shell would write
+to the terminal raw is left out.
 
 The output is one word for the kind of completion, then the candidates at the cursor.
 """
@@ -15,6 +16,7 @@ import sys
 from mcpspy.capture.location import SUFFIX, directory
 from mcpspy.errors import UsageError
 from mcpspy.json_text import only_value, scanner
+from mcpspy.text import without_unsafe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ VALUES, TERMS, CAPTURES, FILES, DIRECTORIES, COMMAND = (
     "values", "terms", "captures", "files", "directories", "command",
 )  # fmt: skip
 """The kinds: words; prefixes of words; captures; files; directories; another program and its arguments."""
+_SHOWN = dict.fromkeys((*range(0x20), 0x7F))
+"""The controls that every shell shows in a harmless form, such as `^[`."""
 
 
 class Completion:
@@ -127,10 +131,16 @@ def captures(folder: str) -> list[str]:
     """Return the paths of the captures in a directory, the most recently written first."""
     try:
         with os.scandir(folder) as entries:
-            found = [(_written(it), it.path) for it in entries if it.name.endswith(SUFFIX)]
+            found = [(_written(it), it.path) for it in entries if it.name.endswith(SUFFIX) and _is_safe(it.path)]
     except OSError:
         return []
     return [path for written, path in sorted(found, reverse=True) if written]
+
+
+def _is_safe(name: str) -> bool:
+    """Return whether shells show a name without harm: bash and fish write C1 controls and hidden text unchanged."""
+    shown = name.translate(_SHOWN)
+    return without_unsafe(shown) == shown
 
 
 def _written(entry: "os.DirEntry[str]") -> int:
@@ -192,7 +202,7 @@ def _here(word: str) -> "Iterator[str]":
     except OSError:
         return
     for entry in found:
-        if not entry.startswith(name) or (entry.startswith(".") and not name):
+        if not entry.startswith(name) or (entry.startswith(".") and not name) or not _is_safe(entry):
             continue
         path = os.path.join(folder, entry)
         if os.path.isdir(os.path.expanduser(path)):

@@ -271,6 +271,8 @@ class Shell:
                 os.execvpe(name, [word.format(rc=path) for word in START[name]], environment)
             os._exit(127)
         os.close(write)
+        self.shown = b""
+        """What the shell wrote to the terminal for the last line."""
         assert self._read() == ["ready"]
 
     def __enter__(self):
@@ -288,12 +290,12 @@ class Shell:
 
     def _read(self):
         """Return the arguments that `mcpspy` writes, and read the terminal's output so that it does not block."""
-        told, shown, end = b"", b"", time.monotonic() + limits.LIMIT
+        told, self.shown, end = b"", b"", time.monotonic() + limits.LIMIT
         while not told.endswith(b"\0\0"):
             ready, _, _ = select.select([self.told, self.screen], [], [], max(0, end - time.monotonic()))
-            assert ready, f"nothing came: {shown.decode(errors='replace')}"
+            assert ready, f"nothing came: {self.shown.decode(errors='replace')}"
             if self.screen in ready:
-                shown += limits.read(self.screen, 65536)
+                self.shown += limits.read(self.screen, 65536)
             if self.told in ready:
                 told += limits.read(self.told, 65536)
         return os.fsdecode(told).split("\0")[:-2]
@@ -314,6 +316,42 @@ def test_a_shell_completes_hostile_names_as_they_are_and_runs_nothing(shell, tmp
     for name in HOSTILE:
         assert shell.tab(f"mcpspy show {caps}/{name[0]}") == ["show", str(caps / name)]
     assert not os.path.exists("pwned")
+
+
+RAW = (
+    "a\x9b31m.jsonl",
+    "a\x9d0;t\x9c.jsonl",
+    "b\u202e.jsonl",
+    "c\u200b.jsonl",
+    f"d{chr(0x301) * 9}.jsonl",
+    "e\x85.jsonl",
+)
+"""Names with characters that bash, zsh or fish write to the terminal unchanged."""
+
+
+def test_a_name_that_shells_show_raw_is_not_offered(tmp_path, monkeypatch, capfdbinary):
+    """A-14: neither from the capture directory nor from another one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MCPSPY_CAPTURE_DIR", str(tmp_path / "none"))
+    for name in (*RAW, *HOSTILE, os.fsdecode(b"f\xff.jsonl")):
+        (tmp_path / name).touch()
+    (tmp_path / "g\x9b").mkdir()
+    assert {os.path.basename(path) for path in captures(str(tmp_path))} == set(HOSTILE)
+    monkeypatch.setattr(sys, "argv", ["mcpspy", "__complete", "bash", "mcpspy show ./", BREAKS])
+    assert cli.main() == 0
+    assert {os.fsdecode(it) for it in capfdbinary.readouterr().out.split(b"\0")[1:-1]} == {f"./{it}" for it in HOSTILE}
+
+
+def test_a_completion_writes_no_hostile_name_to_the_terminal(shell, tmp_path):
+    """A-14: the names that are not offered leave one candidate, which is completed."""
+    caps = tmp_path / "caps"
+    for name in (*RAW, *HOSTILE):
+        (caps / name).touch()
+    for name in ("a b.jsonl", "t\x1b[31m.jsonl"):
+        assert shell.tab(f"mcpspy show {caps}/{name[0]}") == ["show", str(caps / name)]
+        text = shell.shown.decode(errors="replace")
+        assert not {"\x9b", "\x9d", "\x85", "\u202e", "\u200b", "\u0301"} & set(text)
+        assert "\x1b[31m.jsonl" not in text
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
