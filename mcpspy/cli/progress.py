@@ -7,10 +7,10 @@ import os
 import sys
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.terminal import unguarded
+from mcpspy.cli.terminal import safe, unguarded
 from mcpspy.errors import CaptureError
 
 if TYPE_CHECKING:
@@ -64,7 +64,24 @@ class ProgressBar:
         bar = Progress(*columns, console=console, transient=True, redirect_stdout=False)
         bar.add_task(self._title, total=self._total, completed=self._done)
         bar.start()
+        notices: Any = _Notices(sys.stderr)
+        sys.stderr = notices  # until the bar ends
         return bar
+
+
+class _Notices:
+    """Standard error while there is a bar: rich prints above the bar what is written to it, so that is made safe."""
+
+    def __init__(self, proxy: Any) -> None:
+        self._proxy = proxy
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._proxy, name)
+
+    def write(self, text: str) -> int:
+        """Write text, made safe."""
+        self._proxy.write(safe(text))
+        return len(text)
 
 
 def size_of(path: str) -> int:

@@ -43,6 +43,19 @@ def test_the_bar_is_on_stderr_and_results_are_on_stdout(terminal, capsys):
     assert "40%" in screen.getvalue()
 
 
+def test_what_is_written_above_the_bar_is_made_safe(terminal):
+    """A-14: rich writes it to the terminal itself, after it has interpreted escape sequences such as links."""
+    screen = terminal()
+    with ProgressBar("checking", 100) as bar:
+        bar.advance(40)
+        print("a \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \x9b31m \u202e", file=sys.stderr)
+    assert sys.stderr is screen
+    shown = screen.getvalue()
+    assert not {"\x9b", "\u202e"} & set(shown)
+    assert "]8;" not in shown.replace("\\u001b]8;;http://x", "").replace("\\u001b]8;;", "")
+    assert "\\u009b31m \\u202e" in shown
+
+
 def test_the_bar_goes_away_with_an_exception_too(terminal):
     def stumble():
         with ProgressBar("checking", 100) as bar:
