@@ -26,7 +26,7 @@ from mcpspy.tui.model.exports import SHARE
 from mcpspy.tui.session.screen import SessionScreen
 from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE
 from mcpspy.tui.sessions import SessionsScreen
-from mcpspy.tui.textual_internals import filter_first, filter_lines
+from mcpspy.tui.textual_internals import failure, filter_first, filter_lines, print_no_traceback
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.help import HelpScreen
 from mcpspy.tui.widgets.rows import BREATH, Jump, Keyed
@@ -49,6 +49,7 @@ class Spy(Keyed):
         if self.no_color:
             filter_lines(self, NoColor())
         filter_first(self, Barrier())
+        print_no_traceback(self)
         self.targets = targets
         """The files and directories to show."""
         alone = len(targets) == 1 and os.path.exists(targets[0]) and not os.path.isdir(targets[0])
@@ -141,4 +142,6 @@ def run(targets: list[str], first: str | None = None, driver: type[Driver] | Non
     app = Spy(targets, first)
     app.driver_class = driver or _terminal() or app.driver_class
     app.run()
+    if error := failure(app):
+        raise error
     return app.return_code or 0

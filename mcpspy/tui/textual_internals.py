@@ -42,6 +42,16 @@ def end_application(driver: Driver) -> None:
     driver._app.post_message(ExitApp())
 
 
+def print_no_traceback(app: Any) -> None:
+    """Let an exception only end the application. Textual prints a traceback with the values of all variables."""
+    app._fatal_error = app._close_messages_no_wait
+
+
+def failure(app: App[Any]) -> Exception | None:
+    """Return the exception that ended an application."""
+    return app._exception
+
+
 def filter_lines(app: App[Any], *filters: LineFilter) -> None:
     """Replace the line filters. With NO_COLOR, textual converts colours to shades of grey instead of removing them."""
     app._filters = list(filters)

@@ -109,11 +109,11 @@ def lost(tmp_path):
     """Start `mcpspy tui` on a terminal that is not its controlling terminal, so no signal reports its end."""
     started, ends = [], []
 
-    def start(*arguments, term="xterm-256color"):
+    def start(*arguments, term="xterm-256color", program=("-m", "mcpspy", "tui")):
         own, other = os.openpty()
         ends.append(own)
         termios.tcsetwinsize(own, (30, 120))
-        command = [sys.executable, "-m", "mcpspy", "tui", *map(str, arguments)]
+        command = [sys.executable, *program, *map(str, arguments)]
         environ = os.environ | {"TERM": term, "COLORTERM": "truecolor", "HOME": str(tmp_path)}
         process = limits.Popen(command, stdin=other, stdout=other, stderr=other, env=environ, start_new_session=True)
         os.close(other)
@@ -187,6 +187,29 @@ def test_bytes_that_are_no_text_are_no_key(tmp_path, lost):
     seen = read(end, b"2/4", seen)
     os.write(end, b"q")
     assert process.wait(LIMIT) == 0
+    assert b"Traceback" not in seen
+
+
+BUG = """
+import sys
+from mcpspy import cli
+from mcpspy.tui.sessions import SessionsScreen
+def on_mount(screen):
+    raise ValueError(chr(0x9B) + "31m" + chr(0x202E))
+SessionsScreen.on_mount = on_mount
+sys.argv = ["mcpspy", "tui", sys.argv[1]]
+sys.exit(cli.main())
+"""
+
+
+def test_a_bug_ends_it_with_one_line_and_no_traceback(tmp_path, lost):
+    """A-14: a traceback of textual has the values of variables, which are captured text."""
+    process, end = lost(tmp_path, program=["-c", BUG])
+    seen = read(end, b"please report it\r\n")
+    assert process.wait(LIMIT) == 2
+    assert seen.rpartition(b"mcpspy: ")[2].startswith(
+        rb"a bug of mcpspy ended 'tui' (ValueError: \x9b31m\u202e) in tui/"
+    )
     assert b"Traceback" not in seen
 
 
