@@ -63,6 +63,7 @@ class Streams:
             patch.setenv("CI", "1")
             yield
             sys.stdout.flush()
+            sys.stderr.flush()
         self._thread.join(LIMIT)
         os.close(self._read)
         self.text = b"".join(self._parts).decode()

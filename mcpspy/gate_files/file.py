@@ -155,8 +155,9 @@ class _GateFile:
             what = f"the gate does nothing; give it an action: {', '.join(ACTIONS)} or delay"
             self._fail(self._places.key(number), what)
         self._check_company(number, gate, chosen)
-        if chosen and transport not in _ONLY.get(chosen[0], (TRANSPORTS, ""))[0]:
-            self._fail(self._places.key(number, chosen[0]), _ONLY[chosen[0]][1])
+        for key in chosen:
+            if key in _ONLY and transport not in _ONLY[key][0]:
+                self._fail(self._places.key(number, key), _ONLY[key][1])
         action = {key: read[key] for key in (*chosen, "delay") if key in read}
         if "answer-from" in action:
             action["answer-from"] = self._recording(number, action["answer-from"], read.get("miss", "forward"))
