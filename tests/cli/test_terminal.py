@@ -30,6 +30,14 @@ def shown(text):
     return found
 
 
+@pytest.mark.parametrize(
+    "text", ["日本語", "e\u0301o\u0302\u0323", "שלום مرحبا", "😀 👍🏽 🇳🇴", "┌─┬│▄█", "a\tb\r\nc\n"]
+)
+def test_ordinary_text_is_written_unchanged(text):
+    """A-14: letters of any script, accents, emoji without joiners, boxes and ends of lines."""
+    assert safe(text) == text
+
+
 @given(st.lists(CHARACTERS).map("".join))
 def test_nothing_unsafe_is_written(text):
     """A-14, A-20."""

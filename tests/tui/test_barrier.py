@@ -14,7 +14,7 @@ def passed(*segments):
     return Barrier().apply(list(segments), BLACK)
 
 
-@pytest.mark.parametrize("text", ["plain", "日本 │ ▄▄", "é…", ""])
+@pytest.mark.parametrize("text", ["plain", "日本 │ ▄▄", "é…", "e\u0301", "שלום مرحبا", "😀 👍🏽", ""])
 def test_a_safe_line_passes_unchanged(text):
     line = [Segment(text, RED), Segment(" ")]
     assert Barrier().apply(line, BLACK) is line
