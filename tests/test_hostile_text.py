@@ -16,6 +16,7 @@ import pytest
 from mcpspy import cli
 from mcpspy.capture import records
 from mcpspy.capture.reader import Capture
+from tests import limits
 from tests.each import each
 from tests.hostile_text import EVERY_MEMBER, NASTY, gentle, harsh, one_by_one, places, unsafe
 from tests.limits import LIMIT
@@ -44,7 +45,7 @@ class Streams:
 
     def _collect(self):
         try:
-            while part := os.read(self._read, 1 << 16):
+            while part := limits.read(self._read, 1 << 16):
                 self._parts.append(part)
         except OSError:  # the other side of a terminal is closed
             pass
@@ -228,11 +229,11 @@ def test_show_json_of_a_process_on_a_terminal(hostile):
     reader, writer = pty.openpty()
     path = hostile["gentle-stdio"]
     command = [sys.executable, "-m", "mcpspy", "show", "--json", path]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=writer, stderr=writer) as process:
+    with limits.Popen(command, stdin=subprocess.DEVNULL, stdout=writer, stderr=writer) as process:
         os.close(writer)
         parts = []
         try:
-            while part := os.read(reader, 1 << 16):
+            while part := limits.read(reader, 1 << 16):
                 parts.append(part)
         except OSError:  # the process has ended
             pass

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mcpspy.cli.terminal import TerminalText, guard, safe, unguarded
 from mcpspy.report.words import COLOURS, coloured
+from tests import limits
 from tests.hostile_text import CONTROLS, HIDDEN, NASTY, unsafe
 
 CHARACTERS = st.characters() | st.sampled_from(CONTROLS + HIDDEN + "\u0301…→←✗─│▄\n\t\r")
@@ -104,5 +105,5 @@ def test_only_a_terminal_gets_the_barrier(monkeypatch, tmp_path):
         guard()
         assert sys.stderr is guarded, "once is enough"
         print("a\x9b", file=sys.stderr)
-        assert os.read(reader, 100) == b"a\\u009b\r\n"
+        assert limits.read(reader, 100) == b"a\\u009b\r\n"
     os.close(reader)

@@ -82,13 +82,16 @@ async def open_dialogs(pilot):
         await pilot.press("1", "y", key, "escape")
     commands = (
         f"filter name:{NASTY}", f"filter {NASTY} (", f"find {NASTY}", "goto 999", f"goto {NASTY}", f"{NASTY}",
-        f"export csv {FOLDER}/none/x", f"export {NASTY}", f"export mermaid {FOLDER}/m\x9b", f"theme {NASTY}", "save",
+        f"export csv {FOLDER}/none/x", f"export {NASTY}", f"export mermaid {FOLDER}/m\x9b", f"share {FOLDER}/s\x9b",
+        f"theme {NASTY}", "save",
     )  # fmt: skip
     for command in commands:
         await pilot.press("1", "colon")
         prompt = pilot.app.screen.query_one(Input)
         prompt.value = command
         await pilot.press("enter", "escape")
+        for worker in [worker for worker in pilot.app.workers if worker.group == "exports"]:
+            await worker.wait()  # its notice is drawn, and no thread outlives the test
 
 
 async def copies(pilot):
