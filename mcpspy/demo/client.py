@@ -14,7 +14,6 @@ import time
 from typing import IO, Any
 
 from mcpspy.demo.server import REVISION
-from mcpspy.text import printable
 
 _ADVICE = "A warm coat, boots and a hat."
 _MESSAGE = {"role": "assistant", "content": {"type": "text", "text": _ADVICE}, "model": "scripted"}
@@ -114,7 +113,7 @@ def main() -> int:
                 server.terminate()  # does nothing if it has exited
                 server.wait()
     except (EOFError, OSError) as error:
-        print(f"the session broke off: {printable(str(error), 300)}", file=sys.stderr)
+        print(f"the session broke off: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

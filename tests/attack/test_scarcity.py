@@ -14,7 +14,7 @@ from tests.peers.serving import each
 from tests.relay.http.test_forward import GET, LAST, OK
 from tests.relay.http.test_hostile import lives_on
 from tests.relay.stage import Peer, scripted, stage
-from tests.relay.stdio.test_recording import LINES, ROOT_ONLY, fill, small_disk
+from tests.relay.stdio.test_recording import LINES, fill, small_disk
 from tests.test_hostile import run
 from tests.timelines import CAPTURES
 
@@ -56,7 +56,6 @@ def files(folder):
     return {path: content for path, content in found.items() if content}
 
 
-@ROOT_ONLY
 @pytest.mark.parametrize(("name", "room"), each(DISKS, usual=[("install", 0), ("import", 0), ("check", 4096)]))
 def test_a_command_on_a_full_disk_is_one_line_and_leaves_nothing(tmp_path, monkeypatch, name, room):
     """A-21: an existing file keeps its content, and nothing looks finished that is not."""
@@ -78,7 +77,6 @@ def test_a_command_on_a_full_disk_is_one_line_and_leaves_nothing(tmp_path, monke
         assert files(disk) == before
 
 
-@ROOT_ONLY
 @pytest.mark.parametrize("where", ["-o", "--capture-dir"])
 def test_wrap_on_a_disk_that_was_full_before_passes_everything(tmp_path, where):
     """S-01, S-16."""
@@ -95,7 +93,6 @@ def test_wrap_on_a_disk_that_was_full_before_passes_everything(tmp_path, where):
         assert files(disk) == before
 
 
-@ROOT_ONLY
 @scripted
 async def test_a_proxy_on_a_full_disk_passes_everything(tmp_path):
     """S-01."""
