@@ -5,6 +5,8 @@ program on PATH, or an environment of tests/peers/prepare.py such as `.peers/nod
 """
 
 import functools
+import os
+import pty
 import shutil
 
 import pytest
@@ -58,6 +60,23 @@ def require(*names):
 def require_peers(*peers):
     """Skip the test that runs if the environment of a client or server is missing: an SDK, or `everything`."""
     require(*(f".peers/{'node' if peer == 'everything' else peer}" for peer in peers if peer not in _PLAIN))
+
+
+def open_terminal():
+    """Return the two ends of a new pseudo-terminal; skip the test if there is none, as in a chroot without /dev/pts."""
+    return _terminal(os.openpty)
+
+
+def fork_terminal():
+    """Call `pty.fork`, and skip the test if there is no pseudo-terminal."""
+    return _terminal(pty.fork)
+
+
+def _terminal(call):
+    try:
+        return call()
+    except OSError as error:
+        pytest.skip(f"no pseudo-terminals: {error}")
 
 
 def left_out(reasons):

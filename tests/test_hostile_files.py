@@ -5,7 +5,6 @@
 
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from tests import NIGHTLY, limits
 from tests.clients.configurations import FIXTURES, put
 from tests.each import each
 from tests.hostile_text import NASTY, gentle, harsh
+from tests.optional import open_terminal
 from tests.test_hostile_text import assert_safe, printed, values
 
 NAME = NASTY.replace("\0", "").replace("/", "")
@@ -254,7 +254,7 @@ def test_a_server_that_answers_hostile_text(tmp_path, whole):
 
 def on_terminal(*words, text=b""):
     """Return what a process writes to a terminal as its standard error; its standard output is a pipe."""
-    reader, writer = pty.openpty()
+    reader, writer = open_terminal()
     pipe, null = subprocess.PIPE, subprocess.DEVNULL
     with limits.Popen(words, stdin=pipe, stdout=null, stderr=writer) as process:
         os.close(writer)

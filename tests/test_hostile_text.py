@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from tests import limits
 from tests.each import each
 from tests.hostile_text import EVERY_MEMBER, NASTY, gentle, harsh, one_by_one, places, unsafe
 from tests.limits import LIMIT
+from tests.optional import open_terminal
 
 FIXED = {"kind", "from", "role", "framing", "to", "started", "b64", "transport", "how"}
 """Members whose values a reader knows; another value is tried in `test_a_member_that_the_reader_knows`."""
@@ -38,7 +38,7 @@ class Streams:
     """Standard output and error of a command, in a pipe or in a terminal; `text` is what was written to both."""
 
     def __init__(self, *, terminal: bool):
-        self._read, self._write = pty.openpty() if terminal else os.pipe()
+        self._read, self._write = open_terminal() if terminal else os.pipe()
         self._thread = threading.Thread(target=self._collect, daemon=True)
         self._parts = []
         self.text = ""
@@ -226,7 +226,7 @@ def test_other_commands_about_hostile_captures(hostile, tmp_path, monkeypatch):
 
 def test_show_json_of_a_process_on_a_terminal(hostile):
     """A-20."""
-    reader, writer = pty.openpty()
+    reader, writer = open_terminal()
     path = hostile["gentle-stdio"]
     command = [sys.executable, "-m", "mcpspy", "show", "--json", path]
     with limits.Popen(command, stdin=subprocess.DEVNULL, stdout=writer, stderr=writer) as process:

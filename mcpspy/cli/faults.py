@@ -17,7 +17,7 @@ from mcpspy.output_file import WriteError
 
 _DEEP = 100  # levels; a frame with at most this many opening brackets did not overflow the stack
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_ROOT = "mcpspy"
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def sentence(error: Exception, options: argparse.Namespace) -> str:
@@ -47,8 +47,8 @@ def _name(path: object) -> str:
 
 def _place(error: BaseException) -> str:
     """Return the line of mcpspy that raised an exception, as a part of a sentence."""
-    places = [frame for frame in traceback.extract_tb(error.__traceback__) if f"{_ROOT}/" in frame.filename]
-    return f" in {places[-1].filename.rpartition(f'{_ROOT}/')[2]}, line {places[-1].lineno}" if places else ""
+    ours = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(_ROOT + os.sep)]
+    return f" in {os.path.relpath(ours[-1].filename, _ROOT)}, line {ours[-1].lineno}" if ours else ""
 
 
 def _too_deep(options: argparse.Namespace) -> str:

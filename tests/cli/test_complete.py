@@ -1,7 +1,6 @@
 """The completions that mcpspy gives to shells, and how the three shells use them."""
 
 import os
-import pty
 import select
 import subprocess
 import sys
@@ -27,7 +26,7 @@ from mcpspy.cli.complete import (
 from mcpspy.rules import RULES
 from tests import limits
 from tests.limits import LIMIT
-from tests.optional import require
+from tests.optional import fork_terminal, require
 
 BREAKS = " \t\n\"'@><=;|&(:"  # COMP_WORDBREAKS of bash
 HOSTILE = (
@@ -264,7 +263,7 @@ class Shell:
         path = folder / ".zshrc"
         path.write_text(f"{PROFILES[name]}\nmcpspy ready")
         self.told, write = os.pipe()
-        self.pid, self.screen = pty.fork()
+        self.pid, self.screen = fork_terminal()
         if not self.pid:
             os.dup2(write, 9)
             with suppress(OSError):

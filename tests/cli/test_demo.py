@@ -15,6 +15,7 @@ from mcpspy import cli
 from mcpspy.capture.listing import captures
 from mcpspy.capture.reader import Capture
 from tests import limits
+from tests.optional import open_terminal
 from tests.relay.harness import LIMIT, running, until
 
 COMMAND = [sys.executable, "-m", "mcpspy", "demo"]
@@ -259,9 +260,9 @@ def test_a_reader_that_leaves_is_no_mistake(folder):
 
 def test_a_terminal_that_cannot_be_typed_into_is_printed_to(folder):
     """The TUI does not start, as no key could end it. The output is coloured unless NO_COLOR is set."""
-    pty = pytest.importorskip("pty")
+    pytest.importorskip("pty")
     for environ, coloured in ((os.environ, True), (os.environ | {"NO_COLOR": "1"}, False)):
-        ours, theirs = pty.openpty()
+        ours, theirs = open_terminal()
         with limits.Popen(COMMAND, stdin=subprocess.DEVNULL, stdout=theirs, env=environ) as process:
             os.close(theirs)
             out = b""

@@ -1,7 +1,6 @@
 import io
 import json
 import os
-import pty
 import sys
 
 import pytest
@@ -12,6 +11,7 @@ from mcpspy.cli.terminal import TerminalText, guard, safe, unguarded
 from mcpspy.report.words import COLOURS, coloured
 from tests import limits
 from tests.hostile_text import CONTROLS, HIDDEN, NASTY, unsafe
+from tests.optional import open_terminal
 
 CHARACTERS = st.characters() | st.sampled_from(CONTROLS + HIDDEN + "\u0301…→←✗─│▄\n\t\r")
 
@@ -93,7 +93,7 @@ def test_bytes_that_are_not_utf_8_are_escaped(terminal):
 
 def test_only_a_terminal_gets_the_barrier(monkeypatch, tmp_path):
     """A-20: a pipe and a file get what is written."""
-    reader, writer = pty.openpty()
+    reader, writer = open_terminal()
     with open(tmp_path / "a", "w", encoding="utf-8") as file, open(writer, "w", encoding="utf-8") as screen:
         monkeypatch.setattr(sys, "stdout", file)
         monkeypatch.setattr(sys, "stderr", screen)

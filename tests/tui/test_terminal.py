@@ -12,6 +12,7 @@ from contextlib import suppress
 import pytest
 
 from tests import limits
+from tests.optional import open_terminal
 from tests.relay.harness import LIMIT, running, until
 from tests.transcript import capture
 from tests.tui.terminal import mcpspy
@@ -110,7 +111,7 @@ def lost(tmp_path):
     started, ends = [], []
 
     def start(*arguments, term="xterm-256color", program=("-m", "mcpspy", "tui")):
-        own, other = os.openpty()
+        own, other = open_terminal()
         ends.append(own)
         termios.tcsetwinsize(own, (30, 120))
         command = [sys.executable, *program, *map(str, arguments)]

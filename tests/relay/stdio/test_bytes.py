@@ -4,7 +4,6 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import pty
 import random
 import signal
 import socket
@@ -18,6 +17,7 @@ import pytest
 from mcpspy.capture.records import Close, End
 from mcpspy.process.pipes import waiting
 from tests import limits
+from tests.optional import open_terminal
 from tests.relay.harness import LIMIT, end_group, python, running, status, until
 
 BLOCK_USR1 = "import os, signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])\n"
@@ -134,7 +134,7 @@ def test_the_standard_streams_may_be_anything(wrap, tmp_path, kind):
             wrap("cat", stdin=source, stdout=sink).wait(LIMIT)
         received = (tmp_path / "out").read_bytes()
     elif kind == "terminal":
-        ours, theirs = pty.openpty()
+        ours, theirs = open_terminal()
         tty.setraw(theirs)
         wrapped = wrap("head", "-c", "16", stdin=theirs, stdout=theirs)
         os.write(ours, b"over a terminal\n")

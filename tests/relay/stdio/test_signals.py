@@ -5,7 +5,6 @@ The server logs what it receives, in order. Every signal is handled before the s
 """
 
 import os
-import pty
 import random
 import signal
 import subprocess
@@ -18,6 +17,7 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, End, Signal
 from tests import limits
+from tests.optional import fork_terminal
 from tests.relay.harness import LIMIT, end_group, python, running, until
 
 ALL = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT"]
@@ -156,7 +156,7 @@ def test_the_same_signal_twice_at_once_is_neither_lost_nor_multiplied(serve, sen
 def test_ctrl_c_in_a_terminal_reaches_the_server_once(tmp_path):
     """S-06, C-01: the terminal signals the group itself."""
     path, log = tmp_path / "c", tmp_path / "log"
-    pid, terminal = pty.fork()
+    pid, terminal = fork_terminal()
     if pid == 0:
         command = [*python(SERVER % ECHO), str(log), "SIGINT"]
         os.execv(sys.executable, [sys.executable, "-m", "mcpspy", "wrap", "-o", str(path), "--", *command])
