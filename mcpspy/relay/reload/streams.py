@@ -62,8 +62,9 @@ class LineSource:
         self._thread = get_ident()
         while not self.stop and self._rest != 0:
             self.busy = False
+            rest = self._rest  # `reader_left` may set it during the read, and then does not count the bytes of the read
             try:
-                chunk = os.read(self.source, CHUNK if self._rest is None else min(self._rest, CHUNK))
+                chunk = os.read(self.source, CHUNK if rest is None else min(rest, CHUNK))
             except BlockingIOError:  # another process that shares the descriptor made it non-blocking
                 if self._rest is not None:
                     return b""
@@ -74,8 +75,8 @@ class LineSource:
                 return b""
             self.busy = True
             self.reads += 1
-            if self._rest is not None:
-                self._rest = max(self._rest - len(chunk), 0)
+            if rest is not None:
+                self._rest = max(rest - len(chunk), 0)
             return b"" if self.stop else chunk
         return b""
 

@@ -63,6 +63,22 @@ def test_a_source_without_a_reader_gives_what_is_in_the_pipe_and_ends(pipe):
     assert source.ended
 
 
+def test_a_reader_that_leaves_during_a_read_costs_no_bytes(pipe, monkeypatch):
+    """V-01: the read has taken its bytes from the pipe when those that are left are counted."""
+    os.write(pipe[1], b"one\n")
+    source, read = LineSource(pipe[0], 0), os.read
+
+    def leave(fd, size):
+        monkeypatch.undo()
+        chunk = read(fd, size)
+        os.write(pipe[1], b"two\nthree\n")
+        source.reader_left()
+        return chunk
+
+    monkeypatch.setattr(os, "read", leave)
+    assert [line[:2] for line in source.lines()] == [(b"one", True), (b"two", True), (b"three", True)]
+
+
 def test_what_is_forwarded_is_recorded_and_what_is_not_is_told(pipe):
     channel = Channel()
     sink = LineSink(pipe[1], channel)
