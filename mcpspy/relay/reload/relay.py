@@ -96,7 +96,6 @@ class _Relay:
         self._changed: list[str] = []
         self._why = ""  # the changes, in words
         self._left = "exit"  # how the client's stream ended
-        self._reader_left = False  # whether the client is known to read nothing more
         self._server = self._adopt(1)
         self._server.ready = self._alive = True
         self._idle_until: float | None = None
@@ -116,7 +115,7 @@ class _Relay:
         else:
             self._server.begin(self._session.from_server)
             Thread(target=self._read_client, args=(companion,), daemon=True).start()
-            watch({1: self._end_reading})
+            watch({1: self._session.end_reading})
             files.start()
             code = self._supervise()
         exited = time.monotonic()
@@ -182,12 +181,6 @@ class _Relay:
         if self._session.client_ends():
             self._there.end(t, self._left)
 
-    def _end_reading(self) -> None:
-        """Note that the client reads nothing more, so that the server's next write fails."""
-        self._reader_left = True
-        self._session.client_ends()
-        self._server.stdout.reader_left()
-
     # Called in the main thread.
 
     def _supervise(self) -> int:
@@ -195,9 +188,12 @@ class _Relay:
         code = 0
         while True:
             leaving = self._session.client_left or self._child.asked_to_end is not None
+            unread = self._session.reader_left
+            if unread and self._server.ready:  # until then, we read its response to the handshake
+                self._server.stdout.reader_left()  # its next write fails
             if self._alive and (ended := self._poll()) is not None:
                 code, never = ended, self._server.number == 1 and not self._session.served
-                if leaving or never or self._child.asked_to_end is not None:
+                if leaving or unread or never or self._child.asked_to_end is not None:
                     if self._session.waits:
                         self._fail(code)  # the client may still read its responses
                     return code
@@ -205,7 +201,7 @@ class _Relay:
             elif self._alive and self._server.fault:
                 code = self._end_server()
                 self._fail(code)
-            elif not self._alive and leaving:
+            elif not self._alive and (leaving or unread):
                 return code
             elif leaving and self._server.ready:
                 self._wait(None)
@@ -288,8 +284,6 @@ class _Relay:
         """Make the child the current server of the session."""
         server = ReloadableServer(self._child, number, self._there, self._errors, self._clock.started)
         self._server = self._session.server = server
-        if self._reader_left:
-            server.stdout.reader_left()
         return server
 
     def _fail(self, code: int) -> None:

@@ -59,7 +59,9 @@ class ReloadSession:
     ) -> None:
         self.client = LineSink(1, back)
         self.client_left = False
-        """Whether the client has stopped sending or reading."""
+        """Whether the client has stopped sending."""
+        self.reader_left = False
+        """Whether the client has stopped reading; it may still send."""
         self.server: ReloadableServer | None = None
         self._there, self._back = there, back
         self._now, self._say, self._wake = now, say, wake
@@ -127,7 +129,7 @@ class ReloadSession:
             self._there.record(raw, t, {"sent": None, "by": RELOAD}, cut=not whole)
 
     def client_ends(self) -> bool:
-        """Note that the client sends or reads nothing more; return whether stdin of the server was closed."""
+        """Note that the client sends nothing more; return whether stdin of the server was closed."""
         with self._lock:
             self.client_left = True
             closing = self.server if self._mode in (RUNNING, IDLING) else None
@@ -135,6 +137,11 @@ class ReloadSession:
             closing.stdin.close()
         self._wake()
         return closing is not None
+
+    def end_reading(self) -> None:
+        """Note that the client reads nothing more; never blocks. The main thread then ends the server's stdout."""
+        self.reader_left = True
+        self._wake()
 
     def from_server(self, server: ReloadableServer, raw: bytes, whole: bool, t: int) -> None:
         """Forward a line of a server to the client."""
@@ -152,8 +159,9 @@ class ReloadSession:
             self._back.record(raw, t, {"sent": frames[0] if written else None, "by": RELOAD}, cut=not whole)
         elif not self.client.forward(raw, t, whole=whole):
             self._back.record(raw, t, {"sent": None, "by": RELOAD}, cut=not whole)
-            server.stdout.reader_left()
-            self.client_ends()
+            if server.ready:
+                server.stdout.reader_left()
+            self.end_reading()
         self._tell(more)
         if rest:
             self._wake()

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 
 import pytest
 
@@ -452,3 +453,50 @@ def test_no_frame_causes_an_import(folder, tmp_path):
         session.ask("tools/list", text="x" * 9_000_000)
         assert session.finish() == 0
     assert [it for it in late.unwanted(log, tmp_path) if " open " not in it] == []
+
+
+DEAF = """\
+import fcntl, select, sys, time
+while int.from_bytes(fcntl.ioctl(0, 0x541B, b"0000"), "little") < {size}:
+    time.sleep(0.001)
+print("sent", file=sys.stderr, flush=True)
+poll = select.poll()
+poll.register(1, 0)
+poll.poll()
+print("unread", file=sys.stderr, flush=True)
+for line in sys.stdin.buffer:
+    print("got", len(line), file=sys.stderr, flush=True)
+"""
+"""A server that reads nothing until the client has closed its stdout."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not report that a reader has left")
+@pytest.mark.parametrize("size", [20, 300_000], ids=["idle", "blocked"])
+def test_a_client_that_closes_only_its_stdout_is_still_heard(folder, size):
+    """V-01: also if the thread that forwards its lines waits for a server that does not read."""
+    with Reloading(folder, source=DEAF.format(size=min(size, 65536))) as session:
+        session.wrap.stdin.write(b"x" * (size - 1) + b"\n")
+        session.hear("sent")
+        session.wrap.stdout.close()
+        session.hear("unread")
+        session.hear(f"got {size}")
+        session.wrap.stdin.write(b"later\n")
+        session.hear("got 6")
+        assert session.finish() == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not report that a reader has left")
+def test_a_client_that_closes_its_stdout_while_a_server_starts_is_heard_by_it(folder):
+    """V-01: the handshake with the new server is completed, and what waits is delivered."""
+    waits = SERVER.replace("seen = []", "if VERSION == 2:\n    open(sys.argv[0] + '.fifo').read()\nseen = []")
+    waits = waits.replace("    seen.append", "    print(line, file=sys.stderr, flush=True)\n    seen.append")
+    os.mkfifo(folder / "server.py.fifo")
+    with Reloading(folder, source=waits) as session:
+        session.initialize()
+        session.edit("VERSION = 1", "VERSION = 2")
+        session.hear("replacing")
+        with (folder / "server.py.fifo").open("w"):
+            session.request("tools/call", name="waiting")
+            session.wrap.stdout.close()
+        session.hear('"waiting"')
+        session.finish()

@@ -8,6 +8,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Release
+from mcpspy.process.pipes import waiting
 from mcpspy.recording.recording import Recording
 from mcpspy.recording.stream import Channel
 from mcpspy.relay.reload import session as module
@@ -15,6 +16,7 @@ from mcpspy.relay.reload.server import ReloadableServer
 from mcpspy.relay.reload.session import FAILED, HOLDING, IDLING, ReloadSession
 from mcpspy.relay.reload.streams import LineSink
 from tests import limits
+from tests.relay.harness import until
 from tests.relay.reload.test_server import Pipes
 from tests.transcript import begin
 
@@ -212,12 +214,24 @@ def test_a_line_that_no_server_takes_is_recorded_as_such(stage):
     assert [(it.dropped, it.by) for it in stage.records(Frame)] == [(True, "reload")]
 
 
-def test_a_client_that_reads_no_more_has_left(stage):
+def test_a_client_that_reads_no_more_may_still_send(stage):
+    """V-01: the thread of the server never waits for its stdin."""
     os.close(stage.reads)
     stage.reads = os.open(os.devnull, os.O_RDONLY)
-    stage.serve(id=1, result={})
-    assert stage.session.client_left
-    assert limits.read(stage.pipes[-1].stdin, 1) == b""
+    stage.server.ready = True
+    size, pipe = 300_000, stage.pipes[-1].stdin
+    sender = threading.Thread(target=stage.session.from_client, args=(b"x" * (size - 1), 0), daemon=True)
+    sender.start()
+    until(lambda: waiting(pipe) >= 65536, "a write that waits for the server")
+    limits.within(lambda: stage.serve(id=1, result={}), seconds=10)
+    while size:
+        size -= len(limits.read(pipe, 65536))
+    sender.join(limits.LIMIT)
+    assert (stage.session.reader_left, stage.session.client_left) == (True, False)
+    assert stage.woken
+    assert stage.server.stdout.read() == b""
+    stage.client(id=2, method="ping")
+    assert len(stage.got()) == 1
 
 
 def test_a_client_that_leaves_while_its_requests_wait_is_served_first(stage):
