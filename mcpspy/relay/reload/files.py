@@ -6,7 +6,8 @@ system forgets a directory that is removed, as builds do with their output direc
 second whether each directory is still the same, and watches the one that has replaced it.
 
 Between the start of the server and the moment at which a watch begins, the system notifies of nothing. So the state of
-all files is read before the server is started (`snapshot`), and compared whenever a watch begins.
+all files is read when the first watch begins (`snapshot`); those that changed since the server was started are
+reported. Whenever a later watch begins, the state is compared. The server does not wait for any of this.
 
 Below the watched paths, the default filter of watchfiles applies: `.git`, `__pycache__`, `node_modules`, `.venv`,
 compiled Python and temporary files of editors are ignored. The capture that is being recorded is ignored, too.
@@ -27,6 +28,9 @@ _IGNORED = frozenset(
     "__pycache__ .git .hg .svn .tox .venv .idea node_modules .mypy_cache .pytest_cache .hypothesis".split()
 )
 """The directories that watchfiles ignores; they may be large."""
+_TICK = 10_000_000  # nanoseconds by which the times of files lag behind the clock, at most
+_REPORTED = 2_000_000_000  # nanoseconds after a change at which it is reported, at most
+_LOOP = 3  # the reloads in a row that a file causes while the server starts, after which it is ignored
 _OF_VIM = "4913"  # a file with which Vim tests whether it can write to the directory
 
 _Place = tuple[str, int, int]
@@ -36,21 +40,62 @@ Files = dict[str, tuple[int, int, int]]
 """By path: the time of the last change, the size and the inode."""
 
 
-def snapshot(paths: Iterable[str]) -> Files:
-    """Return the state of these files, and of all files below these directories."""
+def snapshot(paths: Iterable[str], since: int) -> tuple[Files, set[str]]:
+    """Return the state of these files and of all files below these directories, and the paths that changed.
+
+    A file has changed if its time is `since` or later, in nanoseconds since the epoch. A removed file shows only in the
+    time of its directory: if nothing in the directory is as new, the directory has changed. One of `paths` has also
+    changed if it is gone.
+    """
     found: Files = {}
+    changed = set()
     folders = []
     for path in map(os.path.realpath, paths):
-        _note(found, path)
+        about = _note(found, path)
+        if about is None or (path in found and about.st_ctime_ns >= since):
+            changed.add(path)
         folders += [path] if os.path.isdir(path) else []
     while folders:
-        with contextlib.suppress(OSError), os.scandir(folders.pop()) as entries:  # it may be removed meanwhile
+        folder = folders.pop()
+        newest = 0
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:  # it may be removed meanwhile
             for entry in entries:
-                if not entry.is_dir(follow_symlinks=False):
-                    _note(found, entry.path)
+                about = _note(found, entry.path)
+                newest = max(newest, about.st_ctime_ns if about else since)
+                if entry.path in found:
+                    changed |= {entry.path} if about and about.st_ctime_ns >= since else set()
                 elif entry.name not in _IGNORED:
                     folders.append(entry.path)
-    return found
+            about = os.stat(folder)
+            if newest < since <= min(about.st_mtime_ns, about.st_ctime_ns):
+                changed.add(folder)
+    return found, changed
+
+
+def age(path: str) -> int:
+    """Return how many nanoseconds ago a reported path changed; 0 if it is gone.
+
+    The result has a limit, because the clock of another computer may have written the time.
+    """
+    try:
+        return min(max(time.time_ns() - os.lstat(path).st_ctime_ns, 0), _REPORTED)
+    except OSError:
+        return 0
+
+
+class StartChanges:
+    """Finds the files that change whenever the server starts: they would reload it for ever."""
+
+    def __init__(self) -> None:
+        self.ignored: frozenset[str] = frozenset()
+        self._in_a_row: dict[str, int] = {}  # by path: the reloads in a row
+
+    def reload(self, early: set[str]) -> list[str]:
+        """Note a reload, and the paths that changed while the server started; return those to ignore from now on."""
+        self._in_a_row = {path: self._in_a_row.get(path, 0) + 1 for path in early}
+        found = sorted(path for path, count in self._in_a_row.items() if count == _LOOP)
+        self.ignored |= frozenset(found)
+        return found
 
 
 def import_watcher() -> None:
@@ -62,7 +107,8 @@ def import_watcher() -> None:
 class WatchedFiles:
     """Watches `paths`, which are existing files and directories; `changed` gets the changed paths at once.
 
-    `known` is a `snapshot` of them: what differs from it when the watch begins has changed, too.
+    `since` is the time before the server was started, in nanoseconds since the epoch: what changed between then and the
+    beginning of the watch is reported, too.
 
     `capture` is the file that is being recorded. `ready` is called when all paths are watched; `failed` is called with
     the reason if a path cannot be watched. All three are called from other threads.
@@ -71,13 +117,14 @@ class WatchedFiles:
     def __init__(
         self,
         paths: list[str],
-        known: Files,
+        since: int,
         capture: str | None,
         changed: Callable[[list[str]], None],
         ready: Callable[[], None],
         failed: Callable[[str], None],
     ) -> None:
-        self._known = known
+        self._since = since - _TICK
+        self._known: Files = {}
         self._capture = os.path.realpath(capture) if capture else ""
         self._changed, self._ready, self._failed = changed, ready, failed
         self._folders = [path for path in paths if os.path.isdir(path)]
@@ -92,9 +139,9 @@ class WatchedFiles:
 
     def _watch(self, paths: list[str], whole: bool, begun: Barrier) -> None:
         """Watch directories with everything below them (`whole`), or files, for ever."""
-        waits = True
+        waits = first = True
         places = _places(paths, whole)
-        back: set[str] = set()  # replaced paths that are not reported yet
+        back = _moved(paths, self._since)  # replaced paths that are not reported yet
         same = places  # those that have not been replaced since the last watch
         try:
             while True:
@@ -102,8 +149,8 @@ class WatchedFiles:
                 begins = True
                 for changes in self._changes({place[0] for place in places}, whole, removed):
                     self._learn(changes)
-                    missed = self._missed(places, same, whole) if begins else set()
-                    begins = False
+                    missed = self._missed(places, same, whole, first=first) if begins else set()
+                    begins = first = False
                     if changes or missed or back:
                         self._changed(sorted(changes | missed | back))
                         back = set()
@@ -163,15 +210,20 @@ class WatchedFiles:
         odd = os.path.basename(path) == _OF_VIM or self._of_capture(path)
         return path not in paths and DefaultFilter()(Change.modified, below) and not odd
 
-    def _missed(self, places: set[_Place], same: set[_Place], whole: bool) -> set[str]:
+    def _missed(self, places: set[_Place], same: set[_Place], whole: bool, *, first: bool) -> set[str]:
         """Return the files that changed while nothing was watched, except in places that were replaced as a whole."""
         paths = {place[0] for place in places}
-        now = snapshot(paths)
-        before = {path for path in list(self._known) if _is_below(path, paths)}
-        missed = {path for path in now.keys() | before if now.get(path) != self._known.get(path)}
-        self._learn(missed)
+        now, missed = snapshot(paths, self._since)
+        if first:
+            self._known |= now
+        else:
+            before = {path for path in list(self._known) if _is_below(path, paths)}
+            missed = {path for path in now.keys() | before if now.get(path) != self._known.get(path)}
+            self._learn(missed)
         kept = {place[0] for place in places & same}
-        return {path for path in missed if _is_below(path, kept) and self._is_source(path, paths, whole)}
+        return {
+            path for path in missed if _is_below(path, kept) and (path in paths or self._is_source(path, paths, whole))
+        }
 
     def _learn(self, paths: set[str]) -> None:
         """Note the present state of files whose change is reported."""
@@ -192,14 +244,25 @@ class WatchedFiles:
         return bool(re.fullmatch(part, path)) or (first.startswith(".") and first.endswith(".live"))
 
 
-def _note(files: Files, path: str) -> None:
-    """Add the state of a file; directories, and files that are gone, have none."""
+def _note(files: Files, path: str) -> os.stat_result | None:
+    """Add the state of a file, and return what was read; directories, and files that are gone, have no state."""
     try:
         about = os.lstat(path)
     except OSError:
-        return
+        return None
     if not stat.S_ISDIR(about.st_mode):
         files[path] = about.st_mtime_ns, about.st_size, about.st_ino
+    return about
+
+
+def _moved(paths: list[str], since: int) -> set[str]:
+    """Return the targets of those paths that are symbolic links made at `since` or later."""
+    found = set()
+    for path in paths:
+        with contextlib.suppress(OSError):
+            if os.path.islink(path) and os.lstat(path).st_ctime_ns >= since:
+                found.add(os.path.realpath(path))
+    return found
 
 
 def _is_below(path: str, paths: set[str]) -> bool:

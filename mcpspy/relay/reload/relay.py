@@ -26,7 +26,7 @@ from mcpspy.errors import SpawnError
 from mcpspy.process.child import Child, die_by, spawn
 from mcpspy.recording.recording import Clock, Recording
 from mcpspy.recording.stream import Channel
-from mcpspy.relay.reload.files import WatchedFiles, import_watcher, snapshot
+from mcpspy.relay.reload.files import StartChanges, WatchedFiles, age, import_watcher
 from mcpspy.relay.reload.server import STDERR, ReloadableServer, write_errors
 from mcpspy.relay.reload.session import HOLDING, IDLING, REST, RUNNING, ReloadSession
 from mcpspy.relay.reload.streams import LineSource
@@ -64,7 +64,7 @@ def run(
     process, which is that of the last server.
     """
     warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)  # the child only execs
-    known = snapshot(paths)
+    since = time.time_ns()
     child = spawn(argv, environ, apart=True)
     import_watcher()
     recording = Recording(_say, Clock(time.monotonic_ns(), time.time_ns()))
@@ -73,7 +73,7 @@ def run(
     companion = Companion(recording.path, _say) if check and recording.path else None
     relay = _Relay(child, lambda: child.restart(argv, environ), recording, after_idle=after_idle)
     files = WatchedFiles(
-        paths, known, recording.path, relay.changed, lambda: relay.say(f"watching {', '.join(paths)}"), relay.say
+        paths, since, recording.path, relay.changed, lambda: relay.say(f"watching {', '.join(paths)}"), relay.say
     )
     code = relay.live(files, companion)
     if code < 0:
@@ -93,7 +93,8 @@ class _Relay:
         self._sentences: SimpleQueue[str | None] = SimpleQueue()
         self._steps: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._session = ReloadSession(self._there, self._back, self._clock.now, self.say, _wake)
-        self._changed: list[str] = []
+        self._changed: list[tuple[str, bool]] = []  # each path, and whether the start of the server may be the cause
+        self._start_changes = StartChanges()
         self._why = ""  # the changes, in words
         self._left = "exit"  # how the client's stream ended
         self._server = self._adopt(1)
@@ -140,8 +141,11 @@ class _Relay:
 
     def changed(self, paths: list[str]) -> None:
         """Note changed files, and wake the main thread."""
-        self._changed += paths
-        _wake()
+        now, server = self._clock.now(), self._server
+        changed = [(it, server.is_starting(now - age(it))) for it in paths if it not in self._start_changes.ignored]
+        if changed:
+            self._changed += changed
+            _wake()
 
     def say(self, sentence: str) -> None:
         """Queue a sentence for the user, to be written to stderr; return at once."""
@@ -247,15 +251,19 @@ class _Relay:
 
     def _hold(self, mode: str) -> None:
         """Hold the client's requests from now on."""
-        self._why = _named(self._changed)
+        changed = [path for path, _ in self._changed]
+        self._why = _named(changed)
         again = f"the server is being reloaded because {self._why}, and too many requests wait; call again"
-        self._session.set_mode(mode, again, _facts(self._changed))
+        self._session.set_mode(mode, again, _facts(changed))
         if mode == HOLDING or self._idle_until is not None:
             self.say(f"{self._why}; " + ("replacing the server" if mode == HOLDING else "waiting for running calls"))
 
     def _replace(self) -> None:
         """Start the next server after the last one has exited."""
-        changed, self._changed = self._changed, []
+        changes, self._changed = self._changed, []
+        changed = [path for path, _ in changes]
+        for path in self._start_changes.reload({path for path, early in changes if early}):
+            self.say(f"{_shown([path])[0]} changes whenever the server starts: it no longer reloads the server")
         self._why, self._idle_until = _named(changed), None
         old, facts = self._server, _facts(changed)
         self._session.set_mode(HOLDING, f"the server is being reloaded because {self._why}", facts)
@@ -329,6 +337,7 @@ class _Relay:
             if not hasattr(os, "waitid"):
                 self._send(_signal.SIGKILL)
             self._alive = False
+            self._server.settle(self._clock.now())
             self._server.exited.set()
             self._server.answered.set()
         return code

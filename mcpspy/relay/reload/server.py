@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _TAIL = 15  # the last lines of stderr, which show why a server exited
 _LONGEST = 500  # the most characters of such a line
+_SETTLES = 1_000_000_000  # nanoseconds after a server is ready in which it may write files because of its start
+_TICK = 10_000_000  # nanoseconds by which the time of a file may lag behind the clock
 _ERROR = re.compile(r"\s*[\w.]*(Error|Exception|error)\b")
 
 
@@ -42,6 +44,9 @@ class ReloadableServer:
         self.fault = ""
         """Why it cannot be used; empty if it can."""
         self.ready = False
+        self.began: int | None = None
+        """When it answered the handshake with us, or needed none."""
+        self._used: int | None = None  # when it first answered the client, or exited
         self._read, self._read_errors = Event(), Event()
         self._channel = stderr
         self._tail: deque[str] = deque(maxlen=_TAIL)
@@ -58,6 +63,21 @@ class ReloadableServer:
 
         Thread(target=read, daemon=True).start()
         Thread(target=self._forward_errors, daemon=True).start()
+
+    def settle(self, t: int) -> None:
+        """Note that it has answered the client, or has exited: later changes of files are not caused by its start."""
+        if self._used is None:
+            self._used = t
+
+    def is_starting(self, t: int) -> bool:
+        """Return whether its start may be the cause of a change of a file at `t`.
+
+        That is before it is ready, or in the second after that and before the client has used it.
+        """
+        if self.began is None:
+            return self._used is None or t < self._used
+        last = self.began + _SETTLES
+        return t < max(self.began, last if self._used is None else min(last, self._used - _TICK))
 
     def wait_for_rest(self, seconds: float) -> None:
         """Wait until the rest in its pipes is forwarded, but no longer than this: other processes may hold them."""

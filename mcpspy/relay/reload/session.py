@@ -152,6 +152,8 @@ class ReloadSession:
             if not server.over and (whole or self._mode in (RUNNING, IDLING)):
                 carried, more = self._to_client(raw, messages)
             rest = self._mode == IDLING and self._handover.idle
+        if not isinstance(carried, Drop) and any(it.kind in ("result", "error") for it in messages):
+            server.settle(t)
         server.answered.set()
         if isinstance(carried, (Send, Drop)):
             frames = carried.frames if isinstance(carried, Send) else ()
@@ -206,6 +208,7 @@ class ReloadSession:
             self._send(server, [self._own(raw)[1] for raw in repeats.requests()])
             for sentence in sentences:
                 self._say(sentence)
+        server.began = self._now()
         with self._lock:
             subscriptions = self._handover.resent(handshake=False)
         self._send(server, subscriptions)

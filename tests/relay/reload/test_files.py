@@ -1,21 +1,36 @@
 """The file changes that reload a server."""
 
+import os
 import queue
 import shutil
+import time
 
 import pytest
 import watchfiles
 
-from mcpspy.relay.reload.files import WatchedFiles, snapshot
-from tests.relay.harness import LIMIT
+from mcpspy.relay.reload.files import StartChanges, WatchedFiles, age
+from tests.relay.harness import LIMIT, until
+
+
+def later(folder):
+    """Wait until new files are clearly younger than those there are now, and return the time."""
+    begun, probe = time.time_ns(), folder / "probe"
+
+    def passed():
+        probe.unlink(missing_ok=True)
+        probe.touch()
+        return probe.stat().st_ctime_ns > begun + 20_000_000
+
+    until(passed, "a later time of a file")
+    return probe.stat().st_ctime_ns
 
 
 class Watched:
-    def __init__(self, *paths, capture=None, known=None):
+    def __init__(self, *paths, capture=None, since=1 << 62):
         self.told = queue.Queue()
         files = WatchedFiles(
             [str(path) for path in paths],
-            snapshot(map(str, paths)) if known is None else known,
+            since,
             capture and str(capture),
             self.told.put,
             lambda: self.told.put("ready"),
@@ -115,20 +130,25 @@ def test_what_only_begins_like_the_capture_is_told(tmp_path):
 
 
 def test_an_edit_before_the_watch_begins_is_reported(tmp_path):
-    """A-22: new, changed and removed files, and a file by itself; not what is ignored."""
+    """A-22: new, changed and removed files, and a file by itself; not what is ignored.
+
+    The directory of a removed file is named, because nobody has read its name before.
+    """
     tree, other = tmp_path / "src", tmp_path / "one.toml"
     (tree / "node_modules").mkdir(parents=True)
-    for path in (tree / "kept.py", tree / "changed.py", tree / "removed.py", other):
+    for folder in ("below", "still"):
+        (tree / folder).mkdir()
+    for path in (tree / "kept.py", tree / "changed.py", tree / "below" / "removed.py", tree / "still" / "a.py", other):
         path.write_text("1")
-    known = snapshot([str(tree), str(other)])
+    since = later(tmp_path)
     (tree / "new.py").touch()
     (tree / "changed.py").write_text("22")
-    (tree / "removed.py").unlink()
+    (tree / "below" / "removed.py").unlink()
     for ignored in (tree / "new.pyc", tree / "node_modules" / "a.js", tree / "session.jsonl"):
         ignored.touch()
     other.write_text("22")
-    watched = Watched(tree, other, known=known, capture=tree / "session.jsonl")
-    below = [str(tree / name) for name in ("changed.py", "new.py", "removed.py")]
+    watched = Watched(tree, other, since=since, capture=tree / "session.jsonl")
+    below = [str(tree / name) for name in ("below", "changed.py", "new.py")]
     told = [watched.next() for _ in range(3)]
     assert all(it in told for it in ("ready", below, [str(other)]))
 
@@ -149,3 +169,55 @@ def test_an_edit_while_another_directory_is_watched_anew_is_reported(tmp_path, m
     other.rmdir()
     other.mkdir()
     watched.until(str(tree / "new.py"))
+
+
+@pytest.mark.parametrize("gone", ["a file of the directory", "the file itself"])
+def test_a_removal_before_the_watch_begins_is_reported(tmp_path, gone):
+    """A-22: also right below the watched directory."""
+    tree = tmp_path / "src"
+    tree.mkdir()
+    removed = tree / "removed.py"
+    removed.touch()
+    since = later(tmp_path)
+    removed.unlink()
+    watched = removed if gone == "the file itself" else tree
+    assert Watched(watched, since=since).next() == [str(watched)]
+
+
+def test_what_the_server_compiles_at_its_start_is_no_edit(tmp_path):
+    """A-22: the directory is as new as the cache in it."""
+    (tmp_path / "src").mkdir()
+    since = later(tmp_path)
+    (tmp_path / "src" / "__pycache__").mkdir()
+    assert Watched(tmp_path / "src", since=since).next() == "ready"
+
+
+def test_a_link_that_is_turned_before_the_watch_begins_is_reported(tmp_path):
+    """A-22."""
+    one, two, link = tmp_path / "1", tmp_path / "2", tmp_path / "current"
+    one.mkdir()
+    two.mkdir()
+    link.symlink_to(one)
+    since = later(tmp_path)
+    link.unlink()
+    link.symlink_to(two)
+    assert Watched(link, since=since).next() == [str(two)]
+
+
+def test_a_file_that_changes_at_three_starts_in_a_row_is_ignored():
+    """A-22: a reload for another reason in between begins the count again."""
+    starts = StartChanges()
+    assert [starts.reload(early) for early in ({"log"}, {"log"}, set(), {"log"}, {"log", "x"})] == [[]] * 5
+    assert starts.reload({"log", "x"}) == ["log"]
+    assert starts.reload({"log", "x"}) == ["x"]
+    assert starts.ignored == {"log", "x"}
+
+
+def test_the_age_of_a_change(tmp_path, monkeypatch):
+    path = tmp_path / "a.py"
+    assert age(str(path)) == 0
+    path.touch()
+    changed = os.lstat(path).st_ctime_ns
+    for now, expected in ((changed + 5, 5), (changed - 5, 0), (changed + 1_000_000_000_000, 2_000_000_000)):
+        monkeypatch.setattr(time, "time_ns", lambda now=now: now)
+        assert age(str(path)) == expected

@@ -500,3 +500,48 @@ def test_a_client_that_closes_its_stdout_while_a_server_starts_is_heard_by_it(fo
             session.wrap.stdout.close()
         session.hear('"waiting"')
         session.finish()
+
+
+def test_the_server_starts_before_the_watched_files_are_read(folder):
+    """A-22: many files do not delay the first byte."""
+    never = "import threading\nfrom mcpspy.relay.reload import files\nfrom mcpspy.cli import main\n"
+    never += "files.snapshot = lambda *_: threading.Event().wait()\nmain()"
+    with Reloading(folder, program=("-c", never)) as session:
+        assert "result" in session.ask("initialize", **INITIALIZE)
+        assert session.finish() == 0
+
+
+@pytest.mark.parametrize("uses", [False, True], ids=["idle", "in use"])
+def test_a_file_that_the_server_writes_at_each_start_stops_to_reload_it(folder, uses):
+    """A-22: its own edits still replace the server."""
+    writes = SERVER.replace("seen = []", "print(VERSION, file=open('log', 'a'))\nseen = []")
+    with Reloading(folder, "--reload", ".", source=writes) as session:
+        session.ask("initialize", **INITIALIZE)
+        session.send(method="notifications/initialized")
+        if uses:
+            session.call("version")
+        session.hear("log changes whenever the server starts: it no longer reloads the server")
+        session.hear("ready")
+        assert sum("log changed; replacing" in line for line in session.told) in (3, 4)  # 4 if the first report is late
+        before = len(session.told)
+        session.reload("VERSION = 1", "VERSION = 2")
+        assert "server.py changed; replacing the server" in session.told[before]
+        assert session.call("version") == "version 2"
+        assert session.finish() == 0
+        assert findings(session.path) == []
+
+
+def test_edits_that_follow_closely_are_not_taken_for_changes_of_the_server(folder):
+    """A-22: edits after an answer of the new server, and mends of one that does not start."""
+    with Reloading(folder) as session:
+        session.initialize()
+        for version in range(1, 6):
+            session.reload(f"VERSION = {version}\n", f"VERSION = {version + 1}\n")
+            assert session.call("version") == f"version {version + 1}"
+        for broken in range(4):
+            session.edit(f"VERSION = {'(' * broken or 6}\n", f"VERSION = {'(' * (broken + 1)}\n")
+            session.hear("does not run")
+        session.reload("VERSION = ((((\n", "VERSION = 7\n")
+        assert session.call("version") == "version 7"
+        assert not any("whenever the server starts" in line for line in session.told)
+        session.finish()

@@ -101,3 +101,24 @@ def test_a_long_line_without_an_end_is_not_kept_whole(errors):
     server.wait_for_rest(limits.LIMIT)
     assert len(server.last_words) == 500
     server.stdin.close()
+
+
+def test_a_change_belongs_to_the_start_until_the_server_is_ready_and_used(errors):
+    """A-22: times in nanoseconds; the time of a file may lag behind the clock."""
+    second, lag = 1_000_000_000, 10_000_000
+    pipes = Pipes()
+    first, server = (ReloadableServer(pipes.child, number, Channel(), Channel(), 0) for number in (1, 2))
+    assert first.is_starting(5)
+    first.settle(3)
+    first.settle(9)
+    assert [first.is_starting(t) for t in (2, 3)] == [True, False]
+    server.began = second
+    assert [server.is_starting(t) for t in (0, second, 2 * second - 1, 2 * second)] == [True, True, True, False]
+    server.settle(second + 2 * lag)
+    assert [server.is_starting(t) for t in (second + lag - 1, second + lag)] == [True, False]
+    server.began = second + 2 * lag
+    assert [server.is_starting(t) for t in (second + 2 * lag - 1, second + 2 * lag)] == [True, False]
+    pipes.close()
+    server.stdin.close()
+    for fd in (pipes.child.stdout, pipes.child.stderr):
+        os.close(fd)
