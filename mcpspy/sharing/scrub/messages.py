@@ -72,16 +72,16 @@ class MessageScrub:
         self._envelope = envelope
         return changed(text, self)
 
-    def member(self, name: str, value: Any) -> tuple[str, Any]:
-        """Return a scrubbed member of a value that is not a message; its value is `None` if it is nested too deeply."""
+    def member(self, name: str, value: Any) -> Any:
+        """Return the scrubbed value of a member of what is not a message; `None` if it is nested too deeply."""
         try:
             text = orjson.dumps({name: value}).decode()
         except TypeError:
-            return name, None
+            return None
         clean = self.json(text, envelope=False)
         self.forget()
         new: dict[str, Any] = orjson.loads(clean or text)
-        return name, next(iter(new.values()))
+        return next(iter(new.values()))
 
     def forget(self) -> None:
         """Reset the position: the next text is not a string of the last one."""

@@ -16,6 +16,12 @@ from mcpspy.sharing.scrub.texts import Texts
 
 _FIXED = frozenset("kind from role framing how transport started tool id peer to op".split())
 """Members of records that are words of the format, or ids; only tokens and addresses are replaced there."""
+FIELDS = _FIXED | frozenset(
+    "mcpspy name argv url cwd env pid ppid client_start imported continues control scrubbed ch t answers head sent by"
+    " raw b64 more cut held dropped undecided code reason lost why signal forwarded gates"
+    " method target version status headers".split()
+)
+"""The members of records and heads: their names stay. The name of any other member may be a secret."""
 
 
 class RecordScrub:
@@ -71,14 +77,15 @@ class RecordScrub:
     def other(self, fields: dict[str, Any], but: tuple[str, ...] = ()) -> dict[str, Any]:
         """Return any record: each string in it is scrubbed; those in `but` were scrubbed before."""
         new: dict[str, Any] = {}
-        for name, value in fields.items():
-            self.words = name
+        for old, value in fields.items():
+            self.words = "member"
+            self.words = name = old if old in FIELDS else self._texts.key(old)
             if name in but or not isinstance(value, str | list | dict):
                 new[name] = value
             elif name in _FIXED and isinstance(value, str):
                 new[name] = value if is_word_of(name, value) else self._texts.text(value)
             else:
-                new.update([self._messages.member(name, value)])
+                new[name] = self._messages.member(old, value)
         return new
 
     def _head(self, head: dict[str, Any]) -> dict[str, Any]:
@@ -93,8 +100,10 @@ class RecordScrub:
         return new
 
     def _header_field(self, name: str, value: str | None) -> list[str | None]:
-        self.words = f"header {name}"
-        return [self._texts.key(name), value and self._texts.field(name, value)]
+        self.words = "header"
+        clean = self._texts.key(name)
+        self.words = f"header {clean}"
+        return [clean, value and self._texts.field(name, value)]
 
 
 def _derived(id_: object) -> str:

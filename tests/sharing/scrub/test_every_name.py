@@ -93,6 +93,12 @@ RECORDS = {
     "record": lambda name, value: {
         "kind": "later", "t": 1, "x": {name: value}, **({} if name in RESERVED else {name: value}),
     },
+    "name of a member": lambda name, value: {
+        "kind": "later", "t": 1, value: name, f"{name} {value}": 1, f"x-{value}": {name: [value]},
+    },
+    "name of a member of a head": lambda name, value: opened(
+        9, "client", "request", "body", head={"method": "GET", value: name, f"{name}-{value}": [1]}
+    ),
     "sent": lambda name, value: frame(IN, {"a": 1}, sent=json.dumps(call({name: value})), by="gate x"),
 }  # fmt: skip
 
@@ -128,6 +134,13 @@ def test_no_name_keeps_a_token_in_a_scrubbed_or_shared_capture(tmp_path, place):
     scrub = Scrub(path)
     assert left(secrets, scrub.lines()) == []
     assert left(secrets, [json.dumps(shared(path, scrub, None).about).encode()]) == []
+
+
+def test_no_token_stays_in_the_name_of_a_member_of_the_header(tmp_path):
+    """A-13."""
+    secrets = list(planted("header"))
+    path = capture(tmp_path / "a.jsonl", **{f"{name} {token}": "a" for name, _, token, _ in secrets})
+    assert left(secrets, Scrub(path).lines()) == []
 
 
 def known_secrets(seed):

@@ -1,7 +1,11 @@
 """Records other than frames."""
 
 import json
+from dataclasses import fields, is_dataclass
 
+from mcpspy.capture import records
+from mcpspy.sharing.scrub import Scrub
+from mcpspy.sharing.scrub.record_fields import FIELDS
 from tests.sharing.scrub.captures import IN, capture, frame, header, opened, scrubbed, written
 
 V = "redacted-value-1"
@@ -36,6 +40,41 @@ def test_a_token_is_replaced_also_where_no_relay_writes_one(tmp_path):
     assert fields["head"] == {"method": "GET", "headers": [[new, "a"], ["a", new], [new, None]], "later": [new]}
     path = {"kind": "later", "t": 1, "file": "/home/bob/x"}
     assert record(tmp_path / "b.jsonl", path) == {**path, "file": "/home/user-1/x"}
+
+
+def test_a_token_in_the_name_of_an_unknown_member_is_replaced(tmp_path):
+    """A-13: in the header, a record and a head, whatever its value is; also in what `--check` prints."""
+    token = "gh" + "p_" + "a1B2" * 9
+    new = "redacted-github-token-1"
+    names = {f"x-{token}": "hello", f"extra {token}": 1, f"y {token}": {"a": token}, f"z {token}": deep()}
+    head = {"method": "GET", "headers": [[f"X-{token}", "Bearer abc123"]], **names}
+    path = written(tmp_path / "a.jsonl", header(**names), opened(5, "client", "request", "body", head=head, **names))
+    old_header, record = map(json.loads, scrubbed(path))
+    for found in (old_header, record, record["head"]):
+        assert [name for name in found if "redacted" in name] == [name.replace(token, new) for name in names]
+    assert not [place for place in Scrub(path).places() if token in place.where]
+
+
+def deep():
+    value = "a"
+    for _ in range(300):
+        value = [value]
+    return value
+
+
+def test_the_name_of_a_field_stays_also_if_it_is_a_known_secret(tmp_path):
+    """A-13: without it, the record would not be one."""
+    named = frame(IN, {"password": "forwarded", "secret": "scrubbed"})
+    signal = {"kind": "signal", "t": 1, "signal": 15, "to": "process", "forwarded": True}
+    new = [json.loads(line) for line in scrubbed(capture(tmp_path / "a.jsonl", signal, named))]
+    assert new[0]["scrubbed"]
+    assert new[4] == signal
+
+
+def test_every_field_of_a_record_is_known():
+    kinds = (it for it in vars(records).values() if is_dataclass(it) and it not in (records.Imported, records.Omitted))
+    names = {field.name for kind in kinds for field in fields(kind)}
+    assert names - {"n", "sender", "omitted"} <= FIELDS
 
 
 def test_a_head_keeps_its_fields_and_their_order(tmp_path):
