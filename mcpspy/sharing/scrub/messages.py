@@ -130,6 +130,8 @@ class MessageScrub:
             self._note_key(level, text)
         if not text or self._kept(levels) or is_word_of(step if isinstance(step, str) else level.above, text):
             return text
+        if _is_property(text, levels.open):
+            return text
         self._levels = levels
         if step == "requestState" and not level.schema:
             return text if is_placeholder(text) else self._texts.label(STATE, text)
@@ -201,6 +203,14 @@ class MessageScrub:
             return False
         path = levels.path
         return any(pointer(*path[:end]) in self._keep for end in range(len(path) + 1))
+
+
+def _is_property(text: str, open_: list[Level]) -> bool:
+    """Return whether a string is the name of a property that stays, in `required` or `dependentRequired`."""
+    level = open_[-1]
+    if level.closing != "]" or not is_member(text):
+        return False
+    return level.above == "required" or (len(open_) > 1 and open_[-2].above == "dependentRequired")
 
 
 _is_name = lru_cache(4096)(is_secret_name)

@@ -181,3 +181,18 @@ def test_a_number_that_was_a_password_is_replaced_elsewhere(tmp_path):
         capture(tmp_path / "a.jsonl", frame(IN, call({"password": 47112233})), frame(IN, call({"x": 47112233})))
     )
     assert [json.loads(text)["params"]["arguments"] for text in texts] == [{"password": 10000001}, {"x": 10000001}]
+
+
+def test_a_schema_stays_consistent_if_a_secret_is_a_word_of_the_specification(tmp_path):
+    """A-13: `required` has the names that `properties` has."""
+    schema = {
+        "type": "object",
+        "properties": {"arguments": {"type": "string"}, "annotations": {}, "hunter2hunter": {}},
+        "required": ["arguments", "annotations", "hunter2hunter"],
+        "dependentRequired": {"arguments": ["annotations"]},
+    }
+    named = call({"password": "arguments", "secret": "annotations", "token": "hunter2hunter"})
+    path = capture(tmp_path / "a.jsonl", frame(OUT, {"inputSchema": schema}), frame(IN, named))
+    new = json.loads(frames(path)[0])["inputSchema"]
+    assert new["required"] == list(new["properties"]) == ["arguments", "annotations", "redacted-value-3"]
+    assert new["dependentRequired"] == {"arguments": ["annotations"]}
