@@ -219,6 +219,9 @@ PASSWORD_OPTIONS = {
 
 In other programs, these options mean something else: `-p8080`.
 """
+OTHER_OPTIONS = ("-password", "-path", "-port", "-prompt")
+"""Options that only begin as one for a password does."""
+_LAUNCHERS = frozenset("sudo doas env exec nohup nice time timeout xargs".split())
 LOGIN_PROGRAMS = tuple("docker podman nerdctl buildah skopeo helm oras crane oc az cf ibmcloud".split())
 """Programs that have `LOGIN_OPTION` after the word `login` only: `docker run -p 80:80`."""
 LOGIN_OPTION = ("-p", True)
@@ -263,3 +266,23 @@ def _last_words(name: str) -> tuple[str, str]:
         previous = character
     found = ["", *(word.lower() for word in words if word)]
     return (found[-2], found[-1]) if len(found) > 1 else ("", "")
+
+
+def is_run(before: "list[str]", folder: str) -> "bool | None":
+    """Return whether a program is run after these words of a command line; None if it may be.
+
+    It is not if it is the value of an option, or part of the name of a package: `--name mongo`, `@scope/mongo`. It may
+    be after another word: `docker exec db mysql`, but also `docker run mongo`.
+    """
+    if folder and folder[0] not in "/.~\\" and folder[1:2] != ":" and not folder.rstrip("/\\").endswith("bin"):
+        return False
+    last = before[-1] if before else "--"
+    if last == "--" or last in _LAUNCHERS:
+        return True
+    return None if last[:1] != "-" or not _LAUNCHERS.isdisjoint(before) else False
+
+
+def is_port(value: str) -> bool:
+    """Return whether the value of an option may be a port, or a mapping of ports: `8080:80/tcp`."""
+    ports = value.partition("/")[0].split(":")
+    return all(port.isdecimal() and len(port) <= 5 for port in ports)

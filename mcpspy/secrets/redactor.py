@@ -13,8 +13,11 @@ from mcpspy.secrets.patterns import (
     LOGIN_OPTION,
     LOGIN_PROGRAMS,
     ORACLE_PROGRAMS,
+    OTHER_OPTIONS,
     PASSWORD_OPTIONS,
     SCHEMES,
+    is_port,
+    is_run,
     is_secret_name,
 )
 
@@ -53,6 +56,7 @@ _AUTH_SCHEMES = frozenset(
 _REMEMBERED = 4096  # fields and targets that are cached: they repeat in every request
 _LONGEST_REMEMBERED = 1024  # characters of a name and a value
 _FIELD = 32  # the cost of a field of a head in addition to its characters
+_BEFORE = 16  # words before a program that tell whether it is run
 LARGEST_BODY = 65536
 """The largest body that is parsed, in bytes. A larger one is withheld completely."""
 LARGEST_HEAD = 32768
@@ -106,24 +110,28 @@ class Redactor:
         option = password = ""
         separate = False  # whether the password may be the word after its option
         oracle = login = False
-        for word in words:
+        run: bool | None = False  # whether the program of `password` is run, as far as it is known
+        for place, word in enumerate(words):
             if secret_next and word.lower() in SCHEMES:  # `--header Authorization: Bearer x`, without quotes
                 clean.append(word)
                 continue
             if secret_next and not (word.startswith("--") and word[2:3] != "-"):
-                clean.append(self.mark(word))
+                port = option == password and not run and is_port(word)
+                clean.append(word if port else self.mark(word))
                 secret_next = False
                 continue
-            program = word.replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
+            folder, slash, program = word.replace("\\", "/").removesuffix(".exe").rpartition("/")
             if program in PASSWORD_OPTIONS:
-                password, separate = PASSWORD_OPTIONS[program]
+                if (now := is_run(words[max(place - _BEFORE, 0) : place], folder + slash)) is not False:
+                    run = now
+                    password, separate = PASSWORD_OPTIONS[program]
             elif word == "login" and login:
-                password, separate = LOGIN_OPTION
+                password, separate, run = *LOGIN_OPTION, True
             login = login or program in LOGIN_PROGRAMS
             oracle = oracle or program in ORACLE_PROGRAMS
-            if password and word.startswith(password) and len(word) > len(password):
+            if password and word.startswith(password) and _has_value(word, password, run=run):
                 clean.append(password + self.mark(word[len(password) :]))
-            elif oracle and word[:1] not in ("/", "@", "-", "") and "/" in word and program not in ORACLE_PROGRAMS:
+            elif oracle and program not in ORACLE_PROGRAMS and _is_oracle_login(word):
                 clean.append(self._oracle(word))
                 oracle = False
             else:
@@ -237,6 +245,20 @@ class Redactor:
         from mcpspy.secrets.text import redacted_text
 
         return redacted_text(text, self.mark)
+
+
+def _has_value(word: str, option: str, *, run: bool | None) -> bool:
+    """Return whether a word is an option for a password with its value: `-pPASSWORD`."""
+    value = word[len(option) :]
+    return bool(value) and word.partition("=")[0].lower() not in OTHER_OPTIONS and (run is True or not is_port(value))
+
+
+def _is_oracle_login(word: str) -> bool:
+    """Return whether a word is `user/password` or `user/password@database`, not a path or a URL."""
+    user, slash, rest = word.partition("/")
+    password = rest.partition("@")[0]
+    plain = user.replace("_", "").replace("$", "").replace("#", "")
+    return bool(slash and password) and plain.isalnum() and "/" not in password
 
 
 def _name(word: str) -> str:

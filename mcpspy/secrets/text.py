@@ -15,9 +15,12 @@ from mcpspy.secrets.patterns import (
     LOGIN_OPTION,
     LOGIN_PROGRAMS,
     ORACLE_PROGRAMS,
+    OTHER_OPTIONS,
     PASSWORD_OPTIONS,
     SCHEMES,
     is_oauth_secret,
+    is_port,
+    is_run,
     is_secret_name,
 )
 from mcpspy.secrets.tokens import replaced
@@ -162,17 +165,32 @@ def _command(found: re.Match[str], mark: Mark, prose: Prose | None) -> str:
     if found["program"] in ORACLE_PROGRAMS:
         return found["program"] + _ORACLE_WORD.sub(lambda it: it["before"] + mark(it["value"]), found["words"], count=1)
     option, separate = PASSWORD_OPTIONS.get(found["program"], LOGIN_OPTION)
+    run = _is_run(found) if found["program"] in PASSWORD_OPTIONS else True
+    if run is False:
+        return found[0]
 
     def value(it: re.Match[str]) -> str:
-        name = prose is not None and _is_secret(it["value"].strip("'\""))  # an example: `-pPASSWORD`
-        return it[0] if name or (it["space"] and not separate) else it["before"] + it["space"] + mark(it["value"])
+        plain = it["value"].strip("'\"")
+        other = prose is not None and _is_secret(plain)  # an example: `-pPASSWORD`
+        other = other or (not run and is_port(plain)) or (it["space"] != "" and not separate)
+        return it[0] if other else it["before"] + it["space"] + mark(it["value"])
 
     return found["program"] + _short_option(option).sub(value, found["words"])
 
 
+def _is_run(found: re.Match[str]) -> bool | None:
+    """Return whether the program of a command is run, or None. Only the last words before it are examined."""
+    before = re.split(r"[;|&\n(`'\"=]", found.string[max(found.start() - _BEFORE, 0) : found.start()])[-1]
+    words = before.split()
+    folder = words.pop() if before[-1:].strip() else ""
+    return is_run(words, folder)
+
+
 @lru_cache
 def _short_option(option: str) -> re.Pattern[str]:
-    return re.compile(rf"(?P<before>(?<=[\s'\"]){option})(?P<space>\s*)(?P<value>(?!-|assword|ort\b){_WORD.pattern})")
+    return re.compile(
+        rf"(?P<before>(?<=[\s'\"])(?!{_OTHER_OPTIONS}){option})(?P<space>\s*)(?P<value>(?!-){_WORD.pattern})"
+    )
 
 
 def _userinfo(found: re.Match[str], mark: Mark) -> str:
@@ -198,11 +216,15 @@ _NEW = r"(?!«redacted:)"
 _AUTHORITY = re.compile(
     r"""(?<![\w+.-])(?P<scheme>[A-Za-z][\w+.-]{0,30})://(?P<user>[^/?#\s:"<>]*)(?::(?P<password>[^/?#\s"<>]*))?@"""
 )
-# The same with reserved characters in the password. Other schemes: up to the last @ of the word.
-_RESERVED = r"""(?P<password>(?:[^\s"<>:]|:(?!//)){0,256})@(?=[\w\[$(«])"""
+# The same with reserved characters in the password: up to the last @ before a query, or else of the word.
+_HOST = r"""@(?!sha256:)(?=[\w\[$(«])"""
+_RESERVED = (
+    rf"""(?P<password>(?:[^\s"<>:?]|:(?!//)|\?(?![\w.-]{{1,64}}=)){{0,256}}(?={_HOST})"""
+    rf"""|(?:[^\s"<>:]|:(?!//)){{0,256}}){_HOST}"""
+)
 _OTHER_AUTHORITY = re.compile(
     r"""(?<![\w+.-])(?P<scheme>(?!(?i:[\w+.-]{0,20}http|wss?:|git\+ssh))[A-Za-z][\w+.-]{0,30})://"""
-    rf"""(?P<user>[^/?#\s:"<>@«]*):(?!\d{{2,5}}(?:/[\w.%-]{{0,64}})?\?){_RESERVED}"""
+    rf"""(?P<user>[^/?#\s:"<>@«]*):(?!\d{{2,5}}[/,?#]){_RESERVED}"""
 )
 _WEB_AUTHORITY = re.compile(
     rf"""(?<![\w+.-])(?P<scheme>(?i:https?|wss?))://(?P<user>[^/?#\s:"<>@«]+):(?!\d{{1,5}}[/?#]|\$|\{{){_RESERVED}"""
@@ -213,9 +235,9 @@ _GO_LOGIN = re.compile(
 )
 _ORACLE_LOGIN = re.compile(
     r"""(?<![\w./@-])(?P<before>[\w$#]{1,64}/)(?P<value>(?!«)[^\s"'/@<>]{1,128})"""
-    r"""(?=@(?!sha256:)(?://[\w\[]|[\w.-]{1,253}:\d{2,5}[:/]\w|\(DESCRIPTION))"""
+    r"""(?=@(?!sha256:|v\d+[:.])(?://[\w\[]|[\w.-]{1,253}:\d{2,5}[:/]\w|\(DESCRIPTION))"""
 )
-_ORACLE_WORD = re.compile(r"""(?P<before>(?<=[\s'"])[\w$#]{1,64}/)(?P<value>(?!«)[^\s'"/@]{1,128})""")
+_ORACLE_WORD = re.compile(r"""(?P<before>(?<=[\s'"])[\w$#]{1,64}/)(?P<value>(?!«)[^\s'"/@]{1,128})(?=[@\s'"]|\Z)""")
 # A connection string of ODBC or ADO.NET: its password may have blanks.
 _PART = r"(?i:server|host|addr(?:ess)?|data source|user(?: id|name)?|uid|database|initial catalog|driver|port)\s?="
 _LAST_PART = r"""(?i:password|pwd)\s?=\s?)(?P<value>\{[^}\n]{1,256}\}|(?![«{'"])[^;'"\n]{1,256})"""
@@ -225,6 +247,8 @@ _CONNECTIONS = (
     ),
     re.compile(rf"(?P<before>(?<![\w]){_LAST_PART}(?=;\s?{_PART})"),
 )
+_BEFORE = 256  # characters before a program
+_OTHER_OPTIONS = rf"(?i:{'|'.join(OTHER_OPTIONS)})\b"
 _PROGRAMS = (*PASSWORD_OPTIONS, *ORACLE_PROGRAMS, *LOGIN_PROGRAMS)
 _LOGIN = rf"(?:{'|'.join(LOGIN_PROGRAMS)})(?:\s{{1,8}}\w{{1,64}})?\s{{1,8}}login"
 _COMMAND = re.compile(
@@ -253,8 +277,8 @@ _JSON = (
 _JSON_BARE = re.compile(r'"(?P<name>[^"\\]{1,64})"\s{0,64}:\s{0,64}'), re.compile(r'[^\s",}\]\[{]+')
 ITEM = re.compile(r"[^,\s]+")
 """An item of a list in a header."""
-# An element of a hash in PHP or Ruby: `'name' => 'value'`.
-_ARROW = re.compile(r"""(?P<name>[\w.-]{1,64})['"]?\s{0,64}=>\s{0,64}['"]""")
+# An element of a hash in PHP or Ruby: `'name' => 'value'`, `:name => 'value'`. Without these signs it is a function.
+_ARROW = re.compile(r"""(?<=['":])(?P<name>[\w.-]{1,64})['"]?\s{0,64}=>\s{0,64}['"]""")
 _QUOTED = re.compile(_NEW + r"""[^'"\n]+""")
 _QUERY = re.compile(r"[?&#](?P<name>[^=&#\s]{1,64})=")
 _QUERY_VALUE = re.compile(_NEW + r"[^&#\s]*")

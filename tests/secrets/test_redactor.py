@@ -592,6 +592,12 @@ COMMANDS = [
     "PGPASSWORD=hun#ter psql",
     "env X_TOKEN=hun#ter cmd",
     "npm config set //registry.example/:_authToken=hun#ter",
+    "sudo -E mysql -phun#ter",
+    "kubectl exec -it db -- mongosh -p hun#ter",
+    "docker exec -it db mysql -phun#ter",
+    "./bin/mysql -phun#ter",
+    "postgres://bob:hun#t@er@h/db?x=mail@example.com",
+    "oci://bob:hun/ter@reg.io/img@sha256:12",
 ]
 
 
@@ -623,12 +629,42 @@ def test_a_password_in_a_command_line_is_replaced_in_words_and_in_a_shell(comman
         "sqlplus /nolog",
         "a/b@c",
         "mail bob@h (urgent)",
+        "docker run --name mongo -p 27017:27017 mongo",
+        "docker run --rm mongo -p 27017",
+        "docker run mongo -p 27017:27017/tcp",
+        "npx @a/mongo -p 3000",
+        "npx @a/mongo -p abc",
+        "mcp/mysql -port 3306",
+        "--type mysql -path /a",
+        "mysql -path /a -prompt x",
+        "sqlcl https://h/x",
+        "sqlcl -mcp ./data",
+        "sqlcl -mcp data/a/b",
+        "grpc://svc:50051/pkg.Service/Method@v1",
+        "mongodb://localhost:27017,localhost:27018/?x=a@b.c",
+        "oci://reg.io:5000/img:1.2@sha256:12ab",
+        "amqp://h:5672/vh@x",
+        "kafka://h:9092,h2:9092/t@x",
+        "user/repo@v1:8080/x",
     ],
 )
 def test_what_only_looks_like_a_password_in_a_command_line_stays(command):
     """V-04."""
     for argv in (command.split(" "), ["sh", "-c", command]):
         assert Withheld().argv(argv) == argv
+
+
+def test_a_query_is_no_part_of_a_password():
+    """V-04."""
+    url = "postgres://u:hunter2@h/db?x=mail@example.com"
+    assert Withheld().url(url) == url.replace("hunter2", "«withheld»")
+
+
+def test_a_password_of_digits_is_replaced_if_its_program_is_run():
+    """V-04: elsewhere it may be a port."""
+    for words in (["mysql", "-p12345"], ["env", "redis-cli", "-a", "12345"]):
+        assert "12345" not in " ".join(Withheld().argv(words))
+        assert "12345" not in Withheld().argv(["sh", "-c", " ".join(words)])[2]
 
 
 def test_an_unknown_word_before_credentials_is_not_a_scheme():

@@ -11,6 +11,8 @@ from mcpspy.sharing.scrub.categories import LABEL
 
 LONGEST = 200
 """Maximum length of an examined word: longer ones are binary data in base64."""
+VAGUE = frozenset("key keys tokens signature".split())
+"""Names that more often mean something else: the value must look random."""
 _PLACEHOLDER = re.compile(
     r"""<[^<>]*>|\$\{?[\w.:-]*\}?|\{\{?[^{}]*\}?\}|%\w+%|[*.•…xX_-]+|\[?redacted\]?|\[(?:hidden|masked|filtered)\]"""
     r"""|your[\s_-].*|(?:null|none|nil|true|false|yes|no|undefined|required|optional|string|number|object|bearer|basic)"""
@@ -50,6 +52,11 @@ def looks_secret(word: str) -> bool:
     if not word.isascii() or not any(map(str.isdigit, word)) or not any(map(str.isalpha, word)):
         return looks_random(word)
     return not re.fullmatch(r"[\w.-]*\(.*|[a-z]+(?:[_-][a-z]+)+[_-]?\d{1,2}", word)  # a call, or `page_size_10`
+
+
+def looks_secret_below(name: str, word: str) -> bool:
+    """Return whether a word may be the secret that a name announces. Below a vague name it must look random."""
+    return looks_random(word) if name.lower() in VAGUE else looks_secret(word)
 
 
 def looks_random(word: str) -> bool:

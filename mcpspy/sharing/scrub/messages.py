@@ -19,7 +19,7 @@ from mcpspy.secrets.patterns import JWK_SECRETS, SCHEMES, is_secret_name
 from mcpspy.sharing.scrub.categories import STATE, VALUE
 from mcpspy.sharing.scrub.json_strings import Level, Levels, changed
 from mcpspy.sharing.scrub.known_values import KnownValues
-from mcpspy.sharing.scrub.looks import is_phrase, is_placeholder, looks_random, looks_secret
+from mcpspy.sharing.scrub.looks import VAGUE, is_phrase, is_placeholder, looks_random, looks_secret
 from mcpspy.sharing.scrub.protocol_words import is_member, is_word_of
 from mcpspy.sharing.scrub.tables import is_secret_cell
 from mcpspy.sharing.scrub.texts import Texts
@@ -32,8 +32,6 @@ _DESCRIPTIVE = frozenset("type description title format in scheme $ref".split())
 _NAMING = frozenset("name key keyname parameterkey variable".split())
 """Members that name the value beside them, in lower case."""
 _NAMED = frozenset(("value", "parametervalue"))
-_VAGUE = frozenset("key keys tokens signature".split())
-"""Names that more often mean something else: the value must look random."""
 _PHRASE = "mnemonic"
 """The end of names whose value is a secret if it is a phrase of many words: instructions have mnemonics too."""
 _SHORT = frozenset("token auth pass pat".split())
@@ -101,7 +99,7 @@ class MessageScrub:
         elif level.schema and parent.above == "properties":
             level.property = isinstance(name, str) and _is_name(name)
         elif isinstance(name, str) and not level.schema and not level.secret:
-            level.secret = parent.above != "properties" and name.lower() not in (_VAGUE | _SHORT) and _is_name(name)
+            level.secret = parent.above != "properties" and name.lower() not in (VAGUE | _SHORT) and _is_name(name)
         if isinstance(name, str) and not level.schema and parent.above != "properties" and _has_digits(name):
             level.numbers = True
         if parent.closing == "}" and level.closing == "]" and name in _ROWS and parent.columns:
@@ -249,7 +247,7 @@ def _names(name: str, text: str) -> bool:
     if not _is_name(name) or is_placeholder(text):
         return False
     plain = name.lower()
-    if plain in _VAGUE:
+    if plain in VAGUE:
         return looks_random(text)
     if plain.endswith(_PHRASE):
         return is_phrase(text)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 
 from mcpspy.secrets.patterns import FOREIGN_NAMES, FOREIGN_WORDS, is_secret_name
-from mcpspy.sharing.scrub.looks import is_placeholder, looks_secret
+from mcpspy.sharing.scrub.looks import is_placeholder, looks_random, looks_secret_below
 
 _PASSWORD = re.compile(rf"(?i)(?:passw(?:or)?d|pwd|passphrase|{'|'.join((*FOREIGN_NAMES, *FOREIGN_WORDS))})s?\d*$")
 _RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*")
@@ -21,7 +21,11 @@ _ENTRY = re.compile(
 _WORD = re.compile(r"(?!\s*\d+\s*$)\s{0,8}[\"']?[\w.-]{1,40}[\"']?\s{0,8}")
 _WORDS = re.compile(r"\s*|(?!\s*\d+\s*$)\s*[\"'`*]{0,2}[\w.-]{1,40}(?: [\w.()-]{1,40}){0,2}[\"'`*]{0,2}\s*")
 """The head of a column: of CSV, and of Markdown, where it may have several words or be empty."""
-_DESCRIPTIVE = frozenset("type description title format in scheme ref example minlength maxlength".split())
+_DESCRIPTIVE = frozenset(
+    "type description title format in scheme ref example minlength maxlength length policy hash hashing algorithm"
+    " encryption encoding name label hint rule rules rounds rotation strength".split()
+)
+"""Entries that describe the secret, without punctuation: the value must look random."""
 _WIDEST = 64  # columns
 _LONGEST = 4096  # characters of a line
 
@@ -80,15 +84,23 @@ def _entries(lines: list[str], at: int, mark: Callable[[str], str]) -> int:
             break
         if mapping and line.strip() and len(line) - len(line.lstrip()) <= len(mapping["indent"]):
             break
-        if entry and (entry["name"] or "").lower() not in _DESCRIPTIVE and is_secret_cell(name, entry["value"]):
+        if entry and _is_secret_entry(name, entry["name"] or "", entry["value"]):
             lines[row] = entry["before"] + mark(entry["value"]) + entry["after"]
         row += 1
     return row
 
 
+def _is_secret_entry(table: str, name: str, value: str) -> bool:
+    if name.lower().replace("_", "").replace("-", "") in _DESCRIPTIVE:
+        return looks_random(value) and not is_placeholder(value)
+    return is_secret_cell(table, value)
+
+
 def is_secret_cell(name: str, value: str) -> bool:
     """Return whether a value is a secret in a column, or a table, with the name of a secret."""
-    if looks_secret(value):
+    if name.lower() == "token":  # a word of a language, or a symbol, as well
+        return looks_random(value) and not is_placeholder(value)
+    if looks_secret_below(name, value):
         return True
     word = _PASSWORD.search(name) is not None and len(value) > 1 and not re.search(r"[\s(){}<>\[\]]", value)
     return word and not is_placeholder(value) and not value.isdecimal() and "redacted" not in value

@@ -24,7 +24,7 @@ from mcpspy.secrets.text import redacted_fields, redacted_text
 from mcpspy.secrets.tokens import kind_of, may_hold_token, replaced
 from mcpspy.sharing.scrub.categories import EMAIL, HOME, LABEL, MATCH, SESSION, VALUE, Category, of_token
 from mcpspy.sharing.scrub.known_values import KnownValues, is_personal
-from mcpspy.sharing.scrub.looks import is_placeholder, looks_random, looks_secret
+from mcpspy.sharing.scrub.looks import is_placeholder, looks_random, looks_secret, looks_secret_below
 from mcpspy.sharing.scrub.options import ScrubOptions
 from mcpspy.sharing.scrub.protocol_words import is_word_of
 from mcpspy.sharing.scrub.tables import redacted_tables
@@ -233,7 +233,7 @@ class Texts:
         secret = word[1].rstrip(".)]}") if word else ""
         line = value.partition("\n")[0].strip("\"'` \r")
         alone = _PASSWORD.search(name) and secret == line != name and len(secret) >= _LONG_WORD
-        if word is None or not (looks_secret(secret) or (alone and not is_placeholder(secret))):
+        if word is None or not (looks_secret_below(name, secret) or (alone and not is_placeholder(secret))):
             return value
         return value[: word.start(1)] + self._wrapped(secret) + value[word.start(1) + len(secret) :]
 

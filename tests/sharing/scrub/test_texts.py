@@ -146,6 +146,12 @@ def test_replace_neither_cuts_a_known_value_nor_a_label(pattern):
         'creds = " --password=%s" % (user, pw)',
         '"path-key": "^3.1.0", "cookie": "0.7.1"',
         "docker run -p 8080:80 login",
+        'key = "user_1a"',
+        "keys = step2b",
+        "tokens = line12x",
+        "const f = keys.map(key => 'key1a2' + key)",
+        "match t { token => 'eof1a2' }",
+        "the secret is made: docker run --name mongo -p 27017:27017 mongo",
     ],
 )
 def test_code_is_not_a_secret(text):
