@@ -227,6 +227,8 @@ LOGIN_PROGRAMS = tuple("docker podman nerdctl buildah skopeo helm oras crane oc 
 LOGIN_OPTION = ("-p", True)
 ORACLE_PROGRAMS = frozenset("sqlplus sqlcl sqlldr expdp impdp".split())
 """Programs with a word `user/password@database`."""
+PROGRAM_STEMS = tuple("ql maria 7z mongo bcp zip mosq -cli ldap pdp".split())
+"""Each program with an option or a word for a password has one of these in its name, or `pass`."""
 
 # The private members of a JSON Web Key (RFC 7518, 6): secret beside a member `kty`.
 JWK_SECRETS = frozenset("d p q dp dq qi k".split())

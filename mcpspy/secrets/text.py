@@ -17,6 +17,7 @@ from mcpspy.secrets.patterns import (
     ORACLE_PROGRAMS,
     OTHER_OPTIONS,
     PASSWORD_OPTIONS,
+    PROGRAM_STEMS,
     SCHEMES,
     is_oauth_secret,
     is_port,
@@ -62,7 +63,7 @@ def redacted_text(text: str, mark: Mark, prose: Prose | None = None) -> str:
     if "-" in text and (" " in text or "\t" in text or "\n" in text):
         text = _values(text, _OPTION, _WORD, mark, prose)
         text = _USER.sub(lambda it: it["before"] + mark(it["value"]), text)
-    if any(program in text for program in _PROGRAMS):
+    if any(stem in text for stem in _STEMS) and any(program in text for program in _PROGRAMS):
         text = _COMMAND.sub(lambda it: _command(it, mark, prose), text)
     if "earer" in text.lower() or "asic" in text.lower():
         credentials = partial(prose, "bearer") if prose else mark
@@ -250,6 +251,7 @@ _CONNECTIONS = (
 _BEFORE = 256  # characters before a program
 _OTHER_OPTIONS = rf"(?i:{'|'.join(OTHER_OPTIONS)})\b"
 _PROGRAMS = (*PASSWORD_OPTIONS, *ORACLE_PROGRAMS, *LOGIN_PROGRAMS)
+_STEMS = (*PROGRAM_STEMS, "pass", "login")
 _LOGIN = rf"(?:{'|'.join(LOGIN_PROGRAMS)})(?:\s{{1,8}}\w{{1,64}})?\s{{1,8}}login"
 _COMMAND = re.compile(
     rf"(?<![\w.-])(?P<program>{_LOGIN}|{'|'.join(map(re.escape, (*PASSWORD_OPTIONS, *ORACLE_PROGRAMS)))})"

@@ -44,12 +44,17 @@ class RecordScrub:
         self.words = "url"
         if isinstance(fields.get("url"), str):
             new["url"] = self._texts.field("target", fields["url"])
-        new = self.other({key: new[key] for key in fields if key in new})
+        if isinstance(before := fields.get("continues"), dict):
+            new["continues"] = before | {"id": ""}
+        new = self.other({key: new[key] for key in fields if key in new}, but=("id",))
+        self.words = "id"
         if fields.get("scrubbed") is not True:
             new["id"] = _derived(fields.get("id"))
             new["scrubbed"] = True
-        if isinstance(before := new.get("continues"), dict):
-            new["continues"] = before | {"id": _derived(before.get("id"))}
+        elif isinstance(new.get("id"), str):  # it looks random, but is no secret
+            new["id"] = self._texts.key(new["id"])
+        if isinstance(before, dict):
+            new["continues"] |= {"id": _derived(before.get("id"))}
         return new
 
     def open(self, fields: dict[str, Any]) -> dict[str, Any]:

@@ -117,3 +117,17 @@ def test_words_of_the_format_stay_also_where_a_secret_is_one(tmp_path):
         tmp_path / "a.jsonl", {"kind": "close", "t": 1, "ch": 1, "how": "shutdown"}, argv=["--token", "shutdown"]
     )
     assert json.loads(scrubbed(path)[4]) == {"kind": "close", "t": 1, "ch": 1, "how": "shutdown"}
+
+
+def test_the_id_of_a_capture_is_not_shown_as_random(tmp_path):
+    """A-13: an id that was derived, or is that of another capture, stays; a secret in its place does not."""
+    own, other = "9f86d081884c7d659a2feaa0c55ad015", "60303ae22b998861bce3b28f33eec1be"
+    for done in ({}, {"scrubbed": True}):
+        path = capture(tmp_path / "a.jsonl", id=own, continues={"id": other, "n": 1}, **done)
+        assert not Scrub(path).leftovers
+        new = json.loads(scrubbed(path)[0])
+        assert (new["id"] == own) is bool(done)
+        assert list(new["continues"]) == ["id", "n"]
+        assert new["continues"]["id"] != other
+    named = frame(IN, {"password": own})
+    assert own not in str(scrubbed(capture(tmp_path / "a.jsonl", named, id=own, scrubbed=True)))

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from mcpspy.secrets.patterns import FOREIGN_NAMES, FOREIGN_WORDS, ORACLE_PROGRAMS, PASSWORD_OPTIONS
 from mcpspy.sharing.scrub.known_values import KnownValues
 from mcpspy.sharing.scrub.options import ScrubOptions
 from mcpspy.sharing.scrub.texts import Texts, is_suspicious
@@ -168,3 +169,42 @@ def test_a_bare_value_in_json_is_a_secret(value):
 def test_the_label_of_a_token_in_a_url_is_whole():
     """A-13."""
     assert texts().text("clone https://hunter2hunter2@host/x") == f"clone https://{V}@host/x"
+
+
+@pytest.mark.parametrize("word", [*FOREIGN_NAMES, *FOREIGN_WORDS])
+def test_each_foreign_name_of_a_password_is_suspicious(word):
+    """A-17: the search for parts of words misses none."""
+    assert is_suspicious(f"a {word}: b", only_secrets=True)
+
+
+@pytest.mark.parametrize("program", [*PASSWORD_OPTIONS, *sorted(ORACLE_PROGRAMS), "docker login"])
+def test_each_program_with_an_option_for_a_password_is_suspicious_and_searched(program):
+    """V-04: the search for parts of names misses none."""
+    option, _ = PASSWORD_OPTIONS.get(program, ("-p", True))
+    command = f"run {program} " + ("bob/hun7ter#" if program in ORACLE_PROGRAMS else f"{option} hun7ter#")
+    command = command if PASSWORD_OPTIONS.get(program, ("", True))[1] else command.replace(f"{option} ", option)
+    assert is_suspicious(command, only_secrets=True)
+    assert "hun7ter" not in texts().text(command)
+
+
+class Counted(str):
+    """A text that counts the searches for more than one character."""
+
+    __slots__ = ()
+    searches = 0
+
+    def lower(self):
+        return Counted(super().lower())
+
+    def replace(self, *args):
+        return Counted(super().replace(*args))
+
+    def __contains__(self, part):
+        Counted.searches += len(part) > 1
+        return super().__contains__(part)
+
+
+def test_few_searches_show_that_a_line_has_no_secret():
+    """Nearly every line of a capture has none: the time of a scrub is that of these searches."""
+    assert not is_suspicious(Counted("a quick-brown/fox=jumps %x over it"), only_secrets=False)
+    assert 10 < Counted.searches < 60
