@@ -33,6 +33,11 @@ _BETWEEN_WORDS = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")  # separators that ca
 _HEAD = re.compile(r"-----(?:BEGIN|END)[A-Z0-9 ]{0,40}")  # of a key: it has words too
 _SENTENCE = re.compile(r"(?:\b[^\W\d_]+ ){4}")  # words where a key should be
 _DIGIT = re.compile("[0-9]")
+_SCHEME = re.compile(  # of authentication, an algorithm or a version: `oauth2`, `oauth2_client_credentials`, `HS256`
+    r"(?i)(?:(?:aws\d|scram|hmac|rsa|ecdsa|http|api)[-_])*"
+    r"(?:oauth|oidc|openid|http|sha|md|hmac|aes|rsa|tls|ssl|x|v|hs|rs|es|ps|ed|argon|base|utf)[-_]?\d[\d.]{0,4}"
+    r"(?:[-_](?:pkce|basic|bearer|jwt|code|client|credentials|authorization|implicit|device|password|flow|gcm|cbc|plus))*"
+)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -77,7 +82,7 @@ def _sample(value: Any, levels: int) -> Any:
 
 def _may_be_secret(text: str) -> bool:
     """Return whether a default of a secret name may be a secret: no white space, no instruction to a model."""
-    if len(text) < _SHORTEST or any(map(str.isspace, text)):
+    if len(text) < _SHORTEST or any(map(str.isspace, text)) or _SCHEME.fullmatch(text):
         return False
     return not instruction_in(text) and not instruction_in(_BETWEEN_WORDS.sub(" ", text))
 

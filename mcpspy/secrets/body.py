@@ -1,7 +1,8 @@
 """Secrets in whole bodies: bodies of OAuth endpoints, forms, and logins elsewhere.
 
 Which bodies are secret depends on where they were exchanged and on what they contain. A JSON object with a secret name
-is redacted wherever it was sent, unless it is a JSON-RPC message: messages are recorded unchanged.
+is redacted wherever it was sent, unless it is a JSON-RPC message: messages are recorded unchanged. Duplicate
+members and the digits of numbers stay.
 """
 
 import json
@@ -9,6 +10,7 @@ import re
 from contextlib import suppress
 from typing import Any
 
+from mcpspy.json_values import Number
 from mcpspy.secrets.patterns import JWK_SECRETS, OAUTH_MEMBERS, is_oauth_secret, is_secret_name
 from mcpspy.secrets.text import Mark, redacted_fields, redacted_text, redacted_url
 
@@ -25,8 +27,8 @@ def oauth_body(raw: bytes, mark: Mark) -> bytes | None:
     if _is_form(text):
         return _fields(text, mark, oauth=True)
     try:
-        value = json.loads(text)
-        return _written(_redacted(value, mark, oauth=True)) if isinstance(value, dict) else None
+        value = _parsed(text)
+        return _written(_redacted(value, mark, oauth=True)) if isinstance(value, _Object) else None
     except (ValueError, RecursionError):  # RecursionError: nested more deeply than the stack
         return None
 
@@ -44,11 +46,11 @@ def login_body(raw: bytes, mark: Mark) -> bytes | None:
     if not text.lstrip().startswith(("{", "[")):
         return raw
     try:
-        value = json.loads(text)
-        objects = value if isinstance(value, list) else [value]
-        if not all(isinstance(one, dict) and "jsonrpc" not in one for one in objects):
+        value = _parsed(text)
+        objects = [value] if isinstance(value, _Object) else value
+        if not all(isinstance(one, _Object) and "jsonrpc" not in one.names for one in objects):
             return raw
-        oauth = any(not OAUTH_MEMBERS.isdisjoint(one) for one in objects)
+        oauth = any(not OAUTH_MEMBERS.isdisjoint(one.names) for one in objects)
         clean_value = _redacted(value, mark, oauth=oauth)
         return _written(clean_value) if clean_value != value else raw
     except RecursionError:
@@ -62,9 +64,9 @@ def redacted_content(text: str, mark: Mark) -> str:
     """Redact a text that may be JSON: in JSON, values below secret names at any depth."""
     if text[:1] in ("{", "["):
         with suppress(ValueError, RecursionError):
-            value = json.loads(text)
+            value = _parsed(text)
             clean = _redacted(value, mark, oauth=False)
-            text = json.dumps(clean, ensure_ascii=False) if clean != value else text
+            text = _json(clean) if clean != value else text
     return redacted_url(text, mark)
 
 
@@ -84,27 +86,55 @@ def _fields(text: str, mark: Mark, *, oauth: bool) -> bytes:
     return redacted_text(redacted_fields("&" + text, mark, oauth=oauth), mark)[1:].encode()
 
 
+class _Object(list[tuple[str, Any]]):
+    """The members of a JSON object, also duplicate ones."""
+
+    @property
+    def names(self) -> set[str]:
+        """Their names."""
+        return {name for name, _ in self}
+
+
+def _parsed(text: str) -> Any:
+    """Parse a JSON text without a loss: numbers as their digits, objects as `_Object`."""
+    return json.loads(text, parse_int=Number, parse_float=Number, parse_constant=Number, object_pairs_hook=_Object)
+
+
+def _json(value: Any) -> str:
+    """Return a parsed value as JSON."""
+    if isinstance(value, _Object):
+        return "{" + ", ".join([f"{json.dumps(name, ensure_ascii=False)}: {_json(one)}" for name, one in value]) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join([_json(one) for one in value]) + "]"
+    return value if isinstance(value, Number) else json.dumps(value, ensure_ascii=False)
+
+
 def _written(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+    return _json(value).encode("utf-8", "replace")
 
 
 def _redacted(value: Any, mark: Mark, *, oauth: bool, secret: bool = False) -> Any:
     """Redact a value. In a `secret` one, all strings and numbers are replaced."""
+    if isinstance(value, _Object):
+        private = JWK_SECRETS if "kty" in value.names else ()
+        return _Object(
+            [
+                (
+                    redacted_url(key, mark),
+                    _redacted(
+                        member, mark, oauth=oauth, secret=secret or key in private or _is_secret(key, member, oauth)
+                    ),
+                )
+                for key, member in value
+            ]
+        )
     if isinstance(value, list):
         return [_redacted(element, mark, oauth=oauth, secret=secret) for element in value]
-    if isinstance(value, dict):
-        private = JWK_SECRETS if "kty" in value else ()
-        return {
-            redacted_url(key, mark): _redacted(
-                member, mark, oauth=oauth, secret=secret or key in private or _is_secret(key, member, oauth)
-            )
-            for key, member in value.items()
-        }
-    if isinstance(value, str):
-        return mark(value) if secret and value else redacted_url(value, mark)
-    return mark(str(value)) if secret and value is not None and not isinstance(value, bool) else value
+    if isinstance(value, str) and secret and value:
+        return mark(value)
+    return redacted_url(value, mark) if isinstance(value, str) and not isinstance(value, Number) else value
 
 
 def _is_secret(key: str, value: Any, oauth: bool) -> bool:
     """Return whether a member is a secret. In OAuth a `code` is one too, unless it is a number (an error code)."""
-    return is_secret_name(key) or (oauth and is_oauth_secret(key) and not isinstance(value, int))
+    return is_secret_name(key) or (oauth and is_oauth_secret(key) and not isinstance(value, Number))

@@ -68,6 +68,17 @@ def test_what_is_clean_stays_as_it_is(text):
     assert clean(once) == once
 
 
+@pytest.mark.parametrize(
+    "word",
+    ["oauth2", "OAuth2.1", "oauth2_client_credentials", "aws4-hmac-sha256", "sha-512", "scram-sha-256", "http-v1.1"],
+)
+def test_the_name_of_a_scheme_is_no_secret(word):
+    """A-13: a change of it is a change of the server."""
+    for told in ({"_meta": {"auth": word}}, {"auth": {"default": word}}, {"description": f"auth={word}"}):
+        assert clean(told) == told
+    assert clean({"auth": f"{word}-hunter2"}) == {"auth": WITHHELD}
+
+
 def test_two_users_get_the_same_text(tmp_path, monkeypatch):
     found = []
     for user in ("a", "b"):

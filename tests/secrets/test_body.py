@@ -129,3 +129,21 @@ def test_the_redactor_has_one_method_for_each_place():
 def test_in_a_text_that_is_json_values_at_any_depth_are_redacted(text, clean):
     """A-13: what `otel` sends."""
     assert redacted_content(text, lambda _: "M") == clean
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ('{"a": 1e400, "token": "hunter2"}', '{"a": 1e400, "token": "M"}'),
+        (
+            '{"a": [-0.10, 12345678901234567890123, NaN], "token": 7}',
+            '{"a": [-0.10, 12345678901234567890123, NaN], "token": "M"}',
+        ),
+        ('{"token": "a", "token": "b", "c": 1, "c": 2}', '{"token": "M", "token": "M", "c": 1, "c": 2}'),
+        ('{"token": {"a": "x", "a": true, "b": null}}', '{"token": {"a": "M", "a": true, "b": null}}'),
+    ],
+)
+def test_digits_and_duplicate_members_stay(text, clean):
+    """A-13: nothing but secrets changes, in what `otel` sends and in recorded bodies."""
+    assert redacted_content(text, mark) == clean
+    assert shown(text.encode()) == oauth_body(text.encode(), mark).decode() == clean

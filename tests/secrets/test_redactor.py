@@ -455,13 +455,12 @@ def test_oauth_bodies(body, expected):
         b"[" * 2000 + b"]" * 2000,
         b'{"a":' * 2000 + b"1" + b"}" * 2000,
         b'{"a":' * 20_000,
-        b'{"a":' + b"1" * 5000 + b"}",
         b"",
     ],
     ids=lambda body: repr(body[:20]),
 )
 def test_a_body_that_is_no_object_of_json_and_no_form_is_withheld_whole(body):
-    """Also a body that is nested too deeply for Python, or has a number with too many digits for Python."""
+    """Also a body that is nested too deeply for Python."""
     assert Redactor().body(body) == f"«withheld: {len(body)} bytes»".encode()
 
 
