@@ -19,7 +19,7 @@ _FEW = 100  # number of forms up to which one search each is faster
 _GRAM = 6  # minimum length of a value that is searched for
 _ANCHOR = 3  # minimum length of the part of a value that is searched for to find the value
 _PERCENT = re.compile("%[0-9A-F]{2}")
-_PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]+")  # no encoding changes these characters
 _NAMES = frozenset(
     "admin administrator api app apps backup bin build cache code codespace coder data default dev developer docker"
     " email git guest home host jenkins key linuxbrew local mcp media me name node nobody public redacted root runner"
@@ -123,10 +123,7 @@ class KnownValues:
             self._foreign = self._foreign or not value.isascii()
             self._wholes.add(value.rstrip("\\"))
             return
-        escaped = [json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]]
-        escaped += [json.dumps(form)[1:-1] for form in escaped]  # JSON in a string of JSON
-        encoded = list(_in_urls(value)) if value.isprintable() and _encodable(value) else []
-        for form in (value, *escaped, *encoded):
+        for form in (value,) if _PLAIN.fullmatch(value) else _forms(value):
             if len(form) >= _GRAM and form not in self._forms:
                 self._forms[form] = value, not distinctive
                 self._grams.add(form[:_GRAM])
@@ -145,6 +142,14 @@ class KnownValues:
         self._foreign = self._foreign or not value.isascii()
         self._anchors.add(anchor)
         self._anchor_grams.add(anchor[:_ANCHOR])
+
+
+def _forms(value: str) -> Iterator[str]:
+    """Yield a value as it is, and as written in JSON and in URLs."""
+    escaped = [json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]]
+    yield from (value, *escaped, *(json.dumps(form)[1:-1] for form in escaped))  # JSON in a string of JSON
+    if value.isprintable() and _encodable(value):
+        yield from _in_urls(value)
 
 
 def _in_urls(value: str) -> Iterator[str]:

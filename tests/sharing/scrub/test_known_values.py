@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from mcpspy.sharing.scrub import known_values
 from mcpspy.sharing.scrub.categories import EMAIL, HOME, SESSION, VALUE
 from mcpspy.sharing.scrub.known_values import KnownValues, is_personal
 
@@ -82,3 +83,11 @@ def test_a_value_that_only_counts_as_a_whole_string_is_seen_in_a_line(value):
     for text in (value, json.dumps({"x": value}), json.dumps([json.dumps({"x": value})])):
         assert known.may_stand_in(json.dumps({"raw": text}))
     assert not known.may_stand_in(json.dumps({"raw": "nothing"}))
+
+
+def test_a_plain_value_is_not_encoded(monkeypatch):
+    """A-01: encoding took most of the time of a text with many secrets, and changes nothing in most."""
+    monkeypatch.setattr(known_values, "quote", None)
+    known = KnownValues()
+    known.label(VALUE, "a-plain_value.2")
+    assert known.replaced("is a-plain_value.2 there", lambda *_: None) == "is redacted-value-1 there"
