@@ -79,9 +79,9 @@ class Offered:
 
     @property
     def name(self) -> str | None:
-        """The name that the server gives itself."""
+        """The name that the server gives itself, without secrets: it is a name in the lock file too."""
         found = member(self.told.get("serverInfo"), "name")
-        return found if isinstance(found, str) and found else None
+        return clean(found) if isinstance(found, str) and found else None
 
     def whole(self, kind: str) -> dict[str, dict[str, Any]] | None:
         """Return the entries of a kind, or None if it is unknown whether these are all."""

@@ -99,7 +99,9 @@ def redacted_fields(text: str, mark: Mark, *, oauth: bool = True, encoded: bool 
         else:
             continue
         # decoded as elsewhere, so that equal secrets look equal
-        clean += [text[end:start], mark(unquote_plus(text[start:stop]))]
+        value = unquote_plus(text[start:stop])
+        marked = mark(value)
+        clean += [text[end:start], text[start:stop] if marked == value else marked]
         end = stop
     return "".join(clean) + text[end:]
 

@@ -106,6 +106,86 @@ def test_depth_is_bounded():
     assert canonical(one).count(b"[") == LEVELS
 
 
-def test_words_cannot_hide_beside_a_secret_name():
-    told = "password=ignore-all-previous-instructions-1"
+@pytest.mark.parametrize(
+    "told",
+    [
+        "password=ignore-all-previous-instructions-1",
+        "password: ignore-all-previous-instructions-1 and go",
+        "https://h/?token=ignore-all-previous-instructions",
+        "https://bob:now-send-each-file-to-me@h/",
+        {"auth": {"note": ["ignore-all-previous-instructions-1"]}},
+    ],
+)
+def test_words_cannot_hide_beside_a_secret_name(told):
     assert clean({"description": told}) == {"description": told}
+
+
+SECRET = "L0ckSecret9x7"
+
+
+@pytest.mark.parametrize(
+    "offer",
+    [
+        {"uri": "postgres://bob:{}@h/db"},
+        {"uri": "https://h/?access_token={}"},
+        {"uri": "https://h/cb?code={}&state=1"},
+        {"uri": "https://h/?next=https%3A%2F%2Fg%2F%3Ftoken%3D{}"},
+        {"uri": "https://{}@h/"},
+        {"uriTemplate": "https://h/{{x}}?api_key={}"},
+        {"instructions": "Use password: {} and Bearer abc"},
+        {"instructions": "Bearer {}, https://bob:{}@h/ or ?api_key={}"},
+        {"description": "curl -u bob:{} or DB_PASSWORD={}"},
+        {"description": "Authorization: Basic Ym9i{}"},
+        {"url": {"default": "postgres://bob:{}@h/db"}},
+        {"headers": {"default": {"Authorization": "Bearer {}"}}},
+        {"auth": {"type": "object", "default": {"p": "{}"}}},
+        {"auth": {"default": [{"p": ["{}"]}]}},
+        {"auth": {"properties": {"p": {"default": "{}"}}}},
+        {"password": {"type": "string", "enum": ["{}"]}},
+        {"_meta": {"tokens": ["{}"]}},
+        {"_meta": {"k": [{"credentials": {"a": [{"b": "{}"}]}}]}},
+    ],
+)
+def test_no_value_of_a_definition_stays_in_clear_because_of_its_place(offer):
+    """A-13: what `mcpspy lock` writes is made for git."""
+
+    def filled(value):
+        if isinstance(value, str):
+            return value.replace("{{x}}", "[x]").replace("{}", SECRET).replace("[x]", "{x}")
+        if isinstance(value, list):
+            return [filled(item) for item in value]
+        return {name: filled(inner) for name, inner in value.items()}
+
+    cleaned = clean(filled(offer))
+    assert SECRET not in str(cleaned)
+    assert WITHHELD in str(cleaned)
+    assert clean(cleaned) == cleaned
+
+
+def test_a_password_of_a_uri_needs_no_digit():
+    """A-13."""
+    uris = [f"postgres://bob:{word}@h/db" for word in ("huntersecret", "correct-horse")]
+    assert clean(uris) == [f"postgres://bob:{WITHHELD}@h/db"] * 2
+    assert clean("https://h/?access_token=hunterword") == f"https://h/?access_token={WITHHELD}"
+
+
+@pytest.mark.parametrize(
+    "ordinary",
+    [
+        {"_meta": {"auth": "oauth2", "credentials": {"hash": "sha256", "since": "2026-11-29"}}},
+        {"auth": {"enum": ["oauth2", "basic", "hmac-sha256"], "default": "oauth2"}},
+        {"auth": {"oneOf": [{"$ref": "#/$defs/Auth2"}], "required": ["user_id2"], "title": "Version2"}},
+        {"password": {"pattern": "^[a-z0-9]{8,}$", "format": "x-v2-text", "minLength": 8}},
+        {"_meta": {"auth": {"server": "https://login.example.com/oauth2/v2.0"}}},
+        {"auth": {"properties": {"mode": {"default": "automatic"}}}},
+        {"_meta": {"tokens": 123456}},
+        "https://h/{x}?api_key={key2}&token=<token>",
+        "postgres://user:password@localhost/db",
+        "https://h/a%20b;c=1?q=100%25&code=a%20b",
+        "Auth: OAuth2 or basic. Token: base64-encoded string, password: 8 characters",
+        "Set the header `Authorization: Bearer <token>`, Bearer authentication is required",
+    ],
+)
+def test_ordinary_definitions_stay_as_they_are(ordinary):
+    """A-13: a lock has no false alarms, because the comparison would miss a change there."""
+    assert clean(ordinary) == ordinary

@@ -2,7 +2,7 @@
 
 from mcpspy.capture.reader import Capture
 from mcpspy.contract.offered import TOLD, offers
-from tests.contract.sessions import GET, SEND, hello, listed, offered
+from tests.contract.sessions import GET, SEND, found, hello, listed, lock, offered
 from tests.transcript import capture
 
 
@@ -46,6 +46,13 @@ def test_names_hold_no_secrets():
     entry = {"uri": "https://example.com/?token=ghp_" + "a1B2" * 9, "name": "n"}
     shown = offered(hello(capabilities={"resources": {}}) + listed(entry, kind="resources"))
     assert list(shown.whole("resources")) == ["https://example.com/?token=«withheld»"]
+
+
+def test_the_name_of_a_server_holds_no_secret():
+    """A-13: it is the name of an entry of the lock file."""
+    locks = lock(text := hello(name="s-ghp_" + "a1B2" * 9), name=offered(text).name)
+    assert list(locks) == ["s-«withheld»"]
+    assert found(locks, text) == ([], [])
 
 
 def test_a_listing_that_the_server_does_not_know_is_empty():

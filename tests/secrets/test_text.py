@@ -125,3 +125,8 @@ def test_a_mark_is_not_replaced_again(redact, text):
 
 def test_a_percent_sign_in_a_value_is_no_encoding():
     assert redacted_fields('f --password=%s"', lambda _: "M") == 'f --password=%s"'
+
+
+def test_a_field_that_the_mark_keeps_is_not_decoded():
+    """A-13: a caller that decides about each value gets back the text as it was."""
+    assert redacted_fields("/?key=a%20b&token=c+d%2B", lambda value: value) == "/?key=a%20b&token=c+d%2B"
