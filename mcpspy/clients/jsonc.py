@@ -12,8 +12,8 @@ from mcpspy.clients.tree import DEEPEST, Member, Node, Syntax, where
 COMMENT, COMMA, MARK = "a comment", "a trailing comma", "a byte order mark"
 """What standard JSON (RFC 8259) does not have."""
 
-_BLANK = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\r\n]*|/\*[\s\S]*?\*/)*")
-_STRING = re.compile(r'"(?:[^"\\\r\n]|\\.)*"')
+_BLANK = re.compile(r"(?:[ \t\r\n\ufeff]++|//[^\r\n]*+|/\*[\s\S]*?\*/)*+")
+_STRING = re.compile(r'"(?:[^"\\\r\n]++|\\.)*+"')
 _EXTRA = re.compile(rf"{_STRING.pattern}|(?P<comment>//[^\r\n]*|/\*[\s\S]*?\*/)|(?P<mark>\ufeff)|(?P<comma>,)")
 _KINDS = {"comment": COMMENT, "mark": MARK, "comma": COMMA}
 _WORD = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|(?:true|false|null)(?!\w)")

@@ -1,18 +1,18 @@
-"""TOML: `tomllib` validates the text and gives the values, and a scan of the valid text gives their positions."""
+"""TOML: `toml_text` validates the text and gives the values, and a scan of the valid text gives their positions."""
 
 import re
-import tomllib
 from typing import Any
 
 from mcpspy.clients.tree import DEEPEST, Member, Node, Syntax
+from mcpspy.toml_text import toml_values
 
-_BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_BLANK = re.compile(r"(?:[ \t\r\n]++|#[^\n]*+)*+")
 _SPACE = re.compile(r"[ \t]*")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _STRING = re.compile(
-    r'"""(?:[^"\\]|\\[\s\S]|"{1,2}(?!"))*"{3,5}'
-    r"|'''(?:[^']|'{1,2}(?!'))*'{3,5}"
-    r'|"(?:[^"\\]|\\.)*"'
+    r'"""(?:[^"\\]++|\\[\s\S]|"{1,2}(?!"))*+"{3,5}'
+    r"|'''(?:[^']++|'{1,2}(?!'))*+'{3,5}"
+    r'|"(?:[^"\\]++|\\.)*+"'
     r"|'[^']*'"
 )
 _WORD = re.compile(r"[^,\]}\r\n#]+")
@@ -22,7 +22,7 @@ def read(text: str) -> Node:
     """Return the tree of `text`. Raises Syntax."""
     mark = len(text) - len(text.removeprefix("\ufeff"))
     try:
-        tomllib.loads(text[mark:])
+        toml_values(text[mark:])
         root = _Scan(text).document(mark)
     except ValueError as error:  # also for a number with too many digits
         raise _syntax(text, mark, str(error)) from error
@@ -167,4 +167,4 @@ class _Scan:
 
 
 def _scalar(raw: str) -> Any:
-    return tomllib.loads(f"v = {raw}")["v"]
+    return toml_values(f"v = {raw}")["v"]

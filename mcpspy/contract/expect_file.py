@@ -14,7 +14,6 @@ do instead.
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
@@ -40,6 +39,7 @@ from mcpspy.gate_files.values import duration, instead, json_text, shown, text, 
 from mcpspy.json_values import pointer
 from mcpspy.spec.peer_schemas import Foreign, Outcome
 from mcpspy.text import printable
+from mcpspy.toml_text import toml_values
 
 LARGEST = 1 << 20
 """The size limit of a file of expectations, in bytes."""
@@ -60,12 +60,12 @@ _BOUNDS: dict[str | None, Callable[[int], Range]] = {
 def read(path: str) -> Expectations:
     """Read the expectations in a file. Raises UsageError with the file, the place and what is wrong."""
     try:
-        found = tomllib.loads(read_foreign(path, LARGEST, named=True).decode("utf-8-sig").replace("\r\n", "\n"))
+        found = toml_values(read_foreign(path, LARGEST, named=True).decode("utf-8-sig").replace("\r\n", "\n"))
     except RecursionError:
         raise UsageError(f"{path} is nested too deeply; take out some levels") from None
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not TOML: it is not UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise UsageError(f"{path} is not TOML: {printable(str(error), 200)}") from None
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None

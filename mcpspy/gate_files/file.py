@@ -13,7 +13,6 @@ A mistake is reported in one line: file, line, column, what is wrong, what to do
 
 import os
 import re
-import tomllib
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
@@ -25,6 +24,7 @@ from mcpspy.gate_files import values
 from mcpspy.gate_files.places import Places
 from mcpspy.gate_files.values import Reader, instead, shown
 from mcpspy.gate_files.when import compile_when
+from mcpspy.toml_text import toml_values
 
 TRANSPORTS = ("stdio", "http", "mitm")
 """The transports of frames: the relays of `wrap`, `proxy` and `mitm`; `mock` has one of the first two."""
@@ -77,7 +77,7 @@ def compile_file(path: str, transport: str) -> list[dict[str, Any]]:
         what = f"cannot be read ({error.strerror}); check the path"
         raise GateError(what, 0, 0, path) from None
     try:
-        return _GateFile(path, text).compiled(tomllib.loads(text), transport)
+        return _GateFile(path, text).compiled(toml_values(text), transport)
     except GateError:
         raise
     except RecursionError:

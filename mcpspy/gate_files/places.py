@@ -9,17 +9,17 @@ For unusual forms (`gate = [{...}]`, escapes in keys) the place of the surroundi
 import re
 from collections.abc import Iterator
 
-_PART = r"""[ \t]*(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s."'=\]\[#]+)[ \t]*"""
+_PART = r"""[ \t]*(?:"(?:[^"\\\n]++|\\.)*+"|'[^'\n]*'|[^\s."'=\]\[#]+)[ \t]*"""
 _KEY = re.compile(rf"{_PART}(?:\.{_PART})*")
 _PARTS = re.compile(_PART)
-_BLANK = re.compile(r"(?:[\s]|#[^\n]*)*")
+_BLANK = re.compile(r"(?:\s++|#[^\n]*+)*+")
 _SPACES = re.compile(r"[ \t]*")
 _REST = re.compile(r"[^\n]*")
 _STRING = re.compile(
     r"""
-    \"{3} (?: \\. | [^\\] )*? \"{3} \"{0,2}   # up to two quotes more belong to the text
+    \"{3} (?: [^"\\]++ | \\. | "{1,2}(?!") )*+ \"{3,5}+   # up to two quotes more belong to the text
     | '{3} .*? '{3} '{0,2}
-    | " (?: \\. | [^"\\] )* "
+    | " (?: [^"\\]++ | \\. )*+ "
     | ' [^']* '
     """,
     re.DOTALL | re.VERBOSE,

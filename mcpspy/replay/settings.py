@@ -10,7 +10,6 @@ The command line can add to the settings of the file, but not remove any.
 
 import os
 import re
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -19,6 +18,7 @@ from typing import Any
 from mcpspy.errors import ConfigError
 from mcpspy.foreign_file import read_foreign
 from mcpspy.replay.compare.sessions import Ignored, Rules
+from mcpspy.toml_text import toml_values
 
 _KINDS: dict[str, tuple[type, str]] = {
     "ignore": (list, "an array of strings"),
@@ -45,7 +45,7 @@ def place(capture: str) -> str:
 def read(path: str) -> ReplaySettings:
     """Return the settings in a file, or the defaults if there is no file. Raises ConfigError."""
     try:
-        found: dict[str, Any] = tomllib.loads(read_foreign(path).decode())
+        found: dict[str, Any] = toml_values(read_foreign(path).decode())
     except FileNotFoundError:
         return ReplaySettings()
     except (OSError, ValueError, RecursionError) as error:

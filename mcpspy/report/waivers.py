@@ -11,7 +11,6 @@ A waiver must not outlive its reason. If its glob matches a capture of the run, 
 is stale and must be removed. An expired waiver waives nothing, and is named.
 """
 
-import tomllib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
@@ -25,6 +24,7 @@ from mcpspy.foreign_file import read_foreign
 from mcpspy.report.checked import Checked
 from mcpspy.rules import RULES, Finding, current
 from mcpspy.text import printable
+from mcpspy.toml_text import toml_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,10 @@ class Waived:
 def read(path: str, rules: Collection[str] = RULES) -> tuple[Waiver, ...]:
     """Read the waivers in a file, for some rules. Raises UsageError with the file, the waiver and what is wrong."""
     try:
-        content = tomllib.loads(read_foreign(path, named=True).decode())
+        content = toml_values(read_foreign(path, named=True).decode())
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not TOML: {error}") from error
     found = content.pop("waiver", [])
     if content or not isinstance(found, list):

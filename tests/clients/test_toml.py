@@ -103,7 +103,7 @@ def test_what_is_wrong_is_said_with_its_place(text, place):
 @pytest.mark.parametrize("levels", [300, 1000])
 @pytest.mark.parametrize("text", ["a = {0}", "{1} = 1", "[{1}]"])
 def test_what_nests_too_deeply_is_refused(levels, text):
-    with pytest.raises(Syntax, match="nested too deeply"):
+    with pytest.raises(Syntax, match=r"nested too deeply|more than 32 parts"):
         read(text.format("[" * levels + "]" * levels, ".".join("a" * levels)))
 
 
