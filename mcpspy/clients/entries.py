@@ -18,6 +18,8 @@ from mcpspy.clients.table import LIST, STRING, Client, Place
 from mcpspy.clients.tree import Member, Node, where
 from mcpspy.errors import ConfigError, Unwrappable
 
+MOST_SERVERS = 10_000
+"""The most servers of one file."""
 _ROOTS = ("mcpServers", "servers", "context_servers", "mcp_servers")  # what clients call their list of servers
 
 
@@ -141,6 +143,8 @@ def entries(root: Node, found: Found, machine: Machine, text: str) -> list[Entry
             raise ConfigError(f"{where(text, node.start)}: {keys} {node.fixed}")
     if node.value is None:
         return []
+    if isinstance(node.value, dict | list) and len(node.value) > MOST_SERVERS:
+        raise ConfigError(f"{where(text, node.start)}: {keys} has more than {MOST_SERVERS:,} servers")
     if isinstance(node.value, dict):
         return [Entry(name, member.node, client) for name, member in node.value.items()]
     if isinstance(node.value, list) and place.form == YAML:

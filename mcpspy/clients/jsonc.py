@@ -9,6 +9,9 @@ from collections.abc import Container
 
 from mcpspy.clients.tree import DEEPEST, Member, Node, Syntax, where
 
+MOST_VALUES = 300_000
+"""The most values of one text: each takes 10 µs and 400 bytes."""
+
 COMMENT, COMMA, MARK = "a comment", "a trailing comma", "a byte order mark"
 """What standard JSON (RFC 8259) does not have."""
 
@@ -60,6 +63,7 @@ def _extra(match: re.Match[str]) -> str:
 class _Reader:
     def __init__(self, text: str) -> None:
         self._text = text
+        self._values = 0
 
     def skip(self, at: int) -> int:
         """Return the next position that is neither blank nor in a comment."""
@@ -72,6 +76,9 @@ class _Reader:
     def value(self, at: int, depth: int) -> Node:
         if depth > DEEPEST:
             raise Syntax(at, "nested too deeply")
+        self._values += 1
+        if self._values > MOST_VALUES:
+            raise Syntax(at, f"there are more than {MOST_VALUES:,} values")
         first = self._text[at : at + 1]
         if first == "{":
             return self._object(at, depth)

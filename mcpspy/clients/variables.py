@@ -1,13 +1,15 @@
 """The variables in a configuration, which each client writes differently. Pure."""
 
 import re
+from collections.abc import Iterator
 
 from mcpspy.clients.machine import Machine
 from mcpspy.clients.table import Client
 
 _VARIABLE = re.compile(r"\$\{(?P<name>[^}]*)\}")
 _BRACES = re.compile(r"\{(?P<name>(?:env|file):[^}]*)\}")
-_DOLLAR = re.compile(rf"{_VARIABLE.pattern}|\$(?P<bare>[A-Za-z_]\w*)")
+_BARE = re.compile(r"\$(?P<bare>[A-Za-z_]\w*)")
+_DOLLAR = re.compile(f"{_VARIABLE.pattern}|{_BARE.pattern}")
 
 
 def expanded(text: str, client: Client, machine: Machine) -> str:
@@ -20,25 +22,38 @@ def expanded(text: str, client: Client, machine: Machine) -> str:
 
     if "~" in client.expands and (text == "~" or text.startswith(("~/", "~\\"))):
         text = machine.home + text[1:]
-    return _variables(client).sub(value, text)
+    parts, place = [], 0
+    for match in _variables(text, client):
+        parts += [text[place : match.start()], value(match)]
+        place = match.end()
+    return "".join([*parts, text[place:]])
 
 
 def unknown(text: str, client: Client, machine: Machine) -> list[str]:
     """Return the names of the variables that stay."""
-    return [_variable(match) for match in _variables(client).finditer(expanded(text, client, machine))]
+    return [_variable(match) for match in _variables(expanded(text, client, machine), client)]
 
 
 def has_variable(text: str, client: Client) -> bool:
     """Return whether this client replaces something in `text`, or would if the variable were known."""
     begins = "~" in client.expands and text.startswith("~")
-    return begins or _variables(client).search(text) is not None
+    return begins or any(True for _ in _variables(text, client))
 
 
-def _variables(client: Client) -> re.Pattern[str]:
-    return _DOLLAR if "$" in client.expands else _BRACES if "{" in client.expands else _VARIABLE
+def _variables(text: str, client: Client) -> Iterator[re.Match[str]]:
+    """Yield the variables in `text`.
+
+    Behind the last closing brace, no opening one is looked at: each would be compared with the whole rest.
+    """
+    last = text.rfind("}") + 1
+    if "$" in client.expands:
+        yield from _DOLLAR.finditer(text, 0, last)
+        yield from _BARE.finditer(text, last)
+    else:
+        yield from (_BRACES if "{" in client.expands else _VARIABLE).finditer(text, 0, last)
 
 
 def _variable(match: re.Match[str]) -> str:
     """Return the name in a match; a bare name is always an environment variable."""
     groups = match.groupdict()
-    return groups["name"] if groups["name"] is not None else f"env:{groups['bare']}"
+    return f"env:{groups['bare']}" if groups.get("bare") is not None else groups["name"]

@@ -11,9 +11,14 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from mcpspy.clients.tree import DEEPEST, Member, Node, Syntax
 
+LONGEST = 1 << 20
+"""The most characters of a text: ruamel.yaml takes 16 µs for each."""
+
 
 def read(text: str) -> Node:
     """Return the tree of `text`. Raises Syntax."""
+    if len(text) > LONGEST:
+        raise Syntax(0, f"there are more than {LONGEST:,} characters, which is too much for YAML")
     mark = len(text) - len(text.removeprefix("\ufeff"))
     yaml = YAML(typ="safe", pure=True)
     try:

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from mcpspy.clients.entries import Entry, Refusal, entries, kind, launch, remote, unknown, wrapped
+from mcpspy.clients.entries import MOST_SERVERS, Entry, Refusal, entries, kind, launch, remote, unknown, wrapped
 from mcpspy.clients.formats import read
 from mcpspy.clients.machine import Machine
 from mcpspy.clients.places import Found
@@ -194,3 +194,11 @@ def test_claude_code_names_a_project_by_the_root_of_the_main_working_tree():
     [_, local, _] = BY_ID["claude-code"].places
     text = '{"projects": {"/srv/main": {"mcpServers": {"s": {}}}, "/srv/second": {"mcpServers": {"t": {}}}}}'
     assert [one.name for one in listed(text, local, here)] == ["s"]
+
+
+def test_the_number_of_servers_is_limited():
+    """A-21: 200,000 servers in the file of a project took a minute, also in `status`."""
+    place, names = Place("user", "x", "json"), ", ".join(f'"s{number}": {{}}' for number in range(MOST_SERVERS))
+    assert len(listed(f'{{"mcpServers": {{{names}}}}}', place)) == MOST_SERVERS
+    with pytest.raises(ConfigError, match="line 1, column 16: mcpServers has more than 10,000 servers"):
+        listed(f'{{"mcpServers": {{{names}, "t": {{}}}}}}', place)

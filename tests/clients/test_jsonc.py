@@ -1,10 +1,11 @@
 import json
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcpspy.clients.jsonc import COMMA, COMMENT, MARK, improper, read
+from mcpspy.clients.jsonc import COMMA, COMMENT, MARK, MOST_VALUES, improper, read
 from mcpspy.clients.tree import DEEPEST, Syntax, plain, where
 from tests.clients.configurations import Jsonc, generated
 
@@ -98,3 +99,24 @@ def test_lines_of_slashes_after_a_comma_are_read_at_once():
     text = '{"a": 1,\n' + "/" * 200 + '\n"b": 2,}'
     assert improper(text, (MARK,)) == ""
     assert improper(text, (COMMA,)) == "line 3, column 7: a trailing comma"
+
+
+@pytest.mark.parametrize("text", [" " * 400_000, "//a\n" * 100_000, "\n/**/" * 80_000, '"' + "a" * 400_000 + '"'])
+def test_reading_takes_memory_in_proportion_to_the_text(text):
+    """A-21: the parser kept a place for each character that it could go back to, 120 bytes each."""
+    text = text if text.startswith('"') else text + "1" + text
+    tracemalloc.start()
+    try:
+        read(text)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * len(text)
+
+
+@pytest.mark.parametrize("value", ['{"a": 1', "[1"])
+def test_the_number_of_values_is_limited(value):
+    """A-21."""
+    pair = value[1:]
+    with pytest.raises(Syntax, match="more than 300,000 values"):
+        read(value + f", {pair}" * MOST_VALUES + ("}" if value[0] == "{" else "]"))

@@ -1,8 +1,9 @@
 import pytest
 
 from mcpspy.clients.table import BY_ID
-from mcpspy.clients.variables import expanded, unknown
+from mcpspy.clients.variables import expanded, has_variable, unknown
 from tests.clients.configurations import machine
+from tests.limits import proportionate
 
 
 @pytest.mark.parametrize(
@@ -20,6 +21,8 @@ from tests.clients.configurations import machine
         ("vscode", "~", "HOME"),
         ("vscode", "~x", "~x"),
         ("gemini-cli", "$B/${B} $C $1 $ ~", "b/b $C $1 $ ~"),
+        ("gemini-cli", "${B}$B ${B $B", "bb ${B b"),
+        ("cursor", "${B} ${B", "b ${B"),
     ],
 )
 def test_variables_that_the_client_knows_are_replaced(tmp_path, client, text, value):
@@ -31,3 +34,13 @@ def test_opencode_has_variables_in_braces(tmp_path):
     here = machine(tmp_path, environ={"B": "b"})
     assert expanded("{env:B} ${B} {B}", BY_ID["opencode"], here) == "b ${B} {B}"
     assert unknown("{env:B} {env:C} {file:x}", BY_ID["opencode"], here) == ["env:C", "file:x"]
+
+
+@pytest.mark.parametrize("client", ["cursor", "gemini-cli", "opencode"])
+def test_braces_that_are_not_closed_take_no_time(tmp_path, client):
+    """A-21: each was compared with the whole rest of the text."""
+    text = ("{env:" if client == "opencode" else "${a") * 200_000
+    with proportionate(5):
+        assert not has_variable(text, BY_ID[client])
+        assert expanded(text, BY_ID[client], machine(tmp_path)) == text
+        assert has_variable("{env:x}${x}" + text, BY_ID[client])

@@ -81,3 +81,9 @@ def test_what_is_wrong_is_said_with_its_place(text, place, reason):
 def test_what_nests_too_deeply_is_refused():
     with pytest.raises(Syntax, match="nested too deeply"):
         read("[" * 5000)
+
+
+def test_a_text_that_would_take_minutes_is_refused():
+    """A-21."""
+    with pytest.raises(Syntax, match="more than 1,048,576 characters"):
+        read("a: 1\n" * 300_000)
