@@ -242,9 +242,10 @@ class Redactor:
     def _text(self, text: str) -> str:
         if not _suspect(text):
             return text
-        from mcpspy.secrets.text import redacted_text
+        from mcpspy.secrets.text import redacted_fields, redacted_text
 
-        return redacted_text(text, self.mark)
+        clean = redacted_text(text, self.mark)
+        return redacted_fields(clean, self.mark, oauth=False) if "%" in clean else clean
 
 
 def _has_value(word: str, option: str, *, run: bool | None) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from urllib.parse import unquote_plus
 
+from mcpspy.secrets.json_members import redacted_members
 from mcpspy.secrets.patterns import (
     JWK_SECRETS,
     LOGIN_OPTION,
@@ -45,6 +46,7 @@ def redacted_text(text: str, mark: Mark, prose: Prose | None = None) -> str:
             text = form.sub(lambda it: it["before"] + mark(it["value"]), text)
     if '"' in text and ":" in text:
         is_secret = _is_secret_member if '"kty' in text or '\\"kty' in text else _is_secret
+        text = redacted_members(text, is_secret, mark, prose)
         for head, value in _JSON:
             text = _values(text, head, value, mark, is_secret=is_secret)
         bare = prose and (lambda name, value: mark(value) if value.isdecimal() else prose(name, value))

@@ -4,6 +4,7 @@ import os
 import re
 import string
 import sys
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -244,11 +245,14 @@ def test_the_mark_is_eight_hex_digits_of_a_keyed_hash():
         ("user:pass@h", "«withheld»@h"),
         ("name=http://user:pass@h/", "name=http://«withheld»@h/"),
         ("http://h:port/?api_key=pass&a=1", "http://h:port/?api_key=«withheld»&a=1"),
+        ('ftp://h/?x={"apiKeys":["pass"]}', 'ftp://h/?x={"apiKeys":["«withheld»"]}'),
+        ("ftp://h/?x=%7B%22apiKeys%22%3A%5B%22pass%22%5D%7D", "ftp://h/?x=«withheld»"),
         ("http://h:port/", "http://h:port/"),
         ("localhost:8000", "localhost:8000"),
     ],
 )
 def test_a_message_does_not_repeat_what_may_be_a_password(url, said):
+    """A-13."""
     assert redact.shown(url) == said
 
 
@@ -670,3 +674,42 @@ def test_an_unknown_word_before_credentials_is_not_a_scheme():
     """A-13: the position of a word does not protect it."""
     assert header(Withheld(), "Authorization", "hunter2 x") == "«withheld»"
     assert header(Withheld(), "Authorization", "DPoP hunter2") == "DPoP «withheld»"
+
+
+CONTAINERS = [
+    ('{"apiKeys":["hunter2"],"a":"b"}', '{"apiKeys":["<mark>"],"a":"b"}'),
+    ('{"credentials":{"value":"hunter2"}}', '{"credentials":{"value":"<mark>"}}'),
+    ('[{"a":{"password":{"b":[1,{"c":"hunter2"}]}}}]', '[{"a":{"password":{"b":["<mark>",{"c":"<mark>"}]}}}]'),
+]
+
+
+@pytest.mark.parametrize(("text", "clean"), CONTAINERS)
+@pytest.mark.parametrize("before", ["", "--config=", "CONF=", "https://h/?a=b&x="])
+def test_json_with_a_list_or_an_object_below_a_secret_name_is_redacted_in_a_word(before, text, clean):
+    """A-13."""
+    assert list(map(shown, argv("srv", "--conf", before + text, "a"))) == ["srv", "--conf", before + clean, "a"]
+
+
+@pytest.mark.parametrize(("text", "clean"), CONTAINERS)
+def test_json_with_a_list_or_an_object_below_a_secret_name_is_redacted_in_a_head(text, clean):
+    """A-13."""
+    head = {"target": f"/mcp?x={text}&y=z", "headers": [["X-Config", text], ["Referer", f"https://h/?x={text}"]]}
+    found = Redactor().head(head)
+    assert shown(found["target"]) == f"/mcp?x={clean}&y=z"
+    assert [shown(value) for _, value in found["headers"]] == [clean, f"https://h/?x={clean}"]
+
+
+@pytest.mark.parametrize("text", [text for text, _ in CONTAINERS])
+def test_it_is_redacted_when_it_is_percent_encoded(text):
+    """A-13: the whole value, as other secrets that are encoded; also in a command line."""
+    url = f"https://h/?x={quote(text, safe='')}&y=z%20"
+    expected = "https://h/?x=<mark>&y=z%20"
+    assert shown(argv("srv", url)[1]) == expected
+    assert shown(Redactor().url(url)) == expected
+    assert shown(Redactor().head({"target": url})["target"]) == expected
+
+
+@pytest.mark.parametrize("word", ["https://h/?x=%7B%22a%22%3A%5B%22b%22%5D%7D", "https://h/?code=a%20b", "date=+%Y%m"])
+def test_a_word_that_is_percent_encoded_without_a_secret_stays(word):
+    """A-13."""
+    assert argv("srv", word) == ["srv", word]

@@ -31,6 +31,7 @@ def texts(**options):
         ("your api key is 4f9a8b7c6d5e4f3a2b1c.", f"your api key is {V}."),
         ("The token for you: `a1b2c3d4e5f6`", f"The token for you: `{V}`"),
         ('config {"password": "a b c"} loaded', f'config {{"password": "{V}"}} loaded'),
+        ('Result: {"credentials": {"value": "pa55word"}}', f'Result: {{"credentials": {{"value": "{V}"}}}}'),
         ("curl -u bob:pa55word https://x", f"curl -u bob:{V} https://x"),
         ("mail bob@corp.example.com now", "mail email-1@redacted.invalid now"),
         ("?to=bob%40corp.com", "?to=email-1%40redacted.invalid"),
@@ -72,7 +73,7 @@ def test_what_a_text_shows_is_replaced(text, new):
      "/root/x", "/home", "/homes/bob", "/home/$USER/x", "/home/<you>/x", "C:\\Users\\Public", "https://a.example/?page=2",
      "the token", "password:", "key=value", "email-1@redacted.invalid", "/home/user-1/x", "api.home/x",
      "GET /users/search", "https://a.example/home/page", "vue@3.4.1.min.js", "ssh://bob@host.example/r", "<key>N</key>",
-     "\x1b[31mthe token\x1b[0m"],
+     "\x1b[31mthe token\x1b[0m", 'Schema: {"token": {"type": "string"}}'],
 )  # fmt: skip
 def test_what_only_looks_like_it_stays(text):
     assert texts().text(text) == text
@@ -93,11 +94,13 @@ def test_with_only_secrets_people_stay(text):
         ("Mcp-Param-Password", "abc", V),
         ("Mcp-Param-Path", "=?base64?L2hvbWUvYm9iL8Ok?=", "=?base64?L2hvbWUvdXNlci0xL8Ok?="),
         ("Mcp-Param-Path", "=?base64?%%?=", "=?base64?%%?="),
+        ("X-Debug", '{"password":{"v":"a b"}}', f'{{"password":{{"v":"{V}"}}}}'),
         ("target", "/mcp?token=abc", f"/mcp?token={V}"),
         ("reason", "OK", "OK"),
     ],
 )
 def test_a_field_of_a_head_is_replaced(name, value, new):
+    """A-13."""
     assert texts().field(name, value) == new
 
 
