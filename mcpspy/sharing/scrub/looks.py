@@ -14,8 +14,9 @@ LONGEST = 200
 VAGUE = frozenset("key keys tokens signature".split())
 """Names that more often mean something else: the value must look random."""
 _PLACEHOLDER = re.compile(
-    r"""<[^<>]*>|\$\{?[\w.:-]*\}?|\{\{?[^{}]*\}?\}|%\w+%|[*.•…xX_-]+|\[?redacted\]?|\[(?:hidden|masked|filtered)\]"""
-    r"""|your[\s_-].*|(?:null|none|nil|true|false|yes|no|undefined|required|optional|string|number|object|bearer|basic)"""
+    r"""<[^<>]*>|\$(?:\{[\w.:-]*\})?|\$\{(?:env|input):[\w.-]*|(?-i:\$(?:env:|\{)?[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%)"""
+    r"""|\{\{?[^{}]*\}?\}|[*.•…xX_-]+|\[?redacted\]?|\[(?:hidden|masked|filtered)\]"""
+    r"""|your(?:[\s_-]+[^\W\d_]+)+[\s_.!…-]*|(?:null|none|nil|true|false|yes|no|undefined|required|optional|string|number|object|bearer|basic)"""
     r"""|(?:[~^]|[<>]=?\s?)?v?\d{1,4}\.\d{1,4}\.\d{1,4}(?:-[a-z]{1,10}(?:\.\d{1,4})?)?""",  # a version
     re.IGNORECASE | re.DOTALL,
 )
@@ -32,11 +33,9 @@ _MONOTONE = re.compile(r"(.{1,4}?)\1*+.{0,3}", re.DOTALL)
 
 def is_placeholder(value: str) -> bool:
     """Return whether a value below a secret name is not a secret: a variable, an example, or redacted already."""
-    return (
-        not value.strip()
-        or LABEL.fullmatch(value) is not None
-        or (len(value) < LONGEST and _PLACEHOLDER.fullmatch(value.strip()) is not None)
-    )
+    if not value.strip() or LABEL.fullmatch(value):
+        return True
+    return len(value) < LONGEST and _PLACEHOLDER.fullmatch(value.strip()) is not None and not looks_random(value)
 
 
 def is_phrase(text: str) -> bool:

@@ -15,6 +15,21 @@ def test_a_placeholder_is_no_secret(value):
     assert is_placeholder(value)
 
 
+@pytest.mark.parametrize(
+    "value",
+    ["$ecretPass9", "$ecret", "$token", "${unclosed", "%real%", "%Pass9%", "your-S3cret", "your-pass!word9",
+     "<Zk39dKw02Lq8Xm4P>", "{Zk39dKw02Lq8Xm4P}", "${Zk39dKw02Lq8Xm4P}"],
+)  # fmt: skip
+def test_a_password_in_the_form_of_a_placeholder_is_a_secret(value):
+    """A-13."""
+    assert not is_placeholder(value)
+
+
+@pytest.mark.parametrize("value", ["$", "$HOME_2", "${env:TOKEN", "${input:api-key}", "$env:TOKEN", "your_token_here"])
+def test_a_variable_is_no_secret(value):
+    assert is_placeholder(value)
+
+
 @pytest.mark.parametrize("value", ["a", "x1", "correct horse", "nonesuch", "yesterday", "redacted-value-3x"])
 def test_anything_else_may_be_one(value):
     assert not is_placeholder(value)
