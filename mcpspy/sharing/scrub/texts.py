@@ -58,6 +58,7 @@ _LINK = re.compile(r"(?i)(?:\b(?:is|was)\b|[:=])[^\w\n]*$")
 _WORDS = (
     *"pass pwd token secret key auth cred signature cookie jwt bearer basic otp assertion".split(),
     *"mnemonic phrase seed kty securestring".split(),
+    "machine ",  # a .netrc on several lines of stderr: its password comes in a later one
 )
 _PLACE_STEMS = ("users", "home")
 _PLACES = ("/home/", "/users/", "\\users", "2fhome", "2fusers", "5cusers", ":/users")
