@@ -39,14 +39,15 @@ def redacted_text(text: str, mark: Mark, prose: Prose | None = None) -> str:
     In a message, a word after a name may be part of a sentence. Then `prose` decides about those, and tokens count only
     in their full form.
     """
+    is_secret = _is_secret_member if '"kty' in text else _is_secret
+    if '"' in text and ":" in text:  # first, because a string with a mark of another form stays
+        text = redacted_members(text, is_secret, mark, prose)
     if "@" in text:
         text = _logins(text, mark)
     if ";" in text and "=" in text:
         for form in _CONNECTIONS:
             text = form.sub(lambda it: it["before"] + mark(it["value"]), text)
     if '"' in text and ":" in text:
-        is_secret = _is_secret_member if '"kty' in text or '\\"kty' in text else _is_secret
-        text = redacted_members(text, is_secret, mark, prose)
         for head, value in _JSON:
             text = _values(text, head, value, mark, is_secret=is_secret)
         bare = prose and (lambda name, value: mark(value) if value.isdecimal() else prose(name, value))

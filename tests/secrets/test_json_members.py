@@ -22,6 +22,7 @@ MEMBERS = [
     ('run --c \'{"secret":["S"]}\' --d "e"', 'run --c \'{"secret":["M"]}\' --d "e"'),
     (r'{\"secret\":[\"S\\\"S\",{\"a\":\"S\"},12]},\"b\"', r'{\"secret\":[\"M\",{\"a\":\"M\"},\"M\"]},\"b\"'),
     (r'{"a":"{\"secret\":[\"S\"]}","b":"c"}', r'{"a":"{\"secret\":[\"M\"]}","b":"c"}'),
+    ('{"secret":{"url":"a://b:c@d S"}}', '{"secret":{"url":"M"}}'),
     ('{"secret":["S", "S', '{"secret":["M", "M'),
     ('{"max-tokens":[1],"a":{"b":"c"}}', '{"max-tokens":[1],"a":{"b":"c"}}'),
 ]  # fmt: skip
