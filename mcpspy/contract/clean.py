@@ -48,7 +48,7 @@ _NO_SECRET = re.compile(  # a placeholder; a method or a format; a version or a 
     |(?:db[_-]?)?(?:password|passwd|secret|token|api[_-]?key|username)
     |(?:oauth|openid|saml|http|base|utf|md|aes|rsa|ed|hs|rs|es|ps|(?:aws4-)?(?:hmac-|scram-)*sha)
     -?v?\d{1,5}(?:\.\d)?(?:[_-][a-z]{2,12}){0,3}|x\.?509
-    |\d{4}-\d\d-\d\d|v?\d+\.\d+(?:\.\d+)?|[a-z]+(?:[_-][a-z]+)+[_-]?\d{1,2}""",
+    |\d{4}-\d\d-\d\d|v?\d+\.\d+(?:\.\d+)?|(?-i:[a-z]+(?:[_-][a-z]+)+[_-]?\d{1,2})""",
     re.IGNORECASE | re.VERBOSE,
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -136,6 +136,7 @@ SECRET = "L0ckSecret9x7"
         {"instructions": "Bearer {}, https://bob:{}@h/ or ?api_key={}"},
         {"description": "curl -u bob:{} or DB_PASSWORD={}"},
         {"description": "Authorization: Basic Ym9i{}"},
+        {"description": "Pass `token={}`, `token = {}` or `X-Api-Key: {}`."},
         {"url": {"default": "postgres://bob:{}@h/db"}},
         {"headers": {"default": {"Authorization": "Bearer {}"}}},
         {"auth": {"type": "object", "default": {"p": "{}"}}},
@@ -160,6 +161,13 @@ def test_no_value_of_a_definition_stays_in_clear_because_of_its_place(offer):
     assert SECRET not in str(cleaned)
     assert WITHHELD in str(cleaned)
     assert clean(cleaned) == cleaned
+
+
+def test_a_word_with_capitals_is_not_the_name_of_a_member():
+    """A-13: `page_size_10` is a name, `My-Secret-Word9` is a password."""
+    assert clean({"key": {"enum": ["page_size_10", "My-Hunter-Word9"]}}) == {
+        "key": {"enum": ["page_size_10", WITHHELD]}
+    }
 
 
 def test_a_password_of_a_uri_needs_no_digit():

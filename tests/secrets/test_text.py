@@ -127,6 +127,14 @@ def test_a_percent_sign_in_a_value_is_no_encoding():
     assert redacted_fields('f --password=%s"', lambda _: "M") == 'f --password=%s"'
 
 
+@pytest.mark.parametrize("text", ["`token={}`", "`token = {}`", "see `X-Api-Key: {}`"])
+def test_the_name_may_follow_a_backtick(text):
+    """A-13: Markdown in descriptions and answers."""
+    assert "hunter2" not in shown(text.format("hunter2x"))
+    kept = redacted_text(text.format("hunter2x"), lambda _: "M", lambda _, value: value.replace("hunter2x", "M"))
+    assert kept == text.format("M")
+
+
 def test_a_field_that_the_mark_keeps_is_not_decoded():
     """A-13: a caller that decides about each value gets back the text as it was."""
     assert redacted_fields("/?key=a%20b&token=c+d%2B", lambda value: value) == "/?key=a%20b&token=c+d%2B"
