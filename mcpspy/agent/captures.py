@@ -99,6 +99,10 @@ class AgentCaptures:
         """Return the name of a capture."""
         return self._short[self._names[entry.path]]
 
+    def server(self, entry: ListedCapture) -> str:
+        """Return the name of its server, as answers show it."""
+        return self.scrubber.text(entry.header.name, 80)
+
     def _own(self, header: Header) -> bool:
         """Return whether a capture is of a server like this one, by its command or because our own relay writes it."""
         return is_agent(header.argv) or (header.pid is not None and header.pid == self._parent)
@@ -128,7 +132,7 @@ class AgentCaptures:
         if found:
             names = ", ".join(self.name(it) for it in found[:5])
             raise UsageError(f"the id {safe(text, 60)!r} is not unique; it may be {names}")
-        named = [it for it in self.entries if text in (it.header.name, os.path.basename(it.path), it.path)]
+        named = [it for it in self.entries if text in (self.server(it), os.path.basename(it.path), it.path)]
         if named:
             return max(named, key=lambda it: it.started)
         raise UsageError(self._unknown(text))
@@ -137,12 +141,12 @@ class AgentCaptures:
         broken = next((why for name, why in self.refused.items() if text in name), "")
         if broken:
             return f"the capture {safe(text, 60)!r} cannot be read: {safe(broken, 200)}"
-        servers = {it.header.name: it for it in self.entries}
+        servers = {self.server(it): it for it in self.entries}
         near = [] if _LIKE_ID.fullmatch(text) else get_close_matches(text, servers, n=1, cutoff=0.5)
         entry = servers[near[0]] if near else max(self.entries, key=lambda it: it.started)
         hint = "the nearest is" if near else "it may have been deleted; the newest is"
-        name = safe(entry.header.name, 60)
-        return f"there is no session {safe(text, 60)!r}; {hint} {self.name(entry)} (server {name!r})"
+        server = safe(self.server(entry), 60)
+        return f"there is no session {safe(text, 60)!r}; {hint} {self.name(entry)} (server {server!r})"
 
     def several(self, text: str) -> list[ListedCapture]:
         """Find captures: `all` (the newest first), the name of a run, or anything that `find` accepts."""

@@ -19,16 +19,18 @@ from weakref import WeakKeyDictionary
 import orjson
 
 from mcpspy.browse.timeline import OpenCapture
+from mcpspy.capture.scan import TEXT_FRAME
 from mcpspy.json_values import Number, pointer, resolve
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.sharing.scrub.frames import FrameScrub
 from mcpspy.sharing.scrub.known_values import KnownValues
 from mcpspy.sharing.scrub.messages import MessageScrub
 from mcpspy.sharing.scrub.options import ScrubOptions
+from mcpspy.sharing.scrub.scrub import may_change
 from mcpspy.sharing.scrub.texts import Texts
 from mcpspy.text import printable
 from mcpspy.timeline import Row
-from mcpspy.wire.jsonrpc import decode
+from mcpspy.wire.jsonrpc import Id, decode
 
 LARGEST = 1 << 20
 """The largest frame that is scrubbed, in bytes. Larger frames are not decoded either."""
@@ -52,8 +54,8 @@ class Scrubber:
         self._messages = MessageScrub(self._texts, known, ())
         self._frames = FrameScrub(self._messages, self._texts)
         self._learned: WeakKeyDictionary[OpenCapture, set[int]] = WeakKeyDictionary()  # the lines already read
-        # the last frame and its value: the messages of a batch share one frame
-        self._last: tuple[bytes, Any] = b"", None
+        # the last frame, scrubbed, and its value: the messages of a batch share one frame
+        self._last: tuple[bytes, bytes, Any] = b"", b"", None
 
     def text(self, text: str, limit: int = 1000) -> str:
         """Return a scrubbed text of at most `limit` characters."""
@@ -71,22 +73,25 @@ class Scrubber:
         clean = scrub()
         return scrub() if len(self._known) > known else clean
 
-    def _value(self, row: Row) -> Any:
-        """Return the message of a row, scrubbed together with its whole frame."""
+    def _value(self, row: Row) -> tuple[bytes, Any]:
+        """Return the frame of a row and its message, scrubbed together."""
         raw = row.raw.strip()
         if raw[:1] in (b"{", b"["):
             try:
                 if raw[:1] == b"{" or raw != self._last[0]:
                     frame = raw.decode(errors="replace")
-                    clean = self._twice(lambda: self._frames.frame(frame, ""))
-                    self._last = raw, decode(clean.encode(errors="replace"))
-                return self._last[1][row.part] if raw[:1] == b"[" else self._last[1]
+                    clean = self._twice(lambda: self._frames.frame(frame, "")).encode(errors="replace")
+                    self._last = raw, clean, decode(clean)
+                _, clean, value = self._last
+                return clean, value[row.part] if raw[:1] == b"[" else value
             except (orjson.JSONDecodeError, IndexError):
                 pass  # only a lenient parser accepts it
         try:
-            return decode(self.json(row.value, envelope=True).encode(errors="replace"))
+            clean = self.json(row.value, envelope=True).encode(errors="replace")
+            return clean, decode(clean)
         except (ValueError, TypeError, RecursionError):
-            return self.text(row.raw.decode(errors="replace"), _BEGINNING)
+            text = self.text(row.raw.decode(errors="replace"), _BEGINNING)
+            return text.encode(errors="replace"), text
 
     def learn(self, capture: OpenCapture, lines: Iterable[int]) -> None:
         """Read the frames on some lines, so that the values that they name as secrets are known from now on."""
@@ -104,6 +109,27 @@ class Scrubber:
             self.learn(capture, (known.request,))
         return [self.row(row) for row in capture.messages(place)[:most]]
 
+    def searched(self, capture: OpenCapture, place: int) -> list[Row]:
+        """Return the messages at a place as a filter may see them: every text in them is scrubbed."""
+        found = self.rows(capture, place, None)
+        for row in found:
+            row.method, row.name = self._whole(row.method), self._whole(row.name)
+            row.id = row.id and Id(row.id.kind, self._whole(row.id.token) or "")
+            row.session = row.session and self._texts.field("mcp-session-id", row.session)
+        return found
+
+    def keeps(self, capture: OpenCapture, n: int) -> bool:
+        """Return whether the row on line `n`, and the request it answers, have nothing to scrub; never wrongly True."""
+        known = capture.known(n)
+        return all(self._keeps(capture, it) for it in (n, known.request if known else None) if it)
+
+    def _keeps(self, capture: OpenCapture, n: int) -> bool:
+        line = b"" if capture.index.in_pieces(n) else capture.index.line(n)
+        return TEXT_FRAME.match(line) is not None and not may_change(self._known, line.decode(errors="replace"), line)
+
+    def _whole(self, text: str | None) -> str | None:
+        return text and self._twice(lambda: self._texts.text(text))
+
     def _beginning(self, text: str, limit: int) -> str:
         """Return the scrubbed start of a text, slightly longer than `limit`. Content near the cut is left out."""
         if len(text) <= limit + _LONGEST_SECRET:
@@ -116,10 +142,11 @@ class Scrubber:
         return [self.text(word, 300) for word in Redactor().argv(list(words))[:40]]
 
     def row(self, row: Row) -> Row:
-        """Return the same row with its value or text scrubbed."""
+        """Return the same row with its frame, its value and its text scrubbed."""
         whole = row.size <= LARGEST and len(row.raw) >= row.size
+        row.tail = b""
         if row.value is not None and whole:
-            row.value = self._value(row)
+            row.raw, row.value = self._value(row)
         else:
             row.value = None
             text = row.raw[: _BEGINNING + 2 * _LONGEST_SECRET].decode(errors="replace") if row.raw else row.text or ""

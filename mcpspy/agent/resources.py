@@ -41,7 +41,7 @@ def listed(captures: AgentCaptures, cursor: str | None) -> tuple[list[AgentResou
     found = []
     for entry in captures.entries:
         name = captures.name(entry)
-        server = captures.scrubber.text(entry.header.name, 80)
+        server = captures.server(entry)
         found.append(
             AgentResource(f"{CAPTURE}{name}", f"{server} {name}", f"A session of {server}.", "application/json")
         )

@@ -14,7 +14,7 @@ from mcpspy.browse.library import ListedCapture
 from mcpspy.browse.search import verdict
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import FilterError, UsageError
-from mcpspy.filters import Filter, parse
+from mcpspy.filters import KEYS, Filter, parse
 from mcpspy.json_values import nearest, resolve
 from mcpspy.timeline import Row, wall_time
 
@@ -24,6 +24,10 @@ _PREVIEW = 160  # characters
 _LARGE = 4096  # the smallest frame whose size is shown, in bytes
 _LEAST = 0.2  # seconds spent on rows even if the time is already over
 _MANY = 50  # messages of a batch that are shown
+_TEXTS = frozenset("text method name id session".split())
+"""The keys of a filter that look at captured text."""
+_ALONE = frozenset("text from time".split())
+"""The keys that do not need the fold."""
 _NAMED = 10  # members listed if a pointer finds no value
 
 
@@ -55,7 +59,7 @@ def read_timeline(
         capture, name = captures.open(entry), captures.name(entry)
         shown = len(page.rows)
         place = page.read(capture, name, wanted, place)
-        server = captures.scrubber.text(entry.header.name, 80)
+        server = captures.server(entry)
         if len(entries) == 1:
             answer |= {"session": name, "server": server} | progress(capture)
         elif len(page.rows) > shown:
@@ -109,10 +113,10 @@ class _Page:
     def read(self, capture: OpenCapture, name: str, wanted: Filter, place: int) -> int:
         """Add matching rows of a capture, starting at a place. Return the place after the last examined row."""
         self._deadline = self._deadline or max(self._captures.deadline, time.perf_counter() + _LEAST)
-        rows, keys = capture.index.rows, wanted.keys
+        rows = capture.index.rows
         while place < len(rows) and len(self.rows) < self._limit and time.perf_counter() < self._deadline:
             at = len(rows) - 1 - place if self._newest_first else place
-            fits = verdict(capture, wanted, keys, at)
+            fits = matches(self._captures.scrubber, capture, wanted, at)
             if fits is None and not self._newest_first:
                 break  # the fold must come first
             if fits:
@@ -124,6 +128,27 @@ class _Page:
             self.seen += 1
             place += 1
         return place
+
+
+def matches(scrubber: Scrubber, capture: OpenCapture, wanted: Filter, place: int) -> bool | None:
+    """Return whether the scrubbed row at a place matches a filter; None if the fold must come first.
+
+    Texts are compared with what answers may show, and only with that. If the text of the capture had any influence, an
+    agent could guess a secret character by character, also with a negated term.
+    """
+    keys, n = wanted.keys, capture.index.rows[place]
+    if not keys & _TEXTS:
+        return verdict(capture, wanted, keys, place)
+    folded = capture.known(n)
+    if folded is None and not keys <= _ALONE:
+        return None
+    if folded and folded.kind != "batch":
+        found = wanted.decide(folded, frozenset(KEYS) - _TEXTS)
+        if found is not None:
+            return found
+    if "session" not in keys and scrubber.keeps(capture, n):
+        return verdict(capture, wanted, keys, place)
+    return any(wanted(row) for row in scrubber.searched(capture, place))
 
 
 def told_row(scrubber: Scrubber, capture: OpenCapture, name: str, place: int) -> Answer:
@@ -179,7 +204,7 @@ def read_message(
     partner = capture.partner(place)
     if partner is not None and not alone:
         places = sorted((place, partner), key=lambda it: capture.index.rows[it])
-    answer: Answer = {"session": name, "server": captures.scrubber.text(entry.header.name, 80)} | progress(capture)
+    answer: Answer = {"session": name, "server": captures.server(entry)} | progress(capture)
     told = [it for at in places for it in _messages(captures.scrubber, capture, name, at)]
     rows = [row for row, _ in told]
     lines = dict.fromkeys(row.n for row in rows)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from mcpspy.agent.answers import LARGEST, Answer, cursor_at, facts, place_of
 from mcpspy.agent.captures import AgentCaptures
-from mcpspy.agent.clean import size_of
+from mcpspy.agent.clean import Scrubber, size_of
 from mcpspy.browse.library import COUNTED, ListedCapture
 
 _MOST = 50  # sessions per answer
@@ -23,7 +23,7 @@ def list_sessions(
     captures.look(count=True)
     runs = {entry.path: name for name, group in captures.runs() for entry in group}
     entries = captures.several(run) if run else captures.entries
-    wanted = [it for it in entries if _fits(it, server.lower(), client.lower(), problems=problems)]
+    wanted = [it for it in entries if _fits(captures.scrubber, it, server.lower(), client.lower(), problems=problems)]
     wanted.sort(key=lambda it: (not it.live, -it.started, it.path))
     key = ("list_sessions", server, client, problems, run)
     first = place_of(cursor, key)
@@ -64,14 +64,16 @@ def describe(captures: AgentCaptures, entry: ListedCapture, run: str = "") -> An
         errors=counts.errors if counted else None,
         findings={severity: number for severity, number in found.items() if number} if counted else None,
         bytes=entry.size,
-        imported=entry.header.imported.form if entry.header.imported else None,
+        imported=text(entry.header.imported.form, 80) if entry.header.imported else None,
     )
 
 
-def _fits(entry: ListedCapture, server: str, client: str, *, problems: bool) -> bool:
-    if server and server not in entry.header.name.lower() and server not in " ".join(entry.header.argv).lower():
-        return False
-    if client and client not in entry.counts.client.lower():
+def _fits(scrubber: Scrubber, entry: ListedCapture, server: str, client: str, *, problems: bool) -> bool:
+    if server:  # compared with what answers may show, so that nobody can guess a secret by its beginning
+        command = " ".join(scrubber.argv(entry.header.argv)).lower()
+        if server not in scrubber.text(entry.header.name).lower() and server not in command:
+            return False
+    if client and client not in scrubber.text(entry.counts.client).lower():
         return False
     uncounted = entry.size > COUNTED
     return not problems or uncounted or bool(entry.counts.errors or entry.found["error"] or entry.found["warning"])

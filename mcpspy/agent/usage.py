@@ -17,7 +17,7 @@ def tool_usage(captures: AgentCaptures, *, session: str = "", cursor: str = "") 
     listed = [it for it in tools if announced.is_current(it)]
     key = ("tool_usage", name)
     first = place_of(cursor, key)
-    answer = facts(session=name, server=captures.scrubber.text(entry.header.name, 80)) | progress(capture)
+    answer = facts(session=name, server=captures.server(entry)) | progress(capture)
     answer["totals"] = {
         "tools": len(listed),
         "definition_tokens": tokens(sum(it.context for it in listed)),

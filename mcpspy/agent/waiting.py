@@ -9,8 +9,7 @@ from bisect import bisect_right
 from mcpspy.agent.answers import Answer, address, split_address
 from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.clean import safe
-from mcpspy.agent.rows import told_row, wanted_filter
-from mcpspy.browse.search import verdict
+from mcpspy.agent.rows import matches, told_row, wanted_filter
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import UsageError
 
@@ -81,7 +80,7 @@ class NextMatch:
             hit = self._hit(entry.path, capture)
             if hit is not None:
                 row = told_row(captures.scrubber, capture, name, hit)
-                return {"found": True, "session": name, "server": captures.scrubber.text(entry.header.name, 80)} | {
+                return {"found": True, "session": name, "server": captures.server(entry)} | {
                     "row": row,
                     "hint": f"read_message {row['at']}",
                 }
@@ -91,12 +90,12 @@ class NextMatch:
 
     def _hit(self, path: str, capture: OpenCapture) -> int | None:
         wanted = wanted_filter(self._text, capture.header.started)
-        keys = wanted.keys
+        scrubber = self._captures.scrubber
         rows, last, revised = self._before.get(path, (0, 0, 0))
         found = None
         for n in sorted(n for n in capture.index.rows[max(rows - _NEAR, 0) :] if n > last):
             at = capture.index.row_of(n)
-            fits = at is not None and verdict(capture, wanted, keys, at)
+            fits = at is not None and matches(scrubber, capture, wanted, at)
             if fits is None:
                 break  # the fold must come first
             self.seen += 1
@@ -106,14 +105,14 @@ class NextMatch:
                 break
         while revised < len(capture.revised) and found is None:
             at = capture.index.row_of(capture.revised[revised])
-            found = at if at is not None and verdict(capture, wanted, keys, at) else None
+            found = at if at is not None and matches(scrubber, capture, wanted, at) else None
             revised += 1
         self._before[path] = rows, last, revised
         partner = capture.partner(found) if found is not None else None
         if found is None or partner is None or partner < found:
             return found
         # the response has the details of the error
-        return partner if verdict(capture, wanted, keys, partner) else found
+        return partner if matches(scrubber, capture, wanted, partner) else found
 
     def nothing(self, seconds: float) -> Answer:
         """Return the answer after a time-out."""

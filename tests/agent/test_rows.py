@@ -187,3 +187,48 @@ def test_a_batch_and_what_is_no_message(folder):
     assert invalid["content"] == "Fetching…"
     assert invalid["why"].startswith("not JSON")
     assert read_message(folder.captures, address=f"{name}#11")["messages"][0]["kind"] == "invalid"
+
+
+SECRET_CALL = {"name": "Hunter2Fluffy", "arguments": {"password": "Hunter2Fluffy"}}
+SECRET_ID = {"jsonrpc": "2.0", "id": "Hunter2Fluffy"}
+GUESSED = f"""
+= 2025-11-25
+> | {json.dumps(SECRET_ID | {"method": "tools/call", "params": SECRET_CALL})}
+< | {json.dumps(SECRET_ID | {"result": {"content": [{"type": "text", "text": "it is Hunter2Fluffy"}]}})}
+> Hunter2Fluffy {{"again":"Hunter2Fluffy"}}
+< Hunter2Fluffy {{}}
+> 9 ping {{"a":"plain needle"}}
+< 9 = {{}}
+"""
+GUESSES = (
+    '"Hunter2{}"', '"\\"password\\": \\"Hunter2{}"', '"it is hunter2{}"', 'text:"Hunter2{}"', '"ed" "Hunter2{}"',
+    "name:Hunter2{}*", "id:Hunter2{}*", "method:Hunter2{}*", "name:Hunter2{}* kind:request",
+)  # fmt: skip
+
+
+def test_a_filter_cannot_guess_a_secret(folder):
+    """A-13: the right beginning of a scrubbed value selects the same rows as a wrong one, for each term."""
+    folder.add(GUESSED)
+    for form in GUESSES:
+        for around in ("{}", "not {}", '{} or "redacted"', 'not ({} or "zzz")', '"needle" or not {}'):
+            right, wrong = (
+                [
+                    [row["at"] for row in read_timeline(folder.captures, session=session, filter=text)["rows"]]
+                    for session in ("", "all")
+                ]
+                for text in (around.format(form.format(letters)) for letters in ("Fl", "Xy"))
+            )
+            assert right == wrong, (form, around)
+    assert [it["kind"] for it in read_timeline(folder.captures, filter='"plain needle"')["rows"]] == ["request"]
+    assert read_timeline(folder.captures, filter="kind:request name:redacted* id:redacted* method:tools/call")["rows"]
+
+
+def test_a_filter_cannot_guess_the_letters_of_a_secret_by_those_of_its_replacement(folder):
+    """A-13: a text that is only in the replacement matches, whatever the secret contains."""
+    selected = []
+    for secret in ("Hunter2Fluffy", "alue7-Redacted"):
+        call = json.dumps({"name": "x", "arguments": {"password": secret}})
+        name = folder.add(f"= 2025-11-25\n> 5 tools/call {call}")
+        found = [read_timeline(folder.captures, session=name, filter=text)["rows"] for text in ('"redact"', '"alue"')]
+        selected.append([len(rows) for rows in found])
+    assert selected == [[1, 1], [1, 1]]

@@ -68,3 +68,17 @@ def test_files_that_are_no_captures_are_named(folder):
 def test_the_name_of_a_file_may_hold_a_secret(folder):
     (folder.path / f"{'ghp_' + 'a1B2' * 9}.jsonl").write_text("{")
     assert "redacted" in list_sessions(folder.captures)["unread"][0]
+
+
+def test_no_secret_of_a_header_leaves_or_can_be_guessed(folder):
+    """A-13: also one that somebody wrote into a capture by hand."""
+    token = "gh" + "p_" + "a1B2" * 9
+    folder.add(name=f"weather {token}", argv=("server", f"--x={token}"), imported={"from": f"a HAR {token}"})
+    assert token not in str(list_sessions(folder.captures))
+    assert list_sessions(folder.captures)["sessions"][0]["imported"].startswith("a HAR ")
+    for guess in (token[:9], token):
+        assert list_sessions(folder.captures, server=guess)["total"] == 0
+    assert list_sessions(folder.captures, server="weather")["total"] == 1
+    with pytest.raises(UsageError) as told:
+        folder.captures.find(f"weather {token[:-2]}")
+    assert token[:-2] not in str(told.value).partition("the n")[2]

@@ -1,5 +1,7 @@
 """Waiting, tested without a clock: each call of `look` is one step."""
 
+import json
+
 import pytest
 
 from mcpspy.agent.waiting import NextMatch
@@ -111,4 +113,18 @@ def test_a_wait_that_found_nothing_says_where_the_next_goes_on(folder):
     write(writer, FINE)
     write(writer, WRONG)
     assert NextMatch(folder.captures, after=after).look()["row"]["status"] == "tool-error"
+    finish(writer)
+
+
+@pytest.mark.parametrize("term", ['"Hunter2{}"', "name:Hunter2{}*", "id:Hunter2{}*", "method:Hunter2{}*"])
+@pytest.mark.parametrize("around", ["{} kind:request", "not {} kind:request name:*"])
+def test_waiting_cannot_guess_a_secret(folder, term, around):
+    """A-13: the right beginning of a scrubbed value is waited for like a wrong one."""
+    writer, name = opened(folder)
+    watches = [NextMatch(folder.captures, name, around.format(term.format(letters))) for letters in ("Fl", "Xy")]
+    params = {"name": "Hunter2Fl", "arguments": {"password": "Hunter2Fl"}}
+    call = json.dumps({"jsonrpc": "2.0", "id": "Hunter2Fl", "method": "tools/call", "params": params})
+    write(writer, f"= 2025-11-25\n> | {call}\n> Hunter2Fl {{}}")
+    right, wrong = (watch.look() for watch in watches)
+    assert (right and right["row"]["at"]) == (wrong and wrong["row"]["at"])
     finish(writer)

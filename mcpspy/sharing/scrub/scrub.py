@@ -161,14 +161,8 @@ class _Pass:
         """Return whether a line, as text and as bytes of the file, has to be examined string by string."""
         return (
             bool(self._options.replace)
-            or is_suspicious(text, only_secrets=self._options.only_secrets)
-            or self._known.may_stand_in(text)
             or (self._leftovers is not None and may_have_leftovers(line))
-            or in_frame(line) is not None
-            or has_escapes(text)
-            or "\\\\u" in text  # it may contain an escaped name
-            or 'pin\\"' in text  # the name of a number
-            or "\\u001b[" in text  # a colour before a word
+            or may_change(self._known, text, line, only_secrets=self._options.only_secrets)
         )
 
     def _where(self) -> str:
@@ -183,6 +177,19 @@ class _Pass:
     def _left(self, text: str) -> None:
         if self._leftovers is not None:
             self._leftovers.look(text, self._lines.n, self._where())
+
+
+def may_change(known: KnownValues, text: str, line: bytes, *, only_secrets: bool = False) -> bool:
+    """Return whether a scrub may replace anything in a frame's line, as text and as bytes; never wrongly False."""
+    return (
+        is_suspicious(text, only_secrets=only_secrets)
+        or known.may_stand_in(text)
+        or in_frame(line) is not None
+        or has_escapes(text)
+        or "\\\\u" in text  # it may contain an escaped name
+        or 'pin\\"' in text  # the name of a number
+        or "\\u001b[" in text  # a colour before a word
+    )
 
 
 def _file_lines(path: str, size: int | None, read: Read | None) -> Iterator[bytes]:
