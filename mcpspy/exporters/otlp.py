@@ -16,7 +16,7 @@ from mcpspy import __version__
 from mcpspy.exporters.source import ExportSource
 from mcpspy.secrets.redactor import Withheld
 from mcpspy.telemetry.captured import CapturedTelemetry
-from mcpspy.telemetry.resource import resource_attributes, start_of
+from mcpspy.telemetry.resource import start_of
 from mcpspy.telemetry.span import ExchangeSpan, SpanEvent, TraceContext, Value, nanoseconds, valid_text, valid_values
 
 _CLIENT, _ERROR = 3, 2  # SpanKind and StatusCode
@@ -41,10 +41,10 @@ def _lines(source: ExportSource) -> Iterator[bytes]:
         if isinstance(item, ExchangeSpan) and (wanted is None or item.n in wanted):
             batch.append(_span(item, started))
         if len(batch) == _AT_ONCE:
-            yield _line(resource_attributes(header, telemetry.client), batch)
+            yield _line(telemetry.resource(), batch)
             batch = []
     if batch:
-        yield _line(resource_attributes(header, telemetry.client), batch)
+        yield _line(telemetry.resource(), batch)
 
 
 def _items(telemetry: CapturedTelemetry, source: ExportSource) -> Iterator[object]:

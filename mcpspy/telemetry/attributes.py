@@ -3,6 +3,7 @@
 Names without a convention begin with `mcpspy.`. Arguments and results are not included, except on request.
 """
 
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
@@ -64,7 +65,7 @@ def span_attributes(exchange: Exchange, status: str, server: dict[str, Value]) -
     return found | {"mcpspy.frame": request.n}
 
 
-def server_attributes(header: Header) -> dict[str, Value]:
+def server_attributes(header: Header, redact: Callable[[str], str]) -> dict[str, Value]:
     """Return the address of the server behind the proxy, as the conventions require."""
     if header.url is None:
         return {}
@@ -75,7 +76,7 @@ def server_attributes(header: Header) -> dict[str, Value]:
         return {}
     if not url.hostname:
         return {}
-    found: dict[str, Value] = {"server.address": url.hostname}
+    found: dict[str, Value] = {"server.address": redact(url.hostname)}
     return found if port is None else found | {"server.port": port}
 
 

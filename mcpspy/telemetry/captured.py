@@ -12,6 +12,7 @@ from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
 from mcpspy.telemetry.logs import LogEntry, Logs
 from mcpspy.telemetry.measures import Measure, Measures, of_span
+from mcpspy.telemetry.resource import resource_attributes
 from mcpspy.telemetry.span import ExchangeSpan, Value, bounded
 from mcpspy.telemetry.spans import Spans
 from mcpspy.wire.jsonrpc import Request
@@ -34,6 +35,7 @@ class CapturedTelemetry:
         redact: Callable[[str], str],
         contents: Callable[[Exchange], dict[str, Value]] | None = None,
     ) -> None:
+        self._header = header
         self._judge = Judge()
         self._redact = redact
         self._spans = Spans(header, contents or (lambda _: {}), redact)
@@ -41,6 +43,10 @@ class CapturedTelemetry:
         self._t = 0
         self.client = ""
         """Name and version of the client, from its first introduction."""
+
+    def resource(self) -> dict[str, Value]:
+        """Return the attributes of the resource that the telemetry is about."""
+        return resource_attributes(self._header, self.client, self._redact)
 
     def feed(self, records: Iterable[Record]) -> Iterator[Telemetry]:
         """Process the next records."""

@@ -16,7 +16,7 @@ from mcpspy.telemetry.captured import CapturedTelemetry, Telemetry
 from mcpspy.telemetry.checkpoint import Checkpoint, file_of, load, save
 from mcpspy.telemetry.logs import LogEntry
 from mcpspy.telemetry.measures import Measure
-from mcpspy.telemetry.resource import resource_attributes, start_of
+from mcpspy.telemetry.resource import start_of
 from mcpspy.telemetry.span import ExchangeSpan, Value
 
 _CHUNK = 1 << 16  # bytes of each capture that are in memory while others have their turn
@@ -74,7 +74,7 @@ class FollowedTelemetry:
 
     def resource(self) -> dict[str, Value]:
         """Return the attributes of the resource that the telemetry is about."""
-        return resource_attributes(self.header, self._telemetry.client)
+        return self._telemetry.resource()
 
     def take(self, most: int) -> Batch:
         """Return at most `most` entries that were not taken before; an empty batch if there is nothing new."""

@@ -53,7 +53,7 @@ class Spans:
     ) -> None:
         self._capture = header.id
         self._redact = redact
-        self._server = server_attributes(header)
+        self._server = server_attributes(header, redact)
         self._content = content
         self._open: dict[int, ExchangeSpan] = {}  # by the ordinal of the exchange
         self._answers: dict[int, TraceContext] = {}  # by the line of a response that requests input
