@@ -3,10 +3,11 @@
 Most lines contain nothing suspicious: a few searches of their characters show that, and they stay unchanged. If a frame
 has several pieces, all its lines wait for the last one, together with the lines between them. A frame that is larger
 than readers decode is replaced by spaces, piece by piece, so readers see a frame of the same size. A damaged line is
-replaced by another line that no reader can parse, because it may contain anything.
+replaced by another line that no reader can parse, because it may contain anything. Any other line is written from its
+parsed record: it may have two members of one name, and a reader, like the scrub, sees only the last.
 """
 
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
@@ -33,7 +34,7 @@ class _Waiting:
     """A frame whose last piece has not come."""
 
     def __init__(self) -> None:
-        self.lines: list[tuple[int, dict[str, Any], bytes, bytes]] = []  # number, record, bytes of the frame, line
+        self.lines: list[tuple[int, dict[str, Any], bytes]] = []  # number, record, bytes of the frame
         self.size = 0
         self.blank = False
         """The frame is too large, and its pieces are blanked as they come."""
@@ -109,7 +110,7 @@ class LineScrub:
             return
         kind, ch = fields.get("kind"), fields.get("ch", -1)
         if kind == "frame":
-            self._take_piece(n, fields, line)
+            self._take_piece(n, fields)
             return
         if kind in ("gap", "end"):
             self._cut_all()
@@ -121,7 +122,7 @@ class LineScrub:
         new = self._record(kind, fields)
         if kind == "close":
             self._framing.pop(ch, None)
-        self._put(n, line + b"\n" if new == fields else _line(new))
+        self._put(n, _line(new))
 
     def _record(self, kind: Any, fields: dict[str, Any]) -> dict[str, Any]:
         if kind == "open":
@@ -130,10 +131,11 @@ class LineScrub:
             return {key: fields[key] for key in ("kind", "t") if key in fields}
         return self._records.forwarded(fields, "") if kind == "release" else self._records.other(fields)
 
-    def _take_piece(self, n: int, fields: dict[str, Any], line: bytes) -> None:
+    def _take_piece(self, n: int, fields: dict[str, Any]) -> None:
         ch = fields["ch"]
         waiting = self._open.setdefault(ch, _Waiting())
         raw = _raw_of(fields)
+        fields = _with_own_bytes(fields, raw)
         waiting.size += len(raw)
         if waiting.blank:
             last = not fields.get("more")
@@ -141,7 +143,7 @@ class LineScrub:
             if last:
                 del self._open[ch]
             return
-        waiting.lines.append((n, fields, raw, line))
+        waiting.lines.append((n, fields, raw))
         if waiting.size > LARGEST and fields.get("more"):
             self._give_up(ch)
         elif not fields.get("more"):
@@ -161,7 +163,7 @@ class LineScrub:
 
     def _blank(self, waiting: _Waiting, *, ended: bool) -> None:
         final = len(waiting.lines) - 1
-        for place, (n, fields, raw, _) in enumerate(waiting.lines):
+        for place, (n, fields, raw) in enumerate(waiting.lines):
             piece = blank(raw, first=place == 0, last=ended and place == final)
             record = self._records.forwarded(fields, "") if "sent" in fields or "by" in fields else fields
             self._put(n, _line(_with_raw(record, piece)))
@@ -177,14 +179,14 @@ class LineScrub:
             self._on_withheld("")
             self._blank(waiting, ended=True)
             return
-        raw = b"".join(piece for _, _, piece, _ in lines)
+        raw = b"".join(piece for _, _, piece in lines)
         new = self._frame(ch, raw, lines[0][1].get("op"), framing)
-        pieces = _pieces(new, [len(piece) for _, _, piece, _ in lines]) if new != raw else []
-        for place, (n, fields, _, line) in enumerate(lines):
+        pieces = _pieces(new, [len(piece) for _, _, piece in lines]) if new != raw else []
+        for place, (n, fields, _) in enumerate(lines):
             record = self._records.forwarded(fields, framing) if len(fields) > _FEW else fields
             if pieces:
                 record = _with_raw(record, pieces[place])
-            self._put(n, _line(record) if record != fields else line + b"\n")
+            self._put(n, _line(record))
 
     def _frame(self, ch: int, raw: bytes, op: Any, framing: str) -> bytes:
         self._records.words = ""
@@ -229,6 +231,15 @@ def _parsed(n: int, line: bytes) -> dict[str, Any] | None:
 def _raw_of(fields: dict[str, Any]) -> bytes:
     raw = fields.get("raw")
     return b64decode(fields["b64"]) if raw is None else raw.encode()
+
+
+def _with_own_bytes(fields: dict[str, Any], raw: bytes) -> dict[str, Any]:
+    """Return the record of a frame as readers see it: without `b64` if it has `raw`, else with plain base64."""
+    if "b64" not in fields:
+        return fields
+    if fields.get("raw") is None:
+        return fields | {"b64": b64encode(raw).decode()}
+    return {name: value for name, value in fields.items() if name != "b64"}
 
 
 def _with_raw(fields: dict[str, Any], raw: bytes) -> dict[str, Any]:

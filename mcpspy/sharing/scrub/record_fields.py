@@ -76,11 +76,11 @@ class RecordScrub:
             raw = b64decode(sent["b64"])
             text = self._frames.frame(raw.decode("utf-8", "surrogateescape"), framing)
             clean = text.encode("utf-8", "surrogateescape")
-            new["sent"] = sent if clean == raw else as_sent(clean)
+            new["sent"] = as_sent(clean)
         return self.other(new, but=("sent", "raw", "b64"))
 
     def other(self, fields: dict[str, Any], but: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Return any record: each string in it is scrubbed; those in `but` were scrubbed before."""
+        """Return any record: each name and string in it is scrubbed; those in `but` were scrubbed before."""
         new: dict[str, Any] = {}
         for old, value in fields.items():
             self.words = "member"

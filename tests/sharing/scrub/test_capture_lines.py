@@ -9,7 +9,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
 from mcpspy.capture.scan import LARGEST
 from mcpspy.sharing.scrub import Scrub
-from tests.sharing.scrub.captures import ERR, IN, OUT, call, capture, frame, opened, scrubbed, written
+from tests.sharing.scrub.captures import ERR, IN, OUT, call, capture, frame, header, opened, scrubbed, written
 
 SECRET = "correct-horse-99"
 
@@ -121,3 +121,23 @@ def test_a_line_of_an_older_or_other_writer_is_scrubbed_too(tmp_path):
     assert new == {
         "t": 1, "raw": "password=redacted-value-1", "ch": 1, "kind": "frame", "later": "token=redacted-value-2"
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"kind":"frame","ch":1,"t":2,"raw":"{\\"password\\":\\"Hunter2Fluffy\\"}","raw":"{}"}',
+        '{"kind":"frame","ch":1,"t":2,"raw":"{}","b64":"eyJwYXNzd29yZCI6Ikh1bnRlcjJGbHVmZnkifQ=="}',
+        '{"kind":"frame","ch":1,"t":2,"b64":"{password=Hunter2Fluffy}"}',
+        '{"kind":"frame","ch":1,"t":2,"raw":"{}","sent":{"b64":"e30=","x":"Hunter2Fluffy"}}',
+        '{"kind":"later","t":2,"password":"Hunter2Fluffy","password":1}',
+        '{"kind":"gap","t":2,"why":"password=Hunter2Fluffy","why":"disk","lost":1}',
+    ],
+)
+def test_what_readers_do_not_see_of_a_record_is_not_copied(tmp_path, line):
+    """A-13: of two members of one name, and of `raw` and `b64`, readers see one."""
+    path = tmp_path / "a.jsonl"
+    path.write_text(f"{json.dumps(header())}\n{line}\n")
+    written_lines = scrubbed(path)
+    assert len(written_lines) == 2
+    assert not any(hidden in str(written_lines) for hidden in ("Hunter2Fluffy", "eyJwYXNz"))

@@ -3,6 +3,8 @@
 import json
 from dataclasses import fields, is_dataclass
 
+import pytest
+
 from mcpspy.capture import records
 from mcpspy.sharing.scrub import Scrub
 from mcpspy.sharing.scrub.record_fields import FIELDS
@@ -131,3 +133,13 @@ def test_the_id_of_a_capture_is_not_shown_as_random(tmp_path):
         assert new["continues"]["id"] != other
     named = frame(IN, {"password": own})
     assert own not in str(scrubbed(capture(tmp_path / "a.jsonl", named, id=own, scrubbed=True)))
+
+
+@pytest.mark.parametrize("value", [1, 1.5, True, None])
+def test_a_token_as_the_name_of_a_member_is_replaced_above_any_value(tmp_path, value):
+    """A-13: in records and in the header."""
+    token = "gh" + "p_" + "a1B2" * 9
+    fields = {"kind": "later", "t": 1, token: value, "x": {token: value}}
+    lines = scrubbed(written(tmp_path / "a.jsonl", header(**{token: value}), fields))
+    assert token not in str(lines)
+    assert json.loads(lines[1])["t"] == 1
