@@ -30,6 +30,8 @@ LARGEST = 16 << 20
 """The largest file that is read, in bytes: an edited frame has at most a few MiB."""
 _VIEWERS, _ORDERS = 16, 100
 """The most viewers whose gates are in force, and the most orders of one look: traffic waits meanwhile."""
+_ORDER_BYTES = 4 << 20
+"""The most bytes of the orders of one look, unless a single order is larger."""
 _ORDER, _GATES = ".order.json", "gates-"
 _SETTLED = 50_000_000  # nanoseconds after which a file system gives a new change a different time
 _numbers = count(1)
@@ -79,14 +81,13 @@ class LiveFolder:
         A directory that must not be used is ignored, and reported once.
         """
         gates: list[dict[str, Any]] = []
-        orders: list[dict[str, Any]] = []
         faults: list[str] = []
         try:
             changed = os.stat(self.path, follow_symlinks=False).st_mtime_ns
         except OSError:
             self._forget(())
             self._seen = None
-            return gates, orders, faults
+            return [], [], faults
         # -1: read again, because more changes may follow with the same time
         self._seen = changed if time.time_ns() - changed > _SETTLED else -1
         why = refusal(self.path)
@@ -94,7 +95,7 @@ class LiveFolder:
             faults = [f"{why}; no gate is taken from there"] if why != self._refused else []
             self._refused = why
             self._forget(())
-            return gates, orders, faults
+            return [], [], faults
         names = sorted(os.listdir(self.path))
         viewers = [name for name in names if name.startswith(_GATES)]
         if len(viewers) > _VIEWERS:
@@ -103,12 +104,7 @@ class LiveFolder:
         self._forget(viewers)
         for name in viewers:
             gates += self._gates(name, faults)
-        waiting = [name for name in names if name.endswith(_ORDER)]
-        for name in waiting[:_ORDERS]:
-            orders += _loaded(os.path.join(self.path, name), "an order", faults)
-            _remove(os.path.join(self.path, name))
-        if len(waiting) > _ORDERS:
-            self._seen = -1
+        orders = self._orders([name for name in names if name.endswith(_ORDER)], faults)
         return gates, orders, faults
 
     def remove(self) -> None:
@@ -139,6 +135,26 @@ class LiveFolder:
         found = _loaded(path, "gates", faults, fd)
         gates = found[0].get("gates") if found else []
         return [gate for gate in gates if isinstance(gate, dict)] if isinstance(gates, list) else []
+
+    def _orders(self, names: list[str], faults: list[str]) -> "list[dict[str, Any]]":
+        """Return the first orders and remove their files; the rest is read at the next look.
+
+        A directory with the name of an order cannot be removed, so it must not take the place of one.
+        """
+        orders: list[dict[str, Any]] = []
+        number = total = 0
+        for name in names:
+            path = os.path.join(self.path, name)
+            size = _size(path)
+            if size is None:
+                continue
+            number, total = number + 1, total + size
+            if number > _ORDERS or (number > 1 and total > _ORDER_BYTES):
+                self._seen = -1
+                break
+            orders += _loaded(path, "an order", faults)
+            _remove(path)
+        return orders
 
     def _forget(self, there: "list[str] | tuple[()]") -> None:
         """Close the files of viewers that have ended."""
@@ -245,6 +261,15 @@ def _loaded(path: str, what: str, faults: list[str], fd: int | None = None) -> "
         return [value]
     faults.append(f"{path} holds no JSON object of {what} that can be read, and is ignored")
     return []
+
+
+def _size(path: str) -> int | None:
+    """Return the size of a file, which may also be a pipe or a link; None for a directory, or if there is nothing."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return None if stat.S_ISDIR(found.st_mode) else found.st_size
 
 
 def _remove(path: str) -> None:

@@ -207,6 +207,27 @@ def test_some_orders_are_read_at_a_time_and_none_is_lost(folder, viewer):
     assert sum(counts) == 250
 
 
+def test_directories_do_not_take_the_place_of_orders(folder, viewer):
+    """A-21: 100 of them, which cannot be unlinked, were looked at each time instead of the orders after them."""
+    viewer.set_gates(GATES)
+    for number in range(100):
+        os.mkdir(os.path.join(viewer.path, f"{number:06}.order.json"))
+    viewer.release(3, "continued")
+    assert folder.read() == (GATES, [{"release": 3, "how": "continued"}], [])
+
+
+def test_the_orders_of_one_look_have_a_limited_size(folder, viewer):
+    """A-21: a relay waits meanwhile; no order is lost, and a single larger one is carried out."""
+    sizes = [3 << 20, 1 << 19, 3 << 20, 8 << 20, 1, 1]
+    for number, size in enumerate(sizes):
+        viewer.release(number, "edited", "x" * size)
+    looks = []
+    while folder.changed() and len(looks) < 20:
+        if found := folder.read()[1]:
+            looks.append([order["release"] for order in found])
+    assert looks == [[0, 1], [2], [3], [4, 5]]
+
+
 def test_the_gates_of_a_limited_number_of_viewers_are_in_force(capture, folder):
     """A-21."""
     viewers = [LiveViewer(capture, "ab12") for _ in range(20)]
