@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import orjson
 
@@ -20,6 +20,7 @@ _SCAN = json.decoder.scanstring  # type: ignore[attr-defined]  # the C version, 
 _TOKEN = re.compile(
     r'"(?P<string>[^"\\]*)(?P<whole>")?|(?P<open>[{\[])|(?P<close>[}\]])|(?P<atom>[^\s"{}\[\],:\ufeff]+)'
 )
+_AHEAD = 8  # how often each character may be parsed ahead, on average
 _LENIENT = json.JSONDecoder(strict=False, parse_int=str)
 
 
@@ -48,6 +49,8 @@ class Level:
     """It is the schema of a property with a secret name."""
     sample: bool = False
     """It is an example of a value of such a property."""
+    vague: str = ""
+    """The name above it, if only some values below that name are secrets: `token`, `keys`."""
     key: bool = False
     """It is a JSON Web Key: it has a member `kty`."""
     parts: list[str] = field(default_factory=list)
@@ -69,6 +72,12 @@ class Levels:
     open: list[Level] = field(default_factory=list)
     at_name: bool = False
     """The name of a member comes next: its position is that of the object."""
+    text: str = ""
+    """The whole text."""
+    at: int = 0
+    """Where the object or array begins that is entered."""
+    ahead: int = 0
+    """The number of characters that `entered` may still parse: without a limit, its time would be quadratic."""
 
     @property
     def path(self) -> tuple[str | int, ...]:
@@ -79,6 +88,17 @@ class Levels:
     def pointer(self) -> str:
         """The same as a JSON Pointer."""
         return pointer(*(level.shown or level.step for level in (self.open[:-1] if self.at_name else self.open)))
+
+    def entered(self) -> Any:
+        """Return the object or array that is entered; None if too much of the text has been parsed already."""
+        if self.ahead < 0:
+            return None
+        try:
+            found, end = _LENIENT.raw_decode(self.text, self.at)
+        except (ValueError, RecursionError):
+            return None
+        self.ahead -= end - self.at
+        return found
 
 
 class StringVisitor(Protocol):
@@ -114,7 +134,7 @@ def changed(text: str, visitor: StringVisitor) -> str | None:
     """Return the text with the visitor's replacements; None if it is not a JSON object or array."""
     if not is_json(text):
         return None
-    levels = Levels()
+    levels = Levels(text=text, ahead=_AHEAD * len(text))
     open_ = levels.open
     out: list[str] = []
     done = at = 0
@@ -138,6 +158,7 @@ def changed(text: str, visitor: StringVisitor) -> str | None:
                     continue
                 level.key_next = True
             if mark == "open":
+                levels.at = token.start()
                 _enter(levels, visitor, token[0])
             elif mark == "string":
                 at, done = _string(text, token, levels, visitor.string, out, done)
@@ -154,7 +175,7 @@ def _enter(levels: Levels, visitor: StringVisitor, bracket: str) -> None:
     if levels.open:
         above = levels.open[-1]
         level.above, level.secret, level.schema, level.sample = above.step, above.secret, above.schema, above.sample
-        level.numbers = above.numbers
+        level.numbers, level.vague = above.numbers, above.vague
     visitor.enter(levels, level)
     levels.open.append(level)
 

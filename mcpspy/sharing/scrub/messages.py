@@ -21,15 +21,16 @@ from mcpspy.sharing.scrub.json_strings import Level, Levels, changed
 from mcpspy.sharing.scrub.known_values import KnownValues
 from mcpspy.sharing.scrub.looks import VAGUE, is_phrase, is_placeholder, looks_random, looks_secret
 from mcpspy.sharing.scrub.protocol_words import is_member, is_word_of
+from mcpspy.sharing.scrub.schema_looks import are_schemas, is_schema
 from mcpspy.sharing.scrub.tables import is_secret_cell
 from mcpspy.sharing.scrub.texts import Texts
 
-_SCHEMAS = frozenset("inputSchema outputSchema requestedSchema input_schema output_schema schema $defs".split())
-_SAMPLES = frozenset("default const examples enum".split())
+_SCHEMAS = frozenset("inputSchema outputSchema requestedSchema input_schema output_schema $defs".split())
+_SAMPLES = frozenset("default const example examples enum".split())
 """Members of a schema that contain values, not schemas."""
 _DESCRIPTIVE = frozenset("type description title format in scheme $ref".split())
 """Members that describe the values beside them, also below a secret name."""
-_NAMING = frozenset("name key keyname parameterkey variable".split())
+_NAMING = frozenset("name label key keyname parameterkey variable".split())
 """Members that name the value beside them, in lower case."""
 _NAMED = frozenset(("value", "parametervalue"))
 _PHRASE = "mnemonic"
@@ -37,12 +38,19 @@ _PHRASE = "mnemonic"
 _SHORT = frozenset("token auth pass pat".split())
 """Names whose value is not a secret if it is a short word: `{"token": "the"}`."""
 _CREDENTIALS = re.compile(rf"(?i)(?:{'|'.join(SCHEMES)})\s+")
-_DIGITS = re.compile(r"(?:pass(?:word|wd|code|phrase)|pwd|pin|otp|secret|(?:api|access|auth)(?:key|token))\d*$")
+_DIGITS = re.compile(
+    r"(?:(?:pass(?:word|wd|code|phrase)|pwd|pin|otp|secret|credential|(?:api|access|auth)(?:key|token))s?"
+    r"|(?<!progress)(?<!next)(?<!page)token)\d*$"
+)
 """Names whose numbers are secrets, in lower case without punctuation."""
 _MEASURE = re.compile(
-    r"(?:at|time|date|expir\w*|length|size|count|version|port|ttl|age|min|max|id|rounds|iterations|code)$"
+    r"(?:at|time|date|expir\w*|length|size|count|version|port|ttl|age|min|max|id|rounds|iterations|code|exp|nbf)$"
 )
 """Names of numbers that are no secrets also below such a name."""
+_BESIDE_TOKENS = re.compile(
+    rf"(?i){'|'.join(_DESCRIPTIVE - {'$ref'})}|.*(?:id|ur[li]|hash|digest|fingerprint|name|at|path|ref)|[nxye]|x5\w+"
+)
+"""Members of an object below a name such as `token` or `keys` that are no secrets: ids, public parts of keys."""
 _COLUMNS = frozenset("columns fields header headers".split())
 _ROWS = frozenset("rows data values results records".split())
 _LARGEST = 1 << 20  # maximum length of a string that is searched for JSON
@@ -91,17 +99,19 @@ class MessageScrub:
             return
         parent = levels.open[-1]
         name = parent.step
-        if name in _SCHEMAS:
+        property_ = parent.schema and parent.above == "properties"
+        if name in _SCHEMAS or (not level.schema and not level.secret and _begins_schema(name, levels)):
             level.schema = True
-        elif name in _SAMPLES and level.schema and parent.above != "properties":
+        elif name in _SAMPLES and level.schema and not property_:
             level.schema = False
             level.sample = parent.property
-        elif level.schema and parent.above == "properties":
+        elif property_:
             level.property = isinstance(name, str) and _is_name(name)
-        elif isinstance(name, str) and not level.schema and not level.secret:
-            level.secret = parent.above != "properties" and name.lower() not in (VAGUE | _SHORT) and _is_name(name)
-        if isinstance(name, str) and not level.schema and parent.above != "properties" and _has_digits(name):
-            level.numbers = True
+        elif isinstance(name, str) and not level.schema and not level.secret and _is_name(name):
+            level.secret = name.lower() not in (VAGUE | _SHORT)
+            level.vague = "" if level.secret else name
+        if isinstance(name, str) and not level.schema and _has_digits(name):
+            level.numbers = level.closing == "]" or name.lower() not in _SHORT
         if parent.closing == "}" and level.closing == "]" and name in _ROWS and parent.columns:
             level.columns, level.headed = parent.columns, True
 
@@ -119,7 +129,8 @@ class MessageScrub:
         member = step.lower() if isinstance(step, str) else ""
         if level.closing == "]" or member in _NAMING:
             _note_column(levels.open, text)
-            level.previous = text
+            if member != "label" or not _is_name(level.previous):
+                level.previous = text
             if level.value and not level.schema and _is_name(text) and _names(text, level.value):
                 self._texts.learn(level.value)  # it came before its name: the second pass replaces it
         elif member in _NAMED:
@@ -140,21 +151,25 @@ class MessageScrub:
         return self._inner(text)
 
     def number(self, digits: str, levels: Levels) -> str:
-        """Return the replacement of a number: one with as many digits, because a schema may limit it."""
+        """Return the replacement of a number: one of the same type with as many digits, as a schema may limit it."""
         level = levels.open[-1]
         name = level.step if isinstance(level.step, str) else level.above
-        if not digits.isdecimal() or len(digits) < _SHORTEST_NUMBER:
+        parts = _NUMBER.fullmatch(digits)
+        plain = parts["whole"] + (parts["fraction"] or "") if parts else ""
+        shortest = _SHORTEST_TOKEN if isinstance(name, str) and _WORDS.search(_plain(name)) else _SHORTEST_NUMBER
+        if parts is None or len(plain) < shortest:
             return digits
         named = isinstance(name, str) and not level.schema and _has_digits(name)
         named = named or (level.numbers and not (isinstance(name, str) and _MEASURE.search(_plain(name))))
         named = named or _has_digits(_column(levels.open))
-        if not (named or (len(digits) >= _LONG and self._known.whole(digits))) or self._kept(levels):
+        if not (named or (len(plain) >= _LONG and self._known.whole(digits.lstrip("-")))) or self._kept(levels):
             return digits
-        if digits.startswith("10") and int(digits[1:]) < _MOST_NUMBERS:  # it has been replaced already
+        if plain.startswith("10") and int(plain[1:]) < _MOST_NUMBERS:  # it has been replaced already
             return digits
         self._levels = levels
-        number = self._texts.label(VALUE, digits).rpartition("-")[2]
-        return "1" + number.rjust(len(digits) - 1, "0")
+        new = "1" + self._texts.label(VALUE, digits.lstrip("-")).rpartition("-")[2].rjust(len(plain) - 1, "0")
+        point = len(new) - len(parts["fraction"] or "")
+        return parts["sign"] + new[:point] + (f".{new[point:]}" if parts["fraction"] else "") + parts["exponent"]
 
     def _inner(self, text: str) -> str:
         """Return the replacement of a string that may contain JSON itself."""
@@ -179,6 +194,8 @@ class MessageScrub:
             if step in _DESCRIPTIVE:
                 return looks_secret(text) and not text.startswith("#") and " " not in text
             return not is_placeholder(text)
+        if level.vague and _is_vague_secret(text, level):
+            return True
         if isinstance(step, str):
             if level.key and step in JWK_SECRETS:
                 return not is_placeholder(text)
@@ -211,7 +228,9 @@ def _is_property(text: str, open_: list[Level]) -> bool:
     return level.above == "required" or (len(open_) > 1 and open_[-2].above == "dependentRequired")
 
 
-_is_name = lru_cache(4096)(is_secret_name)
+@lru_cache(4096)
+def _is_name(name: str) -> bool:
+    return is_secret_name(name) or name.lower() in VAGUE
 
 
 def _note_column(open_: list[Level], text: str) -> None:
@@ -246,12 +265,35 @@ def _names(name: str, text: str) -> bool:
     """Return whether a name marks a string as a secret."""
     if not _is_name(name) or is_placeholder(text):
         return False
+    if name != text and _plain(name) == _plain(text):  # a choice: `{"label": "API Key", "value": "api_key"}`
+        return False
     plain = name.lower()
     if plain in VAGUE:
         return looks_random(text)
     if plain.endswith(_PHRASE):
         return is_phrase(text)
     return plain not in _SHORT or len(text) >= _LONG or looks_secret(text)
+
+
+def _is_vague_secret(text: str, level: Level) -> bool:
+    """Return whether a string in an array or object below a name such as `token` is a secret.
+
+    In an array it is one if it were one directly below the name. In an object, names and sentences are more usual.
+    """
+    if not _names(level.vague, text):
+        return False
+    if level.closing == "]" and level.above == level.vague:
+        return True
+    name = level.step if isinstance(level.step, str) else str(level.above)
+    return not _BESIDE_TOKENS.fullmatch(name) and looks_secret(text) and not re.search(r"\s", text)
+
+
+def _begins_schema(name: str | int, levels: Levels) -> bool:
+    """Return whether what is entered is a member `schema` or `properties`, and looks like that of a JSON Schema."""
+    if name not in ("schema", "properties"):
+        return False
+    found = levels.entered()
+    return (are_schemas if name == "properties" else is_schema)(found)
 
 
 @lru_cache(4096)
@@ -265,5 +307,8 @@ def _plain(name: str) -> str:
 
 
 _LONG = 8  # minimum length of a word that may be a secret below a name such as `token`
+_NUMBER = re.compile(r"(?P<sign>-?)(?P<whole>\d+)(?:\.(?P<fraction>\d+))?(?P<exponent>(?:[eE][+-]?\d+)?)")
+_WORDS = re.compile(r"(?<!api)(?<!access)(?<!auth)token$")
 _SHORTEST_NUMBER = 4
+_SHORTEST_TOKEN = 6  # shorter ones are ids of the words of a language
 _MOST_NUMBERS = 1000

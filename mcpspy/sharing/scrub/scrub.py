@@ -5,6 +5,7 @@ learn all values, and discards its output. The second pass does the same again, 
 line on. Both passes are the same code, and both stream: only the values are kept.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +28,8 @@ from mcpspy.sharing.scrub.record_fields import RecordScrub
 from mcpspy.sharing.scrub.texts import Texts, is_suspicious
 
 Read = Callable[[int], None]
+_SHORT_NAMES = re.compile(r'(?:[pP](?:ins?|at)|P(?:INS?|AT))\d*\\*"')
+"""Names that are parts of many words: they count only at the end of a string."""
 _CHUNK = 1 << 20  # bytes read at once
 
 
@@ -187,7 +190,7 @@ def may_change(known: KnownValues, text: str, line: bytes, *, only_secrets: bool
         or in_frame(line) is not None
         or has_escapes(text)
         or "\\\\u" in text  # it may contain an escaped name
-        or 'pin\\"' in text  # the name of a number
+        or _SHORT_NAMES.search(text) is not None
         or "\\u001b[" in text  # a colour before a word
     )
 

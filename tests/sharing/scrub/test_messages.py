@@ -92,6 +92,92 @@ def test_a_value_is_replaced_by_its_place(tmp_path, value, new):
     assert arguments(tmp_path, value) == new
 
 
+_PAGE = {"properties": {"API Key": {"type": "rich_text", "rich_text": [{"text": {"content": "zebra"}}]}}}
+_SHAPE = {"type": "object", "properties": {"password": {"type": "string", "pattern": "[a-z1]{9}", "minLength": 1000}}}
+_TOKEN = "Zk39dKw02Lq8Xm4P"
+
+
+@pytest.mark.parametrize(
+    ("value", "secret"),
+    [
+        (_PAGE, "zebra"),
+        ({"properties": {"pwd": {"credentials": {"title": "zebra1b", "x": "zebra1b"}}}}, "zebra1b"),
+        ({"schema": {"credentials": {"value": "zebra"}}}, "zebra"),
+        ({"schema": {"type": "object", "credentials": {"value": "zebra"}}}, "zebra"),
+        ({"schema": {"type": "object", "items": {"credentials": {"value": "zebra"}}}}, "zebra"),
+        ({"credentials": {"schema": {"type": "string", "const": "zebra"}}}, "zebra"),
+        ({"properties": {"password": {"type": "string", "example": "hunter2"}}}, "hunter2"),
+        ({"tokens": [_TOKEN]}, _TOKEN),
+        ({"keys": [[_TOKEN]]}, _TOKEN),
+        ({"key": {"openai": _TOKEN}}, _TOKEN),
+        ({"signature": {"parts": [{"x": "a", "part": _TOKEN}]}}, _TOKEN),
+        ({"token": ["swordfish"]}, "swordfish"),
+        ({"auth": {"basic": "hunter2a"}}, "hunter2a"),
+        ({"pass": [["hunter2a"]]}, "hunter2a"),
+        ({"pat": {"github": "hunter2a"}}, "hunter2a"),
+        ({"label": "password", "value": "zebra"}, "zebra"),
+        ({"value": "zebra", "label": "password"}, "zebra"),
+        ({"name": "password", "label": "Name", "value": "zebra"}, "zebra"),
+        ({"password": "$ecretPass9"}, "$ecretPass9"),
+    ],
+)
+def test_a_value_in_what_is_no_schema_in_a_list_or_beside_a_label_is_replaced(tmp_path, value, secret):
+    """A-13, A-17."""
+    assert secret not in json.dumps(arguments(tmp_path, value))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"schema": _SHAPE},
+        {"function": {"parameters": _SHAPE}},
+        {"components": {"schemas": {"User": _SHAPE | {"required": ["password"], "x-order": "a"}}}},
+        {"token": ["the"], "tokens": ["international", "words"]},
+        {"token": {"text": "international", "start": 100000}},
+        {"keys": [{"kid": _TOKEN, "n": _TOKEN, "kty": "RSA", "x5c": [_TOKEN]}]},
+        {"auth": {"type": "oauth2", "url": "https://a1.example/b2", "scopes": ["read:user", "write:repo"]}},
+        {"signature": {"name": _TOKEN, "parameters": ["first_name", "last_name"]}},
+        {"options": [{"label": "API Key", "value": "api_key"}, {"value": "api_key", "label": "API Key"}]},
+        {
+            "progressToken": 12345678,
+            "nextPageToken": 12345678,
+            "token": 15339,
+            "max_token": 4096,
+            "max_tokens": 100000,
+            "spinning": 12345,
+        },
+        {"accessToken": {"exp": 1700000000, "nbf": 1700000000}},
+        {"password": 12.5, "pin": [1, 2]},
+    ],
+)
+def test_a_schema_and_ordinary_words_stay(tmp_path, value):
+    """A-13."""
+    assert arguments(tmp_path, value) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "new"),
+    [
+        ({"pin": -123456}, {"pin": -100001}),
+        ({"pin": 987654.25}, {"pin": 100000.01}),
+        ({"pin": -0.98765432}, {"pin": -1.00000001}),
+        ({"pins": [4711, 4712]}, {"pins": [1001, 1002]}),
+        ({"passwords": [796318584]}, {"passwords": [100000001]}),
+        ({"credential": 796318584}, {"credential": 100000001}),
+        ({"credentials": {"a": 796318584, "port": 54321}}, {"credentials": {"a": 100000001, "port": 54321}}),
+        ({"token": 796318584, "tokens": [796318584]}, {"token": 100000001, "tokens": [100000001]}),
+        ({"token": [796318]}, {"token": [100001]}),
+        ({"properties": {"pin": {"number": 796318}}}, {"properties": {"pin": {"number": 100001}}}),
+    ],
+)
+def test_a_number_is_replaced_by_one_of_its_type(tmp_path, value, new):
+    """A-13."""
+    once = arguments(tmp_path, value)
+    assert once == new
+    assert list(map(type, once.values())) == list(map(type, value.values()))
+    assert arguments(tmp_path, once) == new
+
+
 def test_an_escaped_name_is_decoded_first(tmp_path):
     text = r'{"jsonrpc":"2.0","id":1,"result":{"pass\u0077ord":"zebra"}}'
     assert frames(capture(tmp_path / "a.jsonl", frame(OUT, text))) == [text.replace("zebra", VALUE)]
