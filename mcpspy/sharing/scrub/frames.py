@@ -1,7 +1,8 @@
 """Scrubbed frames: lines, events, bodies and messages of WebSockets, as text.
 
 Bytes that are not UTF-8 are kept. The message of an event is in its `data` lines; the other lines are texts. A PEM key
-may be written to stderr line by line, and then each line between its first and its last is a secret. So may a .netrc.
+may be written to stderr line by line, and then each line between its first and its last is a secret, also if a logger
+writes something around it. A .netrc may too.
 """
 
 import json
@@ -17,11 +18,13 @@ from mcpspy.wire.outline import first_members, last_members
 
 _LINE = re.compile(r"(?P<name>\ufeff?[^:\r\n]*)(?P<colon>: ?)?(?P<value>[^\r\n]*)(?P<end>\r\n|\r|\n|\Z)")
 _FORM = re.compile(r'(?:(?:^|&)[\w.+%*~\[\]-]{1,64}=[^\s&"<>{}\\]*)+')
-_PEM_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----\s*$")
+_PEM_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:\\[nr]|\W){0,16}$")
 _PEM_BODY = re.compile(r"[\w+/=:,. -]{0,200}\s*")
+_PEM_RUN = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}|[A-Za-z0-9+/]{2,}={1,2}(?![\w=])")
 _PEM_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}-----")
 _PEM = Category("scrub/secret", "private key (PEM)", "redacted-private-key-line-")
 _PEM_LINES = 200
+_COLOUR = re.compile(r"\x1b\[[0-9;:]*[A-Za-z]")
 _NETRC = re.compile(r"\s{0,64}(?:machine|login|account)\s{1,64}\S{1,256}\s{0,64}")
 _NETRC_PASSWORD = re.compile(r"(\s{0,64}password\s{1,64})(\S{1,512})\s{0,64}")
 _FIELDS = frozenset(("", "event", "id", "retry"))
@@ -82,17 +85,25 @@ class FrameScrub:
         return "".join(map("".join, lines))
 
     def _key_line(self, text: str, ch: int) -> str | None:
-        """Return a scrubbed line of a PEM key; None for another line."""
+        """Return a scrubbed line of a PEM key; None for another line, which may stand between those of the key."""
+        if text.lstrip().startswith(("{", "[{")):
+            return None
+        plain = _COLOUR.sub("", text)
         left = self._keys.pop(ch, None)
         if left is None:
-            if _PEM_BEGINS.search(text):
+            if _PEM_BEGINS.search(plain):
                 self._keys[ch] = _PEM_LINES
             return None
-        if _PEM_ENDS.search(text) or not left or not _PEM_BODY.fullmatch(text):
+        if _PEM_ENDS.search(plain) or not left:
             return None
         self._keys[ch] = left - 1
-        body = text.strip()
-        return text if is_placeholder(body) else text.replace(body, self._texts.label(_PEM, body))
+        if _PEM_BODY.fullmatch(plain):
+            body = plain.strip()
+            return text if is_placeholder(body) else plain.replace(body, self._texts.label(_PEM, body))
+        if not _PEM_RUN.search(plain):
+            return None
+        clean = _PEM_RUN.sub(lambda it: self._texts.label(_PEM, it[0]), plain)
+        return self._texts.text(clean)  # what is around the key may hold other secrets
 
     def _netrc_line(self, text: str, ch: int) -> str:
         """Return a line without its password if it continues a .netrc."""

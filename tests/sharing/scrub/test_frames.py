@@ -59,6 +59,24 @@ def test_a_private_key_on_several_lines_of_stderr_is_taken_out(tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("[srv] ", ""), ("'", "',"), ('"', '\\n" +'), ("\x1b[32m", "\x1b[0m"), ("2026-11-29 (1) | ", ""), ("> ", "  ")],
+)
+def test_a_private_key_with_something_around_its_lines_is_taken_out(tmp_path, before, after):
+    """A-17: also if other lines stand between them, and up to its last line."""
+    key = ["MIIEowIBAAKCAQEAx1", "q83vEjRWeJCrze8SNFZ4kKvN", "Zk39dw=="]
+    lines = ["-----BEGIN RSA PRIVATE KEY-----", *key, "-----END RSA PRIVATE KEY-----"]
+    around = [f"{before}{line}{after}" for line in lines]
+    other = ["[http] GET / (200)", '{"message":"international-conversation"}']
+    after_it = f"[srv] {'q83vEjRWeJCrze8S'.lower()}"
+    written = [*around[:2], *other, *around[2:], after_it]
+    found = frames(capture(tmp_path / "a.jsonl", *(frame(ERR, line) for line in written)))
+    assert not [part for part in key if part in "".join(found)]
+    assert found[2:4] == other
+    assert found[-1] == after_it
+
+
 def test_a_private_key_in_a_string_is_taken_out_whole(tmp_path):
     key = "-----BEGIN PRIVATE KEY-----\nMIIEowIBAAKCAQEAx1\nabcdefgh\n-----END PRIVATE KEY-----"
     (text,) = frames(capture(tmp_path / "a.jsonl", frame(OUT, result(f"the key\n{key}\nends"))))
