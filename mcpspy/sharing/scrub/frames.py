@@ -10,21 +10,13 @@ import re
 from typing import Any
 
 from mcpspy.json_values import Number
-from mcpspy.sharing.scrub.categories import Category
-from mcpspy.sharing.scrub.looks import is_placeholder
+from mcpspy.sharing.scrub.key_lines import KeyLines
 from mcpspy.sharing.scrub.messages import MessageScrub
 from mcpspy.sharing.scrub.texts import Texts
 from mcpspy.wire.outline import first_members, last_members
 
 _LINE = re.compile(r"(?P<name>\ufeff?[^:\r\n]*)(?P<colon>: ?)?(?P<value>[^\r\n]*)(?P<end>\r\n|\r|\n|\Z)")
 _FORM = re.compile(r'(?:(?:^|&)[\w.+%*~\[\]-]{1,64}=[^\s&"<>{}\\]*)+')
-_PEM_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:\\[nr]|\W){0,16}$")
-_PEM_BODY = re.compile(r"[\w+/=:,. -]{0,200}\s*")
-_PEM_RUN = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}|[A-Za-z0-9+/]{2,}={1,2}(?![\w=])")
-_PEM_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}-----")
-_PEM = Category("scrub/secret", "private key (PEM)", "redacted-private-key-line-")
-_PEM_LINES = 200
-_COLOUR = re.compile(r"\x1b\[[0-9;:]*[A-Za-z]")
 _NETRC = re.compile(r"\s{0,64}(?:machine|login|account)\s{1,64}\S{1,256}\s{0,64}")
 _NETRC_PASSWORD = re.compile(r"(\s{0,64}password\s{1,64})(\S{1,512})\s{0,64}")
 _FIELDS = frozenset(("", "event", "id", "retry"))
@@ -38,13 +30,16 @@ class FrameScrub:
     def __init__(self, messages: MessageScrub, texts: Texts) -> None:
         self._messages = messages
         self._texts = texts
-        self._keys: dict[int, int] = {}  # by channel: the number of lines that a PEM key may still have
+        self._keys: dict[int, KeyLines] = {}  # by channel
         self._netrc: set[int] = set()  # the channels whose last line was one of a .netrc
 
     def frame(self, text: str, framing: str, ch: int = 0) -> str:
         """Return the scrubbed text of a frame; `framing` is that of its channel, or empty if it is not known."""
         if framing == "lines" and (ch in self._keys or "PRIVATE KEY" in text):
-            line = self._key_line(text, ch)
+            key = self._keys.setdefault(ch, KeyLines(self._texts))
+            line = key.line(text)
+            if not key.busy:
+                del self._keys[ch]
             if line is not None:
                 return line
         if framing == "lines":
@@ -83,27 +78,6 @@ class FrameScrub:
             elif name != "data":  # an unknown field, or not an event
                 line[:3] = self._texts.text("".join(line[:3])), "", ""
         return "".join(map("".join, lines))
-
-    def _key_line(self, text: str, ch: int) -> str | None:
-        """Return a scrubbed line of a PEM key; None for another line, which may stand between those of the key."""
-        if text.lstrip().startswith(("{", "[{")):
-            return None
-        plain = _COLOUR.sub("", text)
-        left = self._keys.pop(ch, None)
-        if left is None:
-            if _PEM_BEGINS.search(plain):
-                self._keys[ch] = _PEM_LINES
-            return None
-        if _PEM_ENDS.search(plain) or not left:
-            return None
-        self._keys[ch] = left - 1
-        if _PEM_BODY.fullmatch(plain):
-            body = plain.strip()
-            return text if is_placeholder(body) else plain.replace(body, self._texts.label(_PEM, body))
-        if not _PEM_RUN.search(plain):
-            return None
-        clean = _PEM_RUN.sub(lambda it: self._texts.label(_PEM, it[0]), plain)
-        return self._texts.text(clean)  # what is around the key may hold other secrets
 
     def _netrc_line(self, text: str, ch: int) -> str:
         """Return a line without its password if it continues a .netrc."""

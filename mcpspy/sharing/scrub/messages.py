@@ -18,6 +18,7 @@ from mcpspy.json_values import pointer
 from mcpspy.secrets.patterns import JWK_SECRETS, SCHEMES, is_secret_name
 from mcpspy.sharing.scrub.categories import STATE, VALUE
 from mcpspy.sharing.scrub.json_strings import Level, Levels, changed
+from mcpspy.sharing.scrub.key_lines import without_keys
 from mcpspy.sharing.scrub.known_values import KnownValues
 from mcpspy.sharing.scrub.looks import VAGUE, is_phrase, is_placeholder, looks_random, looks_secret
 from mcpspy.sharing.scrub.protocol_words import is_member, is_word_of
@@ -182,7 +183,7 @@ class MessageScrub:
             self._envelope, self._levels = envelope, levels
             if found is not None:
                 return found
-        return self._texts.text(text)
+        return without_keys(self._texts.text(text), self._texts)
 
     def _is_secret(self, text: str, level: Level, before: str) -> bool:
         step = level.step
