@@ -20,6 +20,7 @@ the input from a page is validated and limited before a process receives it.
 
 import asyncio
 import json
+import logging
 import secrets
 import socket
 import sys
@@ -37,6 +38,7 @@ from mcpspy.process.signals import on_ending_signal
 from mcpspy.relay.http.host_guard import is_loopback
 from mcpspy.text import printable
 from mcpspy.tui.textual_serve_internals import Service, application_of
+from mcpspy.tui.web.connections import BACKLOG, QUEUE, PagelessConnections
 
 PATIENCE = 3.0
 """The seconds that an application has to exit."""
@@ -110,18 +112,31 @@ def said(host: str, address: str) -> list[str]:
 
 async def _serve(targets: list[str], host: str, listener: socket.socket, lines: list[str]) -> None:
     stop = asyncio.Event()
-    on_ending_signal(asyncio.get_running_loop(), stop.set)
+    loop = asyncio.get_running_loop()
+    on_ending_signal(loop, stop.set)
     pages = Pages(targets, to_dial(host), listener.getsockname()[1])
-    runner = web.AppRunner(await pages.application(), shutdown_timeout=0.5)
+    runner = web.AppRunner(await pages.application(), shutdown_timeout=0.5, logger=_silent())
     await runner.setup()
+    server = runner.server
+    assert server
+    loop.set_exception_handler(pages.connections.report)
+    accepting = await loop.create_server(lambda: pages.connections.opened(server()), sock=listener, backlog=BACKLOG)
+    listener.listen(QUEUE)  # BACKLOG also limited the queue of the kernel, where a client would wait for seconds
     try:
-        await web.SockSite(runner, listener).start()
         print(pages.link, flush=True)
         for line in lines:
             print(f"mcpspy: {printable(line, 300)}", file=sys.stderr, flush=True)
         await stop.wait()
     finally:
+        accepting.close()
         await runner.cleanup()
+
+
+def _silent() -> logging.Logger:
+    """Return a logger for aiohttp, which would print a traceback for each malformed request."""
+    silent = logging.getLogger("mcpspy.tui.web")
+    silent.disabled = True
+    return silent
 
 
 class WebGate:
@@ -222,6 +237,8 @@ class Pages(Server):
             "Cache-Control": "no-store",
         }
         self._open: set[asyncio.Task[object]] = set()
+        self.connections = PagelessConnections()
+        """The connections that are not accepted WebSockets."""
 
     async def application(self) -> web.Application:
         """Return the web application that answers requests."""
@@ -264,6 +281,7 @@ class Pages(Server):
         self._open.add(task)
         try:
             await page.prepare(request)
+            self.connections.release(request.protocol)
             await application.start(*size)
             await _listen(page, application)
         except asyncio.CancelledError:  # the server is shutting down
@@ -276,12 +294,20 @@ class Pages(Server):
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        self.connections.renew(request.protocol)
         reason = self._gate.refusal(
             *(request.headers.getall(name, []) for name in ("Host", "Origin", "Sec-Fetch-Site"))
         )
         if reason:
             raise web.HTTPForbidden(text=f"mcpspy: {printable(reason, 300)}\n")
-        return await handler(request)
+        try:
+            return await handler(request)
+        except (web.HTTPException, ConnectionError):
+            raise
+        except Exception as error:  # aiohttp would log a traceback
+            what = f"a bug ended a request ({type(error).__name__}: {error}); the server goes on"
+            print(f"mcpspy: {printable(what, 300)}", file=sys.stderr, flush=True)
+            raise
 
     async def _add_headers(self, request: web.Request, response: web.StreamResponse) -> None:  # noqa: ARG002
         response.headers.update(self._headers)
