@@ -20,6 +20,7 @@ PRINTERS = {
     "rules.judge": "a bug of ours, made printable",
     "spec.peer_schemas": "a process of its own, which prints to a pipe",
     "tui.terminal": "the terminal of the application, behind its barrier",
+    "tui.web.connections": "one notice, of its own words and the system's",
     "tui.web.page": "prints its URL, and notices made printable",
 }
 """Modules outside of `cli/` that print."""

@@ -19,7 +19,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;:]*[A-Za-z]")
 
 
 class KeyLines:
-    """The lines of one text or channel, of which some may belong to a key."""
+    """The lines of one text or channel; some of them may belong to a key."""
 
     def __init__(self, texts: Texts) -> None:
         self._texts = texts
@@ -31,7 +31,7 @@ class KeyLines:
         return self._left > 0
 
     def line(self, text: str) -> str | None:
-        """Return a scrubbed line of a key; None for another line, which may stand between those of the key."""
+        """Return a scrubbed line of a key; None for another line, also one between those of a key."""
         if text.lstrip().startswith(("{", "[{")):
             return None
         plain = _COLOUR.sub("", text)

@@ -28,24 +28,24 @@ class PagelessConnections:
     """Closes connections that exceed the limits."""
 
     def __init__(self) -> None:
-        self._timers: dict[web.RequestHandler, asyncio.TimerHandle] = {}  # oldest first
+        self._limits: dict[web.RequestHandler, asyncio.TimerHandle] = {}  # oldest first
         self._reported = False
 
     def opened(self, connection: web.RequestHandler) -> web.RequestHandler:
         """Begin the limits of a new connection, and return it."""
         self.renew(connection)
-        if len(self._timers) > MOST:
+        if len(self._limits) > MOST:
             self._close_oldest()
         return connection
 
     def renew(self, connection: web.RequestHandler) -> None:
         """Begin the time limit of a connection, which is then the newest."""
         self.release(connection)
-        self._timers[connection] = asyncio.get_running_loop().call_later(PATIENCE, self._close, connection)
+        self._limits[connection] = asyncio.get_running_loop().call_later(PATIENCE, self._close, connection)
 
     def release(self, connection: web.RequestHandler) -> None:
         """Remove the limits of a connection that is a WebSocket, or is closed."""
-        timer = self._timers.pop(connection, None)
+        timer = self._limits.pop(connection, None)
         if timer:
             timer.cancel()
 
@@ -62,8 +62,8 @@ class PagelessConnections:
             print(f"mcpspy: {what}", file=sys.stderr, flush=True)
 
     def _close_oldest(self) -> None:
-        if self._timers:
-            self._close(next(iter(self._timers)))
+        if self._limits:
+            self._close(next(iter(self._limits)))
 
     def _close(self, connection: web.RequestHandler) -> None:
         self.release(connection)
