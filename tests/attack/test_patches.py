@@ -20,6 +20,7 @@ from mcpspy.importers.forms import bring
 from mcpspy.report.checked import ReportOptions, check
 from mcpspy.report.findings import FORMATS
 from mcpspy.timeline import final_rows, to_json
+from tests.damage import patches
 from tests.peers.serving import each
 from tests.test_hostile import GOLDEN, exported, run
 from tests.timelines import CAPTURES
@@ -29,13 +30,6 @@ CASES = 100_000
 LINES = 16  # of a golden capture, besides its header
 SLOW = 5  # seconds of the processor for one case; most take some milliseconds
 OPENED = 50  # one case of so many is opened as in the TUI, and one is read by commands
-PIECES = [
-    *(b"\n", b"\0", b'"', b"\\", b"{", b"}", b"[", b"]"),
-    *(b",", b":", b"null", b"true", b"-1", b"1e999", b"9" * 40, b"\xff"),
-    *(b"\\ud800", b"\\u0000", b"\xef\xbb\xbf", b"\r"),
-    *(b"\x1b]0;x\x07", b"\xe2\x80\xae", b"[" * 300, b'{"a":' * 300, b"NaN"),
-    *(b'"ch":', b'"t":', b'"raw":', b'"b64":', b'"more":true,', b'"cut":true,', b'"id":', b'"method":', b'"_meta":'),
-]  # fmt: skip
 GATES = b"""seed = 7
 [[gate]]
 name = "slow"
@@ -61,30 +55,6 @@ HAR = (
     b'"content-type","value":"text/event-stream"}],"content":{"size":40,"mimeType":"text/event-stream","encoding":'
     b'"base64","text":"ZGF0YTogeyJqc29ucnBjIjoiMi4wIiwiaWQiOjEsInJlc3VsdCI6e319Cgo="}},"timings":{"wait":1,"receive":2}}]}}'
 )
-
-
-def patches(data, chance):
-    """Return the bytes with one to eight patches: bits, inserts, deletions, copies, pieces of JSON."""
-    for _ in range(chance.randint(1, 8)):
-        at = chance.randrange(len(data) + 1)
-        end = min(at + int(2 ** chance.uniform(0, 10)), len(data))
-        kind = chance.randrange(7)
-        if kind == 0 and at < len(data):
-            data = data[:at] + bytes([data[at] ^ 1 << chance.randrange(8)]) + data[at + 1 :]
-        elif kind == 1:
-            data = data[:at] + chance.choice(PIECES) + data[at:]
-        elif kind == 2:
-            data = data[:at] + data[end:]
-        elif kind == 3:
-            data = data[:end] + data[at:end] * chance.randint(1, 3) + data[end:]
-        elif kind == 4:
-            data = data[:at] + chance.choice(PIECES) + data[end:]
-        elif kind == 5:
-            data = data[:at] + chance.randbytes(end - at) + data[end:]
-        else:
-            other = chance.randrange(len(data) + 1)
-            data = data[:at] + data[other : other + end - at] + data[end:]
-    return data
 
 
 def patched(seed, locked):
