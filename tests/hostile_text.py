@@ -7,7 +7,7 @@ member of a record is covered as soon as `EVERY_MEMBER` has it.
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -156,6 +156,14 @@ def one_by_one(name: str, path: Path, members: Collection[str]) -> Iterator[Path
         yield path
 
 
+def planted(name: str, chosen: Callable[[list[tuple[str, ...]]], Iterable[tuple[str, ...]]]) -> bytes:
+    """Return one of these captures with hostile text in the places that `chosen` picks from all."""
+    records = [json.loads(line) for line in EVERY_MEMBER[name]]
+    for place in chosen([place for place in places(records) if place[-1] != "kind"]):
+        records = _changed(records, place, whole=True)
+    return _lines(records).encode()
+
+
 def places(records: list[dict[str, Any]]) -> list[tuple[str, ...]]:
     """Return the path of every text in some records, beginning with the kind of the record."""
     return sorted({place for record in records for place in _places(record, (_kind(record),))})
@@ -185,8 +193,12 @@ def _records(path: Path) -> list[tuple[int, type]]:
 
 
 def _write(path: Path, records: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    path.write_text(_lines(records))
     return path
+
+
+def _lines(records: list[dict[str, Any]]) -> str:
+    return "".join(f"{json.dumps(record)}\n" for record in records)
 
 
 def _changed(records: list[dict[str, Any]], place: tuple[str, ...], *, whole: bool) -> list[dict[str, Any]]:
