@@ -1,7 +1,5 @@
-"""The plugin as users run it: in a separate pytest, with captures beside the tests."""
+"""The plugin in a pytest of its own, with captures beside the tests."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,7 +7,6 @@ import pytest
 
 from mcpspy.replay.script.load import script_of
 from tests.cli.test_replay import SESSION
-from tests.limits import LIMIT
 from tests.peers import prepare
 from tests.peers.serving import serving
 from tests.replay.scripts import SERVER
@@ -35,21 +32,31 @@ def ask(command, *cities):
 
 
 @pytest.fixture
-def suite(tmp_path):
+def suite(tmp_path, monkeypatch, capsys):
     """Run a test file in a pytest with the plugin and return its exit status and output."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # the file is replaced within a second
 
     def run(body, *options, ci=False):
         source = CLIENT.format(server=list(SERVER)) + body
         (tmp_path / "test_weather.py").write_text(source, encoding="utf-8")
-        environ = {name: value for name, value in os.environ.items() if name != "CI"}
-        environ |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **({"CI": "true"} if ci else {})}
-        argv = [sys.executable, "-m", "pytest", "-q", "-p", "mcpspy.pytest_plugin.plugin", "-p", "no:cacheprovider"]
-        done = subprocess.run(
-            [*argv, *options], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=LIMIT, check=False
-        )
-        return done.returncode, done.stdout + done.stderr
+        monkeypatch.delenv("CI", raising=False)
+        if ci:
+            monkeypatch.setenv("CI", "true")
+        sys.modules.pop("test_weather", None)
+        status = pytest.main([*OPTIONS, *options, str(tmp_path)])
+        told = capsys.readouterr()
+        return status, told.out + told.err
 
     return run
+
+
+OPTIONS = (
+    "-q -p mcpspy.pytest_plugin.plugin --import-mode=importlib --capture=sys --rootdir=. -c /dev/null"
+    " -p no:cacheprovider -p no:faulthandler -p no:unraisableexception -p no:threadexception"
+).split()
+"""Run in this process, and leave its hooks alone."""
 
 
 def asked(path):
