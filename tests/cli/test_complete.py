@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,7 @@ from mcpspy.cli.complete import (
 )
 from mcpspy.rules import RULES
 from tests import limits
+from tests.each import each
 from tests.limits import LIMIT
 from tests.optional import fork_terminal, require
 
@@ -43,17 +45,22 @@ HOSTILE = (
     "t\x1b[31m.jsonl",
     "üv.jsonl",
 )
+OTHER = "a $(touch pwned)'\n[b]*"
 TABLE = read_table()
 
 
 @pytest.fixture
 def environment(tmp_path, monkeypatch):
-    """The environment of a shell that finds mcpspy. It starts in an empty directory, beside the captures in `caps`."""
-    (tmp_path / "caps").mkdir()
-    (tmp_path / "work").mkdir()
+    """The environment of a shell that finds mcpspy. It starts in an empty directory, beside the captures in `caps`.
+
+    OTHER is another capture directory.
+    """
+    for name in ("caps", "work", OTHER):
+        (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path / "work")
     path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
     own = {"MCPSPY_CAPTURE_DIR": str(tmp_path / "caps"), "HOME": str(tmp_path), "ZDOTDIR": str(tmp_path)}
+    own["OTHER"] = str(tmp_path / OTHER)
     own |= dict.fromkeys(("XDG_CONFIG_HOME", "XDG_DATA_HOME"), str(tmp_path))
     return own | {"PATH": path, "TERM": "dumb", "LC_ALL": "C.UTF-8"}
 
@@ -61,8 +68,8 @@ def environment(tmp_path, monkeypatch):
 # The possible words at the cursor
 
 
-@pytest.mark.parametrize(
-    ("line", "kind", "some"),
+@each(
+    "line, kind, some",
     [
         ("", VALUES, {"wrap", "show", "completion"}),
         ("sh", VALUES, {"show", "schema"}),
@@ -110,7 +117,7 @@ def test_what_may_stand_at_the_cursor(line, kind, some):
     assert (found.kind, some - set(found.words)) == (kind, set())
 
 
-@pytest.mark.parametrize("line", ["nonsense ", "ca nonsense ", "wrap --name ", "demo -- ", "prune --older "])
+@each("line", ["nonsense ", "ca nonsense ", "wrap --name ", "demo -- ", "prune --older "])
 def test_nothing_is_offered_where_nothing_is_known(line):
     found = answer(TABLE, line.split(" "))
     assert (found.kind, found.words) == (VALUES, {})
@@ -133,8 +140,8 @@ def test_the_capture_that_was_written_to_last_comes_first(tmp_path):
     assert captures(str(tmp_path / "nowhere")) == []
 
 
-@pytest.mark.parametrize(
-    ("line", "words", "start"),
+@each(
+    "line, words, start",
     [
         ("mcpspy", ["mcpspy"], 0),
         ("mcpspy  show ", ["mcpspy", "show", ""], 0),
@@ -163,7 +170,7 @@ def test_a_tab_imports_nothing_heavy():
     assert not {"re", "json", "typing", "argparse", "orjson", "mcpspy.rules", "mcpspy.cli.commands"} & loaded
 
 
-@pytest.mark.parametrize("arguments", [[], ["fish"], ["fish", ""], ["bash", ""], ["csh", "mcpspy", ""]])
+@each("arguments", [[], ["fish"], ["fish", ""], ["bash", ""], ["csh", "mcpspy", ""]])
 def test_whoever_asks_otherwise_is_told_who_asks(arguments, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["mcpspy", "__complete", *arguments])
     assert cli.main() == 2
@@ -172,7 +179,7 @@ def test_whoever_asks_otherwise_is_told_who_asks(arguments, monkeypatch, capsys)
     )
 
 
-@pytest.mark.parametrize("line", ["", "mcpspy", "'", "\\", "a 'b", "mcpspy show '\\"])
+@each("line", ["", "mcpspy", "'", "\\", "a 'b", "mcpspy show '\\"])
 def test_any_line_of_bash_has_an_answer(line, monkeypatch, capfdbinary):
     monkeypatch.setattr(sys, "argv", ["mcpspy", "__complete", "bash", line, BREAKS])
     assert cli.main() == 0
@@ -195,40 +202,35 @@ ASKED = {
 """Command lines, each with all words that a shell offers for its last word."""
 
 
-@pytest.mark.needs("bash")
-def test_bash_offers_what_there_is(environment):
-    script = f"""
+LISTS = {
+    "bash": """
         COMP_WORDBREAKS=$' \\t\\n"\\'@><=;|&(:'
         eval "$(mcpspy completion bash)"
         while IFS= read -r COMP_LINE; do
-            COMP_POINT=${{#COMP_LINE}} COMP_WORDS=($COMP_LINE) COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+            COMP_POINT=${#COMP_LINE} COMP_WORDS=($COMP_LINE) COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
             _mcpspy
-            printf '%s\\n' "${{COMPREPLY[@]}}" {"END"}
+            printf '%s\\n' "${COMPREPLY[@]}" END
         done
-    """
-    lines = [*ASKED, "mcpspy check --format=te"]
-    text = "".join(f"{line}\n" for line in lines)
-    run = limits.run(["bash", "-c", script], input=text, capture_output=True, text=True, check=True, env=environment)
-    *found, rest = run.stdout.split("END\n")
-    assert rest == ""
-    assert [set(it.splitlines()) for it in found] == [*ASKED.values(), {"text"}]  # bash replaces the text after the `=`
-    assert not os.path.exists("pwned")
+    """,
+    "fish": "mcpspy completion fish | source; while read line; complete -C $line; echo END; end",
+}
+"""Programs of shells that print what is offered for each line of stdin."""
 
 
-@pytest.mark.needs("fish")
-def test_fish_offers_what_there_is(environment):
-    script = "mcpspy completion fish | source; while read line; complete -C $line; echo END; end"
-    lines = [*ASKED, "mcpspy check --format=te"]
-    text = "".join(f"{line}\n" for line in lines)
-    command = ["fish", "--no-config", "-c", script]
-    run = limits.run(command, input=text, capture_output=True, text=True, check=True, env=environment)
+@pytest.mark.parametrize(
+    ("command", "format_text"), [(("bash",), "text"), (("fish", "--no-config"), "--format=text")], ids=["bash", "fish"]
+)
+def test_a_shell_offers_what_there_is(command, format_text, environment):
+    """Bash replaces only the text after the `=`."""
+    require(command[0])
+    expected = ASKED | {"mcpspy check --format=te": {format_text}}
+    text = "".join(f"{line}\n" for line in expected)
+    argv = [*command, "-c", LISTS[command[0]]]
+    run = limits.run(argv, input=text, capture_output=True, text=True, check=True, env=environment)
     *found, rest = run.stdout.split("END\n")
     assert rest == ""
-    assert [{line.partition("\t")[0] for line in it.splitlines()} for it in found] == [
-        *ASKED.values(),
-        {"--format=text"},
-    ]
-    assert "show\tprint a capture as a timeline" in found[0].splitlines()
+    assert [{line.partition("\t")[0] for line in it.splitlines()} for it in found] == [*expected.values()]
+    assert ("show\tprint a capture as a timeline" in found[0].splitlines()) == (command[0] == "fish")
     assert not os.path.exists("pwned")
 
 
@@ -260,6 +262,7 @@ class Shell:
     """A shell in a terminal, where `mcpspy` is a function that writes its arguments to a pipe."""
 
     def __init__(self, name, environment, folder):
+        self._name = name
         path = folder / ".zshrc"
         path.write_text(f"{PROFILES[name]}\nmcpspy ready")
         self.told, write = os.pipe()
@@ -287,6 +290,13 @@ class Shell:
         os.write(self.screen, f"{line}\t\r".encode())
         return self._read()
 
+    def use_other(self):
+        """Complete from another capture directory from now on."""
+        name = "MCPSPY_CAPTURE_DIR"
+        change = f"set -gx {name} $OTHER" if self._name == "fish" else f'{name}="$OTHER"'
+        os.write(self.screen, f"{change}; mcpspy ready\r".encode())
+        assert self._read() == ["ready"]
+
     def _read(self):
         """Return the arguments that `mcpspy` writes, and read the terminal's output so that it does not block."""
         told, self.shown, end = b"", b"", time.monotonic() + limits.LIMIT
@@ -306,15 +316,6 @@ def shell(request, environment, tmp_path):
     require(request.param)
     with Shell(request.param, environment, tmp_path) as shell:
         yield shell
-
-
-def test_a_shell_completes_hostile_names_as_they_are_and_runs_nothing(shell, tmp_path):
-    caps = tmp_path / "caps"
-    for name in HOSTILE:
-        (caps / name).touch()
-    for name in HOSTILE:
-        assert shell.tab(f"mcpspy show {caps}/{name[0]}") == ["show", str(caps / name)]
-    assert not os.path.exists("pwned")
 
 
 RAW = (
@@ -341,33 +342,12 @@ def test_a_name_that_shells_show_raw_is_not_offered(tmp_path, monkeypatch, capfd
     assert {os.fsdecode(it) for it in capfdbinary.readouterr().out.split(b"\0")[1:-1]} == {f"./{it}" for it in HOSTILE}
 
 
-def test_a_completion_writes_no_hostile_name_to_the_terminal(shell, tmp_path):
-    """A-14: the names that are not offered leave one candidate, which is completed."""
-    caps = tmp_path / "caps"
-    for name in (*RAW, *HOSTILE):
-        (caps / name).touch()
-    for name in ("a b.jsonl", "t\x1b[31m.jsonl"):
-        assert shell.tab(f"mcpspy show {caps}/{name[0]}") == ["show", str(caps / name)]
-        text = shell.shown.decode(errors="replace")
-        assert not {"\x9b", "\x9d", "\x85", "\u202e", "\u200b", "\u0301"} & set(text)
-        assert "\x1b[31m.jsonl" not in text
-
-
-@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
-def test_a_hostile_name_of_the_capture_directory_is_completed_as_it_is(name, environment, tmp_path):
-    require(name)
-    path = tmp_path / "caps" / "a $(touch pwned)'\n[b]*" / "weather x.jsonl"
-    path.parent.mkdir()
-    path.touch()
-    with Shell(name, environment | {"MCPSPY_CAPTURE_DIR": str(path.parent)}, tmp_path) as shell:
-        assert shell.tab("mcpspy show weat") == ["show", str(path)]
-    assert not os.path.exists("pwned")
-
-
-def test_a_shell_completes_commands_options_values_and_files(shell, tmp_path):
-    (tmp_path / "caps" / "weather.jsonl").touch()
-    for name in ("here.jsonl", "there.txt"):
-        open(name, "w").close()
+def test_a_shell_completes_commands_options_values_and_files_as_they_are_and_runs_nothing(shell, tmp_path):
+    """A-14: no hostile name is written to the terminal; names that are not offered leave one candidate."""
+    caps, other = tmp_path / "caps", tmp_path / OTHER / "weather x.jsonl"
+    other.touch()
+    for path in (*(caps / name for name in (*RAW, *HOSTILE)), Path("here.jsonl"), Path("there.txt")):
+        path.touch()
     asked = {
         "mcpspy sho": ["show"],
         "mcpspy show --fol": ["show", "--follow"],
@@ -375,12 +355,18 @@ def test_a_shell_completes_commands_options_values_and_files(shell, tmp_path):
         "mcpspy rules tools/arg": ["rules", "tools/arguments"],
         "mcpspy show --filter late": ["show", "--filter", "latency:"],
         "mcpspy show --filter status:error\\ late": ["show", "--filter", "status:error latency:"],
-        "mcpspy show weat": ["show", str(tmp_path / "caps" / "weather.jsonl")],
         "mcpspy show he": ["show", "here.jsonl"],
         "mcpspy import the": ["import", "there.txt"],
     }
+    asked |= {f"mcpspy show {caps}/{name[0]}": ["show", str(caps / name)] for name in HOSTILE}
     for line, expected in asked.items():
         assert shell.tab(line) == expected
+        text = shell.shown.decode(errors="replace")
+        assert not {"\x9b", "\x9d", "\x85", "\u202e", "\u200b", "\u0301"} & set(text)
+        assert "\x1b[31m.jsonl" not in text
+    shell.use_other()
+    assert shell.tab("mcpspy show weat") == ["show", str(other)]
+    assert not os.path.exists("pwned")
 
 
 @pytest.mark.needs("zsh")

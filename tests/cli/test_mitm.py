@@ -8,10 +8,13 @@ import ssl
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 
 import pytest
 
 from tests import limits
+from tests.each import each
 from tests.limits import LIMIT
 from tests.peers import prepare, warm
 from tests.relay.interception import certificate, intercepting, needs_mitmproxy
@@ -21,51 +24,50 @@ __all__ = ["certificate"]  # a fixture
 SECONDS = 2.5  # until it listens
 
 
-def mcpspy(home, *arguments, python=sys.executable):
+def with_mitmproxy(home, *arguments):
+    """Run mcpspy in the environment that has mitmproxy."""
     environ = {"HOME": str(home), "PATH": os.environ["PATH"]}
-    command = [python, "-m", "mcpspy", *arguments]
+    if warm.CAN:
+        return warm.run(["-m", "mcpspy", *arguments], environ)
+    command = [prepare.python("mitm"), "-m", "mcpspy", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False, env=environ)
 
 
-def mitm(home, *arguments):
-    """Run `mcpspy mitm` in the environment that has mitmproxy."""
-    if not warm.CAN:
-        return mcpspy(home, "mitm", *arguments, python=prepare.python("mitm"))
-    return warm.run(["-m", "mcpspy", "mitm", *arguments], {"HOME": str(home), "PATH": os.environ["PATH"]})
-
-
-@pytest.mark.skipif(
-    limits.run([sys.executable, "-c", "import mitmproxy"], capture_output=True, check=False).returncode == 0,
-    reason="mitmproxy is installed beside the tests",
-)
-@pytest.mark.parametrize("command", [("mitm", "--allow", "h"), ("ca", "export"), ("ca", "env")], ids=" ".join)
-def test_without_the_extra_it_names_the_command_that_installs_it(tmp_path, command):
-    """M-02."""
-    done = mcpspy(tmp_path, *command)
+def refused(home, *arguments):
+    """Return the only line of `mcpspy mitm` that refuses its arguments."""
+    done = with_mitmproxy(home, "mitm", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.count("\n") == 1
-    assert f"{sys.executable} -m pip install 'mcpspy[mitm]'" in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+@pytest.mark.skipif(find_spec("mitmproxy") is not None, reason="mitmproxy is installed beside the tests")
+def test_without_the_extra_it_names_the_command_that_installs_it(mcpspy):
+    """M-02. Its help needs no extra."""
+    for command in (("mitm", "--allow", "h"), ("ca", "export"), ("ca", "env")):
+        status, out, err = mcpspy(*command)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert f"{sys.executable} -m pip install 'mcpspy[mitm]'" in err
+    with pytest.raises(SystemExit, match="0"):
+        mcpspy("mitm", "--help")
 
 
 @needs_mitmproxy
-def test_a_mistake_in_a_gate_file_is_one_line_and_nothing_listens(tmp_path):
-    gates = tmp_path / "gates.toml"
+def test_a_mistake_in_a_file_is_one_line_and_nothing_listens(tmp_path):
+    """If damaged certificates were accepted, no server would be trusted."""
+    gates, certificates = tmp_path / "gates.toml", tmp_path / "damaged.pem"
     gates.write_text("[[gate]]\nwhen = 'from:client'\nexit = 1\n")
-    done = mitm(tmp_path, "--allow", "h", "--listen", "127.0.0.1:0", "--gate", str(gates))
-    assert (done.returncode, done.stdout) == (2, "")
+    certificates.write_text("-----BEGIN CERTIFICATE-----\nbm90aGluZw==\n-----END CERTIFICATE-----\n")
+    listen = ("--allow", "h", "--listen", "127.0.0.1:0")
     why = "exit kills the server, which only 'wrap' and 'mock' on stdio start; use close or status"
-    assert done.stderr == f"mcpspy: {gates}:3:1: {why}\n"
-
-
-def test_help_needs_no_extra(tmp_path):
-    done = mcpspy(tmp_path, "mitm", "--help")
-    assert done.returncode == 0
-    assert "--allow HOST" in done.stdout
+    assert refused(tmp_path, *listen, "--gate", str(gates)) == f"mcpspy: {gates}:3:1: {why}\n"
+    why = f"cannot read certificates from {certificates}: number 1 in it is damaged"
+    assert refused(tmp_path, *listen, "--ca", str(certificates)) == f"mcpspy: {why}\n"
 
 
 @needs_mitmproxy
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
+@each(
+    "arguments, sentence",
     [
         ((), "give --allow HOST"),
         (("--allow", "h", "--listen", "6279"), "--listen takes HOST:PORT"),
@@ -90,25 +92,10 @@ def test_help_needs_no_extra(tmp_path):
         (("--allow", "h", "--listen", "ä..b:0"), "cannot listen on ä..b:0"),
         (("--no-such",), "--no-such"),
     ],
-    ids=str,
 )
 def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, arguments, sentence):
     """M-08."""
-    done = mitm(tmp_path, *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.count("\n") == 1, done.stderr
-    assert sentence in done.stderr
-
-
-@needs_mitmproxy
-def test_a_file_of_damaged_certificates_is_one_line(tmp_path):
-    """Otherwise the file would be accepted, and no server would be trusted."""
-    path = tmp_path / "damaged.pem"
-    path.write_text("-----BEGIN CERTIFICATE-----\nbm90aGluZw==\n-----END CERTIFICATE-----\n")
-    options = ("--allow", "h", "--listen", ":0", "--ca", str(path))
-    done = mitm(tmp_path, *options)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"mcpspy: cannot read certificates from {path}: number 1 in it is damaged\n"
+    assert sentence in refused(tmp_path, *arguments)
 
 
 @needs_mitmproxy
@@ -116,42 +103,38 @@ def test_a_port_that_is_taken_is_named_with_its_holder(tmp_path):
     """M-08."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
-        done = mitm(tmp_path, "--allow", "h", "--listen", place)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.count("\n") == 1, done.stderr
-    assert f"{place} is in use" in done.stderr
-    assert "--listen" in done.stderr
+        said = refused(tmp_path, "--allow", "h", "--listen", place)
+    assert f"{place} is in use" in said
+    assert "--listen" in said
 
 
 @needs_mitmproxy
 @pytest.mark.skipif(sys.platform != "linux" or sys.version_info >= (3, 12), reason="there the mode exists")
 def test_a_mode_that_this_platform_lacks_is_one_line(tmp_path):
     """M-08: mitmproxy 11 redirects local programs on macOS and Windows only."""
-    done = mitm(tmp_path, "--allow", "h", "--mode", "local:curl")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.count("\n") == 1, done.stderr
-    assert "--mode local:curl cannot be used here" in done.stderr
+    assert "--mode local:curl cannot be used here" in refused(tmp_path, "--allow", "h", "--mode", "local:curl")
 
 
 @needs_mitmproxy
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize(
-    ("mode", "url", "next_step"),
+    ("mode", "how", "url", "next_step"),
     [
-        ("regular", "http://127.0.0.1:", "; start the client with 'mcpspy run --proxy {place} -- CLIENT'"),
-        ("socks5", "socks5://127.0.0.1:", "; the client has to trust it: 'mcpspy ca env' says how"),
-        ("upstream:http://127.0.0.1:1", "http://127.0.0.1:", "'mcpspy run --proxy {place} -- CLIENT'"),
+        ("regular", signal.SIGINT, "http", "; start the client with 'mcpspy run --proxy {place} -- CLIENT'"),
+        ("regular", signal.SIGTERM, "http", "; start the client with 'mcpspy run --proxy {place} -- CLIENT'"),
+        ("socks5", signal.SIGINT, "socks5", "; the client has to trust it: 'mcpspy ca env' says how"),
+        ("upstream:http://127.0.0.1:1", signal.SIGTERM, "http", "'mcpspy run --proxy {place} -- CLIENT'"),
         (
             "reverse:https://127.0.0.1:1",
-            "http://127.0.0.1:",
+            signal.SIGTERM,
+            "http",
             "; in the client's URL put http://{place} in place of https://127.0.0.1:1",
         ),
     ],
 )
-def test_it_says_where_it_listens_and_ends_with_a_signal(tmp_path, how, mode, url, next_step):
+def test_it_says_where_it_listens_and_ends_with_a_signal(tmp_path, mode, how, url, next_step):
     allow = () if mode.startswith("reverse") else ("--allow", "127.0.0.1")
-    with intercepting(tmp_path, *allow, "--mode", mode, cold=(mode, how) == ("regular", signal.SIGTERM)) as mitm:
-        assert mitm.url.startswith(url)
+    with intercepting(tmp_path, *allow, "--mode", mode) as mitm:
+        assert mitm.url.startswith(f"{url}://127.0.0.1:")
         line = mitm.says("recording the MCP traffic of 127.0.0.1")
         assert line.endswith(next_step.format(place=mitm.place))
         mitm.process.send_signal(how)
@@ -162,7 +145,7 @@ def test_it_says_where_it_listens_and_ends_with_a_signal(tmp_path, how, mode, ur
 
 @needs_mitmproxy
 def test_it_goes_on_where_nobody_reads_its_address(tmp_path):
-    """The address goes to stderr instead."""
+    """The address goes to stderr instead. This is the cold start: nothing is imported before."""
     read, write = os.pipe()
     os.close(read)
     command = [prepare.python("mitm"), "-m", "mcpspy", "mitm", "--allow", "h", "--listen", ":0"]
@@ -216,13 +199,14 @@ def test_the_authority_is_the_users_own_and_stays(tmp_path):
 
 @needs_mitmproxy
 def test_several_that_make_the_authority_at_once_agree(tmp_path):
-    """Otherwise each could leave half of its files: a certificate that does not belong to the key."""
-    command = [prepare.python("mitm"), "-m", "mcpspy", "ca", "export"]
-    environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
-    both = [limits.Popen(command, stdout=subprocess.PIPE, env=environ) for _ in range(3)]
-    said = {each.communicate(timeout=LIMIT)[0] for each in both}
+    """Otherwise each could leave half of its files: a certificate that does not belong to the key.
+
+    A certificate that is missing, as after a kill between writing the two files, is made again.
+    """
+    with ThreadPoolExecutor() as pool:
+        done = list(pool.map(lambda _: with_mitmproxy(tmp_path, "ca", "export"), range(3)))
     folder = tmp_path / ".mcpspy" / "ca"
-    assert len(said) == 1
+    (made,) = {it.stdout for it in done}
     ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
         folder / "mitmproxy-ca-cert.pem", folder / "mitmproxy-ca.pem"
     )
@@ -231,14 +215,8 @@ def test_several_that_make_the_authority_at_once_agree(tmp_path):
         "mitmproxy-ca.pem",
         "mitmproxy-dhparam.pem",
     ]
-
-
-@needs_mitmproxy
-def test_an_authority_whose_certificate_is_missing_gets_it_back(tmp_path):
-    """This is the state after a kill between writing the two files."""
-    made = mcpspy(tmp_path, "ca", "export", python=prepare.python("mitm")).stdout
-    (tmp_path / ".mcpspy" / "ca" / "mitmproxy-ca-cert.pem").unlink()
-    assert mcpspy(tmp_path, "ca", "export", python=prepare.python("mitm")).stdout == made
+    (folder / "mitmproxy-ca-cert.pem").unlink()
+    assert with_mitmproxy(tmp_path, "ca", "export").stdout == made
 
 
 @needs_mitmproxy
@@ -247,14 +225,8 @@ def test_an_authority_that_is_damaged_or_cannot_be_made_is_one_line(tmp_path):
     folder.mkdir(parents=True)
     for name in ("mitmproxy-ca.pem", "mitmproxy-ca-cert.pem"):
         (folder / name).write_text("nothing")
-    for home, words in (
-        (tmp_path, "it holds none in PEM form; move it away"),
-        (folder / "mitmproxy-ca.pem", "cannot use the authority"),
-    ):
-        done = mitm(home, "--allow", "h")
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.count("\n") == 1, done.stderr
-        assert words in done.stderr
+    assert "it holds none in PEM form; move it away" in refused(tmp_path, "--allow", "h")
+    assert "cannot use the authority" in refused(folder / "mitmproxy-ca.pem", "--allow", "h")
 
 
 def test_only_three_modules_import_mitmproxy():
@@ -264,48 +236,31 @@ def test_only_three_modules_import_mitmproxy():
     assert found == {os.path.join("relay", "mitm", name) for name in ("addon.py", "layers.py", "master.py")}
 
 
-@needs_mitmproxy
-@pytest.mark.parametrize(
-    ("words", "used"),
-    [
-        (("wrap", "--", "true"), "mcpspy.capture.writer"),
-        (("show", "{capture}"), "mcpspy.timeline"),
-        (("ls",), "mcpspy.cli"),
-        (("mitm", "--help"), "mcpspy.cli"),
-        (("proxy", "--help"), "mcpspy.cli"),
-    ],
-    ids=str,
-)
-def test_other_commands_do_not_import_mitmproxy_where_it_is_installed(tmp_path, words, used):
-    """Issue 10."""
-    capture = tmp_path / "capture.jsonl"
-    mcpspy(tmp_path, "wrap", "-o", str(capture), "--", "true")
-    argv = ["mcpspy", *(word.format(capture=capture) for word in words)]
-    found = imported(tmp_path, f"import sys; sys.argv = {argv!r}; from mcpspy.cli import main; main()")
-    assert used in found
-    assert not {name for name in found if name.startswith("mitmproxy")}
+IMPORTS = """
+import importlib, sys
+from mcpspy.cli import main
+wrap, capture = ["wrap", "-o", sys.argv[1], "--", "true"], sys.argv[1]
+for words in (["ls"], ["mitm", "--help"], ["proxy", "--help"], wrap, ["show", capture]):
+    sys.argv = ["mcpspy", *words]
+    try:
+        main()
+    except SystemExit:
+        pass
+    assert not any(name.startswith("mitmproxy") for name in sys.modules), words
+assert {"mcpspy.capture.writer", "mcpspy.timeline"} < {*sys.modules}
+import mcpspy.cli.tui, mcpspy.tui.app
+assert "textual.app" in sys.modules
+assert not any(name.startswith("mitmproxy") for name in sys.modules), "tui"
+"""
 
 
 @needs_mitmproxy
-def test_the_tui_does_not_import_mitmproxy_where_it_is_installed(tmp_path):
+def test_other_commands_do_not_import_mitmproxy_where_it_is_installed(tmp_path):
     """Issue 10."""
-    found = imported(tmp_path, "import mcpspy.cli.tui, mcpspy.tui.app")
-    assert "textual.app" in found
-    assert not {name for name in found if name.startswith("mitmproxy")}
-
-
-def imported(home, script):
-    """Return every module that a program imports in the environment that has mitmproxy."""
-    done = subprocess.run(
-        [prepare.python("mitm"), "-X", "importtime", "-c", script],
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        env={"HOME": str(home), "PATH": os.environ["PATH"]},
-    )
-    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    command = [prepare.python("mitm"), "-c", IMPORTS, tmp_path / "capture.jsonl"]
+    environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    done = limits.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, env=environ)
+    assert done.returncode == 0, done.stderr
 
 
 @needs_mitmproxy
