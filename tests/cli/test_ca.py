@@ -8,12 +8,19 @@ import sys
 import pytest
 
 from mcpspy.cli.ca import quote_for_powershell
-from tests.cli.test_mitm import LIMIT, mcpspy
-from tests.peers import prepare
+from tests.cli.test_mitm import with_mitmproxy
+from tests.limits import LIMIT
+from tests.peers import warm
 from tests.relay.interception import certificate, needs_mitmproxy
 from tests.relay.mitm.test_authority import made
 
 __all__ = ["certificate"]  # a fixture
+
+
+def mcpspy(home, *words, **variables):
+    """Run a command with a separate home."""
+    environ = {"HOME": str(home), "PATH": os.environ["PATH"]} | variables
+    return subprocess.CompletedProcess(words, *warm.finish(*words, environ=environ))
 
 
 @pytest.fixture
@@ -78,10 +85,8 @@ def test_an_authority_that_is_damaged_is_one_line(home, command, damage):
 
 
 def test_its_status_names_the_variables_of_this_shell(home):
-    command = [sys.executable, "-m", "mcpspy", "ca", "status"]
-    environ = {"HOME": str(home), "PATH": os.environ["PATH"], "SSL_CERT_FILE": "/no/such"}
-    environ["CURL_CA_BUNDLE"] = str(home / ".mcpspy" / "ca" / "mitmproxy-ca-cert.pem")
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LIMIT, env=environ)
+    trusted = str(home / ".mcpspy" / "ca" / "mitmproxy-ca-cert.pem")
+    done = mcpspy(home, "ca", "status", SSL_CERT_FILE="/no/such", CURL_CA_BUNDLE=trusted)
     assert "this shell   has CURL_CA_BUNDLE\n" in done.stdout
 
 
@@ -110,7 +115,7 @@ def test_before_there_is_one_the_status_says_what_makes_it(tmp_path):
 
 @needs_mitmproxy
 def test_asking_for_it_makes_it(tmp_path):
-    done = mcpspy(tmp_path, "ca", "export", python=prepare.python("mitm"))
+    done = with_mitmproxy(tmp_path, "ca", "export")
     assert done.stdout.startswith("-----BEGIN CERTIFICATE-----")
     assert mcpspy(tmp_path, "ca", "export").stdout == done.stdout
     assert mcpspy(tmp_path, "ca", "status").returncode == 0

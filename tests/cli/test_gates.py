@@ -9,8 +9,8 @@ import pytest
 from mcpspy import cli
 from mcpspy.cli.gates import compiled, compiled_apart, recorded_answers
 from mcpspy.errors import CaptureError, GateError
-from tests import limits
 from tests.cli.test_replay import SESSION
+from tests.peers import warm
 from tests.replay.scripts import INITIALIZE, INITIALIZED, SERVER, call, result
 from tests.replay.webs import listening, served
 from tests.transcript import capture
@@ -27,9 +27,8 @@ OSLO, BERGEN = call(7, "get_forecast", '{"city":"Oslo"}'), call(9, "get_forecast
 
 
 def run(*arguments, said=()):
-    argv = [sys.executable, "-m", "mcpspy", *map(str, arguments)]
-    done = limits.run(argv, input="".join(f"{line}\n" for line in said), capture_output=True, text=True)
-    return done.returncode, done.stdout.splitlines(), done.stderr.splitlines()
+    status, out, err = warm.finish(*arguments, said="".join(f"{line}\n" for line in said))
+    return status, out.splitlines(), err.splitlines()
 
 
 def test_a_gate_of_wrap_is_in_force_from_the_first_frame_on(gates, tmp_path):

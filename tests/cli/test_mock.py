@@ -1,11 +1,10 @@
-import subprocess
 import sys
 
 import pytest
 
 from mcpspy import cli
+from tests.cli.test_gates import run
 from tests.cli.test_replay import SESSION
-from tests.limits import LIMIT
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result
 from tests.transcript import capture
 
@@ -17,14 +16,11 @@ GREEN = '{"jsonrpc":"2.0","id":0,"result":{"content":"green"}}'
 def mock(tmp_path):
     """Serve a transcript to a client that sends some lines, and return exit status, stdout and stderr."""
 
-    def run(text, *lines, options=()):
+    def serve(text, *lines, options=()):
         paths = [capture(tmp_path / f"{n}.jsonl", it) for n, it in enumerate([text] if isinstance(text, str) else text)]
-        argv = [sys.executable, "-m", "mcpspy", "mock", *paths, *options]
-        said = "".join(f"{line}\n" for line in lines)
-        done = subprocess.run(argv, input=said, capture_output=True, text=True, timeout=LIMIT, check=False)
-        return done.returncode, done.stdout.splitlines(), done.stderr.splitlines()
+        return run("mock", *paths, *options, said=lines)
 
-    return run
+    return serve
 
 
 def test_a_client_that_asks_what_was_recorded_is_served(mock):

@@ -2,15 +2,13 @@
 
 import os
 import signal
-import subprocess
 import sys
-from contextlib import suppress
 
 import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.timeline import final_rows
-from tests import limits
+from tests.peers import warm
 from tests.ports import free
 from tests.telemetry.collector import Collector, attributes
 from tests.timelines import CAPTURES
@@ -34,16 +32,14 @@ def start(tmp_path, collector):
     running = []
 
     def begin_process(*words, endpoint=collector.url, **variables):
-        words = [sys.executable, "-m", "mcpspy", "otel", *map(str, words), "--endpoint", endpoint]
         environ = os.environ | {"HOME": str(tmp_path), "OTEL_METRIC_EXPORT_INTERVAL": "100"} | variables
-        running.append(limits.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ))
+        running.append(warm.start("otel", *words, "--endpoint", endpoint, environ=environ))
         return running[-1]
 
     yield begin_process
     for process in running:
-        with suppress(ProcessLookupError):
+        with process:
             process.kill()
-        process.communicate()
 
 
 def requests(folder):
@@ -175,11 +171,10 @@ def test_an_endpoint_is_shown_without_its_password(start, tmp_path):
         ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "sends http/protobuf only"),
     ],
 )
-def test_a_variable_that_makes_it_pointless_is_one_line(start, collector, tmp_path, name, value, told):
-    process = start(capture(tmp_path / "a.jsonl", CALL.format(1)), **{name: value})
-    out, err = process.communicate()
-    assert (process.returncode, out, err.count("\n"), told in err) == (2, "", 1, True)
-    assert not collector.spans
+def test_a_variable_that_makes_it_pointless_is_one_line(mcpspy, monkeypatch, tmp_path, name, value, told):
+    monkeypatch.setenv(name, value)
+    status, out, err = mcpspy("otel", capture(tmp_path / "a.jsonl", CALL.format(1)))
+    assert (status, out, err.count("\n"), told in err) == (2, "", 1, True)
 
 
 def test_what_cannot_be_read_is_one_line_each_and_the_others_go_on(start, collector, tmp_path):
@@ -205,9 +200,10 @@ def test_no_capture_and_a_wrong_name_are_one_line(start, tmp_path):
         assert (process.returncode, out, err.count("\n"), told in err) == (2, "", 1, True)
 
 
-def test_a_missing_extra_is_one_line_with_the_command(start, tmp_path):
-    (tmp_path / "opentelemetry.py").write_text("")  # is found first, and is not a package
-    process = start(capture(tmp_path / "a.jsonl", CALL.format(1)), PYTHONPATH=str(tmp_path))
-    out, err = process.communicate()
-    assert (process.returncode, out, err.count("\n")) == (2, "", 1)
+def test_a_missing_extra_is_one_line_with_the_command(mcpspy, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    for name in [it for it in sys.modules if it.startswith(("opentelemetry.", "mcpspy.telemetry", "mcpspy.cli.otel"))]:
+        monkeypatch.delitem(sys.modules, name)
+    status, out, err = mcpspy("otel", capture(tmp_path / "a.jsonl", CALL.format(1)))
+    assert (status, out, err.count("\n")) == (2, "", 1)
     assert "pip install 'mcpspy[otel]'" in err

@@ -1,6 +1,5 @@
 """`mcpspy proxy`: accepted options, and one line for each mistake."""
 
-import contextlib
 import json
 import signal
 import socket
@@ -10,14 +9,13 @@ import sys
 import pytest
 
 from mcpspy.cli import main
-from tests import limits, ports
+from tests import ports
 from tests.limits import LIMIT
-from tests.peers.serving import run
+from tests.peers import warm
 
 
 def proxy(*arguments, cwd=".", env=None):
-    with contextlib.chdir(cwd):
-        return run([sys.executable, "-m", "mcpspy", "proxy", *arguments], env)
+    return subprocess.CompletedProcess(arguments, *warm.finish("proxy", *arguments, cwd=cwd, environ=env))
 
 
 @pytest.mark.parametrize(
@@ -108,22 +106,20 @@ def test_it_does_not_relay_to_itself_by_the_name_of_the_machine(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("listen", "warned", "url"),
-    [("127.0.0.1:0", False, "127.0.0.1"), ("0.0.0.0:0", True, "127.0.0.1"), ("[::1]:0", False, "[::1]")],
+    ("listen", "warned", "url", "how"),
+    [
+        ("127.0.0.1:0", False, "127.0.0.1", signal.SIGINT),
+        ("0.0.0.0:0", True, "127.0.0.1", signal.SIGTERM),
+        ("[::1]:0", False, "[::1]", signal.SIGTERM),
+    ],
 )
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_it_prints_the_url_for_the_client_and_ends_with_a_signal(tmp_path, listen, warned, url, how):
     """It warns if other machines can reach it (H-02)."""
-    command = [sys.executable, "-m", "mcpspy", "proxy", "--listen", listen, "--capture-dir", str(tmp_path)]
-    process = limits.Popen(
-        [*command, "http://127.0.0.1:1/a/mcp?b=%7e"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
+    words = ("proxy", "--listen", listen, "--capture-dir", tmp_path, "http://127.0.0.1:1/a/mcp?b=%7e")
+    with warm.start(*words) as process:
         line = process.stdout.readline()
         process.send_signal(how)
-        out, err = process.communicate(timeout=LIMIT)
-    finally:
-        process.kill()
+        out, err = process.communicate()
     assert line.startswith(f"http://{url}:")
     assert line.endswith("/a/mcp?b=%7e\n")
     assert (process.returncode, out) == (0, "")
@@ -147,11 +143,10 @@ def test_a_route_that_leads_nowhere_or_that_nobody_names_is_left_out(tmp_path):
     routes = {name: {"origin": origin, "paths": {"cursor": [str(config)]}} for name, origin in origins.items()}
     (tmp_path / ".mcpspy").mkdir()
     (tmp_path / ".mcpspy" / "routes.json").write_text(json.dumps(routes))
-    command = [sys.executable, "-m", "mcpspy", "proxy", "--from", "cursor", "--listen", "127.0.0.1:0"]
-    with limits.Popen(command, env=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as relay:
+    with warm.start("proxy", "--from", "cursor", "--listen", "127.0.0.1:0", environ=home) as relay:
         line = relay.stdout.readline()
         relay.send_signal(signal.SIGTERM)
-        out, err = relay.communicate(timeout=LIMIT)
+        out, err = relay.communicate()
     assert line.endswith("/good/\n")
     assert out == ""
     *left_out, elsewhere = err.splitlines()
@@ -170,11 +165,9 @@ def test_the_routes_that_install_made_are_served(tmp_path):
         upstream.settimeout(LIMIT)
         before = f'{{"mcpServers": {{"remote": {{"url": "http://127.0.0.1:{upstream.getsockname()[1]}/mcp?a=b"}}}}}}'
         config.write_text(before)
-        install = [sys.executable, "-m", "mcpspy", "install", "cursor", "remote", "--yes"]
-        subprocess.run(install, env=home, check=True, capture_output=True, timeout=LIMIT)
+        assert warm.finish("install", "cursor", "remote", "--yes", environ=home)[0] == 0
         assert '"http://127.0.0.1:6278/remote/mcp?a=b"' in config.read_text()
-        command = [sys.executable, "-m", "mcpspy", "proxy", "--from", "cursor", "--listen", f"127.0.0.1:{port}"]
-        with limits.Popen(command, env=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as relay:
+        with warm.start("proxy", "--from", "cursor", "--listen", f"127.0.0.1:{port}", environ=home) as relay:
             try:
                 assert relay.stdout.readline() == f"http://127.0.0.1:{port}/remote/\n"
                 assert f'"http://127.0.0.1:{port}/remote/mcp?a=b"' in config.read_text()
@@ -186,11 +179,11 @@ def test_the_routes_that_install_made_are_served(tmp_path):
                         assert there.recv(100).startswith(b"GET /mcp?a=b HTTP/1.1\r\n")
             finally:
                 relay.send_signal(signal.SIGTERM)
-                moved, restart = relay.communicate(timeout=LIMIT)[1].splitlines()
+                moved, restart = relay.communicate()[1].splitlines()
     new, old = f"http://127.0.0.1:{port}/remote", "http://127.0.0.1:6278/remote"
     assert moved == f"mcpspy: {config}: remote now leads to {new}, before {old}"
     assert restart == "mcpspy: now restart the server in Cursor (Settings, MCP)"
-    subprocess.run([*install[:3], "uninstall", "cursor"], env=home, check=True, capture_output=True, timeout=LIMIT)
+    assert warm.finish("uninstall", "cursor", environ=home)[0] == 0
     assert config.read_text() == before
 
 
@@ -222,10 +215,9 @@ def test_one_proxy_serves_several_clients_and_doctor_sees_whom(tmp_path, monkeyp
     for client in ("cursor", "claude-code"):
         monkeypatch.setattr(sys, "argv", ["mcpspy", "install", client, "--yes"])
         assert main() == 0
-    command = [sys.executable, "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0"]
     for clients, served in ((["cursor"], "a"), (["vscode"], "b"), (["cursor", "vscode"], "ab")):
-        words = [*command, *(word for client in clients for word in ("--from", client))]
-        with limits.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as relay:
+        words = [word for client in clients for word in ("--from", client)]
+        with warm.start("proxy", "--listen", "127.0.0.1:0", *words) as relay:
             for _ in served:
                 assert relay.stdout.readline()
             for server in "ab":

@@ -6,14 +6,14 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from mcpspy import cli
-from tests import limits
+from tests.cli.test_gates import run
+from tests.peers import warm
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
@@ -46,21 +46,11 @@ COMMAND = [sys.executable, "-I", "-S", "-c", SERVER]
 @contextlib.contextmanager
 def client(path, *command):
     """Run the mock of a capture, with a server if a command is given."""
-    argv = [
-        sys.executable,
-        "-m",
-        "mcpspy",
-        "mock",
-        str(path),
-        *(["--record-missing", "--", *command] if command else ()),
-    ]
-    pipe = subprocess.PIPE
-    process = limits.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
+    with warm.start("mock", path, *(["--record-missing", "--", *command] if command else ())) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def ask(process, *lines):
@@ -113,11 +103,9 @@ def test_without_a_capture_there_is_one_then(tmp_path):
 
 
 def test_a_client_that_closes_its_end_at_once_has_its_answers(path):
-    argv = [sys.executable, "-m", "mcpspy", "mock", path, "--record-missing", "--", *COMMAND]
-    said = "".join(f"{line}\n" for line in (INITIALIZE, READY, call(5, "b"), call(6, "c")))
-    done = limits.run(argv, input=said, capture_output=True, text=True)
-    assert done.returncode == 0
-    assert done.stdout.splitlines() == [INITIALIZED, result(5, "B"), result(6, "C")]
+    said = (INITIALIZE, READY, call(5, "b"), call(6, "c"))
+    status, out, _ = run("mock", path, "--record-missing", "--", *COMMAND, said=said)
+    assert (status, out) == (0, [INITIALIZED, result(5, "B"), result(6, "C")])
 
 
 def test_a_server_that_dies_is_an_error_that_says_so_and_leaves_the_capture_as_it_is(path):

@@ -12,7 +12,7 @@ import pytest
 from mcpspy.cli.run import heeds_proxies
 from mcpspy.relay.mitm.authority import certificates
 from tests.cli.test_ca import home
-from tests.cli.test_mitm import LIMIT
+from tests.limits import LIMIT
 from tests.relay.interception import certificate
 from tests.relay.mitm.test_authority import ssl_file
 

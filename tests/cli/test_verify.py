@@ -2,7 +2,6 @@
 
 import json
 import signal
-import subprocess
 import sys
 import time
 
@@ -13,6 +12,7 @@ from tests import limits
 from tests.contract.verify import PYTHON, SERVER, WRAPPER
 from tests.contract.verify.conftest import alive
 from tests.contract.verify.web import proxied, serving
+from tests.peers import warm
 from tests.transcript import capture
 
 
@@ -119,13 +119,12 @@ def test_a_command_that_is_not_there(verify):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_everything(tmp_path, number):
     note = tmp_path / "pids"
-    command = [sys.executable, "-m", "mcpspy", "verify", *SMALL, "stubborn", f"daemon={note}"]
-    with limits.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with warm.start("verify", *SMALL, "stubborn", f"daemon={note}") as process:
         given_up = time.monotonic() + limits.LIMIT
         while not (note.exists() and note.read_text().endswith("\n")):
             assert time.monotonic() < given_up
             time.sleep(0.01)
         process.send_signal(number)
         out, err = process.communicate()
-    assert (process.returncode, out, err) == (130, b"", b"")
+    assert (process.returncode, out, err) == (130, "", "")
     assert not any(alive(int(pid)) for pid in note.read_text().split())

@@ -1,11 +1,13 @@
 """Commands as children of a process that has imported their modules already: a start takes 50 ms, not 300 to 700.
 
-A test worker has one such parent for `mcpspy mitm`, one for `mcpspy proxy`, and one for the programs of each Python
-SDK. Tests of the start itself start a new program, and so do all tests on systems other than Linux.
+A test worker has one such parent for `mcpspy mitm`, one for `mcpspy proxy`, one for all other commands, and one for the
+programs of each Python SDK. Tests of the start itself start a new program, and so do all tests on systems other than
+Linux.
 """
 
 import asyncio
 import atexit
+import contextlib
 import functools
 import json
 import os
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from tests import limits
 from tests.peers import prepare
@@ -28,6 +31,9 @@ _IMPORTS = {
     "mitm": "mcpspy.relay.mitm.addon",
     "proxy": "mcpspy.cli.proxy, mcpspy.relay.http.listener, mcpspy.relay.http.tunnel, mcpspy.relay.http.gated_response"
     ", mcpspy.capture.writer, mcpspy.secrets.body, mcpspy.secrets.text",
+    "mcpspy": "mcpspy.cli.check, mcpspy.cli.commands, mcpspy.cli.mcp, mcpspy.cli.mock, mcpspy.cli.otel"
+    ", mcpspy.cli.proxy, mcpspy.cli.replay, mcpspy.cli.verify, mcpspy.contract.verify.proof, mcpspy.capture.writer"
+    ", mcpspy.relay.http.listener, mcpspy.relay.stdio.relay, mcpspy.secrets.body",
     "python1": f"{_SDK}, mcp.client.streamable_http, mcp.shared.experimental.tasks.in_memory_task_store",
     "python2": f"{_SDK}, mcp.server.subscriptions",
 }
@@ -38,7 +44,7 @@ import {imports}
 control = socket.socket(fileno=os.dup(0))
 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 while True:
-    message, fds, _, _ = socket.recv_fds(control, 1 << 20, 2)
+    message, fds, _, _ = socket.recv_fds(control, 1 << 20, 3)
     if not message:
         os._exit(0)
     asked = json.loads(message)
@@ -52,7 +58,7 @@ while True:
             os.close(fd)
         continue
     control.close()
-    for number, fd in enumerate(fds, 1):
+    for number, fd in zip((1, 2, 0), fds):
         os.dup2(fd, number)
         os.close(fd)
     sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", 1, errors="backslashreplace", closefd=False)
@@ -93,7 +99,7 @@ def parent_of(command):
 def _parent(imported):
     """Start a parent that imports a command's modules, and return its request socket. It ends with this process."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    python = sys.executable if imported == "proxy" else prepare.python(imported)
+    python = sys.executable if imported in ("proxy", "mcpspy") else prepare.python(imported)
     program = [python, "-c", PARENT.replace("{imports}", _IMPORTS[imported])]
     process = limits.Popen(program, stdin=theirs, stdout=subprocess.DEVNULL, start_new_session=True)
     theirs.close()
@@ -122,12 +128,13 @@ def _ask(imported, fds=(), **question):
 class Child:
     """A running command, with the part of `subprocess.Popen` that tests use."""
 
-    def __init__(self, command, environ, stderr, *, imported="mitm"):
+    def __init__(self, command, environ, stderr, stdin=None, *, imported="mitm"):
         """Start `command`, without the name of Python at its front. The parent `imported` starts it."""
         read, write = os.pipe()
         self._imported = imported
         question = {"command": command, "environ": environ, "folder": os.getcwd()}
-        self.pid = _ask(imported, (write, stderr.fileno()), **question)
+        fds = (write, stderr.fileno(), *([stdin.fileno()] if stdin else []))
+        self.pid = _ask(imported, fds, **question)
         os.close(write)
         self.handle = os.pidfd_open(self.pid)
         self.stdout = limits.Pipe(os.fdopen(read))
@@ -153,6 +160,58 @@ class Child:
 
     def kill(self):
         self.send_signal(signal.SIGKILL)
+
+
+class Process(Child):
+    """A running command with the part of `limits.Popen` in text mode that tests use. Its streams are pipes."""
+
+    def __init__(self, command, environ, imported):
+        stdin, ours = os.pipe()
+        theirs, stderr = os.pipe()
+        with os.fdopen(stdin) as file, os.fdopen(stderr, "w") as told:
+            super().__init__(command, environ, told, file, imported=imported)
+        self.stdin, self.stderr = os.fdopen(ours, "w", 1), limits.Pipe(os.fdopen(theirs))
+
+    def communicate(self, input="", timeout=limits.LIMIT):  # noqa: A002 (as in `subprocess`)
+        with ThreadPoolExecutor() as pool:
+            both = [pool.submit(pipe.read) for pipe in (self.stdout, self.stderr)]
+            with contextlib.suppress(BrokenPipeError), self.stdin:
+                self.stdin.write(input)
+            told = tuple(text.result(timeout) for text in both)
+        self.wait(timeout)
+        self.stdout.close()
+        self.stderr.close()
+        return told
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind:
+            self.kill()
+        for pipe in (self.stdin, self.stdout, self.stderr):
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
+        self.wait()
+
+
+def start(*words, environ=None, cwd="."):
+    """Start `mcpspy` with these words. Its streams are pipes in text mode."""
+    environ = dict(os.environ if environ is None else environ)
+    command = ["-m", "mcpspy", *map(str, words)]
+    with contextlib.chdir(cwd):
+        if CAN:
+            return Process(command, environ, "mcpspy")
+        pipe = subprocess.PIPE
+        command = [sys.executable, *command]
+        return limits.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environ)
+
+
+def finish(*words, environ=None, cwd=".", said=""):
+    """Run `mcpspy` to its end with this stdin. Return its exit status, stdout and stderr."""
+    with start(*words, environ=environ, cwd=cwd) as process:
+        told = process.communicate(said)
+    return process.returncode, *told
 
 
 class AsyncChild:
