@@ -1,6 +1,7 @@
 """Fixtures: a separate home for commands that read configurations of clients, and gate files."""
 
 import sys
+from functools import partial
 
 import pytest
 
@@ -40,14 +41,32 @@ def cursor(home):
 
 
 @pytest.fixture
-def mcpspy(home, monkeypatch, capsys):
+def run(monkeypatch, capsys):
     """Run the command line and return its exit status, stdout and stderr."""
 
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mcpspy-under-test", *arguments])
-        return cli.main(), *capsys.readouterr()
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["mcpspy-under-test", *map(str, words)])
+        try:
+            status = cli.main()
+        except SystemExit as end:  # argparse exits so after --help
+            status = end.code
+        return status, *capsys.readouterr()
 
     return run
+
+
+@pytest.fixture
+def mcpspy(home, run):
+    """Run the command line in a separate home."""
+    return run
+
+
+def command(name):
+    """Return a fixture that runs this command, and returns its exit status, stdout and stderr."""
+    return pytest.fixture(name=name)(lambda run: partial(run, name))
+
+
+check, rules, schema, show = map(command, ("check", "rules", "schema", "show"))
 
 
 @pytest.fixture

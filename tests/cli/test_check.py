@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from mcpspy import cli
 from mcpspy.report.findings import FORMATS, FindingsFormat
 from mcpspy.rules import FORMER, RULES
 from tests import limits
@@ -20,18 +19,6 @@ from tests.report.captures import FAULTY, faulty, fine
 from tests.transcript import begin, capture, finish, record
 
 ROOT = Path(__file__).parent.parent.parent
-
-
-@pytest.fixture
-def check(monkeypatch, capsys):
-    """Run `mcpspy check` and return its exit status, stdout and stderr."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mcpspy", "check", *map(str, arguments)])
-        status = cli.main()
-        return status, *capsys.readouterr()
-
-    return run
 
 
 def waiver(path, *, rule="tools/arguments", capture="*", **fields):

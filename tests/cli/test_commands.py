@@ -9,39 +9,24 @@ from mcpspy.cli.commands import COMMANDS
 from tests.limits import LIMIT
 
 
-@pytest.fixture
-def mcpspy(monkeypatch, capsys):
-    """Run the command line and return its exit status, stdout and stderr."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mcpspy", *map(str, arguments)])
-        try:
-            status = cli.main()
-        except SystemExit as end:  # argparse exits so after --help
-            status = end.code
-        return status, *capsys.readouterr()
-
-    return run
-
-
-def test_without_a_command_the_help_is_shown(mcpspy):
-    status, out, err = mcpspy()
+def test_without_a_command_the_help_is_shown(run):
+    status, out, err = run()
     assert (status, err) == (0, "")
     assert "client  <-->  mcpspy wrap  <-->  server" in out
     for command in ("wrap", "ls", "show", "prune"):
         assert f"\n  {command} " in out
 
 
-def test_the_help_groups_the_commands_by_task_and_fits_a_terminal(mcpspy):
-    _, out, _ = mcpspy("--help")
+def test_the_help_groups_the_commands_by_task_and_fits_a_terminal(run):
+    _, out, _ = run("--help")
     groups = [line.rstrip(":") for line in out.splitlines() if line.endswith(":") and not line.startswith(" ")]
     assert groups == ["Record", "Look", "Check", "Replay", "Share", "Set up", "Options"]
     assert max(map(len, out.splitlines())) < 80
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "wrap"])
-def test_every_command_declares_what_it_takes(mcpspy, name):
-    status, out, err = mcpspy(name, "--help")
+def test_every_command_declares_what_it_takes(run, name):
+    status, out, err = run(name, "--help")
     assert (status, err) == (0, "")
     assert out.startswith(f"usage: mcpspy {name} ")
     _usage, description, *_ = out.split("\n\n")
@@ -57,14 +42,14 @@ def test_the_help_of_all_commands_imports_none_of_them():
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["ls", "--help"], ["show", "-h"], ["prune", "--help"]])
-def test_help_is_no_mistake(mcpspy, arguments):
-    status, out, err = mcpspy(*arguments)
+def test_help_is_no_mistake(run, arguments):
+    status, out, err = run(*arguments)
     assert (status, err) == (0, "")
     assert out.startswith("usage: mcpspy")
 
 
-def test_the_version_is_shown(mcpspy):
-    assert mcpspy("--version") == (0, f"mcpspy {__version__}\n", "")
+def test_the_version_is_shown(run):
+    assert run("--version") == (0, f"mcpspy {__version__}\n", "")
 
 
 @pytest.mark.parametrize(
@@ -96,9 +81,9 @@ def test_the_version_is_shown(mcpspy):
         (["", "x"], ""),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(mcpspy, arguments, hint):
+def test_a_mistake_is_one_line_and_exit_code_2(run, arguments, hint):
     """The line names the mistake and the nearest alternative."""
-    status, out, err = mcpspy(*arguments)
+    status, out, err = run(*arguments)
     assert (status, out) == (2, "")
     assert err.startswith("mcpspy: ")
     assert err.count("\n") == 1
@@ -113,15 +98,15 @@ def test_help_for_wrap_is_shown_without_a_command(monkeypatch, capfd):
     assert max(map(len, out.splitlines())) < 80
 
 
-def test_an_interrupt_ends_quietly(mcpspy, monkeypatch):
+def test_an_interrupt_ends_quietly(run, monkeypatch):
     def interrupt(_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("mcpspy.cli.commands.run", interrupt)
-    assert mcpspy("ls") == (130, "", "")
+    assert run("ls") == (130, "", "")
 
 
-def test_a_bug_of_ours_is_not_hidden(mcpspy, monkeypatch):
+def test_a_bug_of_ours_is_not_hidden(run, monkeypatch):
     """Only errors that the user can do something about become one line."""
 
     def stumble(_):
@@ -129,7 +114,7 @@ def test_a_bug_of_ours_is_not_hidden(mcpspy, monkeypatch):
 
     monkeypatch.setattr("mcpspy.cli.commands.run", stumble)
     with pytest.raises(ZeroDivisionError):
-        mcpspy("ls")
+        run("ls")
 
 
 @pytest.mark.parametrize(("arguments", "status"), [(["--version"], 0), (["shwo"], 2), (["ls", "/nowhere"], 2)])

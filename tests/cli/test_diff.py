@@ -1,26 +1,23 @@
 import json
-import sys
 
 import pytest
 
-from mcpspy import cli
 from tests.cli.test_replay import OSLO, SESSION
 from tests.replay.scripts import call, result
 from tests.transcript import capture
 
 
 @pytest.fixture
-def diff(tmp_path, monkeypatch, capsys):
+def diff(tmp_path, monkeypatch, run):
     """Compare two transcripts and return exit status, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
 
-    def run(old, new, *options):
+    def diff(old, new, *options):
         capture("a.jsonl", old)
         capture("b.jsonl", new)
-        monkeypatch.setattr(sys, "argv", ["mcpspy", "diff", "a.jsonl", "b.jsonl", *options])
-        return cli.main(), *capsys.readouterr()
+        return run("diff", "a.jsonl", "b.jsonl", *options)
 
-    return run
+    return diff
 
 
 CHANGED = (

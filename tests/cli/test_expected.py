@@ -1,12 +1,10 @@
 """`mcpspy check` with expectations: exit status, every format, waivers, several captures, and one line for mistakes."""
 
 import json
-import sys
 import xml.etree.ElementTree as ET
 
 import pytest
 
-from mcpspy import cli
 from tests.transcript import begin, capture, finish, record
 
 SESSION = """
@@ -28,18 +26,6 @@ never = true
 [[tool]]
 name = "good"
 """
-
-
-@pytest.fixture
-def check(monkeypatch, capsys):
-    """Run `mcpspy check` and return its exit status, stdout and stderr."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mcpspy", "check", *map(str, arguments)])
-        status = cli.main()
-        return status, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from mcpspy import cli
 from mcpspy.cli import diff, ls
 from tests import limits
 from tests.cli.test_replay import SESSION
@@ -23,15 +22,9 @@ def deep(levels, leaf):
     return f'{SESSION}\n{CALL}\n< {{"jsonrpc":"2.0","id":90,"result":{{"content":[],"structuredContent":{nested}}}}}'
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mcpspy", *arguments])
-        return cli.main(), *capsys.readouterr()
-
-    return call
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from mcpspy import cli
 from mcpspy.cli.gates import compiled, compiled_apart, recorded_answers
 from mcpspy.errors import CaptureError, GateError
 from tests.cli.test_replay import SESSION
@@ -74,13 +73,12 @@ def test_a_mistake_is_one_line_and_nothing_is_started(gates, tmp_path, arguments
     assert not (tmp_path / "on").exists()
 
 
-def test_an_option_without_a_file_is_a_line(capsys, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["mcpspy", "wrap", "--gate", "--", "x"])
-    assert cli.main() == 2
-    assert capsys.readouterr().err == "mcpspy: --gate needs a value; see 'mcpspy wrap --help'\n"
-    monkeypatch.setattr(sys, "argv", ["mcpspy", "wrap", "--no-contrl", "--", "x"])
-    assert cli.main() == 2
-    assert capsys.readouterr().err == "mcpspy: wrap has no option '--no-contrl'; did you mean '--no-control'?\n"
+def test_an_option_without_a_file_is_a_line(mcpspy):
+    for option, said in (
+        ("--gate", "--gate needs a value; see 'mcpspy wrap --help'"),
+        ("--no-contrl", "wrap has no option '--no-contrl'; did you mean '--no-control'?"),
+    ):
+        assert mcpspy("wrap", option, "--", "x") == (2, "", f"mcpspy: {said}\n")
 
 
 def test_an_action_of_another_transport_is_refused(gates):

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from mcpspy import cli
 from mcpspy.replay.client import stdio
 from tests import contract
 from tests.cli.test_replay import SESSION
@@ -24,16 +23,11 @@ SECOND = SESSION.replace('"name":"weather"', '"name":"climate"')
 
 
 @pytest.fixture
-def mcpspy(tmp_path, monkeypatch, capsys):
-    """Run the command line in a directory with a capture, and return its exit status, stdout and stderr."""
+def mcpspy(tmp_path, monkeypatch, run):
+    """Run the command line in a directory with a capture."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(stdio, "PATIENCE", 0.5)
     capture("weather.jsonl", SESSION)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mcpspy", *arguments])
-        return cli.main(), *capsys.readouterr()
-
     return run
 
 

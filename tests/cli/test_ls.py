@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import partial
 
 import pytest
 
@@ -23,17 +24,12 @@ NOW = WALL / 1e9 + 3 * 86400
 
 
 @pytest.fixture
-def ls(monkeypatch, capsys, tmp_path):
+def ls(monkeypatch, tmp_path, run):
     """Run `mcpspy ls`, three days after the captures of `tests.transcript`, and return its status and output."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("MCPSPY_CAPTURE_DIR", raising=False)
     monkeypatch.setattr(time, "time", lambda: NOW)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mcpspy", "ls", *map(str, arguments)])
-        return cli.main(), *capsys.readouterr()
-
-    return run
+    return partial(run, "ls")
 
 
 def test_captures_are_listed_live_ones_first(tmp_path, ls):

@@ -1,11 +1,9 @@
 """`mcpspy show --gate`: which frames each gate would have matched."""
 
 import json
-import sys
 
 import pytest
 
-from mcpspy import cli
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.marks import GateMarks
 from mcpspy.gate.gate import LIMIT
@@ -59,15 +57,6 @@ def test_a_frame_that_is_too_long_passes(tmp_path):
     large = '> {"id":1,"method":"' + LIMIT * "x" + '"}'
     path = capture(tmp_path / "a", f'> {{"id":0,"method":"a"}}\n{large}\n> {{"id":2,"method":"a"}}')
     assert list(marked(path, EVERY).values()) == [["every"], [], ["every"], []]
-
-
-@pytest.fixture
-def show(monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mcpspy", "show", *map(str, arguments)])
-        return cli.main(), *capsys.readouterr()
-
-    return run
 
 
 FILE = "[[gate]]\nname = 'searches'\nwhen = 'name:search*'\ndrop = true\n[[gate]]\nwhen = 'kind:result'\ndrop = true\n"

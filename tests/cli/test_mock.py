@@ -1,8 +1,5 @@
-import sys
-
 import pytest
 
-from mcpspy import cli
 from tests.cli.test_gates import run
 from tests.cli.test_replay import SESSION
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result
@@ -64,10 +61,8 @@ def test_several_captures_are_one_server(mock):
     assert mock(texts, call(1, "b"), call(2, "a"))[:2] == (0, [result(1, "b"), result(2, "a")])
 
 
-def test_a_capture_that_cannot_be_played_is_one_line_and_exit_status_2(mock, tmp_path, monkeypatch, capsys):
+def test_a_capture_that_cannot_be_played_is_one_line_and_exit_status_2(mock, tmp_path, mcpspy):
     code, out, err = mock(f"< {result(1, 'A')}")
     assert (code, out, len(err)) == (2, [], 1)
     assert err[0].endswith("has no message of a client: there is nothing to replay")
-    monkeypatch.setattr(sys, "argv", ["mcpspy", "mock", str(tmp_path / "none.jsonl")])
-    assert cli.main() == 2
-    assert "No such file" in capsys.readouterr().err
+    assert "No such file" in mcpspy("mock", tmp_path / "none.jsonl")[2]

@@ -1,10 +1,8 @@
 import os
-import sys
 import time
 
 import pytest
 
-from mcpspy import cli
 from mcpspy.capture.location import iso_time
 from tests.transcript import begin, finish
 
@@ -13,16 +11,12 @@ DAY = 86400
 
 
 @pytest.fixture
-def prune(monkeypatch, capsys, tmp_path):
+def prune(monkeypatch, tmp_path, run):
     """Run `mcpspy prune` on `tmp_path` at `NOW` and return its status and output."""
     monkeypatch.setattr(time, "time", lambda: NOW)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
-    def run(*arguments, folder=tmp_path):
-        monkeypatch.setattr(sys, "argv", ["mcpspy", "prune", *arguments, *([str(folder)] if folder else [])])
-        return cli.main(), *capsys.readouterr()
-
-    return run
+    return lambda *arguments, folder=tmp_path: run("prune", *arguments, *([folder] if folder else []))
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpspy import cli
-from tests.cli.test_gates import run
+from tests.cli import test_gates
 from tests.peers import warm
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result
 from tests.timelines import CAPTURES
@@ -104,7 +103,7 @@ def test_without_a_capture_there_is_one_then(tmp_path):
 
 def test_a_client_that_closes_its_end_at_once_has_its_answers(path):
     said = (INITIALIZE, READY, call(5, "b"), call(6, "c"))
-    status, out, _ = run("mock", path, "--record-missing", "--", *COMMAND, said=said)
+    status, out, _ = test_gates.run("mock", path, "--record-missing", "--", *COMMAND, said=said)
     assert (status, out) == (0, [INITIALIZED, result(5, "B"), result(6, "C")])
 
 
@@ -171,17 +170,15 @@ def test_two_at_once_both_add_what_they_asked(path):
 
 
 @pytest.fixture
-def refusal(monkeypatch, capsys):
+def refusal(run):
     """Run `mcpspy mock`, which exits with status 2, and return its one line on stderr."""
 
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mcpspy", "mock", *map(str, arguments)])
-        assert cli.main() == 2
-        out, err = capsys.readouterr()
-        assert (out, err.count("\n")) == ("", 1)
+    def refuse(*arguments):
+        status, out, err = run("mock", *arguments)
+        assert (status, out, err.count("\n")) == (2, "", 1)
         return err
 
-    return run
+    return refuse
 
 
 @pytest.mark.parametrize(

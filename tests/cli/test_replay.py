@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from mcpspy import cli
 from mcpspy.replay.client import drive, stdio
 from tests import limits
 from tests.relay.harness import LIMIT, python, running, until
@@ -43,18 +42,13 @@ SESSION = f"""
 
 
 @pytest.fixture
-def mcpspy(tmp_path, monkeypatch, capsys):
-    """Run the command line in a directory with a capture, and return its exit status, stdout and stderr."""
+def mcpspy(tmp_path, monkeypatch, run):
+    """Run the command line in a directory with a capture."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(drive, "LEAST", 0.5)
     monkeypatch.setattr(drive, "GRACE", 0.2)
     monkeypatch.setattr(stdio, "PATIENCE", 0.5)
     capture("weather.jsonl", SESSION)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mcpspy", *arguments])
-        return cli.main(), *capsys.readouterr()
-
     return run
 
 

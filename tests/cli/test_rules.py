@@ -1,22 +1,6 @@
 """`mcpspy rules`: the table, and one rule explained."""
 
-import sys
-
-import pytest
-
-from mcpspy import cli
 from mcpspy.rules import FORMER, RULES
-
-
-@pytest.fixture
-def rules(monkeypatch, capsys):
-    """Run `mcpspy rules` and return its exit status, stdout and stderr."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mcpspy", "rules", *arguments])
-        return cli.main(), *capsys.readouterr()
-
-    return run
 
 
 def test_the_rules_are_listed_by_group(rules):

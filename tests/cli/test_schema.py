@@ -5,25 +5,13 @@ import sys
 import jsonschema
 import pytest
 
-from mcpspy import cli
 from mcpspy.cli.schema import changes, type_text
-from mcpspy.spec.definitions import schema
+from mcpspy.spec import definitions
 from mcpspy.spec.revisions import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, Revision
 
 
-@pytest.fixture
-def mcpspy(monkeypatch, capsys):
-    """Run `mcpspy schema` and return its exit status, stdout and stderr."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mcpspy", "schema", *arguments])
-        return cli.main(), *capsys.readouterr()
-
-    return run
-
-
-def test_the_revisions_are_listed(mcpspy):
-    status, out, err = mcpspy("list")
+def test_the_revisions_are_listed(schema):
+    status, out, err = schema("list")
     assert (status, err) == (0, "")
     assert out.splitlines() == [
         "2024-11-05  handshake    79 definitions, 24 methods",
@@ -38,24 +26,24 @@ def test_the_revisions_are_listed(mcpspy):
 
 
 @pytest.mark.parametrize("revision", Revision, ids=lambda revision: revision.value)
-def test_a_revision_is_shown_as_json_schema(mcpspy, revision):
-    status, out, err = mcpspy("show", revision.value)
+def test_a_revision_is_shown_as_json_schema(schema, revision):
+    status, out, err = schema("show", revision.value)
     assert (status, err) == (0, "")
     assert out.count("\n") == 1, "compact where no terminal reads it"
     shown = json.loads(out)
-    assert shown == schema(revision)
+    assert shown == definitions.schema(revision)
     jsonschema.Draft202012Validator.check_schema(shown)
 
 
-def test_a_definition_is_shown(mcpspy):
-    status, out, err = mcpspy("show", "2024-11-05", "ModelHint")
+def test_a_definition_is_shown(schema):
+    status, out, err = schema("show", "2024-11-05", "ModelHint")
     assert (status, err) == (0, "")
     assert json.loads(out) == {"type": "object", "properties": {"name": {"type": "string"}}}
 
 
 @pytest.mark.parametrize("name", ["tasks", "io.modelcontextprotocol/tasks"])
-def test_x_01_an_extension_is_shown_as_json_schema(mcpspy, name):
-    status, out, err = mcpspy("show", "2026-07-28", name)
+def test_x_01_an_extension_is_shown_as_json_schema(schema, name):
+    status, out, err = schema("show", "2026-07-28", name)
     assert (status, err) == (0, "")
     shown = json.loads(out)
     assert {"tasks.Task", "tasks.CreateTaskResult", "InputRequests"} <= shown["$defs"].keys()
@@ -65,17 +53,17 @@ def test_x_01_an_extension_is_shown_as_json_schema(mcpspy, name):
     assert not jsonschema.Draft202012Validator(task).is_valid({"jsonrpc": "2.0", "id": 1, "method": "tasks/get"})
 
 
-def test_x_01_a_definition_of_an_extension_is_shown(mcpspy):
-    status, out, err = mcpspy("show", "2026-07-28", "tasks.CancelTaskRequest")
+def test_x_01_a_definition_of_an_extension_is_shown(schema):
+    status, out, err = schema("show", "2026-07-28", "tasks.CancelTaskRequest")
     assert (status, err) == (0, "")
     assert json.loads(out)["properties"]["method"] == {"type": "string", "const": "tasks/cancel"}
 
 
-def test_on_a_terminal_json_is_indented(mcpspy, monkeypatch):
+def test_on_a_terminal_json_is_indented(schema, monkeypatch):
     terminal = io.StringIO()
     monkeypatch.setattr(terminal, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stdout", terminal)
-    assert mcpspy("show", "2025-06-18", "Role")[0] == 0
+    assert schema("show", "2025-06-18", "Role")[0] == 0
     assert terminal.getvalue().startswith('{\n  "type": "string",\n')
 
 
@@ -96,16 +84,16 @@ def test_on_a_terminal_json_is_indented(mcpspy, monkeypatch):
         ([], "WHAT"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_one_line_and_exit_code_2(mcpspy, arguments, hint):
-    status, out, err = mcpspy(*arguments)
+def test_a_mistake_is_one_line_and_exit_code_2(schema, arguments, hint):
+    status, out, err = schema(*arguments)
     assert (status, out) == (2, "")
     assert err.startswith("mcpspy: ")
     assert err.count("\n") == 1
     assert hint in err
 
 
-def test_what_changed_is_told_in_lines(mcpspy):
-    status, out, err = mcpspy("diff", "2024-11-05", "2025-03-26")
+def test_what_changed_is_told_in_lines(schema):
+    status, out, err = schema("diff", "2024-11-05", "2025-03-26")
     assert (status, err) == (0, "")
     assert out.splitlines() == [
         "+ Annotations",
@@ -209,4 +197,4 @@ def test_a_type_is_told_shortly(piece, text):
 
 
 def test_the_schema_of_the_oldest_revision_names_no_later_definition():
-    assert "CallToolRequestParams" not in schema(R2024_11_05)["$defs"]
+    assert "CallToolRequestParams" not in definitions.schema(R2024_11_05)["$defs"]

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from mcpspy import cli
 from mcpspy.capture.reader import Capture
 from mcpspy.sharing.scrub.findings import FORMATS
 from tests.limits import LIMIT
@@ -21,19 +20,17 @@ RULE = "scrub/value-under-secret-name"
 
 
 @pytest.fixture
-def scrub(monkeypatch, capsys):
+def scrub(monkeypatch, run):
     """Run `mcpspy scrub` and return its exit status, stdout and stderr."""
 
-    def run(*arguments, answer=None):
-        monkeypatch.setattr(sys, "argv", ["mcpspy", "scrub", *map(str, arguments)])
+    def scrub(*arguments, answer=None):
         if answer is not None:
             monkeypatch.setattr("mcpspy.cli.review.sys.stdin.isatty", lambda: True, raising=False)
             monkeypatch.setattr("mcpspy.cli.review.sys.stdout.isatty", lambda: True, raising=False)
             monkeypatch.setattr("builtins.input", lambda _: answer)
-        status = cli.main()
-        return status, *capsys.readouterr()
+        return run("scrub", *arguments)
 
-    return run
+    return scrub
 
 
 @pytest.fixture

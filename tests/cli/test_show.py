@@ -44,19 +44,6 @@ SESSION = """
 HEADER = b'{"mcpspy":1,"started":"2026-11-20T19:15:00.123456Z","transport":"stdio","name":"weather","argv":["x"]}\n'
 
 
-@pytest.fixture
-def show(monkeypatch, capsysbinary):
-    """Run `mcpspy show` and return its exit status, stdout and stderr."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mcpspy", "show", *map(str, arguments)])
-        status = cli.main()
-        out, err = capsysbinary.readouterr()
-        return status, out.decode(), err.decode()
-
-    return run
-
-
 def test_without_a_capture_it_is_the_newest_which_stderr_names(tmp_path, show, monkeypatch):
     monkeypatch.setenv("MCPSPY_CAPTURE_DIR", str(tmp_path))
     path = capture(tmp_path / "a.jsonl", SESSION)
@@ -553,7 +540,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path, options):
     assert (status, err) == (141, b"")
 
 
-def test_nothing_is_called_unanswered_across_a_gap(tmp_path, capsys, monkeypatch):
+def test_nothing_is_called_unanswered_across_a_gap(tmp_path, show):
     """R-01: the answers may be among the lost records."""
     path = tmp_path / "c.jsonl"
     path.write_text(
@@ -562,10 +549,7 @@ def test_nothing_is_called_unanswered_across_a_gap(tmp_path, capsys, monkeypatch
         '{"kind":"frame","ch":1,"t":1,"raw":"{\\"jsonrpc\\":\\"2.0\\",\\"id\\":1,\\"method\\":\\"ping\\"}"}\n'
         '{"kind":"gap","t":2,"lost":1,"why":"no space"}\n'
     )
-    monkeypatch.setattr("sys.argv", ["mcpspy", "show", str(path)])
-    assert cli.main() == 0
-    last = capsys.readouterr().out.splitlines()[-1]
-    assert last == "#3 ping: perhaps answered where records are missing"
+    assert show(path)[1].endswith("\n#3 ping: perhaps answered where records are missing\n")
 
 
 def test_an_output_that_cannot_be_written_is_one_line(tmp_path):
@@ -578,11 +562,9 @@ def test_an_output_that_cannot_be_written_is_one_line(tmp_path):
         assert (done.returncode, done.stderr) == (2, b"mcpspy: cannot write the output: No space left on device\n")
 
 
-def test_a_pipe_is_no_capture(tmp_path, capsys, monkeypatch):
+def test_a_pipe_is_no_capture(tmp_path, show):
     os.mkfifo(tmp_path / "pipe")
-    monkeypatch.setattr("sys.argv", ["mcpspy", "show", str(tmp_path / "pipe")])
-    assert cli.main() == 2
-    assert "is not a regular file" in capsys.readouterr().err
+    assert "is not a regular file" in show(tmp_path / "pipe")[2]
 
 
 NEGOTIATED = """

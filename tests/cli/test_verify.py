@@ -2,12 +2,11 @@
 
 import json
 import signal
-import sys
 import time
+from functools import partial
 
 import pytest
 
-from mcpspy import cli
 from tests import limits
 from tests.contract.verify import PYTHON, SERVER, WRAPPER
 from tests.contract.verify.conftest import alive
@@ -17,17 +16,12 @@ from tests.transcript import capture
 
 
 @pytest.fixture
-def verify(tmp_path, monkeypatch, capsys):
-    """Run the command and return its exit status, stdout and stderr."""
+def verify(tmp_path, monkeypatch, run):
+    """Run the command with few starts and pings."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mcpspy.contract.verify.proof.STARTS", 1)
     monkeypatch.setattr("mcpspy.contract.verify.proof.PINGS", 2)
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["mcpspy", "verify", *arguments])
-        return cli.main(), *capsys.readouterr()
-
-    return run
+    return partial(run, "verify")
 
 
 SMALL = ["--", *PYTHON, SERVER]

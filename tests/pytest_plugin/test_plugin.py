@@ -45,7 +45,7 @@ def suite(tmp_path, monkeypatch, capsys):
         if ci:
             monkeypatch.setenv("CI", "true")
         sys.modules.pop("test_weather", None)
-        status = pytest.main([*OPTIONS, *options, str(tmp_path)])
+        status = pytest.main([*OPTIONS, f"--basetemp={tmp_path}/.base", *options, "test_weather.py"])
         told = capsys.readouterr()
         return status, told.out + told.err
 
