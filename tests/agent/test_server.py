@@ -3,7 +3,6 @@
 import ast
 import json
 import os
-import subprocess
 import sys
 
 import anyio
@@ -18,7 +17,7 @@ from mcpspy.report.checked import check
 from mcpspy.spec.client_limits import CLIENTS
 from tests import limits
 from tests.optional import require_peers
-from tests.peers import prepare
+from tests.peers import prepare, warm
 
 ROOT = os.path.dirname(mcpspy.__file__)
 
@@ -187,10 +186,9 @@ def test_a_client_of_each_sdk_calls_every_tool(folder, sdk, tmp_path_factory):
 
 
 def test_a_client_that_leaves_during_an_answer_is_no_bug(folder):
-    command = [sys.executable, "-m", "mcpspy", "mcp", str(folder.path)]
-    with limits.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+    with warm.start("mcp", folder.path) as server:
         server.stdout.close()
-        server.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        server.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
         server.stdin.close()
-        assert server.stderr.read() == b""
-        assert server.wait(limits.LIMIT) == 141
+        assert server.stderr.read() == ""
+        assert server.wait() == 141

@@ -3,8 +3,6 @@
 import gc
 import json
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +10,9 @@ import pytest
 
 from mcpspy.report.findings import FORMATS, FindingsFormat
 from mcpspy.rules import FORMER, RULES
-from tests import limits
 from tests.capture.test_parts import written
-from tests.limits import LIMIT
+from tests.each import each
+from tests.peers import warm
 from tests.report.captures import FAULTY, faulty, fine
 from tests.transcript import begin, capture, finish, record
 
@@ -33,14 +31,12 @@ def waiver(path, *, rule="tools/arguments", capture="*", **fields):
 # The captures of this repository
 
 
-def test_the_golden_captures_hold_nothing_but_what_is_waived_for_a_reason():
+def test_the_golden_captures_hold_nothing_but_what_is_waived_for_a_reason(check, monkeypatch):
     """CI runs this command: a finding of a new rule, or a stale waiver, makes it fail."""
-    command = [sys.executable, "-m", "mcpspy", "check", "captures", "--waivers", "captures/waivers.toml"]
-    done = subprocess.run(
-        [*command, "--fail-on", "warning"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=LIMIT
-    )
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
-    assert done.stdout.splitlines()[-1].startswith("0 errors, 0 warnings, ")
+    monkeypatch.chdir(ROOT)
+    status, out, err = check("captures", "--waivers", "captures/waivers.toml", "--fail-on", "warning")
+    assert (status, err) == (0, ""), out
+    assert out.splitlines()[-1].startswith("0 errors, 0 warnings, ")
 
 
 # The exit status
@@ -155,7 +151,7 @@ def test_a_format_of_the_table_is_a_choice(tmp_path, check, monkeypatch):
 # Several captures at once
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@each("form", ["text", "json"])
 def test_the_report_is_the_same_however_many_processes_there_are(check, monkeypatch, form):
     """It has the order of the captures, and is equal byte for byte."""
     reports = []
@@ -315,13 +311,12 @@ def test_a_capture_of_several_files_in_a_directory_is_checked_once(tmp_path, che
 
 def test_findings_in_a_live_capture_come_as_they_are_made(tmp_path):
     writer = begin(tmp_path / "a")
-    command = [sys.executable, "-m", "mcpspy", "check", "--follow", str(tmp_path / "a")]
-    with limits.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
+    with warm.start("check", "--follow", tmp_path / "a") as following:
         record(writer, FAULTY)
         lines = [following.stdout.readline() for _ in range(4)]
         assert following.poll() is None
         finish(writer)
-        rest, err = following.communicate(timeout=LIMIT)
+        rest, err = following.communicate()
     assert (following.returncode, rest, err) == (1, "", "")
     assert lines[0].startswith("✗ #10 client: arguments of echo violate its inputSchema")
     assert [line.rpartition("[")[2].strip("]\n") for line in lines] == [

@@ -1,57 +1,36 @@
-"""`mcpspy mcp`, as a process."""
+"""`mcpspy mcp`, started and refused."""
 
 import json
 import signal
-import subprocess
 import sys
 
 import pytest
 
 from mcpspy.cli import commands
 from mcpspy.errors import UsageError
-from tests import limits
+from tests.peers import warm
 from tests.transcript import capture
 
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
 
-def test_it_speaks_on_stdout_and_ends_with_its_stdin(tmp_path):
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_it_speaks_on_stdout_and_a_signal_ends_it_while_it_waits_for_the_client(tmp_path):
+    """tests/agent/test_server.py has clients that close its stdin."""
     capture(str(tmp_path / "a.jsonl"), "= 2025-11-25\n> 2 ping\n< 2 = {}")
     requests = [
         {"id": 1, "method": "initialize", "params": HELLO},
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": {"name": "list_sessions", "arguments": {}}},
     ]
-    with limits.Popen(
-        [sys.executable, "-m", "mcpspy", "mcp", str(tmp_path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as server:
-        told = []
-        for request in requests:
-            server.stdin.write(json.dumps({"jsonrpc": "2.0"} | request).encode() + b"\n")
-            server.stdin.flush()
-            if "id" in request:
-                told.append(json.loads(server.stdout.readline()))
-        server.stdin.close()
-        assert server.wait(limits.LIMIT) == 0
-        assert server.stderr.read() == b""
+    with warm.start("mcp", tmp_path) as server:
+        server.stdin.write("".join(json.dumps({"jsonrpc": "2.0"} | request) + "\n" for request in requests))
+        told = [json.loads(server.stdout.readline()) for _ in range(2)]
+        server.send_signal(signal.SIGINT)
+        assert server.wait() == -signal.SIGINT
+        assert server.stderr.read() == ""
     assert told[0]["result"]["protocolVersion"] == "2025-06-18"
     assert told[1]["result"]["structuredContent"]["sessions"][0]["server"] == "weather"
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
-def test_a_signal_ends_it_while_it_waits_for_the_client(tmp_path):
-    with limits.Popen(
-        [sys.executable, "-m", "mcpspy", "mcp", str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as server:
-        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
-        server.stdin.write(json.dumps(hello).encode() + b"\n")
-        server.stdin.flush()
-        assert server.stdout.readline()
-        server.send_signal(signal.SIGINT)
-        assert server.wait(limits.LIMIT) == -signal.SIGINT
 
 
 def test_without_the_extra_one_line_names_the_command(monkeypatch, tmp_path):

@@ -3,15 +3,12 @@
 import json
 import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.sharing.scrub.findings import FORMATS
-from tests.limits import LIMIT
 from tests.sharing.scrub.captures import ERR, IN, call, capture, frame, written
 
 ROOT = Path(__file__).parent.parent.parent
@@ -199,16 +196,17 @@ def test_a_waiver_accepts_a_place_with_a_reason(tmp_path, scrub, secret):
     assert "there is no rule 'tools/arguments'" in scrub("--check", secret, "--waivers", waivers)[2]
 
 
-def test_the_captures_of_this_repository_pass_the_check():
+def test_the_captures_of_this_repository_pass_the_check(scrub, monkeypatch):
     """The recipe for pre-commit in `.pre-commit-hooks.yaml` runs this command."""
     entry = next(
         line.partition("entry: mcpspy ")[2].split()
         for line in (ROOT / ".pre-commit-hooks.yaml").read_text().splitlines()
         if "entry: mcpspy " in line
     )
-    command = [sys.executable, "-m", "mcpspy", *entry, "captures"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=LIMIT)
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    monkeypatch.chdir(ROOT)
+    assert entry.pop(0) == "scrub"
+    status, out, err = scrub(*entry, "captures")
+    assert (status, err) == (0, ""), out
 
 
 def test_hostile_names_and_values_do_not_reach_the_terminal(tmp_path, scrub):

@@ -159,7 +159,7 @@ def test_without_the_extra_one_line_says_what_to_install(sql, made, monkeypatch)
 
 def test_nothing_else_is_written_to_stderr(made):
     """DuckDB's bindings report there, at exit, what they consider leaked."""
-    for query, status in ((QUERY, 0), ("selec", 2), ("SELECT error('a') FROM frames", 2)):
+    for query, status in ((QUERY, 0), ("SELECT error('a') FROM frames", 2)):
         run = subprocess.run(
             [sys.executable, "-m", "mcpspy", "sql", query, made],
             capture_output=True,

@@ -1,15 +1,12 @@
 """A-22: a member of a record may have any JSON type; a record with a wrong one is damaged, in every command."""
 
 import json
-import sys
 
-import pytest
-
-from mcpspy import cli
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.scan import is_damage, parse_line
 from mcpspy.rules.judge import Judge
 from tests.capture.kinds import HEADER, RECORDS, lines
+from tests.each import each
 from tests.wrong_types import documents
 
 NULL = {"answers", "peer", "head", "sent", "by", "op", "held", "undecided", "more", "cut", "exit", "code", "signal"}
@@ -36,7 +33,7 @@ def variants(label):
     return [(name, it) for name, it in documents(RECORDS[label]) if isinstance(it, dict)]
 
 
-@pytest.mark.parametrize("label", [label for label in RECORDS if label != "continued"])
+@each("label", [label for label in RECORDS if label != "continued"])
 def test_a_22_a_member_of_a_wrong_type_is_damage(label):
     accepted = []
     for name, variant in variants(label):
@@ -59,21 +56,21 @@ def test_a_22_a_member_of_a_wrong_type_is_damage(label):
             assert same_type or (member == "sent" and wrong == "text"), name
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-@pytest.mark.parametrize("label", RECORDS)
-def test_a_22_no_command_fails_on_a_member_of_a_wrong_type(label, command, tmp_path, monkeypatch, capsys):
+@each("command", COMMANDS)
+def test_a_22_no_command_fails_on_a_member_of_a_wrong_type(command, tmp_path, monkeypatch, run):
     text = lines()
-    line = json.dumps(RECORDS[label]).encode() + b"\n"
-    assert line in text
-    wrong = b"".join(json.dumps(it).encode() + b"\n" for _, it in variants(label))
-    (tmp_path / "a.jsonl").write_bytes(text.replace(line, wrong + line))
+    for label, record in RECORDS.items():
+        line = json.dumps(record).encode() + b"\n"
+        assert line in text
+        wrong = b"".join(json.dumps(it).encode() + b"\n" for _, it in variants(label))
+        text = text.replace(line, wrong + line)
+    (tmp_path / "a.jsonl").write_bytes(text)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["mcpspy", *command])
-    status = cli.main()
-    assert (status in (0, 1), "bug of mcpspy" in capsys.readouterr().err) == (True, False)
+    status, _, err = run(*command)
+    assert (status in (0, 1), "bug of mcpspy" in err) == (True, False)
 
 
-@pytest.mark.parametrize("label", RECORDS)
+@each("label", RECORDS)
 def test_a_22_the_fold_takes_each_of_them_alone(label, tmp_path):
     path = tmp_path / "a.jsonl"
     for _, variant in variants(label):
@@ -84,12 +81,10 @@ def test_a_22_the_fold_takes_each_of_them_alone(label, tmp_path):
         list(judge.end())
 
 
-def test_a_22_a_header_with_a_member_of_a_wrong_type_is_read_or_refused(tmp_path, monkeypatch, capsys):
+def test_a_22_a_header_with_a_member_of_a_wrong_type_is_read_or_refused(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     for _, header in documents(HEADER):
         (tmp_path / "a.jsonl").write_bytes(json.dumps(header).encode() + b"\n" + lines().partition(b"\n")[2])
         for command in (("show", "a.jsonl"), ("ls", ".")):
-            monkeypatch.setattr(sys, "argv", ["mcpspy", *command])
-            status = cli.main()
-            assert status in (0, 2)
-            assert "bug of mcpspy" not in capsys.readouterr().err
+            status, _, err = run(*command)
+            assert (status in (0, 2), "bug of mcpspy" in err) == (True, False)

@@ -21,6 +21,7 @@ from mcpspy.timeline import rows
 from tests.limits import LIMIT
 from tests.optional import require, require_peers
 from tests.peers import prepare
+from tests.peers.serving import run as run_peer
 from tests.peers.serving import serving
 from tests.test_text import unsafe
 from tests.transcript import OPENS
@@ -358,8 +359,7 @@ def test_the_real_sdk_runs_the_program(transport, tmp_path):
             channel = opened(headers, "/mcp" if transport == "http" else "/messages/?session_id=1")
         program = tmp_path / "program.py"
         program.write_text(single_message.python(header, row(CALL), channel), encoding="utf-8")
-        command = [prepare.python("python2"), str(program)]
-        run = subprocess.run(command, capture_output=True, text=True, timeout=2 * LIMIT, check=False)
+        run = run_peer([prepare.python("python2"), str(program)])
     assert run.returncode == 0, run.stderr
     assert '{"sum":5}' in run.stdout
 

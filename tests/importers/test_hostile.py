@@ -11,7 +11,7 @@ from tests.importers.test_claude import NEWER, OLDER
 from tests.importers.test_inspector import ANSWER, fetch, message
 from tests.importers.test_mcpsnoop import META, envelope
 
-CASES = 5000 if NIGHTLY else 500
+CASES = 5000 if NIGHTLY else 200
 SOCKET = {"messages": [[1, True, PING, AT + 1.0, False, False]], "close_code": 1000, "close_reason": "bye"}
 SAID = [{"type": "send", "time": AT, "opcode": 1, "data": "x"}]
 FILES = [

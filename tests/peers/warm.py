@@ -33,7 +33,7 @@ _IMPORTS = {
     ", mcpspy.capture.writer, mcpspy.secrets.body, mcpspy.secrets.text",
     "mcpspy": "mcpspy.cli.check, mcpspy.cli.commands, mcpspy.cli.mcp, mcpspy.cli.mock, mcpspy.cli.otel"
     ", mcpspy.cli.proxy, mcpspy.cli.replay, mcpspy.cli.verify, mcpspy.contract.verify.proof, mcpspy.capture.writer"
-    ", mcpspy.relay.http.listener, mcpspy.relay.stdio.relay, mcpspy.secrets.body",
+    ", mcpspy.agent.server, mcpspy.relay.http.listener, mcpspy.relay.stdio.relay, mcpspy.secrets.body",
     "python1": f"{_SDK}, mcp.client.streamable_http, mcp.shared.experimental.tasks.in_memory_task_store",
     "python2": f"{_SDK}, mcp.server.subscriptions",
 }

@@ -82,19 +82,19 @@ def test_a_capture_serves_a_client_and_what_it_lacks_fails_the_test(suite, tmp_p
     assert 'with "Oslo" at /params/arguments/city instead of "Paris"' in out
 
 
-def test_in_ci_nothing_is_recorded(suite, tmp_path):
-    code, out = suite(MOCK, ci=True)
-    assert code == 1
-    assert "--mcpspy-record=none records nothing" in out
-    assert not (tmp_path / "weather.jsonl").exists()
-
-
-def test_a_capture_is_recorded_once(suite, tmp_path):
+def test_a_capture_is_recorded_once_and_never_in_ci_or_without_a_server(suite, tmp_path):
+    path = tmp_path / "weather.jsonl"
+    for body, ci, told in (
+        (MOCK, True, "--mcpspy-record=none records nothing"),
+        (MOCK.replace(", SERVER", ""), False, "names no server to record"),
+    ):
+        code, out = suite(body, ci=ci)
+        assert (code, told in out, path.exists()) == (1, True, False)
     assert suite(MOCK)[0] == 0
-    assert asked(tmp_path / "weather.jsonl") == ["Oslo"]
+    assert asked(path) == ["Oslo"]
     code, out = suite(MORE)
     assert (code, "was not recorded" in out) == (1, True)
-    assert asked(tmp_path / "weather.jsonl") == ["Oslo"]
+    assert asked(path) == ["Oslo"]
 
 
 def test_new_requests_make_a_new_capture_and_old_ones_do_not(suite, tmp_path):
@@ -107,11 +107,6 @@ def test_new_requests_make_a_new_capture_and_old_ones_do_not(suite, tmp_path):
     assert asked(path) == ["Oslo"]
     assert suite(MORE, "--mcpspy-record", "new")[0] == 0
     assert asked(path) == ["Oslo", "Bergen"]
-
-
-def test_without_a_server_nothing_can_be_recorded(suite):
-    code, out = suite(MOCK.replace(", SERVER", ""))
-    assert (code, "names no server to record" in out) == (1, True)
 
 
 OVER_HTTP = """
@@ -167,19 +162,6 @@ def test_a_capture_is_recorded_once_over_http(suite, tmp_path):
     assert suite(over_http("", "Oslo", "Bergen"), ci=True)[0] == 0
 
 
-def test_a_server_over_http_that_cannot_be_reached_fails_the_test(suite):
-    code, out = suite(over_http("weather", "Oslo"))
-    assert (code, "is not a URL, such as" in out) == (1, True)
-
-
-def test_a_capture_tests_a_server_over_http(suite, tmp_path):
-    path = capture(tmp_path / "weather.jsonl", SESSION)
-    with served(path) as server:
-        body = REPLAY.replace('[*SERVER, "none"]', repr(server.url))
-        code, out = suite(body)
-        assert code == 0, out
-
-
 REPLAY = """
 def test_server(mcp_replay):
     report = mcp_replay("weather.jsonl", [*SERVER, "none"])
@@ -201,7 +183,9 @@ def test_a_capture_tests_a_server(suite, tmp_path):
     assert Path(path).read_bytes() != before
 
 
-def test_a_server_that_cannot_be_started_fails_the_test(suite, tmp_path):
+def test_a_server_that_cannot_be_started_or_reached_fails_the_test(suite, tmp_path):
+    code, out = suite(over_http("weather", "Oslo"))
+    assert (code, "is not a URL, such as" in out) == (1, True)
     capture(tmp_path / "weather.jsonl", SESSION)
     code, out = suite(REPLAY.replace('[*SERVER, "none"]', '["/nowhere"]'))
     assert (code, "cannot start '/nowhere': not found" in out) == (1, True)
@@ -259,12 +243,9 @@ def test_faults(mcp_faults):
 """
 
 
-def test_a_client_is_tested_with_a_faulty_server(suite):
+def test_a_client_is_tested_with_a_faulty_server_and_a_mistake_in_gates_has_its_line(suite):
     code, out = suite(FAULTS, ci=True)
     assert code == 0, out
-
-
-def test_a_mistake_in_gates_fails_the_test_with_its_line(suite):
     code, out = suite(FAULTS.replace("answer =", "anser ="), ci=True)
     assert code == 1
     assert 'mcpspy-gates-1.toml:5:1: a gate has no key "anser"; did you mean answer?' in out
@@ -279,12 +260,9 @@ def test_a_session(mcp_session):
 """
 
 
-def test_a_session_that_is_as_expected_passes(suite):
+def test_a_session_passes_as_expected_and_fails_with_what_was_seen(suite):
     status, out = suite(EXPECTING.replace("{arguments}", "None").replace(", arguments=None", ""))
     assert status == 0, out
-
-
-def test_a_session_that_is_not_fails_with_what_was_seen(suite):
     status, out = suite(EXPECTING.replace("{arguments}", '{"city": "Oslo"}'))
     assert status == 1, out
     assert 'expected that get_forecast with /city "Oslo" is called 2 times; there was 1 call; ' in out
