@@ -191,10 +191,3 @@ def test_a_live_and_damaged_capture_is_shared_as_far_as_it_goes(mcpspy, home):
     damage = session(page("live.html"))["about"]["damage"]
     assert damage[0].endswith("1 lost: a damaged line")
     assert damage[1] == "the capture has no end: mcpspy was killed while it recorded"
-
-
-def test_the_page_is_the_same_each_time(mcpspy, path):
-    mcpspy("share", path, "--yes")
-    first = page()
-    mcpspy("share", path, "--yes", "--force")
-    assert page() == first

@@ -58,40 +58,6 @@ def test_an_empty_name_is_a_mistake(show):
     assert (status, out, err.count("\n")) == (2, "", 1)
 
 
-def test_a_capture_is_shown_as_a_timeline(tmp_path, show):
-    status, out, err = show(capture(tmp_path / "a", SESSION))
-    assert (status, err) == (0, "")
-    assert [" ".join(text.split()) for text in out.splitlines() if text.startswith(("#", "w", "s"))] == [
-        "weather · stdio · node weather.js",
-        "started 2025-11-24T16:00:00.123456Z",
-        "#5 0.001 → initialize 2025-06-18 id 0 2025-06-18",
-        "#6 0.003 ← initialize 2025-06-18 id 0 ok 2.0 ms 66 B",
-        "#7 0.004 → notifications/initialized 2025-06-18",
-        "#8 0.005 ← stderr: ready",
-        "#9 1.000 → tools/call get_forecast id 1 2025-06-18",
-        "#10 1.012 ← tools/call get_forecast isError=true id 1 tool-error 12.5 ms 50 B",
-        '#11 2.000 → nope id "x" 2025-06-18',
-        '#12 2.001 ← nope -32601 Method not found id "x" error 1.0 ms 79 B',
-        "#13 3.000 ← invalid: not JSON (error at character 0): Listening on port 5",
-        "#14 4.000 → tools/list id 3 2025-06-18",
-        "#15 5.000 → tools/list id 4 2025-06-18",
-        "#16 6.000 → notifications/cancelled id 4 2025-06-18",
-        "#17 10.000 · end: the server exited with code 0",
-        "#14 tools/list: no answer",
-        "#15 tools/list: cancelled",
-    ]
-
-
-def test_what_is_wrong_stands_below_the_frame_or_as_soon_as_it_is_known(tmp_path, show):
-    _, out, _ = show(capture(tmp_path / "a", SESSION))
-    lines = [" ".join(text.split()) for text in out.splitlines()]
-    place = next(place for place, text in enumerate(lines) if text.startswith("#11 "))
-    assert lines[place + 1] == '! #11 client: no revision has the method "nope" (/method) [schema/unknown-method]'
-    place = next(place for place, text in enumerate(lines) if text.startswith("#13 "))
-    assert lines[place + 1] == "✗ #13 server: this line is not JSON (error at character 0) [framing/not-json]"
-    assert any("[pairing/unanswered]" in text for text in lines)
-
-
 def test_findings_stand_in_the_json_of_their_message(tmp_path, show):
     path = capture(tmp_path / "a", SESSION)
     found = [json.loads(row) for row in show(path, "--json")[1].splitlines()]
@@ -108,20 +74,6 @@ def test_findings_stand_in_the_json_of_their_message(tmp_path, show):
     assert {(row["n"], row["rule"]) for row in late} >= {(14, "pairing/unanswered")}
     at_once = [finding for row in followed if row["kind"] != "finding" for finding in row["findings"]]
     assert len(late) + len(at_once) == sum(len(row["findings"]) for row in found)
-
-
-def test_as_json_there_is_one_object_a_message(tmp_path, show):
-    status, out, err = show(capture(tmp_path / "a", SESSION), "--json")
-    assert (status, err) == (0, "")
-    found = [json.loads(row) for row in out.splitlines()]
-    assert [row["n"] for row in found] == list(range(5, 18))
-    assert [row["status"] for row in found if row["kind"] == "request"] == [
-        "ok",
-        "tool-error",
-        "error",
-        "unanswered",
-        "cancelled",
-    ]
 
 
 def test_a_live_capture_says_so_and_what_is_still_pending(tmp_path, show):
@@ -150,12 +102,6 @@ def test_following_a_finished_capture_shows_all_of_it(tmp_path, show, options):
     assert status == 0
     rows = [line for line in out.splitlines() if '"kind":"finding"' not in line and not line.startswith("  ")]
     assert len(rows) == (13 if options else 17)
-
-
-def test_a_listen_request_without_an_answer_is_as_it_should_be(tmp_path, show):
-    """F-07."""
-    _, out, _ = show(capture(tmp_path / "a", '> {"id":1,"method":"subscriptions/listen"}'))
-    assert "no answer" not in out
 
 
 # Filters.
@@ -318,17 +264,6 @@ def test_a_missing_file_is_one_line_and_exit_code_2(tmp_path, show):
 # Damage is shown.
 
 
-def test_a_truncated_capture_is_shown_up_to_its_end(tmp_path, show):
-    path = capture(tmp_path / "a", SESSION)
-    content = (tmp_path / "a").read_bytes()
-    (tmp_path / "a").write_bytes(content[: content.index(b"get_forecast")])
-    for options in ([], ["--json"]):
-        status, out, err = show(path, *options)
-        assert (status, err) == (0, "")
-        assert "a damaged line" in out
-        assert "notifications/initialized" in out
-
-
 @pytest.mark.parametrize(
     ("error", "expected", "sentence"),
     [
@@ -363,24 +298,6 @@ def test_large_messages_are_not_kept_until_others_are_shown(tmp_path, show):
         found.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert found[1] < 3 * found[0]
-
-
-def test_a_torn_line_in_the_middle_is_shown_in_its_place(tmp_path, show):
-    path = capture(tmp_path / "a", SESSION)
-    content = (tmp_path / "a").read_bytes().split(b"\n")
-    content[6] = content[6][:30]
-    (tmp_path / "a").write_bytes(b"\n".join(content))
-    status, out, _ = show(path)
-    assert status == 0
-    assert "#7 0.003 · gap: 1 lost: a damaged line" in " ".join(out.split())
-    assert "get_forecast" in out
-
-
-def test_a_frame_that_goes_on_nowhere_is_shown(tmp_path, show):
-    (tmp_path / "a").write_bytes(HEADER + b'{"kind":"frame","ch":1,"t":5,"raw":"{\\"id\\":1","more":true}\n')
-    status, out, _ = show(tmp_path / "a")
-    assert status == 0
-    assert "invalid: not JSON" in out
 
 
 # Values of any shape in known records (F-08, A-07: damage is shown and never raises an exception).
@@ -580,16 +497,6 @@ def test_x_03_the_extensions_that_were_declared_stand_below_with_who_did(tmp_pat
         assert expected in out.splitlines()
     _, out, _ = show(capture(tmp_path / "b", SESSION))
     assert "extensions" not in out
-
-
-def test_x_03_the_json_of_a_message_has_the_extensions_that_it_declares(tmp_path, show):
-    _, out, _ = show(capture(tmp_path / "a", NEGOTIATED), "--json")
-    found = {row["n"]: row.get("extensions") for row in map(json.loads, out.splitlines())}
-    assert list(found.values())[:3] == [
-        ["com.example/turbo"],
-        None,
-        ["com.example/turbo", "io.modelcontextprotocol/ui"],
-    ]
 
 
 def gated(path):

@@ -1,12 +1,6 @@
 from mcpspy.report.github import command
 
 
-def test_a_command_names_file_line_and_title():
-    assert (
-        command("error", "a.jsonl", 3, "wrong", "it is not") == "::error file=a.jsonl,line=3,title=wrong::it is not\n"
-    )
-
-
 def test_without_a_line_it_belongs_to_the_file():
     assert command("notice", "a.jsonl", None, "odd", "x") == "::notice file=a.jsonl,title=odd::x\n"
 

@@ -8,17 +8,8 @@ from mcpspy.report.checked import check
 from mcpspy.report.lines import finding_line, line, sentence
 from mcpspy.text import columns
 from mcpspy.timeline import Row, rows
-from tests.report.captures import faulty, hostile
+from tests.report.captures import hostile
 from tests.transcript import records
-
-
-def test_a_row_is_one_line_of_number_time_direction_and_subject():
-    (row,) = rows(records('> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"}}'))
-    assert line(row).split()[2:] == ["→", "tools/call", "echo", "id", "1"]
-    assert line(Row(7, 1_500_000_000, "gap", "mcpspy", text="1 lost: no space")) == (
-        "#7         1.500 · gap: 1 lost: no space"
-    )
-
 
 CALL = """
     > {"id":1,"method":"tools/call","params":{"name":"forecast","arguments":{"city":"東京都","days":3}}}
@@ -36,11 +27,6 @@ def test_a_preview_takes_the_columns_that_the_rest_leaves_and_no_more(width):
     assert columns(line(asked, width)) <= width
     assert ' forecast  city="東京都" days=3' in line(asked, max(width, 80))
     assert "B" in line(answered, width)[-2:] if width >= 100 else "id 1" not in line(answered, width)
-
-
-def test_ids_and_outcomes_stand_below_each_other():
-    asked, answered = rows(records(CALL % "x"))
-    assert columns(line(asked).partition(" id 1")[0]) == columns(line(answered).partition(" id 1")[0])
 
 
 def test_the_http_status_of_an_error_leaves_the_other_columns_where_they_are():
@@ -73,13 +59,6 @@ def test_what_is_said_besides_stands_at_the_end_within_the_width():
     _, answered = rows(records(CALL % ("word " * 100)))
     assert line(answered, 120, extra="  gate slow").endswith(" B  gate slow")
     assert columns(line(answered, 120, extra="  gate slow")) == 120
-
-
-def test_a_finding_is_one_line_with_its_rule(tmp_path):
-    finding = check(faulty(tmp_path / "a")).findings[1]
-    assert finding_line(finding).strip().startswith("✗ #11 server: CallToolResult: expected an array")
-    assert finding_line(finding).endswith("(/result/content)  [schema/invalid]")
-    assert sentence(finding).startswith("server: CallToolResult: expected an array")
 
 
 def test_no_text_of_a_peer_reaches_a_line_as_it_is(tmp_path):
