@@ -61,6 +61,13 @@ def mcpspy(home, run):
     return run
 
 
+def refusal(outcome, status=2):
+    """Return the line on stderr of a command that was refused: it has this exit status and printed nothing."""
+    assert (*outcome[:2], outcome[2].count("\n")) == (status, "", 1), outcome
+    assert outcome[2].startswith("mcpspy: ")
+    return outcome[2]
+
+
 def command(name):
     """Return a fixture that runs this command, and returns its exit status, stdout and stderr."""
     return pytest.fixture(name=name)(lambda run: partial(run, name))

@@ -9,16 +9,10 @@ from mcpspy.capture.listing import captures
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
 from tests.cli.conftest import CONFIGURATION as TEXT
+from tests.cli.conftest import refusal
 from tests.relay.harness import LIMIT
 
 DEMO = ["-m", "mcpspy.demo.server"]
-
-
-def one_line(outcome, status=2):
-    assert (*outcome[:2], outcome[2].count("\n")) == (status, "", 1)
-    err = outcome[2]
-    assert err.startswith("mcpspy: ")
-    return err
 
 
 def test_all_servers_of_a_client_are_wrapped_and_what_follows_is_said(cursor, mcpspy):
@@ -108,7 +102,7 @@ def test_a_command_that_is_shown_for_a_server_whose_name_looks_like_an_option_ca
 def test_a_file_in_the_form_of_another_client_is_refused(cursor, mcpspy):
     """CF-10."""
     cursor.write_text('{"servers": {"s": {"command": "x"}}}')
-    err = one_line(mcpspy("install", "cursor", "--yes"), 1)
+    err = refusal(mcpspy("install", "cursor", "--yes"), 1)
     assert f"{cursor}: line 1, column 2: found servers under 'servers'; Cursor reads 'mcpServers'" in err
 
 
@@ -182,7 +176,7 @@ def test_only_what_is_named_is_wrapped(cursor, mcpspy):
 )
 def test_a_wrong_name_is_one_line_and_changes_nothing(cursor, mcpspy, arguments, said):
     for command in ("install", "uninstall"):
-        assert said in one_line(mcpspy(command, *arguments))
+        assert said in refusal(mcpspy(command, *arguments))
         assert cursor.read_text() == TEXT
 
 
@@ -204,7 +198,7 @@ def test_a_broken_configuration_is_one_line_that_says_where_and_why(cursor, home
     else:
         cursor.write_bytes(content if isinstance(content, bytes) else content.encode())
     for command in ("install", "uninstall"):
-        line = one_line(mcpspy(command, "cursor", *["--yes"][: command == "install"]), 1 if "an object" in said else 2)
+        line = refusal(mcpspy(command, "cursor", *["--yes"][: command == "install"]), 1 if "an object" in said else 2)
         assert str(cursor) in line
         assert said in line
     assert content is None or cursor.read_bytes() == (content if isinstance(content, bytes) else content.encode())
@@ -214,7 +208,7 @@ def test_a_broken_configuration_is_one_line_that_says_where_and_why(cursor, home
 @pytest.mark.parametrize("entry", ["true", '{"command": 3}', '{"command": "x", "args": "y"}', "{}"])
 def test_a_named_server_of_the_wrong_shape_is_one_line(cursor, mcpspy, entry):
     cursor.write_text(f'{{"mcpServers": {{"good": {{"command": "x"}},\n"bad": {entry}}}}}')
-    line = one_line(mcpspy("install", "cursor", "good", "bad", "--yes"), 1)
+    line = refusal(mcpspy("install", "cursor", "good", "bad", "--yes"), 1)
     assert f"{cursor}: bad: line 2, column 8: it" in line
     assert "wrap" not in cursor.read_text()
 
@@ -411,8 +405,8 @@ def test_the_server_for_agents_is_not_wrapped_and_stays_with_the_others(cursor, 
 
 
 def test_the_server_for_agents_takes_no_servers(cursor, mcpspy):
-    assert "--agent takes no servers" in one_line(mcpspy("install", "cursor", "weather", "--agent"))
-    assert "--agent takes no servers" in one_line(mcpspy("uninstall", "cursor", "weather", "--agent"))
+    assert "--agent takes no servers" in refusal(mcpspy("install", "cursor", "weather", "--agent"))
+    assert "--agent takes no servers" in refusal(mcpspy("uninstall", "cursor", "weather", "--agent"))
     out = mcpspy("install", "cursor", "--agent", "--dry-run")[1]
     assert any(line.startswith("+") and '"mcpspy"' in line for line in out.splitlines())
     assert cursor.read_text() == TEXT

@@ -9,6 +9,7 @@ import pytest
 
 from mcpspy.replay.client import stdio
 from tests import contract
+from tests.cli.conftest import refusal
 from tests.cli.test_replay import SESSION
 from tests.contract.sessions import hello
 from tests.limits import LIMIT
@@ -145,11 +146,7 @@ def test_a_waiver_and_an_ignored_rule_count_for_a_lock_too(mcpspy, tmp_path):
 def test_a_mistake_is_one_line(mcpspy, tmp_path, arguments, words):
     capture("empty.jsonl", '> {"jsonrpc":"2.0","id":1,"method":"ping"}')
     (tmp_path / "newer.json").write_text('{"format": 99, "servers": {}}')
-    code, out, err = mcpspy(*arguments)
-    assert (code, out) == (2, "")
-    assert words in err
-    assert err.startswith("mcpspy: ")
-    assert err.count("\n") == 1
+    assert words in refusal(mcpspy(*arguments))
 
 
 def test_a_file_that_cannot_be_written_is_named(mcpspy):

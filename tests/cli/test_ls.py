@@ -9,6 +9,7 @@ import pytest
 
 from mcpspy import cli
 from mcpspy.text import size_text
+from tests.cli.conftest import refusal
 from tests.limits import LIMIT
 from tests.transcript import WALL, begin, capture, finish, record
 
@@ -165,9 +166,7 @@ def test_what_is_no_directory_is_one_line_and_exit_code_2(tmp_path, ls, what):
     path = tmp_path / "a.jsonl"
     if what == "a capture":
         capture(path, "")
-    status, out, err = ls(path)
-    assert (status, out) == (2, "")
-    assert err.count("\n") == 1
+    err = refusal(ls(path))
     assert f"{path} is not a directory" in err
     assert f"mcpspy show {path}" in err
 

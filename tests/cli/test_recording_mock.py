@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli import test_gates
+from tests.cli.conftest import refusal
 from tests.peers import warm
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result
 from tests.timelines import CAPTURES
@@ -170,15 +171,9 @@ def test_two_at_once_both_add_what_they_asked(path):
 
 
 @pytest.fixture
-def refusal(run):
-    """Run `mcpspy mock`, which exits with status 2, and return its one line on stderr."""
-
-    def refuse(*arguments):
-        status, out, err = run("mock", *arguments)
-        assert (status, out, err.count("\n")) == (2, "", 1)
-        return err
-
-    return refuse
+def refused(run):
+    """Run `mcpspy mock`, which is refused, and return its one line on stderr."""
+    return lambda *arguments: refusal(run("mock", *arguments))
 
 
 @pytest.mark.parametrize(
@@ -194,31 +189,31 @@ def refusal(run):
         (["--loose", "--record-missing", "--", "true"], "--loose answers what is missing"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(refusal, path, options, said):
-    assert said in refusal(path, *options)
+def test_options_that_make_no_sense_are_refused(refused, path, options, said):
+    assert said in refused(path, *options)
 
 
-def test_captures_that_nothing_can_be_added_to_are_refused(refusal, path, tmp_path, monkeypatch):
+def test_captures_that_nothing_can_be_added_to_are_refused(refused, path, tmp_path, monkeypatch):
     record_missing = ["--record-missing", "--", "true"]
     web = shutil.copy(CAPTURES / "http-python1-2025-11-25.jsonl", tmp_path)
-    assert "was recorded over HTTP" in refusal(web, *record_missing)
-    assert "was scrubbed" in refusal(capture(tmp_path / "s.jsonl", RECORDED, scrubbed=True), *record_missing)
+    assert "was recorded over HTTP" in refused(web, *record_missing)
+    assert "was scrubbed" in refused(capture(tmp_path / "s.jsonl", RECORDED, scrubbed=True), *record_missing)
     before = {"id": "x", "file": "y", "lines": 1}
-    assert "one of several files" in refusal(capture(tmp_path / "p.jsonl", RECORDED, continues=before), *record_missing)
-    assert "there is no directory" in refusal(tmp_path / "none" / "c.jsonl", *record_missing)
+    assert "one of several files" in refused(capture(tmp_path / "p.jsonl", RECORDED, continues=before), *record_missing)
+    assert "there is no directory" in refused(tmp_path / "none" / "c.jsonl", *record_missing)
     (tmp_path / "text").write_text("x\n")
-    assert "is not a capture: its first line is not a capture header" in refusal(tmp_path / "text", *record_missing)
+    assert "is not a capture: its first line is not a capture header" in refused(tmp_path / "text", *record_missing)
     for unwritable in (path, str(tmp_path)):
         allowed = lambda name, _mode, unwritable=unwritable: str(name) != unwritable  # noqa: E731 (root may write all)
         monkeypatch.setattr(os, "access", allowed)
         monkeypatch.setattr(shutil, "which", lambda name: name)
-        assert "is not writable" in refusal(path, *record_missing)
+        assert "is not writable" in refused(path, *record_missing)
 
 
-def test_a_live_capture_is_refused(refusal, tmp_path):
+def test_a_live_capture_is_refused(refused, tmp_path):
     writer = begin(tmp_path / "live.jsonl")
     record(writer, RECORDED)
-    assert "is still being recorded" in refusal(writer.path, "--record-missing", "--", "true")
+    assert "is still being recorded" in refused(writer.path, "--record-missing", "--", "true")
     finish(writer)
 
 
