@@ -1,6 +1,7 @@
-"""Agents and docs/agents.md both show the table of tools."""
+"""The tools, resources and prompts for an agent, and the rules in its words."""
 
 import inspect
+import json
 import os
 import re
 
@@ -10,8 +11,12 @@ from jsonschema import Draft202012Validator
 
 import mcpspy
 from mcpspy.agent.catalogue import BY_NAME, TOOLS, answer, checked, tool_named
-from mcpspy.agent.clean import size_of
+from mcpspy.agent.clean import Scrubber, size_of
+from mcpspy.agent.problems import find_problems
+from mcpspy.agent.resources import CAPTURE, PROMPTS, RULE, TEMPLATES, listed, prompt_text, read
+from mcpspy.agent.rulebook import explain_rule, told_findings
 from mcpspy.errors import UsageError
+from mcpspy.rules import FORMER, RULES, Finding
 
 PAGE = os.path.join(os.path.dirname(os.path.dirname(mcpspy.__file__)), "docs", "agents.md")
 
@@ -78,3 +83,87 @@ def test_the_page_lists_the_tools():
     rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", section, re.MULTILINE)
     expected = [(tool.name, ", ".join(f"`{name}`" for name in tool.takes)) for tool in TOOLS]
     assert rows == expected
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_is_explained(rule):
+    answer = explain_rule(rule=rule)
+    assert answer["rule"] == rule
+    assert answer["spec"].startswith("https://")
+    assert answer["fix"]
+
+
+def test_a_former_id_is_taken_and_an_unknown_one_has_a_nearest():
+    for former, rule in FORMER.items():
+        assert explain_rule(rule=former)["rule"] == rule
+    with pytest.raises(UsageError, match="did you mean tools/arguments"):
+        explain_rule(rule="tools/argument")
+
+
+def test_a_fix_is_told_once(folder):
+    name = folder.add()
+    capture = folder.captures.open(folder.captures.find(name))
+    finding = Finding("tools/arguments", "error", "client", 7, 0, (5,), "/params", "wrong", None, "https://spec")
+    told = told_findings(Scrubber(), capture, "abc123", [finding, finding], 4000)
+    assert ["fix" in it for it in told] == [True, False]
+    assert (told[0]["at"], told[0]["related"]) == ("abc123#7", ["abc123#5"])
+
+
+def test_a_finding_may_quote_a_secret(folder):
+    """The call succeeds and is not shown otherwise, but its frame is still read, to know its secrets."""
+    listed = '< 2 = {"tools":[{"name":"login","inputSchema":{"properties":{"password":{"type":"integer"}}}}]}'
+    call = '> 3 tools/call {"name":"login","arguments":{"password":"hunter2xyz"}}\n< 3 = {"content":[]}'
+    folder.add(f"= 2025-11-25\n> 2 tools/list\n{listed}\n{call}")
+    answer = find_problems(folder.captures)
+    assert "is not of type" in str(answer["findings"])
+    assert "hunter2xyz" not in str(answer)
+
+
+def test_a_finding_about_text_shows_the_text(folder):
+    folder.add("= 2025-11-25\n< | Listening on port 3000")
+    assert find_problems(folder.captures)["findings"][0]["text"] == "Listening on port 3000"
+
+
+def test_captures_come_first_and_then_the_rules_in_pages(folder):
+    name = folder.add()
+    found, cursor = [], None
+    while True:
+        page, cursor = listed(folder.captures, cursor)
+        found += [it.uri for it in page]
+        if cursor is None:
+            break
+    assert found[0] == f"{CAPTURE}{name}"
+    assert len(found) == 1 + len(RULES) == len(set(found))
+    with pytest.raises(UsageError, match="does not belong"):
+        listed(folder.captures, "x")
+
+
+def test_resources_are_read(folder):
+    name = folder.add()
+    text, mime = read(folder.captures, f"{CAPTURE}{name}")
+    assert json.loads(text)["session"] == name
+    assert mime == "application/json"
+    text, mime = read(folder.captures, f"{RULE}tools/arguments")
+    assert text.startswith("tools/arguments: error")
+    assert mime == "text/plain"
+    assert [it.uri for it in TEMPLATES] == ["mcpspy://capture/{id}", "mcpspy://rule/{+id}"]
+
+
+@pytest.mark.parametrize("uri", ["", "file:///etc/passwd", CAPTURE, f"{CAPTURE}zzzzzz", f"{RULE}x", "mcpspy://rules"])
+def test_another_resource_is_refused(folder, uri):
+    folder.add()
+    with pytest.raises(UsageError):
+        read(folder.captures, uri)
+
+
+@pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)
+def test_prompts_take_a_session_or_none(prompt):
+    assert "(session weather)" in prompt_text(prompt.name, {"session": "weather"})[1]
+    assert "{" not in prompt_text(prompt.name, {})[1]
+
+
+def test_another_prompt_or_argument_is_refused():
+    with pytest.raises(UsageError, match="there is no prompt 'x'; there are why_did_my_last_call_fail"):
+        prompt_text("x", {})
+    with pytest.raises(UsageError, match="has no argument 'x'; it takes session"):
+        prompt_text("review_session", {"x": "1"})

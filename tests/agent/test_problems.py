@@ -1,8 +1,20 @@
-"""All problems in one answer."""
+"""What is wrong in a session, why it did not start, what its tools cost, and how few questions that takes."""
 
+import os
+import re
+import sys
+
+import pytest
+
+import mcpspy
 from mcpspy.agent.answers import LARGEST
 from mcpspy.agent.clean import size_of
 from mcpspy.agent.problems import find_problems
+from mcpspy.agent.rows import read_message
+from mcpspy.agent.sessions import list_sessions
+from mcpspy.agent.start import explain_start
+from mcpspy.agent.usage import tool_usage
+from tests import limits
 from tests.agent.conftest import EXAMPLE
 from tests.transcript import record
 
@@ -76,3 +88,127 @@ def test_what_is_not_read_yet_is_said(folder, monkeypatch):
     monkeypatch.setattr("mcpspy.agent.captures.grow", lambda *_: None)
     folder.captures.open(entry)
     assert find_problems(folder.captures)["read"].startswith("0 %")
+
+
+HELLO = '> 1 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}\n'
+WELCOME = '< 1 = {"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "ending", "why"),
+    [
+        ("", {"code": None, "why": "cannot start the server: no such file"}, "cannot start the server: no such file"),
+        (HELLO, {"code": None, "why": "cannot start the server: not found"}, "cannot start the server: not found"),
+        ("", {"code": 1}, "the client has sent nothing; the server exited with code 1"),
+        (HELLO + "! KeyError: API_KEY", {"code": 1}, "the server exited with code 1 before it answered initialize"),
+        (
+            HELLO + "< | Listening on port 3000",
+            {"code": 0},
+            "lines to stdout that are not JSON, and no answer to initialize",
+        ),
+        (HELLO, {"code": None, "why": "the client left"}, "the session ended before the server answered initialize"),
+        (HELLO + '< 1 ! {"code":-32602,"message":"old"}', {"code": 0}, "answered initialize with an error: -32602 old"),
+        (HELLO + WELCOME, {"code": 0}, "the client never sent notifications/initialized"),
+        ("> 1 tools/list", {"code": 0}, "the client sent messages, but no initialize"),
+    ],
+)
+def test_the_reason_is_told(folder, text, ending, why):
+    folder.add(text, **ending)
+    answer = explain_start(folder.captures)
+    assert not answer["started"]
+    assert why in answer["why"]
+    assert answer["advice"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("= 2025-11-25", "nothing else was answered"),
+        ("= 2025-11-25\n> 2 ping\n< 2 = {}", "requests were answered"),
+        (HELLO + "@15 " + WELCOME + "@15.1 > notifications/initialized", "succeeded after 15 s"),
+    ],
+)
+def test_a_session_that_started_says_so(folder, text, why):
+    folder.add(text)
+    answer = explain_start(folder.captures)
+    assert answer["started"]
+    assert why in answer["why"]
+
+
+def test_the_facts_are_beside_it(folder):
+    name = folder.add(HELLO + "! KeyError: API_KEY", argv=("node", "--token", "hunter2xyz"))
+    answer = explain_start(folder.captures, session=name)
+    assert answer["handshake"]["request"] == f"{name}#5"
+    assert answer["stderr"][0]["text"] == "KeyError: API_KEY"
+    assert answer["command"][0] == "node"
+    assert "hunter2xyz" not in str(answer)
+
+
+def test_a_live_session_may_still_be_answered(folder):
+    writer, _ = folder.begin()
+    for ch, sender, role in ((1, "client", "stdin"), (2, "server", "stdout"), (3, "server", "stderr")):
+        writer.open(ch, 0, sender, role, "lines")
+    writer.frame(1, 0, b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}', more=False, cut=False)
+    assert "has not answered initialize yet" in explain_start(folder.captures)["why"]
+    writer.end(0, 0, None)
+
+
+def test_each_tool_has_its_cost_and_use(folder):
+    name = folder.add()
+    answer = tool_usage(folder.captures)
+    tool = answer["tools"][0]
+    assert (tool["name"], tool["calls"], tool["errors"], tool["findings"]) == ("echo", 3, 2, 2)
+    assert tool["ms"] == {"p50": 1.0, "p95": 1.0, "max": 1.0}
+    assert (tool["definition"], tool["first_call"]) == (f"{name}#9", f"{name}#10")
+    assert answer["totals"] == {
+        "tools": 1,
+        "definition_tokens": tool["definition_tokens"],
+        "calls": 3,
+        "errors": 2,
+        "never_called": 0,
+    }
+
+
+def test_many_tools_come_in_pages_the_most_expensive_first(folder):
+    tools = ",".join(
+        f'{{"name":"t{n}","description":"{"x" * n}","inputSchema":{{"type":"object"}}}}' for n in range(200)
+    )
+    folder.add(f'= 2025-11-25\n> 2 tools/list\n< 2 = {{"tools":[{tools}]}}')
+    read, cursor = [], ""
+    while cursor is not None:
+        answer = tool_usage(folder.captures, cursor=cursor)
+        assert size_of(answer) <= LARGEST
+        read += [it["name"] for it in answer["tools"]]
+        cursor = answer.get("next")
+    assert sorted(read) == sorted(f"t{n}" for n in range(200))
+    assert read[0] == "t199"
+    assert answer["totals"]["never_called"] == 200
+
+
+def test_a_tool_that_was_never_listed(folder):
+    folder.add('= 2025-11-25\n> 2 tools/call {"name":"ghost"}\n< 2 = {"content":[]}')
+    assert tool_usage(folder.captures)["tools"][0]["listed"] is False
+
+
+PAGE = os.path.join(os.path.dirname(os.path.dirname(mcpspy.__file__)), "docs", "agents.md")
+
+
+@pytest.mark.field
+def test_three_calls_are_enough(folder):
+    path = str(folder.path / "demo.jsonl")
+    limits.run([sys.executable, "-m", "mcpspy.demo.client", "-o", path], check=True, capture_output=True)
+    session = list_sessions(folder.captures)["sessions"][0]["session"]
+    problems = find_problems(folder.captures, session=session)
+    failed = problems["failed"][0]
+    message = read_message(folder.captures, address=failed["at"])
+    assert (failed["rule"], failed["blame"]) == ("tools/arguments", "client")
+    assert "validate the arguments" in message["findings"][0]["fix"]
+    assert size_of([problems, message]) < 4000
+
+
+def test_the_transcript_on_the_page_is_within_six_calls_and_20_kb():
+    with open(PAGE, encoding="utf-8") as file:
+        transcript = file.read().partition("## A task")[2].partition("```\n")[2].partition("```")[0]
+    calls = re.findall(r"^> \w+ {.*}$", transcript, re.MULTILINE)
+    assert 0 < len(calls) <= 6
+    assert len(transcript.encode()) < 20_000

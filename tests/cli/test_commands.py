@@ -1,13 +1,26 @@
+"""The commands: their help, page, completion and mistakes."""
+
+import argparse
 import os
+import re
 import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 from mcpspy import cli
+from mcpspy.cli import command_reference, complete, completion_table, extras
+from mcpspy.cli.arguments import Parser, choice, offer, offered
 from mcpspy.cli.commands import COMMANDS
+from mcpspy.cli.complete import answer, read_table
+from mcpspy.cli.completion import SHELLS
+from mcpspy.errors import UsageError
+from tests import limits
 from tests.cli.conftest import refusal
 from tests.limits import LIMIT
+from tests.optional import require
 
 
 def test_the_help_groups_the_commands_by_task_and_fits_a_terminal(run):
@@ -93,3 +106,140 @@ def test_the_exit_status_is_that_of_the_process(arguments, status):
     run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root, timeout=LIMIT)
     assert run.returncode == status
     assert (run.stderr.count("\n"), "Traceback" in run.stderr) == (int(status != 0), False)
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
+ON_PAGE = read_table()["commands"]
+
+
+def test_the_page_is_that_of_the_commands():
+    assert PAGE.read_text(encoding="utf-8") == command_reference.document(), "scripts/write-rules writes it"
+
+
+@pytest.mark.parametrize("name", ON_PAGE)
+def test_a_command_has_a_section_with_all_its_options(name):
+    text = PAGE.read_text(encoding="utf-8")
+    section = re.split(r"^##+ (?!#)(?!mcpspy \w+ )", text.partition(f"### mcpspy {name}\n")[2], flags=re.MULTILINE)[0]
+    for node in (ON_PAGE[name], *ON_PAGE[name].get("commands", {}).values()):
+        for option in set(node["options"]) - {"-h", "--help"}:
+            assert re.search(rf"(?<![-\w]){re.escape(option)}(?![-\w])", section), option
+    for inner in ON_PAGE[name].get("commands", ()):
+        assert f"#### mcpspy {name} {inner}\n" in section
+
+
+def test_no_cell_of_a_table_breaks_it():
+    rows = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    assert all(len(re.findall(r"(?<!\\)\|", row)) == 3 for row in rows)
+
+
+TABLE = read_table()
+INNER = [(name, inner) for name, node in TABLE["commands"].items() for inner in node.get("commands", ())]
+
+
+def test_the_table_is_that_of_the_commands():
+    written = Path(complete.TABLE).read_text(encoding="utf-8")
+    assert written == completion_table.document(), "scripts/write-rules writes it"
+
+
+@pytest.mark.parametrize("words", [*([name] for name in COMMANDS), *INNER], ids=" ".join)
+def test_each_option_that_a_help_lists_is_offered_and_explained(words, monkeypatch, capfd):
+    monkeypatch.setattr(sys, "argv", ["mcpspy", *words, "--help"])
+    with suppress(SystemExit):
+        cli.main()
+    heads = re.findall(r"^  (-.*?)(?:  |$)", capfd.readouterr().out, re.MULTILINE)
+    options = {option for head in heads for option in re.findall(r"(?<![^\s,])--?[a-z][a-z-]*", head)}
+    found = answer(TABLE, [*words, "-"]).words
+    assert {"-h", "--help"} <= options == set(found)
+    assert all(found.values())
+
+
+def test_every_command_is_offered_with_its_text():
+    assert answer(TABLE, [""]).words == {name: command.help for name, command in COMMANDS.items()}
+    assert set(answer(TABLE, ["-"]).words) == {"-h", "--help", "--version"}
+    assert sorted(INNER) == [
+        ("ca", "env"), ("ca", "export"), ("ca", "status"), ("schema", "diff"), ("schema", "list"), ("schema", "show"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [["check", "--format", ""], ["export", "--format", ""], ["mock", "--pace", ""]])
+def test_choices_are_offered(words):
+    assert len(answer(TABLE, words).words) > 1
+
+
+ROOT = Path(cli.__file__).parent.parent.parent
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_each_shell_has_a_script_that_it_can_read(mcpspy, shell):
+    require(shell)
+    status, out, err = mcpspy("completion", shell)
+    assert (status, err) == (0, "")
+    assert limits.run([shell, "-n"], input=out, text=True, capture_output=True).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("bahs", "did you mean 'bash'?"), ("powershell", "there are bash, zsh, fish")]
+)
+def test_another_shell_is_a_mistake_that_names_those_there_are(mcpspy, name, hint):
+    assert mcpspy("completion", name) == (2, "", f"mcpspy: there is no completion for {name!r}; {hint}\n")
+
+
+def test_help_scripts_and_readme_say_the_same_about_switching_it_on(mcpspy):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for shell, line in SHELLS.items():
+        switch, place = re.split(r"    +", line)
+        assert f"# Completion of mcpspy for {shell}: {switch} {place}\n" in mcpspy("completion", shell)[1]
+        assert switch in readme
+
+
+@pytest.fixture
+def parser():
+    parser = Parser(prog="mcpspy x")
+    choice(parser, "--format", ("text", "json"), "format of the report", "FORMAT")
+    return parser
+
+
+def test_the_first_name_is_the_default(parser):
+    assert parser.parse_args([]) == argparse.Namespace(format="text")
+    assert parser.parse_args(["--format", "json"]) == argparse.Namespace(format="json")
+
+
+def test_the_help_lists_the_names(parser):
+    assert "--format FORMAT  format of the report: text, json (default: text)" in parser.format_help()
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (["--format", "jsn"], "--format cannot be 'jsn'; did you mean 'json'?"),
+        (["--format", "x"], "--format cannot be 'x'; it takes text, json"),
+        (["--form", "json"], "there is no option '--form'; did you mean '--format'? see 'mcpspy x --help'"),
+        (["https://me:secret@host/"], "see 'mcpspy x --help'"),
+    ],
+)
+def test_a_mistake_is_one_sentence(parser, given, sentence):
+    with pytest.raises(UsageError) as raised:
+        parser.parse_args(given)
+    assert sentence in str(raised.value)
+    assert "secret" not in str(raised.value)
+
+
+def test_names_are_offered_to_shells_and_judged_by_the_command():
+    parser = Parser(prog="mcpspy x")
+    action = parser.add_argument("--rule")
+    assert offered(action) is None
+    offer(action, {"a": "the first"})
+    assert offered(action) == {"a": "the first"}
+    assert parser.parse(["--rule", "b"], argparse.Namespace()).rule == "b"
+
+
+@pytest.mark.parametrize(
+    ("pip", "command"),
+    [
+        (True, f"{sys.executable} -m pip install 'mcpspy[sql]'"),
+        (False, f"uv pip install --python {sys.executable} 'mcpspy[sql]'"),
+    ],
+)
+def test_the_command_uses_pip_if_it_is_installed_and_uv_otherwise(monkeypatch, pip, command):
+    monkeypatch.setattr(extras, "find_spec", lambda _: pip)
+    assert extras.install_command("sql") == command

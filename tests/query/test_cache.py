@@ -1,16 +1,22 @@
-"""Where tables are stored, and when they are built again."""
+"""Tables: how they are built, where they are stored, and when they are built again."""
 
 import os
+import re
 import shutil
 import stat
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from mcpspy.query import cache as module
-from mcpspy.query.build import build
+from mcpspy import __version__
+from mcpspy.errors import CaptureError, UsageError
+from mcpspy.query.build import build, connection, write
 from mcpspy.query.cache import file_name, forget_gone, root, tables_of
+from mcpspy.query.database import CaptureDatabase
+from mcpspy.query.scratch import scratch
+from mcpspy.query.tables import TABLES, documented
 from tests.transcript import capture
 
 
@@ -118,7 +124,7 @@ def test_a_capture_that_was_written_anew_with_its_size_and_time_has_other_tables
 
 def test_another_version_of_mcpspy_has_other_tables(path, monkeypatch):
     before = tables_of(path)
-    monkeypatch.setattr(module, "__version__", "99")
+    monkeypatch.setattr("mcpspy.query.cache.__version__", "99")
     assert tables_of(path).folder != before.folder
 
 
@@ -136,3 +142,112 @@ def test_a_capture_of_an_id_that_is_no_name_of_a_file_has_another():
     assert file_name("9f2c-1") == "9f2c-1"
     for evil in ("../../etc/passwd", "", "a/b", "a" * 100, "\ud800", "."):
         assert len(file_name(evil)) == 24
+
+
+def test_a_file_has_the_version_of_the_tables_and_is_the_users_alone(made):
+    captured = made("> 1 ping")
+    with closing(connection()) as database:
+        for name in TABLES:
+            found = database.execute("SELECT key, value FROM parquet_kv_metadata(?)", [captured.file(name)]).fetchall()
+            assert dict(found) == {b"mcpspy_schema": b"1", b"mcpspy_tool": f"mcpspy {__version__}".encode()}
+            assert stat.S_IMODE(os.stat(captured.file(name)).st_mode) == 0o600
+
+
+def test_nothing_else_is_left_in_the_folder(made):
+    assert sorted(os.listdir(made("> 1 ping").folder)) == sorted(f"{name}.parquet" for name in TABLES)
+
+
+def test_what_is_there_is_not_made_again(made, monkeypatch):
+    captured = made("> 1 ping")
+    monkeypatch.setattr("mcpspy.query.build.DerivedTables", None)
+    build([tables_of(captured.capture.path)], lambda _: None)
+
+
+def test_several_captures_are_shared_out(tmp_path, cache):
+    paths = [capture(str(tmp_path / f"{name}.jsonl"), "> 1 ping") for name in "abc"]
+    found, read = [tables_of(path) for path in paths], []
+    build(found, read.append)
+    assert all(os.path.exists(captured.file("captures")) for captured in found)
+    assert sum(read) == 2 * sum(captured.size for captured in found)
+
+
+def test_a_capture_that_cannot_be_read_leaves_nothing(tmp_path, cache):
+    captured = tables_of(capture(str(tmp_path / "a.jsonl"), "> 1 ping"))
+    os.unlink(captured.capture.path)
+    with pytest.raises(CaptureError):
+        build([captured], lambda _: None)
+    assert not cache.exists()
+
+
+def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path, cache):
+    captured = tables_of(capture(str(tmp_path / "a.jsonl"), "> 1 ping"))
+    (tmp_path / "cache").write_text("")
+    with pytest.raises(UsageError, match=r"^cannot write .*cache"):
+        build([captured], lambda _: None)
+
+
+def test_a_query_that_fails_is_one_sentence(tmp_path):
+    with (
+        closing(connection()) as database,
+        pytest.raises(CaptureError, match=r"^cannot write [^\n]*x.parquet: [^\n]+$"),
+    ):
+        write(database, "SELECT error('boom')", str(tmp_path / "x.parquet"))
+
+
+def test_a_folder_is_the_users_alone_and_gone_in_the_end(cache):
+    with scratch() as folder:
+        assert os.path.dirname(folder) == str(cache / "running")
+        assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
+    assert not os.listdir(cache / "running")
+
+
+def test_what_a_killed_process_has_left_goes_with_the_next_query(cache):
+    with scratch() as running:
+        killed, new = cache / "running" / "killed", cache / "running" / "new"
+        for folder in (killed, new):
+            folder.mkdir()
+            (folder / "lock").touch()
+            (folder / "spilled").write_bytes(b"x")
+        for folder in (killed, running):
+            os.utime(folder, (0, 0))
+        with scratch():
+            assert [os.path.exists(folder) for folder in (killed, new, running)] == [False, True, True]
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(cache, tmp_path):
+    (tmp_path / "cache").write_text("")
+    with pytest.raises(UsageError, match=r"^cannot write [^\n]*cache[^\n]*: [^\n]+$"), scratch():
+        pass
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+QUERIES = re.findall(r"\n([^\n]+):\n\n```sql\n(.*?)```", TEXT.split("## Ten queries")[1].split("\n## ")[0], re.DOTALL)
+
+
+def test_the_page_has_the_tables():
+    assert documented(TEXT) == TEXT, "write it again: scripts/write-rules"
+
+
+def test_a_table_has_no_two_columns_of_one_name():
+    for table in TABLES.values():
+        assert len({column.name for column in table.columns}) == len(table.columns)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_files_have_the_columns_with_their_types(golden, name):
+    with closing(connection()) as database:
+        for captured in golden.values():
+            found = database.execute(f"DESCRIBE FROM '{captured.file(name)}'").fetchall()
+            assert [(column, kind) for column, kind, *_ in found] == [it[:2] for it in TABLES[name].columns]
+
+
+def test_there_are_ten_queries():
+    assert len(QUERIES) == 10
+
+
+@pytest.mark.parametrize(("title", "query"), QUERIES, ids=[title for title, _ in QUERIES])
+def test_the_queries_of_the_page_find_something(golden, tmp_path, title, query):
+    query = query.replace("calls >= 10", "calls >= 1")  # golden captures are short
+    with closing(CaptureDatabase(list(golden.values()), str(tmp_path))) as database:
+        assert list(database.texts(query)[1])

@@ -1,9 +1,23 @@
-"""The log entries of a capture: stderr, log messages, findings."""
+"""Logs, measures, and the resource that they belong to."""
 
+import os
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from mcpspy.capture.reader import Capture
+from mcpspy.secrets.body import redacted_content
+from mcpspy.secrets.redactor import Redactor
+from mcpspy.telemetry import measures
+from mcpspy.telemetry.attributes import server_attributes
 from mcpspy.telemetry.captured import CapturedTelemetry
 from mcpspy.telemetry.logs import LogEntry
+from mcpspy.telemetry.measures import Measure
+from mcpspy.telemetry.resource import resource_attributes, start_of
 from mcpspy.telemetry.span import ExchangeSpan
 from tests.telemetry.folded import STDIO
+from tests.timelines import CAPTURES
 from tests.transcript import records
 
 
@@ -73,3 +87,95 @@ def test_a_log_message_that_is_an_object_is_json():
 def test_a_text_has_a_limit():
     ((entry,), _) = logs("! " + "x" * 100_000)
     assert len(entry.body) == 8192
+
+
+def measured(text):
+    folded = CapturedTelemetry(STDIO, str, lambda _: {})
+    return [it for it in (*folded.feed(records(text)), *folded.end()) if isinstance(it, Measure)]
+
+
+def test_an_exchange_lasts_equally_long_for_both_sides_and_no_id_is_told():
+    found = measured(
+        '@1 > {"id":7,"method":"tools/call","params":{"name":"a"}}\n@1.25 < {"id":7,"result":{"isError":true}}'
+    )
+    operations = [it for it in found if it.metric in measures.OPERATIONS]
+    assert [it.metric for it in operations] == list(measures.OPERATIONS)
+    for it in operations:
+        assert it.value == 0.25
+        assert it.attributes == {
+            "mcp.method.name": "tools/call",
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "a",
+            "network.transport": "pipe",
+            "error.type": "tool_error",
+        }
+
+
+def test_a_session_lasts_from_its_first_message_to_its_last():
+    found = measured("= 2025-06-18\n@5 > 2 ping\n@6 < 2 = {}\n@9 ! after that")
+    sessions = [it for it in found if it.metric in measures.SESSIONS]
+    assert [it.metric for it in sessions] == list(measures.SESSIONS)
+    assert {round(it.value) for it in sessions} == {6}
+    assert sessions[0].attributes == {"mcp.protocol.version": "2025-06-18", "network.transport": "pipe"}
+
+
+def test_the_address_of_the_server_is_told_by_the_client_alone():
+    capture = Capture(os.path.join(CAPTURES, "http-python1-2025-11-25.jsonl"))
+    folded = CapturedTelemetry(capture.header, str)
+    for it in folded.feed(capture.records()):
+        if isinstance(it, Measure) and it.metric in measures.OPERATIONS:
+            assert ("server.address" in it.attributes) == (it.metric == measures.OPERATIONS[0])
+            assert it.attributes["network.transport"] == "tcp"
+
+
+def test_there_are_no_sessions_in_2026_07_28():
+    name = os.path.join(CAPTURES, "http-python2-2026-07-28.jsonl")
+    capture = Capture(name)
+    folded = CapturedTelemetry(capture.header, str, lambda _: {})
+    found = [it.metric for it in (*folded.feed(capture.records()), *folded.end()) if isinstance(it, Measure)]
+    assert not set(found) & set(measures.SESSIONS)
+    assert found.count(measures.OPERATIONS[0]) == 47
+
+
+def test_bytes_and_findings_are_counted():
+    found = measured("> 1 ping\n< 2 = {}\n! warming up")
+    sizes = {tuple(it.attributes.values()): it.value for it in found if it.metric == measures.BYTES}
+    assert sizes == {("client", "messages"): 40, ("server", "messages"): 36, ("server", "stderr"): 10}
+    rules = {it.attributes["mcpspy.rule"] for it in found if it.metric == measures.FINDINGS}
+    assert "pairing/orphan-response" in rules
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_what_is_remembered_of_sessions_is_bounded(monkeypatch, limit):
+    monkeypatch.setattr(measures, "AT_ONCE", limit)
+    capture = Capture(os.path.join(CAPTURES, "sse-python1-2024-11-05.jsonl"))
+    folded = CapturedTelemetry(capture.header, str, lambda _: {})
+    found = [it.metric for it in (*folded.feed(capture.records()), *folded.end()) if isinstance(it, Measure)]
+    assert found.count(measures.SESSIONS[0]) >= 1
+
+
+def test_the_histograms_are_those_of_the_conventions():
+    assert measures.OPERATIONS == ("mcp.client.operation.duration", "mcp.server.operation.duration")
+    assert measures.SESSIONS == ("mcp.client.session.duration", "mcp.server.session.duration")
+    assert measures.BUCKETS == (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
+
+
+def test_the_resource_names_server_and_capture_and_the_client_once_it_is_known():
+    known = resource_attributes(STDIO, "", str)
+    assert (known["mcpspy.server"], known["service.instance.id"]) == ("weather", STDIO.id)
+    assert "mcpspy.client" not in known
+    assert resource_attributes(STDIO, "cursor 2", str)["mcpspy.client"] == "cursor 2"
+
+
+def test_no_secret_of_the_header_leaves_in_the_telemetry():
+    """A-13, also one that somebody wrote into a capture by hand."""
+    token = "gh" + "p_" + "a1B2" * 9
+    header = replace(STDIO, id=token, name=f"weather {token}", url=f"https://{token}.example/mcp")
+    folded = CapturedTelemetry(header, partial(redacted_content, mark=Redactor().mark))
+    left = {**folded.resource(), **server_attributes(header, partial(redacted_content, mark=Redactor().mark))}
+    assert token.lower() not in str(left).lower()
+    assert str(left["mcpspy.server"]).startswith("weather ")
+
+
+def test_a_capture_began_at_its_start_to_the_microsecond():
+    assert start_of(replace(STDIO, started="2026-11-20T19:15:00.123456Z")) == 1_795_202_100_123_456_000

@@ -1,16 +1,72 @@
-"""Each exchange is one span, and related spans form one trace."""
+"""Each exchange is one span; related spans form one trace; their attributes are those of the conventions."""
 
 import os
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.recording.copy import record_line
-from mcpspy.telemetry.span import SpanEvent, parse_traceparent
+from mcpspy.telemetry.attributes import content_attributes, server_attributes
+from mcpspy.telemetry.captured import CapturedTelemetry
+from mcpspy.telemetry.span import SpanEvent, TraceContext, bounded, nanoseconds, parse_traceparent, span_id, trace_id
 from mcpspy.timeline import final_rows
 from tests.telemetry.folded import STDIO, spans, spans_of
 from tests.timelines import CAPTURES
+
+TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+
+
+@pytest.mark.parametrize("version", ["00", "01", "fe"])
+def test_a_valid_traceparent_is_a_context(version):
+    found = parse_traceparent(f"{version}-{TRACE}-{SPAN}-01")
+    assert found == TraceContext(bytes.fromhex(TRACE), bytes.fromhex(SPAN))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        1,
+        "",
+        f"00-{TRACE.upper()}-{SPAN}-01",
+        f"00-{'0' * 32}-{SPAN}-01",
+        f"00-{TRACE}-{'0' * 16}-01",
+        f"ff-{TRACE}-{SPAN}-01",
+        f"00-{TRACE}-{SPAN}",
+        f"00-{TRACE}-{SPAN}-01-",
+        f"00-{TRACE}-{SPAN}-01-x",
+        f"01-{TRACE}-{SPAN}-01x",
+        f"01-{TRACE}-{SPAN}-01-\n",
+        f"00-{TRACE}-{SPAN}-01\n",
+    ],
+)
+def test_any_other_value_is_none(value):
+    assert parse_traceparent(value) is None
+
+
+def test_a_later_version_may_have_more_fields():
+    assert parse_traceparent(f"01-{TRACE}-{SPAN}-01-what-comes") == parse_traceparent(f"00-{TRACE}-{SPAN}-01")
+
+
+def test_a_secret_is_not_cut_in_two():
+    text = "x" * 5 + "secret" + "y" * 100
+    assert bounded(text, lambda it: it.replace("secret", "…"), 8) == "xxxxx…yy"
+
+
+@pytest.mark.parametrize(("t", "found"), [(5, 12), (-8, 0), (10**30, (1 << 63) - 1)])
+def test_times_fit_into_their_field(t, found):
+    assert nanoseconds(7, t) == found
+
+
+def test_ids_are_those_of_the_capture_and_the_line():
+    """T-03."""
+    assert span_id("a", 5, 0) == span_id("a", 5, 0)
+    places = [("a", 5, 0), ("a", 5, 1), ("a", 6, 0), ("b", 5, 0)]
+    assert len({span_id(*place) for place in places}) == len({trace_id(*place) for place in places}) == len(places)
+    assert (len(span_id("a", 1, 0)), len(trace_id("a", 1, 0))) == (8, 16)
+
 
 URL = "http://127.0.0.1:9000/mcp"
 CONTEXT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -160,3 +216,122 @@ def test_a_number_of_any_size_can_be_a_code_or_an_id():
     (span,) = spans(f'> {{"id":{huge},"method":"ping"}}\n< {{"id":{huge},"error":{{"code":{huge},"message":7}}}}')
     assert span.attributes["jsonrpc.request.id"] == span.attributes["error.type"] == huge
     assert span.error == ""
+
+
+def attributes(text):
+    (span,) = spans(text)
+    return span.attributes
+
+
+def test_of_a_tool_call():
+    found = attributes(
+        '> {"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"a","arguments":{}}}\n< 1 = {}'
+    )
+    assert found == {
+        "mcp.method.name": "tools/call",
+        "jsonrpc.request.id": "x",
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "a",
+        "network.transport": "pipe",
+        "error.type": "unanswered",
+        "mcpspy.frame": 1,
+    }
+
+
+def test_of_a_prompt_and_of_a_resource():
+    prompt = attributes('> {"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"p"}}\n< 1 = {}')
+    assert prompt["gen_ai.prompt.name"] == "p"
+    (span,) = spans('> {"id":1,"method":"prompts/get","params":{"name":"p"}}\n< 1 = {}')
+    assert span.name == "prompts/get p"
+    assert "gen_ai.operation.name" not in prompt
+    (resource,) = spans('> {"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///a"}}\n< 1 = {}')
+    assert resource.attributes["mcp.resource.uri"] == "file:///a"
+    assert resource.name == "resources/read"
+
+
+def test_of_an_error():
+    (span,) = spans('> 1 ping\n< {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method"}}')
+    assert span.attributes["error.type"] == span.attributes["rpc.response.status_code"] == "-32601"
+    assert span.error == "no such method"
+
+
+def test_of_an_error_of_a_tool():
+    (span,) = spans('> {"id":1,"method":"tools/call","params":{"name":"a"}}\n< {"id":1,"result":{"isError":true}}')
+    assert span.attributes["error.type"] == "tool_error"
+    assert "rpc.response.status_code" not in span.attributes
+
+
+def test_of_another_version_of_json_rpc_and_of_a_null_id():
+    found = attributes('> {"jsonrpc":"1.0","id":null,"method":"ping"}')
+    assert found["jsonrpc.protocol.version"] == "1.0"
+    assert "jsonrpc.request.id" not in found
+
+
+@pytest.mark.parametrize(
+    ("name", "session"), [("http-python1-2025-11-25.jsonl", True), ("http-python2-2026-07-28.jsonl", False)]
+)
+def test_sessions_have_ids_until_2026_07_28(name, session):
+    found = [span.attributes for span in spans_of(os.path.join(CAPTURES, name))]
+    revision = name[-16:-6]
+    assert {it.get("mcp.protocol.version") for it in found} == {revision}
+    assert any("mcp.session.id" in it for it in found) == session
+    assert {(it["network.transport"], it["network.protocol.name"], it["network.protocol.version"]) for it in found} == {
+        ("tcp", "http", "1.1")
+    }
+    assert all(it["server.address"] == "127.0.0.1" and it["server.port"] for it in found)
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        ("https://mcp.example.com/mcp", {"server.address": "mcp.example.com", "server.port": 443}),
+        ("http://[::1]:8000/", {"server.address": "::1", "server.port": 8000}),
+        ("http://h:99999/", {}),
+        ("not a url", {}),
+        (None, {}),
+    ],
+)
+def test_the_server_is_the_one_behind_the_proxy(url, found):
+    assert server_attributes(replace(STDIO, url=url), str) == found
+
+
+def test_content_comes_only_where_it_was_asked_for():
+    text = """
+        > {"id":1,"method":"tools/call","params":{"name":"a","arguments":{"city":"Oslo"}}}
+        < {"id":1,"result":{"content":[]}}
+    """
+    assert "gen_ai.tool.call.arguments" not in attributes(text)
+    (span,) = spans(text, content=content_attributes)
+    assert span.attributes["gen_ai.tool.call.arguments"] == {"city": "Oslo"}
+    assert span.attributes["gen_ai.tool.call.result"] == {"content": []}
+    (prompt,) = spans(
+        '> {"id":1,"method":"prompts/get","params":{"name":"p","arguments":{"a":"b"}}}\n< 1 = {}',
+        content=content_attributes,
+    )
+    assert prompt.attributes["gen_ai.prompt.variable.a"] == "b"
+
+
+def test_the_arguments_of_a_prompt_have_a_limit():
+    many = ",".join(f'"{"n" * 200}{n}":1' for n in range(1000))
+    (span,) = spans(
+        f'> {{"id":1,"method":"prompts/get","params":{{"name":"p","arguments":{{{many}}}}}}}\n< 1 = {{}}',
+        content=content_attributes,
+    )
+    assert len(span.attributes) < 80
+    assert max(map(len, span.attributes)) < 200
+
+
+def told(name, size):
+    """Return the telemetry of a capture that is read in portions of `size` records."""
+    capture = Capture(os.path.join(CAPTURES, name))
+    folded, records = CapturedTelemetry(capture.header, str, lambda _: {}), list(capture.records())
+    portions = [records[at : at + size] for at in range(0, len(records), size)]
+    return [*(it for portion in portions for it in folded.feed(portion)), *folded.end()]
+
+
+@pytest.mark.parametrize("name", ["features-python1-2025-11-25.jsonl", "http-python2-2026-07-28.jsonl"])
+def test_the_same_comes_out_in_any_portions(name):
+    """T-03: reading again from the beginning gives the same spans."""
+    whole = told(name, 10**6)
+    assert {type(it).__name__ for it in whole} == {"ExchangeSpan", "LogEntry", "Measure"}
+    assert told(name, 1) == told(name, 7) == whole
