@@ -15,7 +15,13 @@ from mcpspy.report.differences.json import as_json
 from mcpspy.report.differences.junit import as_junit
 from mcpspy.report.differences.text import as_text
 from tests.report.captures import HOSTILE
-from tests.report.differences import ALL, CHANGED, EXTRA
+
+SAME = Compared(5, "initialize", None, "same")
+SKIPPED = Compared(7, "tools/call", "write", "skipped", (), "the tool has no readOnlyHint")
+CHANGED = Compared(9, "tools/call", "read", "changed", (Difference(("result", "a/b", 0), 1, "x"),))
+MISSING = Compared(11, "ping", None, "missing", (Difference((), {"result": {}}, ABSENT),), "no answer within 10 s")
+EXTRA = Compared(None, None, None, "extra", (Difference((), ABSENT, "oops"),))
+ALL = (SAME, SKIPPED, CHANGED, MISSING, EXTRA)
 
 
 def test_values_that_a_strict_encoder_refuses_are_json_all_the_same():

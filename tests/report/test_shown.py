@@ -1,4 +1,4 @@
-"""What a report shows of a frame; `tests/report/findings/test_text.py` tests the whole report."""
+"""What a report shows of a frame; `test_findings.py` tests the whole report."""
 
 import pytest
 
