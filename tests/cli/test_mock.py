@@ -50,12 +50,6 @@ def test_loosely_a_request_is_served_and_that_is_said(mock):
     assert [line.partition(":")[2].partition(":")[0] for line in err] == [" answered by name alone"]
 
 
-def test_at_the_recorded_pace_it_takes_as_long(mock):
-    text = f"@1 > {call(1, 'a')}\n@1.2 < {result(1, 'A')}\n@1.3 > {call(2, 'b')}\n@1.3 < {result(2, 'B')}"
-    _, out, _ = mock(text, call(1, "a"), call(2, "b"))
-    assert out == [result(1, "A"), result(2, "B")]
-
-
 def test_several_captures_are_one_server(mock):
     texts = [f"> {call(1, name)}\n< {result(1, name)}" for name in "ab"]
     assert mock(texts, call(1, "b"), call(2, "a"))[:2] == (0, [result(1, "b"), result(2, "a")])

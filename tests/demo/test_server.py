@@ -241,29 +241,18 @@ def test_what_it_says_is_as_the_official_schema_says(session, method, params, mo
 # The process, by hand.
 
 
-def serve(stdin):
-    """Run the server's process with `stdin` as its whole input. Return stdout, stderr and exit status."""
-    command = [sys.executable, "-m", "mcpspy.demo.server"]
-    run = subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=LIMIT)
-    return run.stdout, run.stderr, run.returncode
-
-
 def test_by_hand_it_answers_line_by_line_until_its_input_ends():
-    out, err, status = serve(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\nhello\n{"jsonrpc":"2.0","id":2,"method":"x"}')
-    answers = [json.loads(line) for line in out.splitlines()]
-    assert [answer.get("error", {}).get("code") for answer in answers] == [None, -32700, -32601]
-    assert (err, status) == (b"weather: ready, with 3 cities\n", 0)
-
-
-def test_it_answers_while_its_input_stays_open():
     command = [sys.executable, "-m", "mcpspy.demo.server"]
-    with limits.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
-        server.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
-        server.stdin.flush()
-        assert json.loads(server.stdout.readline())["result"] == {}
+    pipe = subprocess.PIPE
+    with limits.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as server:
+        for line, code in ((b'{"jsonrpc":"2.0","id":1,"method":"ping"}', None), (b"hello", -32700)):
+            server.stdin.write(line + b"\n")
+            server.stdin.flush()
+            assert json.loads(server.stdout.readline()).get("error", {}).get("code") == code
         assert server.poll() is None
-        server.stdin.close()
-        assert server.wait(30) == 0
+        out, err = server.communicate(b'{"jsonrpc":"2.0","id":2,"method":"x"}')
+    assert json.loads(out)["error"]["code"] == -32601
+    assert (err, server.returncode) == (b"weather: ready, with 3 cities\n", 0)
 
 
 def test_it_ends_quietly_when_nobody_reads_its_answers():
