@@ -250,15 +250,6 @@ def test_a_mistake_is_one_line_and_exit_code_2(tmp_path, check, monkeypatch, arg
     assert words in refusal(check(*("a.jsonl" if word == "CAPTURE" else word for word in arguments)))
 
 
-def test_a_capture_that_cannot_be_read_stops_the_run(tmp_path, check):
-    """R-13: readers would mistake half a report for the whole one."""
-    faulty(tmp_path / "a.jsonl")
-    (tmp_path / "b.jsonl").write_bytes(b'{"mcpspy":99,"tool":"mcpspy 9.0"}\n')
-    status, out, err = check(tmp_path)
-    assert (status, out) == (2, "")
-    assert "b.jsonl has format 99" in err
-
-
 NO_CAPTURES = {"empty.jsonl": b"", "log.jsonl": b'{"level":"info"}\n', "text.jsonl": b"hello\n"}
 
 
@@ -277,22 +268,19 @@ def test_what_is_no_capture_in_a_directory_is_skipped_and_named(tmp_path, check)
     ]
 
 
-def test_a_directory_in_which_nothing_is_a_capture_is_an_error(tmp_path, check):
-    """R-13."""
+def test_what_cannot_be_read_or_is_named_and_no_capture_is_an_error(tmp_path, check):
+    """R-13: readers would mistake half a report for the whole one."""
     for name, content in NO_CAPTURES.items():
         (tmp_path / name).write_bytes(content)
     status, out, err = check(tmp_path)
     assert (status, out) == (2, "")
     assert err.splitlines()[-1] == f"mcpspy: there is no capture (*.jsonl) in {tmp_path}"
-
-
-def test_a_file_that_is_named_and_is_no_capture_is_an_error(tmp_path, check):
-    """R-13."""
-    faulty(tmp_path / "a.jsonl")
-    (tmp_path / "log.jsonl").write_bytes(NO_CAPTURES["log.jsonl"])
-    status, out, err = check(tmp_path / "a.jsonl", tmp_path / "log.jsonl")
+    good, log, newer = faulty(tmp_path / "a.jsonl"), tmp_path / "log.jsonl", tmp_path / "newer.jsonl"
+    newer.write_bytes(b'{"mcpspy":99,"tool":"mcpspy 9.0"}\n')
+    assert f"{log} is not a capture: its first line is not a capture header" in refusal(check(good, log))
+    status, out, err = check(tmp_path)
     assert (status, out) == (2, "")
-    assert err == f"mcpspy: {tmp_path / 'log.jsonl'} is not a capture: its first line is not a capture header\n"
+    assert "newer.jsonl has format 99" in err
 
 
 def test_a_capture_of_several_files_in_a_directory_is_checked_once(tmp_path, check):

@@ -4,7 +4,9 @@ import time
 import pytest
 
 from mcpspy.capture.location import iso_time
+from mcpspy.cli import prune as prune_command
 from tests.cli.conftest import refusal
+from tests.each import each
 from tests.transcript import begin, finish
 
 NOW = 1_764_000_000
@@ -129,19 +131,25 @@ def test_a_live_capture_is_never_deleted(tmp_path, prune, old):
     assert left(tmp_path) == []
 
 
-def test_a_capture_that_becomes_live_meanwhile_is_not_deleted(tmp_path, prune, old, monkeypatch):
-    path = old("a", 31 * DAY)
-    writers = []
+@pytest.fixture
+def meanwhile(monkeypatch):
+    """Return a function that makes something happen after the captures were listed."""
 
-    def late(folder):
-        found = listing(folder)
-        writers.append(begin(path))
-        return found
+    def install(act):
+        def late(folder):
+            found = listing(folder)
+            act()
+            return found
 
-    from mcpspy.cli import prune as module
+        listing = prune_command.captures
+        monkeypatch.setattr(prune_command, "captures", late)
 
-    listing = module.captures
-    monkeypatch.setattr(module, "captures", late)
+    return install
+
+
+def test_a_capture_that_becomes_live_meanwhile_is_not_deleted(tmp_path, prune, old, meanwhile):
+    path, writers = old("a", 31 * DAY), []
+    meanwhile(lambda: writers.append(begin(path)))
     status, out, err = prune("--older", "30d")
     assert (status, err) == (0, "")
     assert out.startswith("0 captures deleted")
@@ -149,18 +157,9 @@ def test_a_capture_that_becomes_live_meanwhile_is_not_deleted(tmp_path, prune, o
     finish(writers[0], 1)
 
 
-def test_a_capture_that_another_prune_deletes_meanwhile_is_no_error(tmp_path, prune, old, monkeypatch):
+def test_a_capture_that_another_prune_deletes_meanwhile_is_no_error(tmp_path, prune, old, meanwhile):
     first, _ = old("a", 32 * DAY), old("b", 31 * DAY)
-
-    def late(folder):
-        found = listing(folder)
-        os.unlink(first)
-        return found
-
-    from mcpspy.cli import prune as module
-
-    listing = module.captures
-    monkeypatch.setattr(module, "captures", late)
+    meanwhile(first.unlink)
     status, _, err = prune("--older", "30d")
     assert (status, err) == (0, "")
     assert left(tmp_path) == []
@@ -199,18 +198,9 @@ def test_a_quantity_that_is_none_is_one_line_and_exit_code_2(tmp_path, prune, ol
     assert left(tmp_path) == ["a"]
 
 
-@pytest.mark.parametrize("text", ["30", "5GB"])
-def test_an_age_needs_a_unit_of_time(prune, text):
-    assert prune("--older", text)[0] == 2
-
-
-def test_a_size_needs_a_unit_of_size(prune):
-    assert prune("--keep", "30d")[0] == 2
-
-
-@pytest.mark.parametrize("text", ["-5d", "-1"])
-def test_a_negative_quantity_is_refused(prune, text):
-    refusal(prune(f"--older={text}"))
+@each("words", [("--older", "30"), ("--older", "5GB"), ("--keep", "30d"), ("--older=-5d",), ("--older=-1",)])
+def test_a_quantity_of_another_kind_and_a_negative_one_are_refused(prune, words):
+    refusal(prune(*words))
 
 
 def test_without_a_condition_nothing_is_deleted(tmp_path, prune, old):

@@ -22,23 +22,6 @@ def made(tmp_path):
     return capture(str(tmp_path / "made.jsonl"), text)
 
 
-def test_programs_get_one_object_for_each_server_and_client(made, mcpspy):
-    server, client = map(json.loads, mcpspy("stats", made, "--json")[1].splitlines())
-    assert list(server) == ["kind", "name", "captures", "requests", "errors", "findings", "p50", "p95", "max",
-                            "waited_for", "definition_tokens", "tools"]  # fmt: skip
-    assert (round(sum(server["waited_for"].values())), server["definition_tokens"]) == (50, 3)
-    assert server["tools"][0] | {"findings": 0} == {
-        "name": "a", "calls": 2, "errors": 0, "findings": 0, "p50": 0.5, "p95": 0.5, "max": 0.5, "definition": 12,
-        "arguments": 0, "results": 14, "tokens": 6, "listed": True, "definition_tokens": 3,
-        "result_tokens_mean": 3, "result_tokens_max": 3,
-    }  # fmt: skip
-    assert client | {"requests": 0} == {
-        "kind": "client", "name": "cursor", "version": "2.1", "sessions": 1, "requests": 0,
-        "revisions": {"2025-06-18": 1}, "capabilities": {"roots(listChanged)": 1, "sampling": 1},
-        "given_up": {"tools/call": 1}, "p50": 10.0, "p95": 10.0, "max": 10.0,
-    }  # fmt: skip
-
-
 def test_without_an_argument_the_capture_directory_is_read(made, tmp_path, mcpspy, monkeypatch):
     monkeypatch.setenv("MCPSPY_CAPTURE_DIR", str(tmp_path))
     assert mcpspy("stats")[1] == mcpspy("stats", made)[1]

@@ -50,33 +50,6 @@ def test_mermaid_shows_hostile_words_as_text(tmp_path, mermaid):
     assert mermaid.browser.script("return window.ran ?? null") is None
 
 
-def test_who_sent_what_is_an_arrow(tmp_path):
-    lines = diagram(
-        tmp_path,
-        """= 2025-06-18
-           > 2 tools/call {"name":"add"}
-           < 3 ping
-           > 3 = {}
-           < {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}
-           < 2 = {"content":[],"isError":true}
-           > 4 nonsense
-           < {"jsonrpc":"2.0","id":4,"error":{"code":-32601,"message":"Method; not found"}}
-           ! warming up""",
-    )
-    assert lines[0] == "sequenceDiagram"
-    assert lines[1] == "    title weather"
-    assert lines[2].startswith("    participant client as client#58; ")
-    arrows = [line.strip().partition(":")[0] for line in lines[4:]]
-    assert arrows == [
-        "client->>server", "server-->>client", "client-)server", "client->>server", "server->>client",
-        "client-->>server", "server-)client", "server-->>client", "client->>server", "server-->>client",
-        "Note over client,server",
-    ]  # fmt: skip
-    assert "✗ tool error answers #35;8 after 4.0 ms" in lines[11]
-    assert "✗ error -32601 Method#59; not found" in lines[13]
-    assert not any("warming" in line for line in lines), "stderr would flood a diagram"
-
-
 def test_what_a_gate_did_and_what_is_missing_is_shown(tmp_path):
     lines = exported("mermaid", gated(tmp_path / "gated.jsonl")).decode().splitlines()
     assert [line.strip() for line in lines[2:]] == [

@@ -32,7 +32,7 @@ def test_the_overview_has_every_rule_once_below_its_group():
 
 
 @EACH
-def test_a_rule_is_explained_with_both_examples(rule, written):
+def test_a_rule_is_explained_with_both_examples_and_its_fix(rule, written):
     text = explanation(rule)
     assert text.startswith(f"{rule.id}: {rule.severity}\n")
     for expected in (rule.explanation, rule.url(None), "this fails", "this passes", "revisions  ", "blame      "):
@@ -41,6 +41,11 @@ def test_a_rule_is_explained_with_both_examples(rule, written):
         for line in filter(None, map(str.strip, example.splitlines())):
             assert f"  {line}\n" in text
             assert f"\n{line}\n" in written
+    advice = rule.advice()
+    assert len(advice) == 1 + bool(rule.meanwhile)
+    for title, fix in advice:
+        assert f"\n{title}\n  {fix}\n" in text
+        assert f"\n- {title}: {fix}\n" in written
 
 
 @pytest.mark.parametrize(
@@ -60,15 +65,6 @@ def test_a_rule_is_explained_with_both_examples(rule, written):
 )
 def test_a_rule_says_when_it_holds_and_who_is_to_blame(rule, words):
     assert f"  {words}\n" in explanation(RULES[rule])
-
-
-@EACH
-def test_a_rule_is_explained_with_its_fix(rule, written):
-    told = rule.advice()
-    assert len(told) == 1 + bool(rule.meanwhile)
-    for title, text in told:
-        assert f"\n{title}\n  {text}\n" in explanation(rule)
-        assert f"\n- {title}: {text}\n" in written
 
 
 def test_the_overview_is_wrapped_below_its_column():
