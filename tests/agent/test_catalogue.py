@@ -17,6 +17,7 @@ from mcpspy.agent.resources import CAPTURE, PROMPTS, RULE, TEMPLATES, listed, pr
 from mcpspy.agent.rulebook import explain_rule, told_findings
 from mcpspy.errors import UsageError
 from mcpspy.rules import FORMER, RULES, Finding
+from tests.each import each
 
 PAGE = os.path.join(os.path.dirname(os.path.dirname(mcpspy.__file__)), "docs", "agents.md")
 
@@ -47,8 +48,8 @@ def test_all_definitions_together_cost_little():
     assert sum(size_of([it.name, it.title, it.description, it.input_schema, it.output_schema]) for it in TOOLS) < 10_000
 
 
-@pytest.mark.parametrize(
-    ("tool", "given", "sentence"),
+@each(
+    "tool, given, sentence",
     [
         ("find_problems", {"sesion": "x"}, "has no argument 'sesion'; did you mean session"),
         ("find_problems", {"xyz": 1}, "it takes session"),
@@ -85,7 +86,7 @@ def test_the_page_lists_the_tools():
     assert rows == expected
 
 
-@pytest.mark.parametrize("rule", RULES)
+@each("rule", RULES)
 def test_every_rule_is_explained(rule):
     answer = explain_rule(rule=rule)
     assert answer["rule"] == rule
@@ -149,7 +150,7 @@ def test_resources_are_read(folder):
     assert [it.uri for it in TEMPLATES] == ["mcpspy://capture/{id}", "mcpspy://rule/{+id}"]
 
 
-@pytest.mark.parametrize("uri", ["", "file:///etc/passwd", CAPTURE, f"{CAPTURE}zzzzzz", f"{RULE}x", "mcpspy://rules"])
+@each("uri", ["", "file:///etc/passwd", CAPTURE, f"{CAPTURE}zzzzzz", f"{RULE}x", "mcpspy://rules"])
 def test_another_resource_is_refused(folder, uri):
     folder.add()
     with pytest.raises(UsageError):

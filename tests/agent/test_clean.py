@@ -9,6 +9,7 @@ from mcpspy.agent.clean import Scrubber, clipped, rest, safe, size_of
 from mcpspy.errors import UsageError
 from mcpspy.json_values import Number
 from mcpspy.timeline import Row
+from tests.each import each
 from tests.limits import proportionate
 
 
@@ -16,7 +17,7 @@ def test_an_address_names_a_capture_and_a_line():
     assert split_address(address("3d345f", 17)) == ("3d345f", 17)
 
 
-@pytest.mark.parametrize("text", ["", "17", "3d345f", "#", "3d#x", "3d#-1", "3d#" + "9" * 30])
+@each("text", ["", "17", "3d345f", "#", "3d#x", "3d#-1", "3d#" + "9" * 30])
 def test_what_is_no_address_says_how_one_looks(text):
     with pytest.raises(UsageError, match="one looks like 3d345f#17"):
         split_address(text)
@@ -32,7 +33,7 @@ def test_a_cursor_belongs_to_one_question():
     assert place_of("", ("rows", "a")) == 0
 
 
-@pytest.mark.parametrize("text", ["40", "x", "40-00000000", "-1-2", cursor_at(("rows", "b"), 40), "9" * 40])
+@each("text", ["40", "x", "40-00000000", "-1-2", cursor_at(("rows", "b"), 40), "9" * 40])
 def test_another_cursor_is_refused(text):
     with pytest.raises(UsageError, match="does not belong to this question"):
         place_of(text, ("rows", "a"))
@@ -78,7 +79,7 @@ def test_a_token_is_found_before_it_is_cut():
     assert "ghp_" not in json.dumps(told)
 
 
-@pytest.mark.parametrize("gap", range(16_344, 16_386, 7))
+@each("gap", range(16_344, 16_386, 7))
 def test_no_secret_is_cut_where_the_beginning_of_a_frame_ends(gap):
     raw = b"not JSON " + b"x" * (gap - 9) + b" " + TOKEN.encode() + b" " + b"y" * 2_000_000
     assert b"ghp_" not in Scrubber().row(row(raw)).raw
@@ -98,7 +99,7 @@ def test_one_message_of_a_batch():
     assert "hunter2xyz" not in str(value)
 
 
-@pytest.mark.parametrize("raw", [b"not JSON " + TOKEN.encode(), b'{"token":"hunter2xyz"', b"\xff\xfe" + TOKEN.encode()])
+@each("raw", [b"not JSON " + TOKEN.encode(), b'{"token":"hunter2xyz"', b"\xff\xfe" + TOKEN.encode()])
 def test_what_is_no_message_is_scrubbed_as_text(raw):
     clean = Scrubber().row(row(raw)).raw
     assert TOKEN.encode() not in clean
@@ -144,16 +145,14 @@ def nested(levels):
     return value
 
 
-@pytest.mark.parametrize(
-    "value", [nested(400), named(8), {f"k{n}" * 300: "\x00" * 300 for n in range(300)}, "\u202e" * 9000, [{}] * 9999]
-)
+@each("value", [nested(400), named(8), {f"k{n}" * 300: "\x00" * 300 for n in range(300)}, "\u202e" * 9000, [{}] * 9999])
 def test_any_value_fits(value):
     made, _ = clipped(value, 1000)
     assert size_of(made) <= 1300
 
 
-@pytest.mark.parametrize(
-    ("value", "told"),
+@each(
+    "value, told",
     [
         (float("nan"), "nan"),
         (Number("123456789012345678901"), "123456789012345678901"),

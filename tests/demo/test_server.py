@@ -10,6 +10,7 @@ import pytest
 from mcpspy.demo.server import WeatherServer
 from tests import limits
 from tests.demo.official import validate
+from tests.each import each
 from tests.limits import LIMIT
 
 STRAY = "Fetching forecast for Oslo…".encode()
@@ -59,7 +60,7 @@ def test_it_negotiates_the_revision_that_it_speaks(session):
     assert session.send(b'{"jsonrpc":"2.0","method":"notifications/initialized"}') == []
 
 
-@pytest.mark.parametrize("number", [0, -1, 1.5, "1", "", 10**30])
+@each("number", [0, -1, 1.5, "1", "", 10**30])
 def test_an_id_comes_back_as_it_was(session, number):
     [answer] = session.ask("ping", number=number)
     assert answer == {"jsonrpc": "2.0", "id": number, "result": {}}
@@ -107,8 +108,8 @@ def test_an_unknown_city_is_an_error_of_the_tool(session):
     assert session.logged == ["no such city: Atlantis"]
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "fault"),
+@each(
+    "name, arguments, fault",
     [
         ("get_forecast", {}, "city is missing"),
         ("get_forecast", {"city": 5}, "city must be of type string, not 5"),
@@ -141,7 +142,7 @@ def test_advice_is_asked_of_the_clients_model_and_others_are_served_meanwhile(se
     assert session.send(json.dumps(response).encode()) == [], "a response to no request"
 
 
-@pytest.mark.parametrize("outcome", [{"error": {"code": -1, "message": "no"}}, {"result": 5}, {"result": {}}, {}])
+@each("outcome", [{"error": {"code": -1, "message": "no"}}, {"result": 5}, {"result": {}}, {}])
 def test_no_advice_is_an_error_of_the_tool(session, outcome):
     session.ask("initialize", WITH_MODEL)
     [question] = session.call("what_to_wear", {"city": "Oslo"})
@@ -154,8 +155,8 @@ def test_a_client_without_a_model_is_not_asked(session):
     assert answer["result"]["isError"] is True
 
 
-@pytest.mark.parametrize(
-    ("method", "params", "code"),
+@each(
+    "method, params, code",
     [
         ("completion/complete", {}, -32601),
         ("server/discover", None, -32601),
@@ -173,8 +174,8 @@ def test_what_it_cannot_do_is_refused_by_the_right_code(session, method, params,
     assert session.refusal(method, params)["code"] == code
 
 
-@pytest.mark.parametrize(
-    ("line", "code"),
+@each(
+    "line, code",
     [
         (b"hello", -32700),
         (b"\xff", -32700),
@@ -192,7 +193,7 @@ def test_a_line_that_is_no_message_is_answered_by_an_error(session, line, code):
     assert json.loads(answer)["error"]["code"] == code
 
 
-@pytest.mark.parametrize("line", [b'{"id":9,"result":{}}', b'{"id":[],"result":{}}', b'{"method":"no/such"}'])
+@each("line", [b'{"id":9,"result":{}}', b'{"id":[],"result":{}}', b'{"method":"no/such"}'])
 def test_what_needs_no_answer_gets_none(session, line):
     assert session.send(line) == []
 

@@ -17,6 +17,7 @@ from mcpspy.exporters.har_entry import ArchivedExchange
 from mcpspy.exporters.source import ExportSource
 from mcpspy.recording.copy import record_line
 from mcpspy.timeline import final_rows
+from tests.each import each
 from tests.exporters.consumers import exported, golden, har_validator, mitmproxy
 from tests.importers.files import AT, PING, PONG, brought, entry, har
 from tests.transcript import capture
@@ -198,15 +199,13 @@ def test_an_event_has_the_blank_line_that_ended_it():
     assert found["response"]["content"]["text"] == "data: {}\n\n"
 
 
-@pytest.mark.parametrize(
-    ("how", "error"), [("eof", None), ("abort", "the client left"), ("reset", "the server broke off")]
-)
+@each("how, error", [("eof", None), ("abort", "the client left"), ("reset", "the server broke off")])
 def test_how_a_response_ended_is_an_error_as_in_chrome(how, error):
     assert archived(exchange(how=how))["response"].get("_error") == error
 
 
-@pytest.mark.parametrize(
-    ("changed", "words"),
+@each(
+    "changed, words",
     [
         ({"content": "«redacted:0f3c9a12»".encode()}, "mcpspy replaced secrets when it recorded this"),
         ({"content": "«withheld: 1234 bytes»".encode()}, "mcpspy replaced secrets when it recorded this"),
@@ -241,7 +240,7 @@ def test_a_frame_that_is_too_large_to_be_joined_is_left_out_and_counted():
     assert content == {"size": 99_000_000, "mimeType": "application/json"}
 
 
-@pytest.mark.parametrize("text", ["", "{}", 'ü"\\\n\0\u2028🦊', "é🦊" * 100_000])
+@each("text", ["", "{}", 'ü"\\\n\0\u2028🦊', "é🦊" * 100_000])
 def test_text_is_a_json_string_however_long_it_is(text):
     with closing(ArchivedBody()) as body:
         for start in range(0, len(text), 777):
@@ -250,7 +249,7 @@ def test_text_is_a_json_string_however_long_it_is(text):
         assert (body.size, body.is_text) == (len(text.encode()), True)
 
 
-@pytest.mark.parametrize("raw", [b"\xff", b"\x80ab" * 50_001, b"text" * 50_000 + b"\xc3"])
+@each("raw", [b"\xff", b"\x80ab" * 50_001, b"text" * 50_000 + b"\xc3"])
 def test_bytes_that_are_no_text_are_base64(raw):
     with closing(ArchivedBody()) as body:
         body.add(raw[:100])

@@ -6,6 +6,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError
 from mcpspy.importers import captures as recording
 from mcpspy.importers.captures import Account, Captures, epoch, iso
+from tests.each import each
 from tests.importers.files import AT, told
 from tests.transcript import descriptor
 
@@ -74,18 +75,18 @@ def test_a_full_disk_is_an_error(captures):
         captures.end()
 
 
-@pytest.mark.parametrize("text", ["2026-03-17T10:00:00Z", "2026-03-17T11:00:00.000000000+01:00", "2026-03-17T10:00:00"])
+@each("text", ["2026-03-17T10:00:00Z", "2026-03-17T11:00:00.000000000+01:00", "2026-03-17T10:00:00"])
 def test_times_are_read_with_their_zone(text):
     assert iso(text) == WALL
 
 
-@pytest.mark.parametrize("bad", ["", "noon", "1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
+@each("bad", ["", "noon", "1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
 def test_a_time_of_other_days_is_none(bad):
     with pytest.raises(ValueError):  # noqa: PT011 (datetime raises some of them)
         iso(bad)
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -1.0, 0])
+@each("bad", [float("nan"), float("inf"), -1.0, 0])
 def test_a_number_that_is_no_time_is_refused(bad):
     with pytest.raises(ValueError, match="is not a time"):
         epoch(bad)

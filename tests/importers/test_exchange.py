@@ -6,6 +6,7 @@ import pytest
 from mcpspy.capture.records import Close, Gap
 from mcpspy.importers.captures import Account, Captures
 from mcpspy.importers.exchange import RecordedExchange, Web, place, split
+from tests.each import each
 from tests.importers.files import AT, PING, PONG, brought, dumps, entry, flow, har, told
 
 PLAIN = {
@@ -23,8 +24,8 @@ PLAIN = {
 }
 
 
-@pytest.mark.parametrize(
-    ("fields", "wanted"),
+@each(
+    "fields, wanted",
     [
         ({}, False),
         ({"body": PING}, True),
@@ -49,8 +50,8 @@ def test_what_is_mcp_is_told_by_content(tmp_path, fields, wanted):
     assert not list(tmp_path.iterdir()), "a capture is made with the first step"
 
 
-@pytest.mark.parametrize(
-    ("media_type", "body"),
+@each(
+    "media_type, body",
     [
         (b"application/x-www-form-urlencoded", b"password=hunter2"),
         (b"multipart/form-data; boundary=b", b'--b\r\nContent-Disposition: form-data; name="password"\r\n\r\nhunter2'),
@@ -66,7 +67,7 @@ def test_a_form_is_imported_without_its_secrets(tmp_path, media_type, body):
     assert re.search("«(redacted|withheld): ?[0-9a-f]+", told_of)
 
 
-@pytest.mark.parametrize("media_type", [b"text/html; charset=utf-8", b"application/xhtml+xml"])
+@each("media_type", [b"text/html; charset=utf-8", b"application/xhtml+xml"])
 def test_a_page_is_imported_without_the_secrets_of_its_forms(tmp_path, media_type):
     state = flow()
     page = b'<form><input name="client_secret" value="hunter2"><a href="/cb?code=hunter2">'
@@ -75,7 +76,7 @@ def test_a_page_is_imported_without_the_secrets_of_its_forms(tmp_path, media_typ
     assert told(capture)[-1].startswith("20 server response «withheld: ")
 
 
-@pytest.mark.parametrize("form", ["flow", "HAR"])
+@each("form", ["flow", "HAR"])
 def test_why_an_exchange_broke_off_is_told_without_what_that_quotes(tmp_path, form):
     """O-02: the reason may quote a header or contain a URL."""
     why = "Invalid header line: b'Set-Cookie: hunter2' of https://mcp.example.com/?token=hunter2"
@@ -119,7 +120,7 @@ def test_an_entry_whose_head_cannot_be_written_is_damaged_and_no_other(tmp_path,
     assert len(list((tmp_path / "captures").iterdir())) == 1
 
 
-@pytest.mark.parametrize("form", ["gzip", "br", "no-such-coding"])
+@each("form", ["gzip", "br", "no-such-coding"])
 def test_a_body_whose_coding_cannot_be_undone_stays_as_it_came_and_that_is_said(tmp_path, form):
     state = flow()
     state["response"] |= {"content": b"no code", "headers": [[b"content-encoding", form.encode()]]}
@@ -128,8 +129,8 @@ def test_a_body_whose_coding_cannot_be_undone_stays_as_it_came_and_that_is_said(
     assert [record for record in capture.records() if getattr(record, "undecoded", False)]
 
 
-@pytest.mark.parametrize(
-    ("url", "found"),
+@each(
+    "url, found",
     [
         ("https://me:pw@Mcp.Example.com:443/a?b=c#d", ("https://mcp.example.com", "/a?b=c")),
         ("wss://[::1]:9/", ("https://[::1]:9", "/")),
@@ -140,7 +141,7 @@ def test_a_url_is_an_origin_and_a_target(url, found):
     assert split(url) == found
 
 
-@pytest.mark.parametrize("bad", ["mcp://label/x", "/mcp", "http://", "http://h:99999/"])
+@each("bad", ["mcp://label/x", "/mcp", "http://", "http://h:99999/"])
 def test_what_no_client_can_dial_is_refused(bad):
     with pytest.raises(ValueError):  # noqa: PT011 (urllib raises some of them)
         split(bad)
@@ -151,7 +152,7 @@ def test_the_port_of_the_scheme_is_not_named():
     assert place("http", "h", 443) == "http://h:443"
 
 
-@pytest.mark.parametrize("host", ["", "a/b", "me@h", "h\n", "a:b", "h?x", "[::1]", "h h/"])
+@each("host", ["", "a/b", "me@h", "h\n", "a:b", "h?x", "[::1]", "h h/"])
 def test_a_host_that_is_none_is_refused(host):
     with pytest.raises(ValueError):  # noqa: PT011 (urllib raises some of them)
         place("https", host, 443)

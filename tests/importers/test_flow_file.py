@@ -8,6 +8,7 @@ import pytest
 from mcpspy.importers.flow_file import NEWEST, OLDEST
 from mcpspy.importers.order import Torn
 from mcpspy.importers.tnetstring import loads, spans
+from tests.each import each
 from tests.importers.files import AT, PING, PONG, brought, dumps, fixture, flow, imported, told
 
 SECRET = b"made-up-credential"
@@ -48,13 +49,13 @@ def test_of_a_streamed_flow_the_bodies_are_said_to_be_missing(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("version", [OLDEST, NEWEST])
+@each("version", [OLDEST, NEWEST])
 def test_versions_near_the_newest_are_read(tmp_path, version):
     account, captures = brought(tmp_path, dumps(flow(version=version)))
     assert (len(captures), account.fault) == (1, "")
 
 
-@pytest.mark.parametrize(("version", "name"), [(11, "11"), (22, "22"), ([0, 18], "0.18")])
+@each("version, name", [(11, "11"), (22, "22"), ([0, 18], "0.18")])
 def test_another_version_is_named_and_loses_only_its_flows(tmp_path, version, name):
     """I-01."""
     account, captures = brought(tmp_path, dumps(flow()) + dumps(flow(version=version)))
@@ -150,7 +151,7 @@ def test_each_type_is_read_back(value):
     assert loads(dumps(value)) == value
 
 
-@pytest.mark.parametrize(
+@each(
     "raw",
     [
         b"",

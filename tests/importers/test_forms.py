@@ -6,6 +6,7 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.errors import CaptureError, NotACapture
 from mcpspy.importers.forms import FORMS, bring
+from tests.each import each
 from tests.importers.files import START, brought, dumps, entry, flow, har, imported
 from tests.sharing.page.written import written
 from tests.transcript import capture
@@ -75,7 +76,7 @@ def test_every_form_is_tried():
     assert {form.name for form in FORMS} == {*FILES, "a page of 'mcpspy share'"}
 
 
-@pytest.mark.parametrize(
+@each(
     "content",
     [
         b"",

@@ -10,6 +10,7 @@ from mcpspy.importers import order, text
 from mcpspy.importers.captures import Account
 from mcpspy.importers.order import TooManyValues, Torn, play
 from mcpspy.importers.text import checked, elements, lines, members, sound
+from tests.each import each
 
 ARCHIVE = {
     "note": {"entries": [{"no": 0}]},
@@ -44,8 +45,8 @@ def test_an_array_may_be_all_there_is():
     assert spanned(b' [ {"a":1} , {"b":[2]}]', *()) == [b'{"a":1}', b'{"b":[2]}']
 
 
-@pytest.mark.parametrize(
-    ("cut", "count", "where"),
+@each(
+    "cut, count, where",
     [
         (0, 0, "what precedes its entries"),
         (10, 0, "what precedes"),
@@ -76,7 +77,7 @@ def test_members_are_given_as_they_are_written():
     assert members(" {} ") == {}
 
 
-@pytest.mark.parametrize("broken", ["", "[]", "{", '{"a"', '{"a":', '{"a":1', '{"a":1,}', '{"a" 1}', "{1:2}", "{,}"])
+@each("broken", ["", "[]", "{", '{"a"', '{"a":', '{"a":1', '{"a":1,}', '{"a" 1}', "{1:2}", "{,}"])
 def test_what_is_no_object_is_refused(broken):
     with pytest.raises(ValueError):  # noqa: PT011 (the reader only counts such errors)
         members(broken)

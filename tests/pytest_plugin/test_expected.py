@@ -4,6 +4,7 @@ import pytest
 
 from mcpspy.errors import UsageError
 from mcpspy.pytest_plugin.expected import failures
+from tests.each import each
 from tests.transcript import capture
 
 SESSION = """
@@ -20,8 +21,8 @@ def session(tmp_path):
     return str(capture(tmp_path / "a.jsonl", SESSION))
 
 
-@pytest.mark.parametrize(
-    ("expected", "told"),
+@each(
+    "expected, told",
     [
         ({"tool": "echo"}, None),
         ({"tool": "echo", "times": 2, "max_duration": "5s"}, None),
@@ -38,8 +39,8 @@ def test_terms_are_those_of_a_file(session, expected, told):
     assert (told in found[0]) if told else found == []
 
 
-@pytest.mark.parametrize(
-    ("expected", "told"),
+@each(
+    "expected, told",
     [
         ({}, "expect\\(\\) expects nothing; it takes tool, order, max_duration"),
         ({"tol": "echo"}, "expect\\(\\) has no argument tol; did you mean tool\\?"),

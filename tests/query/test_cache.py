@@ -17,6 +17,7 @@ from mcpspy.query.cache import file_name, forget_gone, root, tables_of
 from mcpspy.query.database import CaptureDatabase
 from mcpspy.query.scratch import scratch
 from mcpspy.query.tables import TABLES, documented
+from tests.each import each
 from tests.transcript import capture
 
 
@@ -103,7 +104,7 @@ def test_a_process_that_was_slower_takes_the_tables_of_the_other(path):
     assert os.stat(slow.folder).st_ino == before.st_ino
 
 
-@pytest.mark.parametrize("damage", [b"", b"PAR1", b"PAR1 and then nothing"])
+@each("damage", [b"", b"PAR1", b"PAR1 and then nothing"])
 def test_tables_that_are_damaged_are_made_again(path, damage):
     captured = tables_of(path)
     build([captured], lambda _: None)
@@ -234,7 +235,7 @@ def test_a_table_has_no_two_columns_of_one_name():
         assert len({column.name for column in table.columns}) == len(table.columns)
 
 
-@pytest.mark.parametrize("name", TABLES)
+@each("name", TABLES)
 def test_the_files_have_the_columns_with_their_types(golden, name):
     with closing(connection()) as database:
         for captured in golden.values():

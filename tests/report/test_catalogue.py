@@ -48,8 +48,8 @@ def test_a_rule_is_explained_with_both_examples_and_its_fix(rule, written):
         assert f"\n- {title}: {fix}\n" in written
 
 
-@pytest.mark.parametrize(
-    ("rule", "words"),
+@each(
+    "rule, words",
     [
         ("tools/arguments", "the client"),
         ("tools/structured-content", "the server"),

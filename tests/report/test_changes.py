@@ -4,6 +4,7 @@ import pytest
 
 from mcpspy.replay.compare.sessions import Ignored
 from mcpspy.report.changes import Latency, as_json, as_text, examine
+from tests.each import each
 from tests.replay.scripts import call, result, script
 from tests.report.captures import HOSTILE
 
@@ -48,8 +49,8 @@ def test_latencies_are_medians_by_method_and_name():
     assert "· tools/call a: 200.0 ms became 400.0 ms" in as_text(report)
 
 
-@pytest.mark.parametrize(
-    ("recorded", "observed", "notable"),
+@each(
+    "recorded, observed, notable",
     [(1e6, 4e6, False), (1e6, 5e6, True), (5e6, 1e6, True), (10e6, 19e6, False), (0, 6e6, True)],
 )
 def test_a_latency_is_notable_if_it_has_doubled_and_is_no_noise(recorded, observed, notable):

@@ -8,6 +8,7 @@ from mcpspy.report.checked import check
 from mcpspy.report.lines import finding_line, line, sentence
 from mcpspy.text import columns
 from mcpspy.timeline import Row, rows
+from tests.each import each
 from tests.report.captures import hostile
 from tests.transcript import records
 
@@ -17,7 +18,7 @@ CALL = """
 """
 
 
-@pytest.mark.parametrize("width", [200, 160, 120, 100, 99, 80, 70, 60])
+@each("width", [200, 160, 120, 100, 99, 80, 70, 60])
 def test_a_preview_takes_the_columns_that_the_rest_leaves_and_no_more(width):
     asked, answered = rows(records(CALL % ("word " * 100)))
     assert columns(line(answered, width)) == width

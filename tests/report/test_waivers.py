@@ -9,6 +9,7 @@ from mcpspy.errors import UsageError
 from mcpspy.report.checked import check
 from mcpspy.report.waivers import Waiver, apply, read
 from mcpspy.rules import FORMER
+from tests.each import each
 from tests.report.captures import faulty, fine
 
 TODAY = date(2026, 11, 20)
@@ -47,8 +48,8 @@ def test_a_file_of_waivers_is_read(tmp_path):
     assert read(written(tmp_path, "")) == ()
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
+@each(
+    "text, sentence",
     [
         ("[[waiver]", "is not TOML: "),
         ("rules = []", "has 'rules'; it holds [[waiver]] tables and nothing else"),

@@ -4,27 +4,26 @@ import os
 from collections import Counter
 from dataclasses import replace
 
-import pytest
-
 from mcpspy.capture.reader import Capture
 from mcpspy.recording.copy import record_line
 from mcpspy.telemetry.attributes import content_attributes, server_attributes
 from mcpspy.telemetry.captured import CapturedTelemetry
 from mcpspy.telemetry.span import SpanEvent, TraceContext, bounded, nanoseconds, parse_traceparent, span_id, trace_id
 from mcpspy.timeline import final_rows
+from tests.each import each
 from tests.telemetry.folded import STDIO, spans, spans_of
 from tests.timelines import CAPTURES
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
-@pytest.mark.parametrize("version", ["00", "01", "fe"])
+@each("version", ["00", "01", "fe"])
 def test_a_valid_traceparent_is_a_context(version):
     found = parse_traceparent(f"{version}-{TRACE}-{SPAN}-01")
     assert found == TraceContext(bytes.fromhex(TRACE), bytes.fromhex(SPAN))
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         None,
@@ -55,7 +54,7 @@ def test_a_secret_is_not_cut_in_two():
     assert bounded(text, lambda it: it.replace("secret", "…"), 8) == "xxxxx…yy"
 
 
-@pytest.mark.parametrize(("t", "found"), [(5, 12), (-8, 0), (10**30, (1 << 63) - 1)])
+@each("t, found", [(5, 12), (-8, 0), (10**30, (1 << 63) - 1)])
 def test_times_fit_into_their_field(t, found):
     assert nanoseconds(7, t) == found
 
@@ -72,7 +71,7 @@ URL = "http://127.0.0.1:9000/mcp"
 CONTEXT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
-@pytest.mark.parametrize("name", sorted(name for name in os.listdir(CAPTURES) if name.endswith(".jsonl")))
+@each("name", sorted(name for name in os.listdir(CAPTURES) if name.endswith(".jsonl")))
 def test_there_is_one_span_for_each_request_and_failures_are_those_of_the_rows(name):
     path = os.path.join(CAPTURES, name)
     found = {span.attributes["mcpspy.frame"]: span for span in spans_of(path)}
@@ -267,9 +266,7 @@ def test_of_another_version_of_json_rpc_and_of_a_null_id():
     assert "jsonrpc.request.id" not in found
 
 
-@pytest.mark.parametrize(
-    ("name", "session"), [("http-python1-2025-11-25.jsonl", True), ("http-python2-2026-07-28.jsonl", False)]
-)
+@each("name, session", [("http-python1-2025-11-25.jsonl", True), ("http-python2-2026-07-28.jsonl", False)])
 def test_sessions_have_ids_until_2026_07_28(name, session):
     found = [span.attributes for span in spans_of(os.path.join(CAPTURES, name))]
     revision = name[-16:-6]
@@ -281,8 +278,8 @@ def test_sessions_have_ids_until_2026_07_28(name, session):
     assert all(it["server.address"] == "127.0.0.1" and it["server.port"] for it in found)
 
 
-@pytest.mark.parametrize(
-    ("url", "found"),
+@each(
+    "url, found",
     [
         ("https://mcp.example.com/mcp", {"server.address": "mcp.example.com", "server.port": 443}),
         ("http://[::1]:8000/", {"server.address": "::1", "server.port": 8000}),
@@ -329,7 +326,7 @@ def told(name, size):
     return [*(it for portion in portions for it in folded.feed(portion)), *folded.end()]
 
 
-@pytest.mark.parametrize("name", ["features-python1-2025-11-25.jsonl", "http-python2-2026-07-28.jsonl"])
+@each("name", ["features-python1-2025-11-25.jsonl", "http-python2-2026-07-28.jsonl"])
 def test_the_same_comes_out_in_any_portions(name):
     """T-03: reading again from the beginning gives the same spans."""
     whole = told(name, 10**6)
