@@ -42,6 +42,7 @@ def test_changes_are_told_for_programs(diff):
     assert report["resources"] == report["resourceTemplates"] == report["prompts"] == []
     assert [it["outcome"] for it in report["exchanges"]] == ["changed", "same", "same"]
     assert {it["method"] for it in report["latencies"]} == {"initialize", "tools/list", "tools/call"}
+    assert diff(SESSION, CHANGED)[1].startswith("~ the server's own description\n    /result/capabilities/logging\n")
 
 
 def test_what_is_ignored_does_not_count(diff):

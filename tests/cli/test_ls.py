@@ -112,6 +112,13 @@ def test_runs_are_summed_up_above_their_captures(tmp_path, ls):
     assert lines[10].startswith("3 captures, ")
 
 
+def test_a_run_over_http_has_no_turns(tmp_path, ls):
+    capture(tmp_path / "web.jsonl", "", transport="http", name="web")
+    run = json.loads(ls(tmp_path, "--runs", "--json")[1])
+    assert (run["client_process"], run["duration"], run["turns"]) == (None, None, [])
+    assert "1 server, 0 frames, 0 exchanges\n" in ls(tmp_path, "--runs")[1]
+
+
 def test_a_run_with_a_capture_over_16_megabytes_is_not_counted(tmp_path, ls):
     path = capture(tmp_path / "a.jsonl", SESSION, ppid=42, client_start=5)
     capture(tmp_path / "b.jsonl", SESSION, ppid=42, client_start=5)

@@ -11,6 +11,15 @@ from mcpspy.spec.revisions import R2024_11_05, R2025_03_26, R2025_06_18, R2025_1
 from tests.cli.conftest import refusal
 
 
+def test_the_revisions_and_extensions_are_listed_and_a_definition_is_shown(schema):
+    lines = [" ".join(line.split()) for line in schema("list")[1].splitlines()]
+    assert len(lines) == len(Revision) + 3
+    assert lines[0] == "2024-11-05 handshake 79 definitions, 24 methods"
+    assert "io.modelcontextprotocol/tasks since 2026-07-28 13 definitions, 4 methods" in lines
+    shown = json.loads(schema("show", "2024-11-05", "ModelHint")[1])
+    assert shown == {"type": "object", "properties": {"name": {"type": "string"}}}
+
+
 @pytest.mark.parametrize("revision", Revision, ids=lambda revision: revision.value)
 def test_a_revision_is_shown_as_json_schema(schema, revision):
     status, out, err = schema("show", revision.value)
