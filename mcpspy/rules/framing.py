@@ -20,7 +20,8 @@ _CONTENT_LENGTH = re.compile(rb"(?:^|[}\]])[ \t]*content-length[ \t]*:[ \t]*\d+[
 _FRAMED = re.compile(rb"^\s*$|^content-type:|content-length[ \t]*:[ \t]*\d+[ \t]*\r?$|[}\]]\s*$", re.IGNORECASE)
 """Matches a line that is or ends with a header, is the blank line after it, or ends with a message."""
 _HEADER = 100  # bytes at the end of a line that may contain the header
-_LONGEST, _MOST_LINES = 1 << 20, 1 << 14  # limits for a message over several lines: bytes, and lines
+LONGEST, MOST_LINES = 1 << 20, 1 << 14
+"""The limits for a message over several lines: bytes, and lines."""
 
 
 @dataclass(slots=True, eq=False)
@@ -124,7 +125,7 @@ class MultilineJson(StatefulCheck):
         spread.lines.append(message)
         spread.depth += depth
         spread.size += len(raw)
-        if spread.depth > 0 and spread.size < _LONGEST and len(spread.lines) < _MOST_LINES:
+        if spread.depth > 0 and spread.size < LONGEST and len(spread.lines) < MOST_LINES:
             return
         del self._spreads[message.ch]
         first, *rest = spread.lines

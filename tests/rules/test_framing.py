@@ -86,12 +86,15 @@ def test_what_is_said_once_is_said_once_for_each_side():
     assert told(text, "framing/") == ["#1 framing/crlf", "#2 framing/crlf"]
 
 
-def test_lines_are_not_collected_for_ever():
-    frames = [Frame(n, 2, n, b"{" if n == 1 else b"") for n in range(1, 40_000)]
+@pytest.mark.parametrize(("lines", "size", "kept"), [(99, 0, True), (100, 0, False), (9, 49, True), (9, 50, False)])
+def test_lines_are_not_collected_for_ever(monkeypatch, lines, size, kept):
+    monkeypatch.setattr("mcpspy.rules.framing.MOST_LINES", 100)
+    monkeypatch.setattr("mcpspy.rules.framing.LONGEST", 50)
+    frames = [Frame(n, 2, n, b"{".ljust(size) if n == 1 else b"") for n in range(1, lines + 1)]
     judge = Judge()
     [list(judge.feed(record)) for record in (*OPENS, *frames)]
     (check,) = objects_in(judge, MultilineJson)
-    assert not objects_in(check, Spread)
+    assert bool(objects_in(check, Spread)) == kept
 
 
 def test_a_line_that_was_cut_is_called_unterminated_alone():
