@@ -5,11 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.capture.order import BYTES, RECORDS, SPAN, Window, ordered
-from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, End, Frame, Gap, Open
-from mcpspy.report.checked import check
-from mcpspy.timeline import final_rows
-from tests.transcript import capture
 
 
 def frames(*times, raw=b""):
@@ -90,36 +86,3 @@ def test_nothing_is_lost_and_channels_keep_their_order(said):
 def test_within_the_window_all_are_in_order(times):
     found = [record.t for record in ordered(frames(*times))]
     assert found == sorted(times)
-
-
-def swapped(calls):
-    """Return a transcript of sequential calls that reuse a token; in every third, the response precedes its request."""
-    told = ["@0.0001 > " + INITIALIZE, "@0.0002 < " + AGREED, "@0.0003 > " + READY]
-    for n in range(1, calls + 1):
-        t = n / 1000
-        params = '{"name":"x","_meta":{"progressToken":"t"}}'
-        call = f'{{"jsonrpc":"2.0","id":{n},"method":"tools/call","params":{params}}}'
-        report = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":1}}'
-        answer = f'{{"jsonrpc":"2.0","id":{n},"result":{{"content":[]}}}}'
-        both = [f"@{t:.4f} > {call}", f"@{t + 0.0002:.4f} < {report}", f"@{t + 0.0004:.4f} < {answer}"]
-        told += [*both[1:], both[0]] if n % 3 == 0 else both
-    return "\n".join(told)
-
-
-INITIALIZE = (
-    '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},'
-    '"clientInfo":{"name":"c","version":"1"}}}'
-)
-AGREED = (
-    '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},'
-    '"serverInfo":{"name":"s","version":"1"}}}'
-)
-READY = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
-
-
-def test_4000_sequential_calls_that_reuse_a_token_have_nothing_wrong_in_them(tmp_path):
-    """R-01: two pumps can swap the lines of a request and its response; in line order, that looks like errors."""
-    path = capture(tmp_path / "a.jsonl", swapped(4000))
-    assert check(path).findings == ()
-    times = [row.t for row in final_rows(Capture(path).records, live=False)]
-    assert times == sorted(times)

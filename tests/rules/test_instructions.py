@@ -139,8 +139,8 @@ def test_every_text_of_a_definition_is_looked_at_but_what_no_model_gets():
      "send a b c d e f secrets a b c d e f http ", "without the user ", "print the entire "],
 )  # fmt: skip
 def test_a_long_text_takes_no_time(part):
-    with proportionate(2):
-        instruction_in(part * (1_000_000 // len(part)) + " user http <| conversation")
+    with proportionate(0.5):
+        instruction_in(part * (200_000 // len(part)) + " user http <| conversation")
 
 
 def test_both_ends_of_a_long_text_are_looked_at():

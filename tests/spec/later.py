@@ -44,8 +44,10 @@ def facts(name, folder):
     from mcpspy.spec import revisions
     from mcpspy.spec.definitions import definitions, schema
     from mcpspy.spec.methods import methods
+    from tests.findings import MIGRATIONS
     from tests.timelines import CAPTURES
 
+    captures = sorted(CAPTURES.glob("*.jsonl"))
     revision = revisions.Revision.of(name)
     lifetimes = {key: value for key, value in vars(revisions).items() if key.isupper() and isinstance(value, tuple)}
     return {
@@ -58,8 +60,8 @@ def facts(name, folder):
         "rules": {rule.id: [revision in rule.revisions, rule.url(revision)] for rule in RULES.values()},
         "examples": {rule.id: [_examined(text, name) for text in (rule.fails, rule.passes)] for rule in RULES.values()},
         "more": {key: _examined(text, name) for key, text in MORE.items()},
-        "captures": {path.stem: _spoken(path, name, folder) for path in sorted(CAPTURES.glob("*.jsonl"))},
-        "migrations": {path.stem: _findings(path, revision) for path in sorted(CAPTURES.glob("*.jsonl"))},
+        "captures": {path.stem: _spoken(path, name, folder) for path in captures if NEWEST in path.read_text()},
+        "migrations": {path.stem: _findings(path, revision) for path in captures if path.stem in MIGRATIONS},
     }
 
 

@@ -13,6 +13,7 @@ import pytest
 from mcpspy.json_values import Number
 from mcpspy.spec import peer_schemas
 from mcpspy.spec.peer_schemas import LEVELS, SIZE, Foreign, Judgement, Outcome
+from tests.each import each
 
 
 def check(schema):
@@ -51,6 +52,7 @@ def test_an_instance_is_judged(no_process):
     assert judge(OBJECT, {"a": "x"}) == Judgement(Outcome.VALID)
     assert judge(OBJECT, {"a": 5}) == Judgement(Outcome.INVALID, "/a", '5 is not of type "string"')
     assert judge(OBJECT, {}) == Judgement(Outcome.INVALID, "", '"a" is a required property')
+    assert judge(doubled(5), 1) == Judgement(Outcome.VALID)
     assert check(OBJECT) == Judgement(Outcome.VALID)
 
 
@@ -126,12 +128,6 @@ def doubled(levels):
     return {"$defs": defs | {f"d{levels}": {"type": "integer"}}, "$ref": "#/$defs/d0"}
 
 
-def test_doubled_references_end_within_their_time():
-    """A-12: evaluating 28 levels in full takes three seconds."""
-    assert judge(doubled(5), 1) == Judgement(Outcome.VALID)
-    assert judge(doubled(30), 1).outcome is Outcome.TOO_COSTLY
-
-
 TREE = {"type": "object", "properties": {"of": {"type": "array", "items": {"$ref": "#"}}}, "required": ["of"]}
 
 
@@ -151,6 +147,7 @@ def test_a_schema_that_refers_to_itself_is_judged_apart(monkeypatch):
 
 
 def test_an_exponential_schema_on_a_deep_instance_is_killed():
+    """A-12: the kernel ends the process after CPU_SECONDS, which it set before it read the schema."""
     schema = {"anyOf": [{"properties": {"a": {"$ref": "#"}}, "required": ["b"]},
                         {"properties": {"a": {"$ref": "#"}}, "required": ["c"]}]}  # fmt: skip
     instance = {}
@@ -257,44 +254,26 @@ def test_a_validator_that_fails_says_nothing_of_the_schema(monkeypatch):
         assert found == Judgement(Outcome.NOT_JUDGED, "", "the validator failed: Recursion limit reached")
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"enum": list(range(2000))},
-        {"anyOf": [{"type": "string"}] * 2000},
-        {"properties": {f"p{number}": {"pattern": "a"} for number in range(100)}},
-        {"patternProperties": {f"p{number}": {} for number in range(100)}},
-        {"$ref": "other.json"},
-        TREE,
-        doubled(10),
-    ],
-    ids=lambda schema: json.dumps(schema)[:30],
-)
-def test_what_may_cost_much_is_judged_apart(schema, monkeypatch):
+@pytest.fixture
+def asked_apart(monkeypatch):
+    """Return a list that collects the schemas that the separate process would get; it calls each one valid."""
     asked = []
     monkeypatch.setattr(peer_schemas, "judge_apart", lambda raw, _: asked.append(raw) or Judgement(Outcome.VALID))
-    judge(schema, 1)
-    assert asked
+    return asked
 
 
-def test_much_to_judge_is_judged_apart(monkeypatch):
+def test_much_to_judge_is_judged_apart(asked_apart):
     schema = {"items": {"enum": list(range(500))}}
-    asked = []
-    monkeypatch.setattr(peer_schemas, "judge_apart", lambda raw, _: asked.append(raw) or Judgement(Outcome.VALID))
     judge(schema, [1] * 100)
-    assert not asked
+    assert not asked_apart
     judge(schema, [1] * 30_000)
-    assert asked
+    assert asked_apart
 
 
-@pytest.mark.parametrize(
-    "instance",
-    ["\ud800", {"\ud800": 1}, Number("1" * 5000), 10**400, float("nan"), deep(1000), [[]] * 1000, None],
-    ids=lambda instance: type(instance).__name__,
-)
-@pytest.mark.parametrize("schema", [{"type": "object"}, TREE, {"title": "\ud800"}, {"maximum": 10**400}, {}])
-def test_no_instance_makes_a_judge_stumble(schema, instance):
-    assert isinstance(judge(schema, instance), Judgement)
+@each("instance", ["\ud800", {"\ud800": 1}, Number("1" * 5000), 10**400, float("nan"), deep(1000), [[]] * 1000, None])
+def test_no_instance_makes_a_judge_stumble(instance):
+    for schema in ({"type": "object"}, TREE, {"title": "\ud800"}, {"maximum": 10**400}, {}):
+        assert isinstance(judge(schema, instance), Judgement)
 
 
 def test_a_question_that_was_answered_is_not_asked_again(monkeypatch):
@@ -314,8 +293,7 @@ def test_a_budget_that_is_spent_ends_what_would_take_a_process(monkeypatch):
     assert Foreign(OBJECT, spent).judge({}).outcome is Outcome.INVALID
 
 
-def test_judging_apart_takes_from_the_budget(monkeypatch):
-    monkeypatch.setattr(peer_schemas, "judge_apart", lambda *_: Judgement(Outcome.VALID))
+def test_judging_apart_takes_from_the_budget(asked_apart):
     budget = peer_schemas.Budget(1)
     Foreign(TREE, budget).judge({})
     Foreign(OBJECT, budget).judge({})
@@ -344,19 +322,6 @@ peer_schemas.work()
     signal, soft, hard = map(int, done.stdout.split())
     assert (signal, soft) == (9, hard)
     assert 2 <= soft < 20  # its start used some of the limit
-    program = """
-from mcpspy.spec import peer_schemas
-
-def endless(*_, **__):
-    while True:
-        pass
-
-peer_schemas.DRAFTS[peer_schemas.DIALECT] = endless
-peer_schemas.work()
-"""
-    asked = b'{"schema":"{}","instance":1}'
-    done = subprocess.run([sys.executable, "-c", program], input=asked, check=False, timeout=60)
-    assert done.returncode < 0
 
 
 def chain(levels, **link):
@@ -376,9 +341,16 @@ def nested(levels):
     return schema
 
 
-@pytest.mark.parametrize(
+@each(
     "schema",
     [
+        {"enum": list(range(2000))},
+        {"anyOf": [{"type": "string"}] * 2000},
+        {"properties": {f"p{number}": {"pattern": "a"} for number in range(100)}},
+        {"patternProperties": {f"p{number}": {} for number in range(100)}},
+        {"$ref": "other.json"},
+        TREE,
+        doubled(10),
         {"$defs": chain(30, **{"$dynamicAnchor": "l{}", "$dynamicRef": "#l{}"}), "$dynamicRef": "#l30"},
         {
             "$defs": {f"l{level}": True for level in range(31)},
@@ -386,11 +358,13 @@ def nested(levels):
         },
         nested(25),
     ],
-    ids=["dynamic references", "another root", "unevaluated"],
+    ids=lambda schema: json.dumps(schema)[:60],
 )
-def test_what_only_the_library_could_weigh_is_judged_apart(schema):
-    assert judge(schema, {"a": 1}).outcome in (Outcome.TOO_COSTLY, Outcome.VALID, Outcome.INVALID)
-    assert peer_schemas.weight(orjson.dumps(schema)) == float("inf")
+def test_what_may_cost_much_is_judged_apart(schema, asked_apart):
+    """Also what only the library could weigh: dynamic references, another root, unevaluated members."""
+    asked_apart.clear()
+    judge(schema, 1)
+    assert len(asked_apart) == 1
 
 
 def test_values_in_a_schema_weigh_nothing():

@@ -122,13 +122,10 @@ def known(tmp_path_factory):
     return now, json.loads(done.stdout.replace(LATER, NEWEST))
 
 
-@pytest.mark.parametrize(
-    "what", "era traits definitions schema methods rules examples more captures migrations".split()
-)
+@each("what", "era traits definitions schema methods rules examples more captures migrations".split())
 def test_a_later_revision_has_all_that_the_newest_has(known, what):
     """Every rule, trait and definition; a conversation under the later revision is judged and shown the same."""
     now, later = (json.loads(json.dumps(each[what]).replace(f", {NEWEST}, {NEWEST}", f", {NEWEST}")) for each in known)
-    assert len(later) == len(now)
     if isinstance(now, dict):
         assert [key for key in now if later.get(key) != now[key]] == []
     assert later == now
@@ -136,6 +133,7 @@ def test_a_later_revision_has_all_that_the_newest_has(known, what):
 
 def test_the_later_revision_is_there(known):
     now, later = known
+    assert len(now["captures"]) >= 2
     assert later["known"] == [*now["known"], NEWEST]
     assert any(found for found, _ in now["examples"].values())
     assert all(now["more"].values())
@@ -144,6 +142,8 @@ def test_the_later_revision_is_there(known):
 
 def asks_for_one(source):
     """Return the expressions that compare with certain revisions, or list revisions in a fixed collection."""
+    if "R20" not in source:
+        return []
     found = []
     for node in ast.walk(ast.parse(source)):
         parts = {
