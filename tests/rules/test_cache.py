@@ -55,11 +55,6 @@ def test_x_04_any_time_and_scope_are_right(method):
         assert told(asked(method, hints)) == []
 
 
-@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25"])
-def test_x_04_older_revisions_have_no_hints(revision):
-    assert told(f'= {revision}\n> 2 tools/list\n< 2 = {{"tools":[]}}') == []
-
-
 @pytest.mark.parametrize("method", [method for method in RESULTS if method.endswith("list")])
 def test_x_04_pages_have_one_scope_and_any_time(method):
     first = asked(method, ',"nextCursor":"b","ttlMs":0,"cacheScope":"private"')
@@ -69,74 +64,12 @@ def test_x_04_pages_have_one_scope_and_any_time(method):
     assert told(first + wrong) == ["#4 cache/page-scope"]
 
 
-def test_x_04_listings_that_share_a_cursor_may_have_different_scopes():
-    """Over HTTP without sessions, clients cannot be told apart; on stdio a client may send two listings at once."""
-    scopes, rest = ("private", "public"), ',"ttlMs":0,"cacheScope":"%s"'
-    first = "".join(asked("tools/list", ',"nextCursor":"2"' + rest % scope, n) for n, scope in enumerate(scopes))
-    last = [asked("tools/list", rest % scope, n, '"cursor":"2"') for n, scope in enumerate(scopes, 5)]
-    web = (first + "".join(last)).replace("@0 > ", ">> ").replace("@0 < ", "<< 200 ")
-    for text in (first + "".join(last), first + "".join(reversed(last)), web):
-        assert told(text, "cache/page-scope") == []
-
-
-@pytest.mark.parametrize("scope", ["", ',"cacheScope":"shared"', ',"cacheScope":["public"]'])
-def test_x_04_a_page_without_a_scope_may_have_given_any_cursor(scope):
-    given = (f',"nextCursor":"2","ttlMs":0{scope}', ',"nextCursor":"2","ttlMs":0,"cacheScope":"private"')
-    first = "".join(asked("tools/list", hints, n) for n, hints in enumerate(given))
-    assert told(first + asked("tools/list", FRESH, 5, '"cursor":"2"'), "cache/page-scope") == []
-    wrong = asked("tools/list", given[1]) + asked("tools/list", f',"ttlMs":0{scope}', 5, '"cursor":"2"')
-    assert told(wrong, "cache/page-scope") == []
-
-
-def test_x_04_a_page_that_was_lost_may_have_given_any_cursor():
-    given = ',"nextCursor":"2","ttlMs":0,"cacheScope":"private"'
-    first, last = asked("tools/list", given), asked("tools/list", FRESH, 5, '"cursor":"2"')
-    assert told(first + last, "cache/page-scope") == ["#4 cache/page-scope"]
-    assert told(first + "@0 ~ 1" + last, "cache/page-scope") == []
-
-
-def test_x_04_a_question_carries_no_hints():
-    text = '> 1 resources/read {META "uri":"a:b"}\n< 1 = {"resultType":"input_required","requestState":"s"%s}'
-    assert told(text % "") == []
-    assert told(text % FRESH) == ["#2 cache/interim-result"]
-
-
 @pytest.mark.parametrize("method", RESULTS)
 def test_x_04_who_asks_again_within_the_time_is_told_once(method):
     text = "".join(asked(method, FRESH, n, at=n) for n in (1, 2, 3))
     (found,) = findings(text)
     assert (found.rule, found.severity, found.blame, found.frame) == ("cache/ignored", "info", "client", 3)
     assert f"{method} is requested again after 1.00 s; its last result is fresh for 60.00 s" in found.message
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        (asked("tools/list", FRESH) + asked("tools/list", FRESH, 2, at=61), "the time is over"),
-        (asked("tools/list", ',"ttlMs":0,"cacheScope":"public"') + asked("tools/list", FRESH, 2, at=1), "never fresh"),
-        (asked("tools/list", FRESH) + asked("prompts/list", FRESH, 2, at=1), "something else"),
-        (asked("resources/read", FRESH) + asked("resources/read", FRESH, 2, '"uri":"a:c"', at=1), "another resource"),
-        (asked("tools/list", FRESH) + asked("tools/list", FRESH, 2, "with a/b", at=1), "other capabilities"),
-        (asked("tools/list", ',"nextCursor":"b"' + FRESH) + asked("tools/list", FRESH, 2, at=1), "the pages again"),
-        (
-            asked("tools/list", FRESH)
-            + '> 5 tools/call {META "name":"a"}\n< 5 ! {"code":-32602,"message":"no"}'
-            + asked("tools/list", FRESH, 2, at=1),
-            "an error that the list may explain",
-        ),
-        (
-            '> 9 subscriptions/listen {META "notifications":{"toolsListChanged":true}}\n'
-            '< notifications/subscriptions/acknowledged {"_meta":{"io.modelcontextprotocol/subscriptionId":9},'
-            '"notifications":{"toolsListChanged":true}}'
-            + asked("tools/list", FRESH)
-            + '< notifications/tools/list_changed {"_meta":{"io.modelcontextprotocol/subscriptionId":9}}'
-            + asked("tools/list", FRESH, 2, at=1),
-            "the list has changed",
-        ),
-    ],
-)
-def test_x_04_who_has_a_reason_to_ask_again_is_not_told(text, why):
-    assert "cache/ignored" not in {it.rule for it in findings(text)}, why
 
 
 def test_x_04_a_change_costs_the_same_however_many_other_answers_are_fresh():
@@ -163,16 +96,3 @@ def test_x_04_a_change_costs_the_same_however_many_other_answers_are_fresh():
         return len(ran)
 
     assert lines_of_a_change(99) == lines_of_a_change(9)
-
-
-def test_x_04_the_time_is_kept_for_as_long_as_anybody_says():
-    text = asked("tools/list", f',"ttlMs":{10**30},"cacheScope":"public"') + asked("tools/list", FRESH, 2, at=1)
-    assert "cache/ignored" not in {it.rule for it in findings(text)}
-
-
-def test_x_04_over_http_clients_that_nothing_tells_apart_may_ask_the_same():
-    one = f"""
-        >> 1 tools/list {{META}}
-        << 200 1 = {{{COMPLETE},"tools":[]{FRESH}}}
-    """
-    assert "cache/ignored" not in {it.rule for it in findings(one + one.replace(" 1 ", " 2 "))}

@@ -16,29 +16,6 @@ def report(value, token='"t"'):  # noqa: S107 (a progress token)
     return f'< notifications/progress {{"progressToken":{token},"progress":{value}}}\n'
 
 
-def test_progress_is_told_apart_by_the_type_of_its_token():
-    assert told(SLOW + report(1, token="5"), "progress/") == ["#5 progress/unknown-token"]
-    assert told(SLOW.replace('"t"', "5") + report(1, token='"5"'), "progress/") == ["#5 progress/unknown-token"]
-    assert told(SLOW.replace('"t"', "5") + report(1, token="5"), "progress/") == []
-
-
-@pytest.mark.parametrize(("values", "found"), [((1, 2.5, 3), 0), ((1, 1), 1), ((2, 1), 1), ((5, 4, 3), 2)])
-def test_progress_has_to_grow(values, found):
-    assert len(told(SLOW + "".join(map(report, values)), "progress/not-increasing")) == found
-
-
-def test_progress_after_a_cancellation_is_an_allowed_race():
-    text = SLOW + '> notifications/cancelled {"requestId":2}\n' + report(1) + '< 2 = {"content":[]}\n' + report(2)
-    assert told(text, "progress/") == []
-
-
-def test_the_progress_of_a_task_goes_on_after_the_answer_that_creates_it():
-    text = SLOW.replace("2025-06-18", "2025-11-25")
-    task = '{"task":{"taskId":"1","status":"working","createdAt":"x","lastUpdatedAt":"x","ttl":null}}'
-    assert told(f"{text}< 2 = {task}\n{report(1)}", "progress/") == []
-    assert told(f'{text}< 2 = {{"content":[]}}\n{report(1)}', "progress/") == ["#6 progress/after-completion"]
-
-
 def test_a_token_is_not_unknown_after_so_many_that_some_were_forgotten(monkeypatch):
     for module in ("history", "learning"):
         monkeypatch.setattr(f"mcpspy.conversation.{module}.REMEMBERED", 300)
@@ -49,13 +26,6 @@ def test_a_token_is_not_unknown_after_so_many_that_some_were_forgotten(monkeypat
     assert told(SLOW + others + report(1), "progress/") == []
     assert told(SLOW + others + report(2) + report(1), "progress/") == ["#640 progress/not-increasing"]  # still known
     assert told(SLOW + others + report(1, token='"never"'), "progress/") == []
-
-
-def test_a_late_report_on_a_cancelled_request_says_nothing_of_another_with_its_token():
-    text = (
-        SLOW + '> notifications/cancelled {"requestId":2}\n> 3 tools/call {"name":"b","_meta":{"progressToken":"t"}}\n'
-    )
-    assert told(text + report(6) + report(1), "progress/") == []
 
 
 def test_two_clients_on_http_with_one_token_are_told_apart_by_their_streams():

@@ -4,7 +4,7 @@ from mcpspy.capture.records import Gap
 from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
 from tests.conversation.http import SSE, Exchange, request, result
-from tests.rules.examples import findings, records, told
+from tests.rules.examples import records, told
 
 INFO = {"name": "x", "version": "1"}
 
@@ -181,8 +181,3 @@ def test_after_a_gap_an_event_id_may_be_one_that_was_lost():
     events = [event for record in [*found[:place], gap, *found[place:]] for event in judge.feed(record)]
     assert not [it for it in events if isinstance(it, Finding)]
     assert told("= 2025-06-18 http\n>> GET [last-event-id: 99]", "http/")
-
-
-def test_a_stream_that_uses_one_id_for_all_its_events_is_told_of_once():
-    text = "= 2025-06-18 http\n>> GET\n<< 200 events\n" + "<- [id: 1] notifications/tools/list_changed\n" * 4
-    assert len([it for it in findings(text) if it.rule == "http/event-id-reused"]) == 1
