@@ -1,4 +1,4 @@
-"""The meaning of each key for the rows of a session."""
+"""The meaning of keys for the rows of a session, where the golden captures of `cases.json` have no such rows."""
 
 import re
 
@@ -35,43 +35,19 @@ def lines(text):
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("", [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
         ("method:tools/call", [5, 6, 7, 8]),
-        ("method:tools/*", [5, 6, 7, 8, 10]),
-        ("method:*list,initialize", [1, 2, 10]),
-        ("-method:*", [4, 9]),
-        ("name:get_*", [5, 6]),
         ("name:search", [7, 8]),
         ("name:SEARCH", []),
         ("id:1", [7, 8]),
         ('id:"1"', [5, 6]),
-        ("id:1,3", [7, 8, 10]),
-        ("id:null", []),
-        ("from:server", [2, 4, 6, 8, 9]),
-        ("kind:request,notification", [1, 3, 5, 7, 10]),
-        ("kind:*r", [4, 8]),
-        ("status:error", [7, 8]),
         ("status:error,unanswered", [7, 8, 10]),
-        ("status:*error", [5, 6, 7, 8]),
-        ("-status:ok kind:result", [6]),
-        ("revision:2025-06-18 kind:notification", [3]),
-        ("session:*", []),
         ("latency:>250ms", [7, 8]),
         ("latency:>=250ms", [5, 6, 7, 8]),
-        ("latency:<=2000us", [1, 2]),
-        ("latency:2s", [7, 8]),
         ("latency:250.0ms", [5, 6]),
-        ("latency:0.2s", [5, 6]),
-        ("latency:100ms..2s", [5, 6, 7, 8]),
         ("latency:<5ms,>1s", [1, 2, 7, 8]),
-        ("-latency:>0s", [3, 4, 9, 10]),
         ("size:19", [9]),
         ("size:<0.02kb", [4, 9]),
-        ("size:<20b", [4, 9]),
         ("size:>=0.01kib size:<0.02kib", [4, 9]),
-        ("size:>1mb,>1mib", []),
-        ("time:<4ms", [1, 2]),
-        ("time:1..2", [5, 6, 7]),
         ("time:1", [5, 6]),
         ("time:>=4.0", [8, 9, 10]),
         ("time:23:59", [1, 2, 3, 4, 5, 6]),
@@ -82,21 +58,14 @@ def lines(text):
         ("time:>=2026-11-21T02:00:03+02:00", [9, 10]),
         ("time:2026-11-21T00:00", [7, 8, 9, 10]),
         ("time:23:59:59..2026-11-21T00:00:01", [5, 6, 7]),
-        ("initialize", [1, 3]),
-        ("INITIALIZE", []),
         ("Method", [8]),
-        ("-32601", [8]),
         ("not found", [1, 2, 3, 4, 5, 6, 7, 9, 10]),
         ('"not found"', [8]),
-        ("Listening or Ready", [4, 9]),
         (r'"C:\new"', [4]),
         ("café", [6]),
         ('"\\"brygge\\""', [6]),
         (r"caf\u00e9", [6]),
-        ("text:listening,ready", [4, 9]),
         ("rule:framing/not-json", [9]),
-        ("rule:framing", [9]),
-        ("rule:fram*", [9]),
         ("rule:pairing/unanswered,framing", [9, 10]),
         ("severity:error from:server kind:invalid", [9]),
         ("severity:>=info from:server kind:invalid", [9]),
@@ -138,32 +107,15 @@ def test_a_session_is_named_by_its_id(text, session, wanted):
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("kind:reqest", "'reqest' at column 6 is not a valid kind; did you mean request?"),
-        ("from:nobody", "'nobody' at column 6 is not a valid from; there are client, server, mcpspy"),
-        ("revision:2025-06-19", "'2025-06-19' at column 10 is not a valid revision; did you mean 2025-06-18?"),
-        ("rule:shema", "'shema' at column 6 is not a valid rule; did you mean schema?"),
-        ("rule:pairing/unanswerd", "did you mean pairing/unanswered?"),
-        ("rule:zzz/zzz", "is not a valid rule; there are lifecycle, framing, "),
-        ("severity:>=warn", "'>=warn' at column 10 is not a valid severity; did you mean warning?"),
-        ("latency:200", "'200' at column 9 is not a valid latency; the units are us, ms, s"),
-        ("latency:>ms", "it takes a number and a unit: us, ms, s"),
-        ("latency:100ms..", "it takes a number and a unit: us, ms, s"),
-        ("latency:1m", "the units are us, ms, s"),
-        ("size:1gb", "the units are b, kb, mb, kib, mib"),
         *(
             (f"{key}:{'9' * digits}", "that is too large: 18 digits are the most")
             for key in ("size", "time")
             for digits in (19, 23, 5000)
         ),
         (f"size:>{'9' * 19}kb", "that is too large: 18 digits are the most"),
-        (f"latency:1.{'0' * 10}s", "that is too exact: 9 digits behind the point are the most"),
-        ("time:yesterday", "it takes seconds since the start, a time of day (19:15:02) or a date (2026-11-20T19:15)"),
-        ("time:>", "it takes seconds"),
-        ("time:2026-13-01", "is not a valid time; it takes seconds since the start"),
-        ("time:25:00", "is not a valid time; it takes seconds since the start"),
     ],
 )
-def test_a_value_that_means_nothing_says_what_would(text, hint):
+def test_a_number_that_is_too_large_is_a_mistake(text, hint):
     with pytest.raises(FilterError, match=re.escape(hint)):
         parse(text, STARTED)
 
