@@ -57,10 +57,12 @@ OPTIONS = (
     "key pat pass passphrase bearer tokens master-key api-key api_key apiKey access-token github-pat secret"
     " client-secret password passwd pwd auth credential credentials signature private-key secret-key account-key cookie"
     " jwt API_KEY_2 db-pass otp functions-key encryption-key signing-key creds passcode authToken dbPass githubPat"
+    " GITHUB_TOKEN client_secret DB.PASSWORD AWS_ACCESS_KEY github-personal-access-token MYSQL_PWD basic-auth id_jwt"
 ).split()
 HEADERS = (
     "Authorization Proxy-Authorization Authentication Cookie Set-Cookie X-Api-Key X-Functions-Key DD-APPLICATION-KEY"
     " DD-API-KEY X-Bin-Master-Key X-Parse-Master-Key X-Auth-Token Ocp-Apim-Subscription-Key X-Amz-Security-Token"
+    " X-Authorization X-Forwarded-Authorization X-Auth-Key X-Secret-Key"
 ).split()
 NO_SECRET_NAMES = (
     "keyboard monkey keyfile-format tokenizer author authorize compass pass-through max-tokens maxTokens"
@@ -68,6 +70,7 @@ NO_SECRET_NAMES = (
     " Access-Control-Allow-Credentials secretary path patch pattern spat passive bypass bearings turkey whiskey hockey"
     " token_endpoint token_endpoint_auth_method scopes_supported code_challenge_methods_supported jwks_uri client_id"
     " progressToken oauth-callback Mcp-Session-Id session_id sessionId requestState token_type expires_in"
+    " port host pwdir password-file token_url name"
 ).split()
 LOOK_ALIKES = (
     "9df0d44c1e1f5a2b3c4d5e6f708192a3b4c5d6e7",  # a commit hash
@@ -101,6 +104,10 @@ LOOK_ALIKES = (
     "ghp_",
     "secret_sauce_recipes",
     "@scope/sk-learn-tools@1.2.0",
+    "sk-short",
+    "ghp_short",
+    "eyJ.eyJ.x",
+    "a tight sketch",
     "--keyboard",
     "--keyboard=qwerty",
     "monkey=banana",

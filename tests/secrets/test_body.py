@@ -6,6 +6,7 @@ import pytest
 
 from mcpspy.secrets.body import login_body, oauth_body, redacted_content
 from mcpspy.secrets.redactor import Redactor, Withheld, is_oauth_endpoint
+from tests.each import each
 
 
 def mark(_):
@@ -97,14 +98,18 @@ def test_what_is_too_deep_to_tell_is_withheld_unless_it_is_a_message():
     assert login_body(message, mark) is message
 
 
-@pytest.mark.parametrize(
-    "target", ["/%74oken", "/oauth/%72egister", "/a%2Ftoken", "/token.php", "/oauth/token.php?x=1", "/%54OKEN/"]
+@each(
+    "target",
+    """/token /oauth2/v1/Token?x=1 /register/ /introspect /login/oauth/access_token /oauth2/tokens /token;v=1?x
+    /login/device/code /device/Code;v=1 /oauth2/v2.0/devicecode /%74oken /oauth/%72egister /a%2Ftoken /token.php
+    /oauth/token.php?x=1 /%54OKEN/""".split(),
 )
-def test_an_oauth_endpoint_is_known_also_when_it_is_encoded(target):
+def test_an_oauth_endpoint_is_known_by_its_last_segment(target):
+    """Also if it is percent-encoded."""
     assert is_oauth_endpoint(target)
 
 
-@pytest.mark.parametrize("target", ["/mcp", "/api/session", "/tokenizer", "/mcp?x=/token", "/?next=%2Ftoken", "/%"])
+@each("target", "/ /code /mcp /tokens/mcp /api/session /tokenizer /mcp?x=/token /?next=%2Ftoken /%".split())
 def test_others_are_none(target):
     assert not is_oauth_endpoint(target)
 

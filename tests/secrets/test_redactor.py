@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.secrets import redactor as redact
-from mcpspy.secrets.redactor import Redactor, Withheld, is_form, is_oauth_endpoint, is_secret_name
+from mcpspy.secrets.redactor import Redactor, Withheld, is_form
 from tests import limits
 from tests.each import each
 from tests.limits import proportionate
@@ -32,31 +32,6 @@ def home(tmp_path_factory):
 
 def argv(*words):
     return Redactor().argv(list(words))
-
-
-NAMES = (
-    "token secret password passwd pwd api-key apikey api_key auth credential signature access-key private-key"
-    " Authorization Proxy-Authorization Cookie Set-Cookie X-Api-Key GITHUB_TOKEN client_secret DB.PASSWORD"
-    " AWS_ACCESS_KEY github-personal-access-token MYSQL_PWD basic-auth X-Authorization"
-    " X-Forwarded-Authorization X-Auth-Key X-Secret-Key Ocp-Apim-Subscription-Key id_jwt"
-).split()
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_secret_is_known_by_the_end_of_its_name(name):
-    """Upper and lower case and `-_.` make no difference."""
-    for spelled in (name, name.upper(), name.lower(), name.replace("-", "_"), name.replace("_", ".")):
-        assert is_secret_name(spelled)
-
-
-@pytest.mark.parametrize(
-    "name",
-    "max-tokens tokens-per-minute author secretary path port host pwdir password-file token_url keyboard name"
-    " oauth-callback Mcp-Session-Id session_id requestState authorize".split(),
-)
-def test_other_names_hold_no_secret(name):
-    """Session ids and `requestState` stay: pairing and replay need them."""
-    assert not is_secret_name(name)
 
 
 FORMS = {
@@ -119,29 +94,6 @@ def test_whatever_the_secret_is_its_form_looks_the_same(form):
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        ["server", "PRIVATE_KEY=-----BEGIN KEY-----\nhunter2\n-----END KEY-----\n"],
-        ["server", "--private-key=-----BEGIN KEY-----\nhunter2\n-----END KEY-----"],
-        ["server", "--header", "Authorization: Bearer\n hunter2"],
-        ["server", "--private-key", "-----BEGIN KEY-----\nhunter2\n-----END KEY-----\n"],
-    ],
-)
-def test_a_secret_may_have_several_lines(words):
-    assert "hunter2" not in "".join(argv(*words))
-
-
-def test_a_variable_in_the_option_of_a_launcher_is_replaced():
-    """`docker run --env=K=v` and `-eK=v` mean the same as `-e K=v`."""
-    for words in (["docker", "run", "--env=API_TOKEN=hunter2"], ["docker", "run", "-eAPI_TOKEN=hunter2"]):
-        assert "hunter2" not in "".join(argv(*words))
-
-
-def test_a_header_behind_an_equals_sign_is_replaced():
-    assert "hunter2" not in "".join(argv("mcp-remote", "--header=Authorization: Bearer hunter2"))
-
-
-@pytest.mark.parametrize(
     ("url", "shown"),
     [
         ("mysql://username:hunter2@localhost:3306/database", "mysql://username:<mark>@localhost:3306/database"),
@@ -159,26 +111,15 @@ def test_the_password_of_a_url_is_replaced(url, shown):
     assert MARK.sub("<mark>", argv("server", url)[1]) == shown
 
 
-@pytest.mark.parametrize(
-    "token",
-    [
-        "sk-proj-abcDEF123_-",
-        "ghp_0123456789abcdefABCDEF",
-        "github_pat_11ABC_defGHI",
-        "glpat-abc_DEF-123",
-        "xoxb-1234-5678-abc",
-        "xoxp-1234",
-        "AKIAIOSFODNN7EXAMPLE",
-        "AIzaSyA-0123456789_abc",
-        "eyJhbGciOiJkaXIifQ..aXY.Y2lwaGVydGV4dA.dGFn",
-        JWT,
-    ],
-)
-@pytest.mark.parametrize(
-    "around", ["{}", "--x={}", "{} ", "a {} b", '{{"x":"{}"}}', "https://h/{}/mcp", "Bearer {}", "x:{}"]
-)
-def test_a_word_in_the_shape_of_a_token_is_replaced(token, around):
-    assert MARK.sub("<mark>", argv(around.format(token))[0]) == around.format("<mark>")
+TOKENS = """sk-proj-abcDEF123_- ghp_0123456789abcdefABCDEF github_pat_11ABC_defGHI glpat-abc_DEF-123
+    xoxb-1234-5678-abc xoxp-1234 AKIAIOSFODNN7EXAMPLE AIzaSyA-0123456789_abc
+    eyJhbGciOiJkaXIifQ..aXY.Y2lwaGVydGV4dA.dGFn""".split()
+
+
+@each("token", [*TOKENS, JWT])
+def test_a_word_in_the_shape_of_a_token_is_replaced(token):
+    for around in ("{}", "--x={}", "{} ", "a {} b", '{{"x":"{}"}}', "https://h/{}/mcp", "Bearer {}", "x:{}"):
+        assert MARK.sub("<mark>", argv(around.format(token))[0]) == around.format("<mark>")
 
 
 @pytest.mark.parametrize(
@@ -208,17 +149,14 @@ def test_what_is_no_secret_is_untouched(words):
     assert argv(*words) == words
 
 
-@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0«"))))
+@given(
+    st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0«")) | st.text('a-=: /@?&{}"\\', max_size=40))
+)
 def test_no_command_line_raises_or_changes_its_length(words):
     clean = argv(*words)
     assert len(clean) == len(words)
     for word, shown in zip(words, clean, strict=True):
         assert shown == word or MARK.search(shown)
-
-
-@given(st.lists(st.text('a-=: /@?&{}"\\«»', max_size=40)))
-def test_words_of_punctuation_do_not_raise(words):
-    argv(*words)
 
 
 def test_a_word_that_is_no_unicode_does_not_raise():
@@ -230,10 +168,6 @@ def test_equal_secrets_look_equal_and_different_ones_differ():
     assert len({mark for found in marks for mark in found}) == 1
     assert Redactor().mark("a") != Redactor().mark("b")
     assert argv("--token", "same", "mysql://u:same@h")[1] in argv("--token", "same", "mysql://u:same@h")[2]
-
-
-def test_the_mark_is_eight_hex_digits_of_a_keyed_hash():
-    assert MARK.fullmatch(Redactor().mark(SECRET))
 
 
 @pytest.mark.parametrize(
@@ -256,16 +190,11 @@ def test_a_message_does_not_repeat_what_may_be_a_password(url, said):
     assert redact.shown(url) == said
 
 
-def test_what_is_only_printed_needs_no_key(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert Withheld().argv(["--token", "s", "http://u:p@h/"]) == ["--token", "«withheld»", "http://u:«withheld»@h/"]
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_no_key_is_made_where_there_is_no_secret(tmp_path, monkeypatch):
+def test_what_is_only_printed_or_has_no_secret_needs_no_key(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     argv("npx", "-y", "@scope/server", "--port=5")
-    assert not os.listdir(tmp_path)
+    assert Withheld().argv(["--token", "s", "http://u:p@h/"]) == ["--token", "«withheld»", "http://u:«withheld»@h/"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_re_is_imported_only_for_a_word_that_could_hold_a_secret(tmp_path):
@@ -298,10 +227,16 @@ def test_re_is_imported_only_for_a_word_that_could_hold_a_secret(tmp_path):
         "A=1,API_KEY=hunter2",
         '{"a":1,"token":"hunter2","x":1}',
         r"srv {\"api_key\":\"hunter2\"}",
+        "--env=API_TOKEN=hunter2",
+        "-eAPI_TOKEN=hunter2",
+        "--header=Authorization: Bearer hunter2",
+        "PRIVATE_KEY=-----BEGIN KEY-----\nhunter2\n-----END KEY-----\n",
+        "--private-key=-----BEGIN KEY-----\nhunter2\n-----END KEY-----",
+        "--header=Authorization: Bearer\n hunter2",
     ],
 )
 def test_a_secret_inside_a_word_is_replaced(word):
-    """The command line of a shell, a connection string, a header, JSON."""
+    """The command line of a shell, a connection string, a header, JSON, an option of a launcher, several lines."""
     assert "hunter2" not in argv("sh", "-c", word)[2]
 
 
@@ -511,29 +446,6 @@ def test_a_token_looks_the_same_in_a_form_in_json_and_in_a_header():
     assert len(marks) == 1
 
 
-@pytest.mark.parametrize(
-    ("target", "expected"),
-    [
-        ("/token", True),
-        ("/oauth2/v1/Token?x=1", True),
-        ("/register/", True),
-        ("/introspect", True),
-        ("/login/oauth/access_token", True),
-        ("/oauth2/tokens", True),
-        ("/token;v=1?x", True),
-        ("/login/device/code", True),
-        ("/device/Code;v=1", True),
-        ("/oauth2/v2.0/devicecode", True),
-        ("/code", False),
-        ("/mcp", False),
-        ("/tokens/mcp", False),
-        ("/", False),
-    ],
-)
-def test_oauth_endpoints_are_known_by_their_last_segment(target, expected):
-    assert is_oauth_endpoint(target) is expected
-
-
 @given(st.text(), st.text(), st.binary())
 def test_nothing_of_a_peer_raises(name, value, body):
     redactor = Redactor()
@@ -604,7 +516,7 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@each("command", COMMANDS)
 def test_a_password_in_a_command_line_is_replaced_in_words_and_in_a_shell(command):
     """V-04: also the characters that are reserved in URLs."""
     words = command.split(" ")
@@ -655,12 +567,6 @@ def test_what_only_looks_like_a_password_in_a_command_line_stays(command):
     """V-04."""
     for argv in (command.split(" "), ["sh", "-c", command]):
         assert Withheld().argv(argv) == argv
-
-
-def test_a_query_is_no_part_of_a_password():
-    """V-04."""
-    url = "postgres://u:hunter2@h/db?x=mail@example.com"
-    assert Withheld().url(url) == url.replace("hunter2", "«withheld»")
 
 
 def test_a_password_of_digits_is_replaced_if_its_program_is_run():
