@@ -1,7 +1,5 @@
 """Which `input_required` answer a request continues (H-13)."""
 
-import pytest
-
 from mcpspy.conversation import rounds as module
 from mcpspy.conversation.rounds import mark, round_key
 from tests.rules.examples import messages
@@ -22,64 +20,11 @@ def continued(text):
     return [places.get(exchange.continues) for exchange in requests]
 
 
-def test_a_retry_goes_on_from_the_answer_whose_state_it_echoes():
-    assert continued(f"""
-        > 1 tools/call {{META "name":"book"}}
-        > 2 tools/call {{META "name":"book"}}
-        < 1 = {asks("one")}
-        < 2 = {asks("two")}
-        > 3 tools/call {{META "name":"book","inputResponses":{{"a":{{"roots":[]}}}},"requestState":"one"}}
-        > 4 tools/call {{META "name":"book","inputResponses":{{"a":{{"roots":[]}}}},"requestState":"two"}}
-        > 5 tools/call {{META "name":"look","inputResponses":{{"a":{{"roots":[]}}}},"requestState":"two"}}
-    """) == [None, None, 3, 4, None]
-
-
-def test_a_retry_with_another_state_goes_on_from_the_latest_answer():
-    assert continued(f"""
-        > 1 tools/call {{META "name":"book"}}
-        < 1 = {asks("one")}
-        > 2 tools/call {{META "name":"book","requestState":"other"}}
-    """) == [None, 2]
-
-
-def test_a_request_that_starts_over_goes_on_from_an_answer_once():
-    assert continued(f"""
-        > 1 tools/call {{META "name":"book"}}
-        < 1 = {asks("one")}
-        > 2 tools/call {{META "name":"book"}}
-        > 3 tools/call {{META "name":"book"}}
-    """) == [None, 2, None]
-
-
-def test_a_round_of_rounds_goes_on_from_answer_to_answer():
-    assert continued(f"""
-        > 1 tools/call {{META "name":"book"}}
-        < 1 = {asks("one")}
-        > 2 tools/call {{META "name":"book","requestState":"one"}}
-        < 2 = {asks("two")}
-        > 3 tools/call {{META "name":"book","requestState":"two"}}
-        < 3 = {{"resultType":"complete","content":[]}}
-    """) == [None, 2, 4]
-
-
 def test_a_result_tells_what_it_asks_for():
     (*_, result) = messages(f'> 1 tools/call {{META "name":"book"}}\n< 1 = {asks("one")}')
     assert result.exchange.inputs == {"roots/list"}
     (*_, result) = messages('> 1 tools/call {META "name":"book"}\n< 1 = {"resultType":"complete","content":[]}')
     assert result.exchange.inputs is None
-
-
-@pytest.mark.parametrize("wanted", ["null", "[]", "7", '{"a":null}', '{"a":{"method":7}}'])
-def test_any_shape_is_taken(wanted):
-    """F-10."""
-    ask = f'{{"resultType":"input_required","inputRequests":{wanted}}}'
-    text = f'> 1 tools/call {{META "name":"book"}}\n< 1 = {ask}\n> 2 tools/call {{META "name":"book"}}'
-    assert messages(text)[-1].exchange.continues
-
-
-def test_a_handshake_revision_has_no_rounds():
-    text = f'= 2025-06-18\n> 1 tools/call {{"name":"book"}}\n< 1 = {asks("one")}\n> 2 tools/call {{"name":"book"}}'
-    assert messages(text)[-1].exchange.continues is None
 
 
 def test_a_retry_has_the_key_of_its_request():

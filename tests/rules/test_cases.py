@@ -2,13 +2,14 @@
 
 A finding has the line number of the record, severity, rule and blamed side, and in some cases also pointer, message and
 related lines. A request at the end of a transcript has no answer, which is the info `pairing/unanswered`. Only the
-files in COMPLETE have it.
+files in COMPLETE have it. The rules of `ops` run for `ops.txt`.
 """
 
 from pathlib import Path
 
 import pytest
 
+from mcpspy.conversation.history import Operations
 from tests.cases import check, renewed
 from tests.rules.examples import findings
 
@@ -16,10 +17,10 @@ FILES = sorted((Path(__file__).parent / "cases").glob("*.txt"))
 COMPLETE = ("follows", "lifecycle-ending", "pairing")
 
 
-def told(transcript, lines, *, complete=False):
+def told(transcript, lines, *, complete=False, operations=None):
     """Return the findings in a transcript, with their messages if the lines so far have some."""
     full = any(" : " in line for line in lines)
-    found = sorted(findings(transcript), key=lambda it: (it.frame, it.part, it.rule, it.pointer))
+    found = sorted(findings(transcript, operations=operations), key=lambda it: (it.frame, it.part, it.rule, it.pointer))
     return [_line(it, full) for it in found if complete or (it.severity, it.rule) != ("info", "pairing/unanswered")]
 
 
@@ -34,7 +35,8 @@ def _line(finding, full):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_each_session_has_exactly_these_findings(path):
-    check(path, lambda *case: told(*case, complete=path.stem in COMPLETE))
+    operations = Operations() if path.stem == "ops" else None
+    check(path, lambda *case: told(*case, complete=path.stem in COMPLETE, operations=operations))
 
 
 def test_a_finding_too_few_or_too_many_changes_the_file():
