@@ -5,7 +5,7 @@ import os
 import pytest
 
 from mcpspy.capture import files
-from mcpspy.capture.files import open_new, open_next, open_output
+from mcpspy.capture.files import open_new, open_output
 
 
 def test_a_file_has_a_name_of_its_own(tmp_path):
@@ -24,12 +24,6 @@ def test_names_that_are_always_taken_are_an_error(tmp_path, monkeypatch):
     (tmp_path / "taken").touch()
     with pytest.raises(FileExistsError):
         open_new(str(tmp_path), {}, "weather", 0)
-
-
-def test_a_part_stands_beside_the_first(tmp_path):
-    fd, path = open_next(str(tmp_path / "a.jsonl"), 2)
-    os.close(fd)
-    assert path == str(tmp_path / "a-2.jsonl")
 
 
 def test_what_is_no_regular_file_is_refused(tmp_path):

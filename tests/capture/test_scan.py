@@ -6,7 +6,7 @@ import pytest
 
 from mcpspy.capture import scan as module
 from mcpspy.capture.records import Close, Frame, Gap, Omitted
-from mcpspy.capture.scan import DAMAGED, KEPT, FileLines, Scan, is_damage, parse_line, raw_of
+from mcpspy.capture.scan import DAMAGED, KEPT, FileLines, Scan, is_damage, parse_line
 from tests.capture.test_reader import CLOSE, FRAME, GAP, line, piece
 
 
@@ -69,12 +69,6 @@ def scanned(*records, largest=8 << 20):
     return found + list(scan.end()), joined
 
 
-def test_pieces_are_joined_and_their_lines_known():
-    found, joined = scanned(piece(1, "ab"), FRAME | {"ch": 2}, piece(2, "cd", more=False))
-    assert [(it.n, it.raw) for it in found] == [(3, b"{}"), (4, b"abcd")]
-    assert (list(joined[4].lines), joined[4].size) == ([2, 4], 4)
-
-
 @pytest.mark.parametrize("largest", [100_000, 199_999])
 def test_a_frame_over_the_bound_keeps_its_ends(largest):
     """A-03."""
@@ -123,8 +117,3 @@ def test_a_scan_is_between_where_a_whole_frame_needs_no_look():
     assert not scan.between
     assert [it.why for it in scan.end()] == [DAMAGED]
     assert scan.between
-
-
-def test_the_bytes_of_a_frame_alone():
-    assert raw_of(line(FRAME)) == b"{}"
-    assert raw_of(line(CLOSE)) == raw_of(b"x") == b""
