@@ -44,3 +44,43 @@ def test_a_finding_too_few_or_too_many_changes_the_file():
     assert renewed(case, told) == case
     assert renewed(case.replace("#4 warning schema/unknown-method client", "ok"), told) == case
     assert "#4 info pairing/unanswered server\n" in renewed(case, lambda *it: told(*it, complete=True))
+
+
+def over_http(text):
+    """Return the transcript over HTTP, with each answer in the response to the last request."""
+    lines, streams, waiting = [], False, False
+    for line in text.split("\n"):
+        mark, _, rest = line.partition(" ")
+        asks = rest.split(" ")[0].isdigit() and rest.split(" ")[1] not in "=!"
+        if mark == "=":
+            lines.append(f"{line} http")
+        elif mark == ">":
+            modern = "META" in text and "META" not in rest and "resultType" in text
+            lines.append(f">> {'[mcp-protocol-version: 2026-07-28] ' if modern else ''}{rest}")
+            if asks or rest.startswith("|"):
+                streams, waiting = False, True
+            else:
+                lines.append("<< 202")
+        elif mark == "<":
+            if waiting and not streams and (asks or rest.startswith("notifications/")):
+                lines.append("<< 200 events")
+                streams = True
+            lines.append(f"<- {rest}" if streams else f"<< 200 {rest}")
+    return "\n".join(lines)
+
+
+def test_the_same_fault_has_the_same_finding_on_both_transports():
+    """R-12: each transcript of `transports.txt`."""
+    faults = []
+
+    def compared(transcript, _):
+        ours, theirs = (
+            sorted((it.rule, it.severity, it.blame) for it in findings(text) if not it.rule.startswith("http/"))
+            for text in (transcript, over_http(transcript))
+        )
+        faults.append(transcript if ours == theirs and any(it[1] != "info" for it in ours) else "")
+        return []
+
+    renewed((FILES[0].parent / "transports.txt").read_text(encoding="utf-8"), compared)
+    assert all(faults)
+    assert len(faults) > 20
