@@ -32,9 +32,9 @@ def unlocked(text):
     return [finding for finding, _ in [*found, *check.end()]]
 
 
-def judged(found, clients=(), operations=None):
+def judged(found, clients=(), operations=None, as_revision=None):
     """Return the findings in some records."""
-    judge = Judge(clients=clients, operations=operations)
+    judge = Judge(as_revision, clients=clients, operations=operations)
     events = [event for record in found for event in judge.feed(record)]
     return [event for event in [*events, *judge.end()] if isinstance(event, Finding)]
 

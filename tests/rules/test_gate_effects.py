@@ -7,8 +7,8 @@ answer the message that they received. The gate is recorded as a relay records i
 import pytest
 
 from mcpspy.capture.records import Frame
-from mcpspy.rules.judge import Judge
 from tests.each import each
+from tests.rules.examples import judged
 from tests.rules.gate_sessions import TRANSPORTS, error, notification, request, result
 
 ECHO = {
@@ -36,12 +36,6 @@ def progress(value, token=3):
 
 def cancel(number):
     return notification("notifications/cancelled", requestId=number)
-
-
-def findings(wire):
-    judge = Judge()
-    found = [it for record in wire.records for it in judge.feed(record)] + list(judge.end())
-    return [it for it in found if hasattr(it, "rule")]
 
 
 def begin(wire, *, answer=None, initialized=None, listed=None):
@@ -306,7 +300,7 @@ def test_a_gate_makes_no_finding(transport, scene):
     scene(wire)
     go_on(wire)
     wire.end()
-    assert findings(wire) == []
+    assert judged(wire.records) == []
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -319,7 +313,7 @@ def test_faults_of_the_peers_are_found_before_and_after_a_gate_acts(transport, s
     plant(wire, 11)
     go_on(wire)
     wire.end()
-    found = findings(wire)
+    found = judged(wire.records)
     assert {(it.rule, it.blame) for it in found} == PLANTED
     assert len(found) == 2 * len(PLANTED)
 
@@ -337,7 +331,7 @@ def test_a_client_speaks_the_revision_that_a_gate_told_it(transport):
     wire.client(INITIALIZE | {"id": 7})
     wire.server(error(7), of=7)
     wire.end()
-    assert [it for it in findings(wire) if it.rule.startswith(("lifecycle/", "http/", "jsonrpc/"))] == []
+    assert [it for it in judged(wire.records) if it.rule.startswith(("lifecycle/", "http/", "jsonrpc/"))] == []
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -349,7 +343,7 @@ def test_a_client_calls_tools_as_a_gate_listed_them(transport):
         wire.client(request(number, "tools/call", name=name, arguments={}))
         wire.server(result(number, content=[], isError=True), of=number)
     wire.end()
-    assert findings(wire) == []
+    assert judged(wire.records) == []
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -361,7 +355,7 @@ def test_a_server_does_not_answer_for_the_words_that_a_gate_has_listed(transport
     wire.client(request(5, "tools/list"))
     wire.server(result(5, tools=[ECHO]), of=5)
     wire.end()
-    assert [it for it in findings(wire) if it.rule.endswith("definition-changed")] == []
+    assert [it for it in judged(wire.records) if it.rule.endswith("definition-changed")] == []
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
@@ -376,7 +370,7 @@ def test_a_client_calls_tools_as_they_were_listed_before_while_a_gate_holds_the_
         wire.server(result(number, content=[], isError=True), of=number)
         wire.wait(6)
     wire.end()
-    assert [(it.rule, it.blame) for it in findings(wire)] == [
+    assert [(it.rule, it.blame) for it in judged(wire.records)] == [
         ("tools/definition-changed", "server"),
         ("tools/arguments", "client"),
     ], "of the second call only"
@@ -391,7 +385,7 @@ def test_a_server_that_waits_for_its_client_is_not_to_blame(transport, gated):
     wire.server(error(5, -32600, "not initialized"), of=5)
     wire.wait(10)
     wire.end()
-    assert findings(wire) == []
+    assert judged(wire.records) == []
 
 
 # A gate ends a stream, or the server.
@@ -413,7 +407,7 @@ def test_nobody_is_to_blame_for_what_would_have_come_on_a_stream_that_a_gate_clo
     if transport == "http":
         go_on(wire)
     wire.end(code=1, gone=transport == "stdio")
-    assert {(it.rule, it.blame) for it in findings(wire)} == PLANTED
+    assert {(it.rule, it.blame) for it in judged(wire.records)} == PLANTED
 
 
 @pytest.mark.parametrize("side", ["client", "server"])
@@ -425,7 +419,7 @@ def test_nobody_is_to_blame_for_a_server_that_a_gate_killed(side):
     if side == "server":
         wire.server(progress(1), sent=None)
     wire.end(code=3, gone=True)
-    assert findings(wire) == []
+    assert judged(wire.records) == []
 
 
 def test_a_server_that_ends_by_itself_is_to_blame_although_a_gate_delays_frames():
@@ -437,7 +431,7 @@ def test_a_server_that_ends_by_itself_is_to_blame_although_a_gate_delays_frames(
     wire.wait(4)
     wire.client(CALL)
     wire.end(code=3, gone=True)
-    assert [(it.rule, it.blame) for it in findings(wire)] == [("lifecycle/server-exit", "server")]
+    assert [(it.rule, it.blame) for it in judged(wire.records)] == [("lifecycle/server-exit", "server")]
 
 
 def test_a_request_that_no_gate_named_is_unanswered_although_another_one_was_dropped():
@@ -447,7 +441,7 @@ def test_a_request_that_no_gate_named_is_unanswered_although_another_one_was_dro
     wire.server(notification("notifications/message", level="info", data="x"), sent=None)
     go_on(wire)
     wire.end()
-    assert ("pairing/unanswered", "server") in {(it.rule, it.blame) for it in findings(wire)}
+    assert ("pairing/unanswered", "server") in {(it.rule, it.blame) for it in judged(wire.records)}
 
 
 @pytest.mark.parametrize("code", [400, 404, 503])
@@ -459,7 +453,7 @@ def test_nobody_is_to_blame_for_a_status_that_a_gate_gave(code):
     wire.client(CALL | {"id": 6})
     wire.server(DONE | {"id": 6}, of=6)
     wire.end()
-    assert findings(wire) == []
+    assert judged(wire.records) == []
 
 
 # Memory bounds.
@@ -473,7 +467,7 @@ def test_what_a_gate_did_is_remembered_in_bounded_memory(monkeypatch):
     for number in range(5000):
         wire.client(request(number + 100, "tools/call", name="other", arguments={}), sent=None)
     wire.end()
-    assert {it.rule for it in findings(wire)} <= {"pairing/unanswered"}
+    assert {it.rule for it in judged(wire.records)} <= {"pairing/unanswered"}
 
 
 def test_a_reload_makes_no_finding_and_a_fault_of_the_next_server_does():
@@ -496,9 +490,9 @@ def test_a_reload_makes_no_finding_and_a_fault_of_the_next_server_does():
     wire.client(CALL | {"id": 4}, hold=1, how="delayed", by="reload")
     wire.wait(1)
     wire.server(DONE | {"id": 4})
-    assert findings(wire) == []
+    assert judged(wire.records) == []
     wire.client(CALL | {"id": 5})
     wire.server({"id": 5, "result": DONE["result"]})
     wire.client(CALL | {"id": 6})
     wire.server(result(6, content=5, structuredContent={"n": 1}))
-    assert [it.rule for it in findings(wire)] == ["jsonrpc/version-missing", "schema/invalid"]
+    assert [it.rule for it in judged(wire.records)] == ["jsonrpc/version-missing", "schema/invalid"]

@@ -29,19 +29,13 @@ from tests.each import each
 from tests.findings import CAPTURES
 from tests.limits import proportionate
 from tests.memory import objects_in
-from tests.rules.examples import findings, records
+from tests.rules.examples import findings, judged, records
 from tests.rules.notation import message
 from tests.spec.test_peer_schemas import TREE, deep, doubled
 from tests.transcript import OPENS
 
 EXAMPLES = {f"{rule.id} {which}": getattr(rule, which) for rule in RULES.values() for which in ("fails", "passes")}
 PASSING = each("rule", RULES.values(), ids=lambda rule: rule.id)
-
-
-def judged(found, as_revision=None):
-    judge = Judge(as_revision)
-    events = [event for record in found for event in judge.feed(record)]
-    return [event for event in [*events, *judge.end()] if isinstance(event, Finding)]
 
 
 def test_each_finding_is_noted_once_with_the_message_that_it_is_about():
@@ -111,7 +105,7 @@ def test_what_was_agreed_on_counts_for_nothing_under_another_revision():
         found = records(RULES[rule].fails)
         assert rule in {finding.rule for finding in judged(found)}
         for revision in Revision:
-            assert rule not in {finding.rule for finding in judged(found, revision)}
+            assert rule not in {finding.rule for finding in judged(found, as_revision=revision)}
 
 
 @PASSING
@@ -119,7 +113,7 @@ def test_an_example_can_be_judged_by_another_revision(rule):
     """Each example by one revision: neighbours by different ones."""
     revision = list(Revision)[list(RULES).index(rule.id) % len(Revision)]
     for text in (rule.fails, rule.passes):
-        assert {finding.revision for finding in judged(records(text), revision)} <= {revision.value}
+        assert {finding.revision for finding in judged(records(text), as_revision=revision)} <= {revision.value}
 
 
 # Memory
@@ -324,7 +318,7 @@ def test_nonsense_of_any_kind_raises_nothing(seed, monkeypatch):
             found[place] = replace(found[place], raw=mutate(found[place].raw, chance), cut=chance.random() < 0.1)
         revision = chance.choice((None, None, None, *Revision))
         try:
-            for finding in judged(found, revision):
+            for finding in judged(found, as_revision=revision):
                 assert finding.message
         except Exception as error:
             raise AssertionError(f"seed {seed}, case {case}: {found[3:]}") from error

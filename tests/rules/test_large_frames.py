@@ -6,9 +6,8 @@ import pytest
 
 from mcpspy.capture.records import Close, Frame, Omitted, Open
 from mcpspy.capture.scan import LARGEST
-from mcpspy.rules import Finding
-from mcpspy.rules.judge import Judge
 from mcpspy.timeline import Timeline, final_rows
+from tests.rules.examples import judged
 from tests.transcript import OPENS
 
 PEER = '{"name":"x","version":"1"}'
@@ -32,12 +31,6 @@ def frame(n, ch, text, large=False):
 def session(*frames):
     """Return the records of a session with a handshake; each frame is a channel, a text, and whether it is large."""
     return [*OPENS, *(frame(n, *it) for n, it in enumerate((*INITIALIZE, *frames), 1))]
-
-
-def judged(records):
-    judge = Judge()
-    found = [event for record in records for event in judge.feed(record)]
-    return [event for event in [*found, *judge.end()] if isinstance(event, Finding)]
 
 
 def rows(records):

@@ -8,7 +8,7 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
 from mcpspy.conversation.history import SessionHistory
-from mcpspy.rules import RULES, Finding
+from mcpspy.rules import RULES
 from mcpspy.rules.judge import Judge
 from mcpspy.rules.plain import ASPECTS, aspects, in_bytes
 from mcpspy.rules.schema import facts
@@ -16,15 +16,9 @@ from mcpspy.spec.revisions import Revision
 from tests import NIGHTLY
 from tests.each import each
 from tests.findings import CAPTURES
-from tests.rules.examples import records
+from tests.rules.examples import judged, records
 from tests.rules.test_judge import EXAMPLES, changed, flipped
 from tests.transcript import OPENS
-
-
-def judged(found):
-    judge = Judge()
-    events = [event for record in found for event in judge.feed(record)]
-    return [event for event in [*events, *judge.end()] if isinstance(event, Finding)]
 
 
 def asking_all(found, monkeypatch):

@@ -5,21 +5,14 @@ import random
 import pytest
 
 from mcpspy.capture.records import Frame, Open
-from mcpspy.rules import RULES, Finding
-from mcpspy.rules.judge import Judge
+from mcpspy.rules import RULES
 from mcpspy.spec.revisions import Revision
 from tests import NIGHTLY
 from tests.conversation.http import JSON, SSE, Exchange, request, result
-from tests.rules.examples import findings, records
+from tests.rules.examples import findings, judged, records
 from tests.transcript import OPENS
 
 POST = '= 2025-06-18 http\n>> {headers} 2 tools/list\n<< 200 2 = {{"tools":[]}}'
-
-
-def judged(found, as_revision=None):
-    judge = Judge(as_revision)
-    events = [event for record in found for event in judge.feed(record)]
-    return [event for event in [*events, *judge.end()] if isinstance(event, Finding)]
 
 
 def of(text, rule):
@@ -145,5 +138,5 @@ def test_heads_of_any_kind_raise_nothing(seed):
         for place in chance.sample(heads, min(2, len(heads))):
             found[place] = mangled(found[place], chance)
         assert found[:1] != list(OPENS)
-        for finding in judged(found, chance.choice((None, *Revision))):
+        for finding in judged(found, as_revision=chance.choice((None, *Revision))):
             assert finding.message

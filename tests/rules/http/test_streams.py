@@ -4,15 +4,9 @@ from mcpspy.capture.records import Gap
 from mcpspy.rules import Finding
 from mcpspy.rules.judge import Judge
 from tests.conversation.http import SSE, Exchange, request, result
-from tests.rules.examples import records, told
+from tests.rules.examples import judged, records, told
 
 INFO = {"name": "x", "version": "1"}
-
-
-def judged(http):
-    judge = Judge()
-    events = [event for record in http.records for event in judge.feed(record)]
-    return [event for event in [*events, *judge.end()] if isinstance(event, Finding)]
 
 
 def begun(name="s", peer="127.0.0.1:5000"):
@@ -33,7 +27,7 @@ def say(http, message, name="s", **more):
 
 
 def rules(http, *groups):
-    return [it.rule for it in judged(http) if it.rule.startswith(groups or "http/")]
+    return [it.rule for it in judged(http.records) if it.rule.startswith(groups or "http/")]
 
 
 # Sessions
@@ -53,7 +47,7 @@ def test_over_another_connection_it_is_known_by_being_refused():
     assert rules(http) == []
     asked = http.ask(request(2, "tools/list"), mcp_protocol_version="2025-11-25", peer="127.0.0.1:5001")
     http.answer(asked, {"jsonrpc": "2.0", "id": None, "error": {"code": -32000, "message": "no session"}}, status=400)
-    (found,) = judged(http)
+    (found,) = judged(http.records)
     assert (found.rule, found.blame) == ("http/session-missing", "client")
     assert found.frame == next(record.n for record in http.records if record.ch == asked) + 1
 
@@ -137,12 +131,12 @@ def resumed(second, last="1", after=b""):
 def test_an_answer_that_is_sent_again_is_no_second_answer():
     """H-12."""
     http = resumed(b'id: 2\ndata: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}\n')
-    assert judged(http) == []
+    assert judged(http.records) == []
 
 
 def test_an_answer_that_is_sent_again_under_another_id_is_not_told_of_either():
     http = resumed(b'id: 3\ndata: {"jsonrpc":"2.0","id":1,"result":{"tools":[]}}\n')
-    assert judged(http) == []
+    assert judged(http.records) == []
 
 
 def test_a_second_answer_where_nothing_is_resumed_is_one():
@@ -160,7 +154,7 @@ def test_the_answer_may_come_first_on_the_stream_that_resumes():
     http.close(stream)
     asked = http.ask(method="GET", mcp_session_id="s", mcp_protocol_version="2025-11-25", last_event_id="1")
     http.event(http.answer(asked, kind=SSE, end=False), result(1, tools=[]))
-    assert judged(http) == []
+    assert judged(http.records) == []
 
 
 def test_two_sessions_may_use_the_same_event_ids():

@@ -2,10 +2,8 @@
 
 import pytest
 
-from mcpspy.rules import Finding
-from mcpspy.rules.judge import Judge
 from mcpspy.spec.revisions import Revision
-from tests.rules.examples import records, told
+from tests.rules.examples import judged, records, told
 
 ASK = '> 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}'
 AGREE = '< 1 = {"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}'
@@ -14,12 +12,6 @@ AGREE = '< 1 = {"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"
 def test_a_session_that_never_shakes_hands_is_not_told_of_for_ever():
     text = "\n".join(f"> {n} tools/list" for n in range(2, 300)) + f"\n{ASK}\n{AGREE}"
     assert len(told(text, "lifecycle/before-initialize")) == 100
-
-
-def under(text, revision):
-    judge = Judge(revision)
-    found = [found for record in records(text) for found in judge.feed(record)]
-    return [found for found in [*found, *judge.end()] if isinstance(found, Finding)]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +26,7 @@ def under(text, revision):
     ],
 )
 def test_a_migration_report_says_once_what_becomes_of_a_request(line, told_of):
-    found = [it for it in under(f"= 2025-06-18\n{line}", Revision.R2026_07_28) if it.frame == 4]
+    found = [it for it in judged(records(f"= 2025-06-18\n{line}"), as_revision=Revision.R2026_07_28) if it.frame == 4]
     named = [it.message for it in found if it.severity == "error"]
     assert [message for message in named if message.startswith(told_of)]
     if "tools/list" not in line:
