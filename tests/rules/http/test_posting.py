@@ -9,17 +9,8 @@ from mcpspy.rules import RULES
 from mcpspy.spec.revisions import Revision
 from tests import NIGHTLY
 from tests.conversation.http import JSON, SSE, Exchange, request, result
-from tests.rules.examples import findings, judged, records
+from tests.rules.examples import judged, records
 from tests.transcript import OPENS
-
-POST = '= 2025-06-18 http\n>> {headers} 2 tools/list\n<< 200 2 = {{"tools":[]}}'
-
-
-def of(text, rule):
-    return [(it.severity, it.blame, it.message) for it in findings(text) if it.rule == rule]
-
-
-# Requests
 
 
 def test_a_session_that_began_before_the_capture_has_agreed_on_nothing_that_is_known():
@@ -28,9 +19,6 @@ def test_a_session_that_began_before_the_capture_has_agreed_on_nothing_that_is_k
     http.ask(request(6, "tools/list"), mcp_session_id="old")
     http.ask(method="GET", mcp_session_id="old", last_event_id="3")
     assert [it.rule for it in judged(http.records) if it.severity != "info"] == []
-
-
-# Responses
 
 
 def test_what_the_relay_answers_itself_is_nobodys_fault():
@@ -43,9 +31,6 @@ def test_what_the_relay_answers_itself_is_nobodys_fault():
                                 head=opened.head)  # fmt: skip
     assert "http/answer-type" in {it.rule for it in whole}
     assert "http/answer-type" not in {it.rule for it in judged(http.records)}
-
-
-# Bodies
 
 
 def test_the_rules_about_lines_are_not_about_bodies():
@@ -63,9 +48,6 @@ def test_a_body_that_broke_off_is_no_fault_of_its_json():
     assert "http/not-json" in {it.rule for it in judged(http.records)}
     http.records[place] = Frame(frame.n, frame.ch, frame.t, frame.raw, cut=True)
     assert {it.rule for it in judged(http.records)} == {"lifecycle/server-exit"}
-
-
-# Other transports
 
 
 def test_legacy_sse_has_other_ways_whatever_revision_is_spoken_over_it():
