@@ -26,7 +26,7 @@ from mcpspy.capture.order import ordered
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Signal
 from mcpspy.capture.writer import Writer, create
 from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.model import Event, Message
+from mcpspy.conversation.model import Event, HttpUnit, Message
 from tests.rules.notation import frame, handshake
 
 CHANNELS = {">": 1, "<": 2, "!": 3}
@@ -102,7 +102,7 @@ def events(text: str) -> list[Event]:
 
 def told(text: str) -> list[str]:
     """Return the events of a transcript as text, one line each: the address, what it is, and its outcome."""
-    return [_told(event) for event in events(text)]
+    return [outcome(event) for event in events(text)]
 
 
 def revisions(text: str) -> list[str]:
@@ -119,7 +119,10 @@ def address(message: Message) -> str:
     return f"#{message.n}.{message.part}" if message.frame.raw.startswith(b"[") else f"#{message.n}"
 
 
-def _told(event: Event) -> str:
+def outcome(event: Event) -> str:
+    """Return an event as text: the address, what it is, and its outcome."""
+    if isinstance(event, HttpUnit):
+        return f"#{event.n} {event.kind} {event.text}"
     if not isinstance(event, Message):
         return f"#{event.n} {type(event).__name__.lower() if not isinstance(event, Frame) else 'stderr'}"
     exchange = event.exchange

@@ -1,4 +1,7 @@
-"""MCP over HTTP: which bytes are messages, who sends them, and which response belongs to which request."""
+"""MCP over HTTP: which bytes are messages, who sends them, and which response belongs to which request.
+
+`cases/http.txt` has what a transcript can show.
+"""
 
 import re
 from collections import Counter
@@ -10,8 +13,7 @@ from mcpspy.conversation import recent
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.http_sessions import HttpSessions
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
-from mcpspy.wire.jsonrpc import Invalid
-from tests.conversation.http import JSON, SSE, Exchange, request, result
+from tests.conversation.http import SSE, Exchange, request, result
 from tests.memory import objects_in
 
 META = {
@@ -43,56 +45,6 @@ def initialize(http, name, number=0, **headers):
 
 def messages(http):
     return [event for event in http.events() if isinstance(event, Message)]
-
-
-def test_a_session_is_told_by_the_id_that_its_initialize_was_given():
-    http = Exchange()
-    initialize(http, "one")
-    http.answer(
-        http.ask({"jsonrpc": "2.0", "method": "notifications/initialized"}, mcp_session_id="one"),
-        status=202,
-        kind=None,
-    )
-    asked = http.ask(request(1, "tools/list"), mcp_session_id="one", peer="127.0.0.1:5001")
-    http.answer(asked, result(1, tools=[]))
-    assert told(http) == [
-        "request initialize 0 ok",
-        "result initialize 0 ok",
-        "notification notifications/initialized",
-        "http 202",
-        "request tools/list 1 ok",
-        "result tools/list 1 ok",
-    ]
-    found = messages(http)
-    assert {message.session.name for message in found} == {"one"}
-    assert {message.revision.value for message in found} == {"2025-06-18"}
-    assert found[-1].http.summary == {"method": "POST", "target": "/mcp", "status": 200}
-
-
-def test_two_clients_that_both_use_id_1_are_told_apart():
-    http = Exchange()
-    initialize(http, "one")
-    initialize(http, "two")
-    first = http.ask(request(1, "tools/list"), mcp_session_id="one")
-    second = http.ask(request(1, "prompts/list"), mcp_session_id="two")
-    http.answer(second, result(1, prompts=[]))
-    http.answer(first, result(1, tools=[]))
-    assert told(http)[-2:] == ["result prompts/list 1 ok", "result tools/list 1 ok"]
-    assert [message.session.name for message in messages(http)[-2:]] == ["two", "one"]
-
-
-def test_without_sessions_a_response_belongs_to_the_request_that_it_came_in_answer_to():
-    """2026-07-28: two requests of one client with the same id at the same time."""
-    http = Exchange()
-    first = http.ask(request(1, "tools/list", _meta=META))
-    second = http.ask(request(1, "prompts/list", _meta=META), peer="127.0.0.1:5001")
-    http.answer(second, result(1, prompts=[]))
-    http.answer(first, result(1, tools=[]))
-    assert told(http)[-2:] == ["result prompts/list 1 ok", "result tools/list 1 ok"]
-    found = messages(http)
-    assert {message.revision.value for message in found} == {"2026-07-28"}
-    assert len({message.session for message in found}) == 1
-    assert found[0].session.partial
 
 
 @pytest.mark.parametrize(("info", "clients"), [({"name": "c", "version": "1"}, 1), (None, 2)])
@@ -158,117 +110,6 @@ def test_messages_come_as_events_and_other_events_are_units_of_http():
     ]
 
 
-def test_an_answer_may_come_over_another_stream():
-    """H-12: the client resumes the stream with a GET, and the answer arrives on that stream."""
-    http = Exchange()
-    initialize(http, "one")
-    http.answer(http.ask(request(1, "tools/call"), mcp_session_id="one"), kind=SSE)
-    stream = http.answer(http.ask(method="GET", mcp_session_id="one", last_event_id="4"), kind=SSE, end=False)
-    http.event(stream, result(1, content=[]))
-    assert told(http)[2:] == [
-        "request tools/call 1 ok",
-        "http GET /mcp resumes after event 4",
-        "http 200 text/event-stream",
-        "result tools/call 1 ok",
-    ]
-
-
-def test_a_resumption_names_the_frame_that_it_goes_on_after():
-    """H-12."""
-    http = Exchange()
-    initialize(http, "one")
-    stream = http.answer(http.ask(request(1, "tools/call"), mcp_session_id="one"), kind=SSE, end=False)
-    http.event(stream, raw=b"id: 1\ndata: \n")
-    event = http.records[-1]
-    http.ask(method="GET", mcp_session_id="one", last_event_id="1")
-    assert told(http)[-1] == f"http GET /mcp resumes after #{event.n}"
-
-
-def test_the_session_of_legacy_sse_is_the_one_that_its_endpoint_names():
-    """H-08: the mem0 session from the field."""
-    http = Exchange()
-    asked = http.ask(method="GET", target="/sse")
-    stream = http.answer(asked, kind=SSE, end=False)
-    http.event(stream, raw=b"event: endpoint\r\ndata: /messages/?session_id=abc\r\n")
-    posted = http.ask(
-        request(0, "initialize", protocolVersion="2024-11-05"), target="/messages/?session_id=abc", peer="127.0.0.1:9"
-    )
-    http.answer(posted, b"Accepted", status=202, kind="text/plain")
-    http.event(stream, result(0, protocolVersion="2024-11-05"))
-    http.event(stream, raw=b": ping - 2025-03-12 08:16:23.071429+00:00\r\n")
-    http.ask(request(1, "tools/list"), target="/messages/?session_id=abc")
-    assert told(http) == [
-        "http GET /sse",
-        "http 200 text/event-stream",
-        "event endpoint: /messages/?session_id=abc",
-        "request initialize 0 ok",
-        "http 202 text/plain",
-        "http 202 text/plain: Accepted",
-        "result initialize 0 ok",
-        "event : ping - 2025-03-12 08:16:23.071429+00:00",
-        "request tools/list 1 pending",
-    ]
-    assert {message.session.name for message in messages(http)} == {"abc"}
-    assert messages(http)[-1].revision.value == "2024-11-05"
-
-
-def test_the_revision_comes_from_the_header_or_from_having_a_session_where_nothing_else_tells():
-    http = Exchange()
-    http.ask(request(1, "tools/list"), mcp_session_id="old")
-    http.ask(request(2, "tools/list"), mcp_session_id="old", mcp_protocol_version="2025-11-25")
-    http.ask(request(3, "tools/list"), mcp_protocol_version="2025-11-25")
-    http.ask(request(4, "tools/list"), target="/messages?sessionId=x")
-    http.ask(request(5, "tools/list"))
-    found = [message.revision and message.revision.value for message in messages(http)]
-    assert found == ["2025-03-26", "2025-11-25", "2025-11-25", "2024-11-05", None]
-    assert all(message.session.partial for message in messages(http))
-
-
-def test_a_client_that_leaves_its_response_has_cancelled_the_request():
-    """H-13."""
-    http = Exchange()
-    stream = http.answer(http.ask(request(1, "tools/call", _meta=META)), kind=SSE, end=False)
-    http.close(stream, "abort")
-    assert told(http) == ["request tools/call 1 cancelled"]
-
-
-def test_a_client_of_an_earlier_revision_that_leaves_has_cancelled_nothing():
-    """2025-03-26, transports: a disconnect is not a cancellation. Legacy clients disconnect right after the 202."""
-    http = Exchange()
-    initialize(http, "one")
-    posted = http.answer(http.ask(request(1, "tools/list"), mcp_session_id="one"), status=202, kind=None, end=False)
-    http.close(posted, "abort")
-    assert told(http)[-2:] == ["request tools/list 1 pending", "http 202"]
-
-
-def test_what_is_not_mcp_is_a_unit_of_http():
-    http = Exchange()
-    http.answer(http.ask(method="GET", target="/health"), b"ok", kind="text/plain")
-    token = http.ask(b"grant_type=refresh_token", target="/token", content_type="application/x-www-form-urlencoded",
-                     accept="application/json")  # fmt: skip
-    http.answer(token, b'{"access_token":"x"}')
-    page = http.answer(http.ask(request(1, "tools/list")), b'{"error":"invalid_token"}', status=401)
-    assert page
-    http.ask(method="DELETE", mcp_session_id="gone")
-    assert told(http) == [
-        "http GET /health",
-        "http 200 text/plain",
-        "http 200 text/plain: ok",
-        "http POST /token: grant_type=refresh_token",
-        'http 200 application/json: {"access_token":"x"}',
-        "request tools/list 1 error",
-        'http 401 application/json: {"error":"invalid_token"}',
-        "http DELETE /mcp",
-    ]
-
-
-def test_what_was_asked_for_as_a_message_and_is_none_is_judged_as_one():
-    http = Exchange()
-    http.answer(http.ask(request(1, "tools/list")), b'{"tools":[]}')
-    http.ask(b"{not json}")
-    assert [type(message.body) for message in messages(http)][1:] == [Invalid, Invalid]
-
-
 def test_a_request_that_a_status_refuses_waits_for_no_answer_and_may_be_asked_again():
     """A client that must log in sends the same request again, with a token."""
     http = Exchange()
@@ -287,43 +128,6 @@ def test_a_request_that_a_status_refuses_waits_for_no_answer_and_may_be_asked_ag
     for record in http.records:
         list(conversation.feed(record))
     assert [exchange.refused for exchange in conversation.pending()] == [True, True]
-
-
-@pytest.mark.parametrize("number", [None, "server-error"])
-def test_an_error_that_refuses_a_request_answers_it_whatever_id_it_has(number):
-    """SDK servers send with status 400: `"id": null`, or an id that no request has."""
-    http = Exchange()
-    initialize(http, "one")
-    asked = http.ask(request(1, "tools/list"), mcp_session_id="one")
-    error = {"jsonrpc": "2.0", "id": number, "error": {"code": -32600, "message": "no"}}
-    http.answer(asked, error, status=400)
-    assert told(http)[2:] == ["request tools/list 1 error", "error tools/list 1 error"]
-
-
-def test_an_error_with_another_id_that_refuses_nothing_answers_nothing():
-    http = Exchange()
-    initialize(http, "one")
-    asked = http.ask(request(1, "tools/list"), mcp_session_id="one")
-    http.answer(asked, {"jsonrpc": "2.0", "id": "x", "error": {"code": -32600, "message": "no"}})
-    assert told(http)[2:] == ["request tools/list 1 pending", "error"]
-
-
-def test_an_event_that_is_sent_again_after_a_resumption_is_no_second_message():
-    """H-12."""
-    http = Exchange()
-    initialize(http, "one")
-    stream = http.answer(http.ask(request(1, "tools/call"), mcp_session_id="one"), kind=SSE, end=False)
-    http.event(stream, raw=b"id: 1\ndata: \n")
-    http.event(stream, raw=b'id: 2\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n')
-    http.close(stream, "abort")
-    again = http.answer(http.ask(method="GET", mcp_session_id="one", last_event_id="1"), kind=SSE, end=False)
-    http.event(again, raw=b'id: 2\ndata: {"jsonrpc":"2.0","id":1,"result":{}}\n')
-    http.event(again, raw=b'id: 3\ndata: {"jsonrpc":"2.0","method":"notifications/progress"}\n')
-    found = told(http)[-2:]
-    assert found == [
-        'event #13 again: {"jsonrpc":"2.0","id":1,"result":{}}',
-        "notification notifications/progress",
-    ]
 
 
 def test_an_endpoint_without_a_session_id_is_known_by_its_path():
@@ -463,14 +267,6 @@ def test_requests_that_nobody_answers_are_remembered_only_so_long(monkeypatch):
     (sessions,) = objects_in(conversation, HttpSessions)
     channels = [record.ch for record in http.records if isinstance(record, Open)]
     assert [ch for ch in channels if sessions.channel(ch)] == channels[-10:]
-
-
-def test_a_body_of_several_messages_is_a_batch():
-    """F-09."""
-    http = Exchange()
-    asked = http.ask([request(1, "ping"), request(2, "ping")], mcp_session_id="one")
-    http.answer(asked, [result(2), result(1)], kind=JSON)
-    assert told(http) == ["request ping 1 ok", "request ping 2 ok", "result ping 2 ok", "result ping 1 ok"]
 
 
 def test_nothing_is_kept_of_channels_that_were_answered():
