@@ -11,17 +11,6 @@ from mcpspy.spec.revisions import Revision
 from tests.rules.examples import records
 
 
-def discover(*extensions, capabilities='"tools":{},"resources":{},"prompts":{}'):
-    """Return the discovery of a server that declares extensions, each as `id` or `id={settings}`."""
-    pairs = [(name, settings or "{}") for name, _, settings in (it.partition("=") for it in extensions)]
-    own = ",".join(f'"{name}":{settings}' for name, settings in pairs)
-    return f"""
-        > 1 server/discover {{META}}
-        < 1 = {{"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0,"cacheScope":"public",\
-"capabilities":{{{capabilities},"extensions":{{{own}}}}}}}
-    """
-
-
 def pieces():
     """Yield each known extension with its methods and result types, as extension, method and result."""
     for extension in EXTENSIONS.values():
