@@ -35,3 +35,14 @@ def renewed(text, outcome):
             found = outcome("\n".join(beginning + transcript), told)
             blocks.append("\n".join([*comments, *transcript, *(found or ["ok"])]))
     return "\n\n".join(blocks) + "\n"
+
+
+def pairs(path):
+    """Return the lines of a file, each with the line that is indented below it, or with itself, if there is none."""
+    found = []
+    for line in path.read_text(encoding="utf-8").split("\n"):
+        if line.startswith("    "):
+            found[-1] = found[-1][0], line.strip()
+        elif line and not line.startswith("# "):
+            found.append((line, line))
+    return found

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,9 +11,12 @@ from hypothesis import strategies as st
 from mcpspy.conversation.brief import LONGEST
 from mcpspy.conversation.preview import introduction, preview, preview_of_large
 from mcpspy.timeline import Row, final_rows
+from tests.cases import pairs
+from tests.each import each
 from tests.limits import proportionate
 from tests.transcript import records
 
+PREVIEWS = Path(__file__).parent / "previews"
 LOG, PROGRESS = "notifications/message", "notifications/progress"
 TEXT = {"type": "text", "text": "3 °C\n  and rain"}
 PICTURE = {"type": "image", "data": "A" * 16000, "mimeType": "image/png"}
@@ -27,133 +31,37 @@ def of_result(result, method="tools/call"):
     return preview("result", method, {"jsonrpc": "2.0", "id": 1, "result": result})
 
 
-@pytest.mark.parametrize(
-    ("method", "params", "words"),
-    [
-        (LOG, {"level": "info", "data": "disk almost full"}, "info: disk almost full"),
-        (LOG, {"level": "error", "logger": "db", "data": "lost"}, "error [db]: lost"),
-        (LOG, {"level": "info", "data": {"at": [1, 2.5], "ü": None}}, "info: at=[1,2.5] ü=null"),
-        (LOG, {"level": "info", "data": 2**70}, f"info: {2**70}"),
-        (LOG, {"level": "info", "data": ""}, "info: "),
-        (LOG, {"level": 5, "data": False}, "5: false"),
-        (LOG, {"data": "x"}, "x"),
-        (PROGRESS, {"progressToken": 1, "progress": 2, "total": 3}, "2/3"),
-        (PROGRESS, {"progressToken": 1, "progress": 2, "total": 3, "message": "reading"}, "2/3 reading"),
-        (PROGRESS, {"progressToken": 1, "progress": 0.5}, "0.5"),
-        (PROGRESS, {"progressToken": 1, "progress": 2.0, "total": 3.0}, "2/3"),
-        (PROGRESS, {"progressToken": 1}, ""),
-        (PROGRESS, [], "[]"),
-        ("notifications/initialized", {}, ""),
-        ("notifications/tools/list_changed", {}, ""),
-        ("notifications/cancelled", {"requestId": 17, "reason": "too slow"}, "id 17 too slow"),
-        ("notifications/cancelled", {"requestId": "a"}, 'id "a"'),
-        ("notifications/resources/updated", {"uri": "a://b"}, ""),
-        ("notifications/tasks/status", {"taskId": "t", "status": "failed", "statusMessage": ""}, "task failed:  (t)"),
-        ("notifications/subscriptions/acknowledged", {"notifications": {"a": True}}, "a=true"),
-        ("vendor/thing", {"a": "b", "_meta": {"x": 1}}, 'a="b"'),
-    ],
-)  # fmt: skip
-def test_a_notification_shows_what_it_tells(method, params, words):
+@each("text, words", pairs(PREVIEWS / "notifications.txt"))
+def test_a_notification_shows_what_it_tells(text, words):
     """R-14."""
-    assert of_params(method, params, "notification") == words
+    method, _, params = text.partition(" ")
+    assert (of_params(method, json.loads(params), "notification") or "-") == words
 
 
-@pytest.mark.parametrize(
-    ("method", "params", "words"),
-    [
-        ("tools/call", {"name": "f", "arguments": {"city": "Oslo", "days": 3}}, 'city="Oslo" days=3'),
-        ("tools/call", {"name": "f", "arguments": {"a b": {"c": [1, None]}}}, '"a b"={"c":[1,null]}'),
-        ("tools/call", {"name": "f"}, ""),
-        ("tools/call", {"name": "f", "arguments": [1]}, "[1]"),
-        ("tools/call", {"name": "f", "arguments": {"a": 1}, "task": {"ttl": 5}}, "a=1 (as a task)"),
-        ("tools/call", {"inputResponses": {"k": {"action": "accept", "content": {"c": 1}}}}, "(answers accept c=1)"),
-        ("prompts/get", {"name": "p", "arguments": {"tone": "dry"}}, 'tone="dry"'),
-        ("resources/read", {"uri": "a://b"}, ""),
-        ("resources/list", {"cursor": "page 2"}, 'cursor="page 2"'),
-        ("tools/list", {}, ""),
-        ("tools/list", None, ""),
-        ("ping", {}, ""),
-        ("completion/complete", {"ref": {"name": "p"}, "argument": {"name": "tone", "value": "d"}}, 'tone="d"'),
-        ("logging/setLevel", {"level": "debug"}, "debug"),
-        ("sampling/createMessage", {"messages": [{"role": "user", "content": TEXT}] * 3},
-         "user: 3 °C and rain (+2 messages)"),
-        ("elicitation/create", {"message": "Who?", "requestedSchema": {"properties": {"name": {}}}}, "Who? (name)"),
-        ("elicitation/create", {"message": "Who?", "requestedSchema": {"properties": dict.fromkeys("abcde")}},
-         "Who? (a, b, c, d, …)"),
-        ("elicitation/create", {"message": "Sure?", "requestedSchema": {"properties": {}}}, "Sure?"),
-        ("elicitation/create", {"mode": "url", "message": "Log in", "url": "https://x.example"}, "Log in https://x.example"),
-        ("roots/list", {}, ""),
-        ("subscriptions/listen", {"notifications": {"resourceSubscriptions": ["a"]}}, 'resourceSubscriptions=["a"]'),
-        ("tasks/get", {"taskId": "t1"}, 'taskId="t1"'),
-        ("vendor/search", {"q": "x", "deep": {"a": 1}}, 'q="x" deep={"a":1}'),
-        ("initialize", {"clientInfo": {"name": "cursor", "version": "1.0"}, "protocolVersion": "2024-11-05"},
-         "cursor 1.0, 2024-11-05"),
-        ("initialize", {}, ""),
-    ],
-)  # fmt: skip
-def test_a_request_shows_what_it_asks_for(method, params, words):
+@each("text, words", pairs(PREVIEWS / "requests.txt"))
+def test_a_request_shows_what_it_asks_for(text, words):
     """R-14."""
-    assert of_params(method, params) == words
+    method, _, params = text.partition(" ")
+    assert (of_params(method, json.loads(params), "request") or "-") == words
 
 
-@pytest.mark.parametrize(
-    ("result", "words"),
-    [
-        ({"content": [TEXT]}, "3 °C and rain"),
-        ({"content": [PICTURE, TEXT, TEXT], "isError": True}, "3 °C and rain (+2 blocks)"),
-        ({"content": [PICTURE]}, "image/png 12.0 kB"),
-        ({"content": [{"type": "text", "text": ""}] * 3}, "(+2 blocks)"),
-        ({"content": [{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}] * 2}, "audio/wav 3 B (+1 block)"),
-        ({"content": [{"type": "resource_link", "uri": "a://b", "name": "b"}]}, "a://b"),
-        ({"content": [{"type": "resource", "resource": {"uri": "a://b", "text": "hi"}}]}, "a://b hi"),
-        ({"content": [{"type": "text", "text": '{"t": 3}'}], "structuredContent": {"t": 3, "u": "C"}}, 't=3 u="C"'),
-        ({"content": [TEXT], "structuredContent": {"t": 3}}, "3 °C and rain"),
-        ({"content": [], "structuredContent": {"t": 3}}, "t=3"),
-        ({"contents": [{"uri": "a://b", "text": "one\ntwo"}, {"uri": "a://c", "text": ""}]}, "one two (+1 part)"),
-        ({"contents": [{"uri": "a://b", "blob": "AAAA"}]}, "blob 3 B"),
-        ({"messages": [{"role": "user", "content": TEXT}]}, "user: 3 °C and rain"),
-        ({"tools": [{"name": "search"}, {"name": "fetch"}]}, "2 tools: search, fetch"),
-        ({"tools": [{"name": "search"}], "nextCursor": "2"}, "1 tool (more follow): search"),
-        ({"tools": []}, "no tools"),
-        ({"resourceTemplates": [{"uriTemplate": "a://{x}"}, 5]}, "2 templates: a://{x}, 5"),
-        ({"roots": [{"uri": "file:///p"}]}, "1 root: file:///p"),
-        ({"completion": {"values": ["a", "b"], "total": 10, "hasMore": True}}, "2 values of 10 (more follow): a, b"),
-        ({"completion": {"values": []}}, "no values"),
-        ({"role": "assistant", "content": TEXT, "model": "m-1"}, "m-1: 3 °C and rain"),
-        ({"action": "accept", "content": {"city": "Oslo"}}, 'accept city="Oslo"'),
-        ({"action": "decline"}, "decline"),
-        ({"task": {"taskId": "t1", "status": "working"}}, "task working (t1)"),
-        ({"resultType": "input_required", "inputRequests": {"k": ASK}}, "asks elicitation/create: Which city?"),
-        ({"inputRequests": {"k": ASK, "l": 1}}, "asks elicitation/create: Which city? (+1 more)"),
-        ({"serverInfo": {"name": "weather", "version": "2"}, "protocolVersion": "2025-06-18"}, "weather 2, 2025-06-18"),
-        ({"supportedVersions": ["2026-07-28", "x"]}, "2026-07-28, x"),
-        ({"resultType": "complete", "_meta": {}}, ""),
-        ({}, ""),
-        ({"ok": True}, "ok=true"),
-        ("a text", "a text"),
-        ([1, 2], "[1,2]"),
-        (None, "null"),
-    ],
-)  # fmt: skip
-def test_a_result_shows_what_came_back(result, words):
+@each("text, words", pairs(PREVIEWS / "results.txt"))
+def test_a_result_shows_what_came_back(text, words):
     """R-14."""
-    assert of_result(result) == words
+    assert (of_result(json.loads(text)) or "-") == words
 
 
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        ({"code": -32602, "message": "Unknown tool: foo"}, "-32602 Unknown tool: foo"),
-        ({"code": -32602, "message": "no", "data": {"at": "/x"}}, '-32602 no at="/x"'),
-        ({"code": "x", "message": ["a"]}, '"x" ["a"]'),
-        ({}, ""),
-        ("broken", '"broken"'),
-        (None, "null"),
-    ],
-)
-def test_an_error_shows_code_message_and_data(error, words):
+def test_pictures_show_their_size_and_an_empty_log_message_its_level():
     """R-14."""
-    assert preview("error", "tools/call", {"id": 1, "error": error}) == words
+    assert of_result({"content": [PICTURE, TEXT, TEXT], "isError": True}) == "3 °C and rain (+2 blocks)"
+    assert of_result({"content": [PICTURE]}) == "image/png 12.0 kB"
+    assert of_params(LOG, {"level": "info", "data": ""}, "notification") == "info: "
+
+
+@each("text, words", pairs(PREVIEWS / "errors.txt"))
+def test_an_error_shows_code_message_and_data(text, words):
+    """R-14."""
+    assert (preview("error", "tools/call", {"id": 1, "error": json.loads(text)}) or "-") == words
 
 
 def test_a_session_of_2026_07_28_shows_who_is_who():

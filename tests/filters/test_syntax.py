@@ -3,12 +3,15 @@
 `cases.json` has the mistakes, with their columns.
 """
 
-import pytest
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.errors import FilterError
 from mcpspy.filters import parse
+from tests.cases import pairs
+from tests.each import each
 
 STARTED = "2026-11-20T19:15:00.123456Z"
 
@@ -17,40 +20,7 @@ def read(text):
     return parse(text, STARTED)
 
 
-@pytest.mark.parametrize(
-    ("text", "printed"),
-    [
-        ("", ""),
-        ("   ", ""),
-        ("needle", '"needle"'),
-        ('a "b c"', '"a" "b c"'),
-        ("a and b", '"a" "b"'),
-        ("a AND b OR c", '"a" "b" or "c"'),
-        ("a or b c", '"a" or "b" "c"'),
-        ("(a or b) c", '("a" or "b") "c"'),
-        ("a (b c)", '"a" ("b" "c")'),
-        ("a or (b or c)", '"a" or ("b" or "c")'),
-        ("((a))", '"a"'),
-        ("-a", 'not "a"'),
-        ("not a b", 'not "a" "b"'),
-        ("-(a b)", 'not ("a" "b")'),
-        ("--a", 'not not "a"'),
-        ("-kind:gap", "not kind:gap"),
-        ("kind:error,result", "kind:error,result"),
-        ("a,b", '"a,b"'),
-        ("text:a,b", 'text:"a","b"'),
-        ("android notes", '"android" "notes"'),
-        ('"and" "or" "not"', '"and" "or" "not"'),
-        ("-32601", '"-32601"'),
-        ("-", '"-"'),
-        ('say"hi"', '"say" "hi"'),
-        (r'"a \"b\" \\ \n"', r'"a \"b\" \\ \\n"'),
-        ('id:"1",1', 'id:"1",1'),
-        ("(a)b", '"a" "b"'),
-        ("not(a)", 'not "a"'),
-        ("time:>19:15:02", "time:>19:15:02"),
-    ],
-)
+@each("text, printed", [*pairs(Path(__file__).parent / "printed.txt"), ("", ""), ("   ", "")])
 def test_a_filter_is_printed_as_what_it_means(text, printed):
     assert str(read(text)) == printed
     assert str(read(printed)) == printed

@@ -1,7 +1,5 @@
 """A made-up token of each kind in the table, and names whose values are secret."""
 
-from pathlib import Path
-
 from mcpspy.secrets.patterns import KINDS, Kind
 
 _LETTERS = "q7Zx0Wv9Kp3Ls5Jd8Fh2Gm4Nb6Tc1Ry" * 5
@@ -51,17 +49,6 @@ def secret(kind: Kind, literal: str) -> str:
     """Return the part of the token that must not be visible."""
     rest = token(kind, literal).partition(literal)[2]
     return rest.split("\n")[1] if "\n" in rest else rest[-12:]
-
-
-def pairs(name: str) -> list[tuple[str, str]]:
-    """Return the lines of a file in `cases/`, each with its redacted form: the indented line below it, or itself."""
-    found: list[tuple[str, str]] = []
-    for line in (Path(__file__).parent / "cases" / f"{name}.txt").read_text(encoding="utf-8").split("\n"):
-        if line.startswith("    "):
-            found[-1] = found[-1][0], line.strip()
-        elif line and not line.startswith("# "):
-            found.append((line, line))
-    return found
 
 
 TOKENS = [(kind, literal) for kind in KINDS for literal in kind.literals]

@@ -1,12 +1,15 @@
 """Secrets in texts by their form (A-09)."""
 
+from pathlib import Path
+
 import pytest
 
 from mcpspy.secrets.text import redacted_fields, redacted_text, redacted_url
+from tests.cases import pairs
 from tests.each import each
 from tests.limits import proportionate
-from tests.secrets.examples import pairs
 
+CASES = Path(__file__).parent / "cases"
 MARK = "«redacted:1234abcd»"
 """In the form of those of a recording."""
 AZURE_KEY = "a1B2/c3D" * 10 + "aB1/cD" + "=="
@@ -16,7 +19,10 @@ def shown(text):
     return redacted_text(text, lambda _: "M")
 
 
-FORMS = [*pairs("texts"), ("machine h\n  login u\n  password hunter2\n", "machine h\n  login u\n  password M\n")]
+FORMS = [
+    *pairs(CASES / "texts.txt"),
+    ("machine h\n  login u\n  password hunter2\n", "machine h\n  login u\n  password M\n"),
+]
 
 
 @each("text, expected", FORMS)
