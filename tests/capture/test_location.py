@@ -1,6 +1,7 @@
 import os
 import re
 import stat
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -8,6 +9,8 @@ from hypothesis import strategies as st
 
 from mcpspy.capture.location import directory, file_name, home, iso_time, make_directory, printable_name, server_name
 from mcpspy.secrets.redactor import Redactor
+from tests.cases import pairs
+from tests.each import each
 
 WALL = 1_764_000_000_123_456_789
 
@@ -22,37 +25,7 @@ def name(*argv):
     return server_name(argv, Redactor().argv(list(argv)))
 
 
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        ("npx -y @scope/server", "server"),
-        (
-            "cmd /c npx -y @example/mcp-mysql-server mysql://username:password@localhost:3306/database",
-            "mcp-mysql-server",
-        ),
-        ("uv --directory /ABSOLUTE/PATH run weather.py", "weather.py"),
-        ("python server.py", "server.py"),
-        ("python3.12 -m weather", "weather"),
-        ("/usr/bin/python3 /srv/server.py --port 5", "server.py"),
-        ("node build/index.js", "index.js"),
-        ("uvx mcp-server-git --repository /srv", "mcp-server-git"),
-        ("uvx --from git+https://h/x mcp-server-git", "mcp-server-git"),
-        ("docker run -i mcp/fetch", "fetch"),
-        ("docker run -i --rm -e API_TOKEN -v /a:/b mcp/fetch:latest", "fetch-latest"),
-        ("npx mcp-remote https://h/mcp", "mcp-remote"),
-        ("env A=b ./server", "server"),
-        ("server --password hunter2", "server"),
-        ("npx --token hunter2 real-server", "real-server"),
-        ("npx sk-abcdef123 real-server", "real-server"),
-        ("C:\\tools\\weather.exe", "weather.exe"),
-        ("C:\\nodejs\\npx.CMD -y @scope/server", "server"),
-        ("C:\\Python\\python.exe C:\\srv\\server.py", "server.py"),
-        ("/srv/weather/", "weather"),
-        ("npx", "npx"),
-        ("python", "python"),
-        ("/bin/sh -c", "sh"),
-    ],
-)
+@each("command, expected", pairs(Path(__file__).parent / "server_names.txt"))
 def test_the_name_tells_the_server_from_others(command, expected):
     """The usual launchers: the name is never a launcher, an option, or a word with `://`, `=` or a password."""
     assert name(*command.split()) == expected

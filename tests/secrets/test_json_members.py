@@ -2,31 +2,19 @@
 
 import json
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from mcpspy.secrets.json_members import redacted_members
 from mcpspy.secrets.patterns import is_secret_name
 from mcpspy.secrets.text import redacted_text, redacted_url
+from tests.cases import pairs
 from tests.limits import proportionate
 
 redacted = partial(redacted_members, is_secret=is_secret_name, mark=lambda _: "M", prose=None)
 
-MEMBERS = [
-    ('{"apiKeys":["S"],"passwords":["S","S"]}', '{"apiKeys":["M"],"passwords":["M","M"]}'),
-    ('{"credentials":{"value":"S"},"a":"b"}', '{"credentials":{"value":"M"},"a":"b"}'),
-    ('{"a":{"password":{"b":[{"c":"S"}]}},"d":["e"]}', '{"a":{"password":{"b":[{"c":"M"}]}},"d":["e"]}'),
-    ('[{"token" : [ "S" , "S" ]}, "a"]', '[{"token" : [ "M" , "M" ]}, "a"]'),
-    ('{"otp":[123456,-1.5e3,true,null,""]}', '{"otp":["M","M",true,null,""]}'),
-    ('{"credentials":{"password":["S"],"b":"S"}}', '{"credentials":{"password":["M"],"b":"M"}}'),
-    (r'{"secret":["S\"]}S",{"a":"}"},"S"],"b":"c"}', '{"secret":["M",{"a":"M"},"M"],"b":"c"}'),
-    ('run --c \'{"secret":["S"]}\' --d "e"', 'run --c \'{"secret":["M"]}\' --d "e"'),
-    (r'{\"secret\":[\"S\\\"S\",{\"a\":\"S\"},12]},\"b\"', r'{\"secret\":[\"M\",{\"a\":\"M\"},\"M\"]},\"b\"'),
-    (r'{"a":"{\"secret\":[\"S\"]}","b":"c"}', r'{"a":"{\"secret\":[\"M\"]}","b":"c"}'),
-    ('{"secret":{"url":"a://b:c@d S"}}', '{"secret":{"url":"M"}}'),
-    ('{"secret":["S", "S', '{"secret":["M", "M'),
-    ('{"max-tokens":[1],"a":{"b":"c"}}', '{"max-tokens":[1],"a":{"b":"c"}}'),
-]  # fmt: skip
+MEMBERS = pairs(Path(__file__).parent / "cases" / "json-members.txt")
 
 
 @pytest.mark.parametrize(("text", "clean"), MEMBERS)

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from mcpspy.spec.definitions import definitions
@@ -8,6 +10,8 @@ from mcpspy.spec.methods import (
     revisions_with_method,
 )
 from mcpspy.spec.revisions import R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25, R2026_07_28, Revision
+from tests.cases import pairs
+from tests.each import each
 
 HANDSHAKE = [R2024_11_05, R2025_03_26, R2025_06_18, R2025_11_25]
 
@@ -17,32 +21,10 @@ def told(revision, name):
     return f"{method.kind} of {' and '.join(method.senders)}: {method.definition} -> {method.result}"
 
 
-@pytest.mark.parametrize(
-    ("revision", "name", "text"),
-    [
-        (R2024_11_05, "initialize", "request of client: InitializeRequest -> InitializeResult"),
-        (R2024_11_05, "ping", "request of client and server: PingRequest -> EmptyResult"),
-        (R2024_11_05, "resources/subscribe", "request of client: SubscribeRequest -> EmptyResult"),
-        (R2024_11_05, "logging/setLevel", "request of client: SetLevelRequest -> EmptyResult"),
-        (R2025_03_26, "tools/call", "request of client: CallToolRequest -> CallToolResult"),
-        (R2025_03_26, "resources/templates/list",
-         "request of client: ListResourceTemplatesRequest -> ListResourceTemplatesResult"),
-        (R2025_06_18, "elicitation/create", "request of server: ElicitRequest -> ElicitResult"),
-        (R2025_11_25, "sampling/createMessage", "request of server: CreateMessageRequest -> CreateMessageResult"),
-        (R2025_11_25, "tasks/result", "request of client and server: GetTaskPayloadRequest -> GetTaskPayloadResult"),
-        (R2025_11_25, "notifications/tasks/status",
-         "notification of client and server: TaskStatusNotification -> None"),
-        (R2025_11_25, "notifications/progress", "notification of client and server: ProgressNotification -> None"),
-        (R2026_07_28, "notifications/progress", "notification of server: ProgressNotification -> None"),
-        (R2026_07_28, "notifications/cancelled",
-         "notification of client and server: CancelledNotification -> None"),
-        (R2026_07_28, "server/discover", "request of client: DiscoverRequest -> DiscoverResult"),
-        (R2026_07_28, "subscriptions/listen",
-         "request of client: SubscriptionsListenRequest -> SubscriptionsListenResult"),
-    ],
-)  # fmt: skip
-def test_a_method_knows_its_senders_and_definitions(revision, name, text):
-    assert told(revision, name) == text
+@each("method, text", pairs(Path(__file__).parent / "methods.txt"))
+def test_a_method_knows_its_senders_and_definitions(method, text):
+    revision, name = method.split(" ")
+    assert told(Revision(revision), name) == text
 
 
 @pytest.mark.parametrize("revision", Revision, ids=lambda revision: revision.value)

@@ -2,6 +2,7 @@ import importlib.util
 import json
 import random
 import socket
+from pathlib import Path
 
 import jsonschema
 import jsonschema_rs
@@ -14,6 +15,7 @@ from mcpspy.spec.revisions import R2024_11_05, R2025_06_18, R2025_11_25, R2026_0
 from mcpspy.spec.schema import explain, refuse, verdict
 from mcpspy.wire.jsonrpc import parse
 from tests import NIGHTLY
+from tests.cases import pairs
 from tests.each import each
 from tests.spec.instances import CAPTURES, made_up, spoilt, spoken
 from tests.spec.reference import EXAMPLES, corrected, needed
@@ -103,62 +105,10 @@ def call(**params):
 TOOL = {"name": "a", "inputSchema": {"type": "object"}}
 
 
-@pytest.mark.parametrize(
-    ("definition", "message", "sentence"),
-    [
-        ("CallToolRequest", call(name=5), "/params/name: expected a string, got 5"),
-        ("CallToolRequest", call(), '/params: expected the member "name", got {}'),
-        ("CallToolRequest", call(name="a") | {"id": 1.5}, "/id: expected a string or an integer, got 1.5"),
-        ("CallToolRequest", call(name="a") | {"method": "x"}, '/method: expected "tools/call", got "x"'),
-        ("CallToolRequest", 5, "the message: expected an object, got 5"),
-        ("ListToolsResult", {"tools": {}}, "/tools: expected an array, got {}"),
-        (
-            "ListToolsResult",
-            {"tools": [TOOL, TOOL, TOOL | {"inputSchema": {"type": "array"}}]},
-            '/tools/2/inputSchema/type: expected "object", got "array"',
-        ),
-        (
-            "CallToolResult",
-            {"content": [{"type": "text", "text": ""}, {"type": "text"}]},
-            '/content/1: expected the member "text", got {"type": …}',
-        ),
-        (
-            "CallToolResult",
-            {"content": [{"type": "txt", "text": ""}]},
-            '/content/0/type: expected "text", "image", "audio", "resource_link" or "resource", got "txt"',
-        ),
-        ("CallToolResult", {"content": [{}]}, '/content/0: expected the member "type", got {}'),
-        ("CallToolResult", {"content": ["x"]}, '/content/0: expected an object, got "x"'),
-        (
-            "PromptMessage",
-            {"role": "robot", "content": {"type": "text", "text": ""}},
-            '/role: expected "user" or "assistant", got "robot"',
-        ),
-        (
-            "Annotations",
-            {"priority": 1.5},
-            "/priority: expected at most 1, got 1.5",
-        ),
-        ("Annotations", {"priority": -1}, "/priority: expected at least 0, got -1"),
-        (
-            "ElicitResult",
-            {"action": "accept", "content": {"a/b": None}},
-            "/content/a~1b: expected a string, a number, true or false or an array, got null",
-        ),
-        (
-            "PrimitiveSchemaDefinition",
-            {"type": "object"},
-            '/type: expected "string", "number", "integer", "boolean" or "array", got "object"',
-        ),
-        (
-            "SamplingMessage",
-            {"role": "user", "content": [{"type": "text", "text": ""}, {"type": "tool_use", "id": 1}]},
-            '/content/1: expected the member "name", got {"type": …, "id": …}',
-        ),
-        ("RequestId", None, "the message: expected a string or an integer, got null"),
-    ],
-)
-def test_an_explanation_says_where_and_what(definition, message, sentence):
+@each("text, sentence", pairs(Path(__file__).parent / "explanations.txt"))
+def test_an_explanation_says_where_and_what(text, sentence):
+    definition, _, message = text.partition(" ")
+    message = json.loads(message)
     assert not verdict(R2025_11_25, definition, message)
     assert str(explain(R2025_11_25, definition, message)) == sentence
 
