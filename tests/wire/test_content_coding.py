@@ -292,13 +292,3 @@ def pieces(*chunks):
 def test_a_body_is_one_frame():
     assert pieces(b'{"a":', b"1}\n\n") == [(b'{"a":1}\n\n', False, False)]
     assert pieces() == pieces(b"") == []
-
-
-@pytest.mark.parametrize("length", [PIECE, PIECE + 1, 3 * PIECE])
-def test_a_long_body_comes_in_pieces(length):
-    """F-04."""
-    text = bytes(65 + i % 23 for i in range(length))
-    for triples in (pieces(text), pieces(*bytes_of(text)), pieces(text[:100], text[100:])):
-        assert b"".join(raw for raw, _, _ in triples) == text
-        assert [more for _, more, _ in triples] == [True] * (len(triples) - 1) + [False]
-        assert all(len(raw) <= PIECE for raw, _, _ in triples)

@@ -83,22 +83,6 @@ def test_between_tells_whether_a_block_is_under_way():
     assert states == [True, *[False] * 8, True, True, False]
 
 
-@pytest.mark.parametrize("length", [PIECE - 1, PIECE, PIECE + 1, 2 * PIECE + 1, 3 * PIECE + 7])
-def test_a_long_event_comes_in_pieces_that_all_but_the_last_go_on(length):
-    """F-04."""
-    block = b"data: " + bytes(65 + i % 23 for i in range(length - 7)) + b"\n"
-    for triples in (
-        split(block + b"\n"),
-        singly(block + b"\n"),
-        split(block, b"\n"),
-        split(block[:5], block[5:] + b"\n"),
-    ):
-        assert b"".join(raw for raw, _, _ in triples) == block
-        assert [more for _, more, _ in triples] == [True] * (len(triples) - 1) + [False]
-        assert all(len(raw) <= PIECE for raw, _, _ in triples)
-        assert not any(cut for _, _, cut in triples)
-
-
 LINE_ENDS = st.sampled_from([b"\n", b"\r", b"\r\n"])
 FIELDS = st.sampled_from(
     [b"data: {}", b"event: x", b":", b"id: 1", "data: é🌍\u2028".encode(), b"data:" + b"a" * PIECE]
@@ -149,16 +133,6 @@ def test_chunk_boundaries_cannot_matter(chunks):
         assert singly(stream) == triples
     kept = b"".join(raw for raw, _, _ in triples)
     assert re.sub(rb"[\r\n]", b"", kept) == re.sub(rb"[\r\n]", b"", stream)
-
-
-@given(st.lists(st.integers(0, 3 * PIECE), max_size=8))
-def test_what_is_kept_of_an_unfinished_event_is_bounded(sizes):
-    """F-04."""
-    decoder = Events()
-    kept = 0
-    for size in sizes:
-        kept += size - sum(len(raw) for raw, _, _ in decoder.feed(b"x" * size))
-        assert kept <= PIECE
 
 
 @pytest.mark.parametrize(
