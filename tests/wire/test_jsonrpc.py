@@ -13,6 +13,7 @@ from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Resul
 from tests.cases import pairs
 from tests.each import each
 
+FRAMES = Path(__file__).parent
 BIG = 12345678901234567890123  # 23 digits: more than a double can represent
 
 
@@ -21,7 +22,7 @@ def one(raw):
     return body
 
 
-@each("raw, kind", pairs(Path(__file__).parent / "messages.txt"))
+@each("raw, kind", pairs(FRAMES / "messages.txt"))
 def test_a_message_is_told_by_its_keys(raw, kind):
     """The presence of a key counts, not its truth value: `{}` is a common result, and 0 a common id."""
     body = one(raw)
@@ -48,15 +49,10 @@ def test_params_result_and_error_are_given_as_they_are():
     assert one('{"id":1,"error":"no"}').error == "no"
 
 
-@each(
-    "raw, reason",
-    [
-        *pairs(Path(__file__).parent / "invalid.txt"),
-        ("", "a blank line"),
-        (" \t\r", "a blank line"),
-        ('\x00{"id":1}', "not JSON (error at character 0)"),
-    ],
-)
+BLANK = [(raw, "a blank line") for raw in ("", " \t\r")]
+
+
+@each("raw, reason", [*BLANK, ('\0{"id":1}', "not JSON (error at character 0)"), *pairs(FRAMES / "invalid.txt")])
 def test_what_is_no_message_says_why(raw, reason):
     """F-03."""
     body = one(raw)
