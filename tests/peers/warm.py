@@ -90,8 +90,8 @@ def parent_of(command):
     """Return the name of the parent that can start a command, which begins with its Python, or None."""
     if not CAN:
         return None
-    if command[:4] == [sys.executable, "-m", "mcpspy", "proxy"]:
-        return "proxy"
+    if command[:3] == [sys.executable, "-m", "mcpspy"] and command[3] in ("proxy", "mock"):
+        return "proxy" if command[3] == "proxy" else "mcpspy"
     return next((name for name in ("python1", "python2") if command[0] == prepare.python(name)), None)
 
 

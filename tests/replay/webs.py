@@ -2,23 +2,27 @@
 
 import http.client
 import json
+import os
 import signal
 import subprocess
 import sys
+import tempfile
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from tests import limits
 from tests.limits import LIMIT
+from tests.peers import warm
 
 
 class Served:
     """A running `mcpspy mock --listen`."""
 
-    def __init__(self, process, url):
+    def __init__(self, process, stderr):
         self.process = process
-        self.url = url
-        self.address = urlsplit(url).hostname, urlsplit(url).port
+        self.url = process.stdout.readline().strip()
+        self._log = stderr
+        self.address = urlsplit(self.url).hostname, urlsplit(self.url).port
         self.code = None
         self.stderr = ""
 
@@ -43,8 +47,9 @@ class Served:
         """Send SIGINT, as Ctrl-C does; return the exit status and the text on stderr."""
         if self.code is None:
             self.process.send_signal(signal.SIGINT)
-            _, self.stderr = self.process.communicate(timeout=LIMIT)
-            self.code = self.process.returncode
+            self.code = self.process.wait(LIMIT)
+            self._log.seek(0)
+            self.stderr = self._log.read()
         return self.code, self.stderr
 
 
@@ -57,15 +62,19 @@ def served(*captures, options=()):
 def listening(*arguments):
     """Run a command that listens on a free port and prints its URL."""
     argv = [sys.executable, "-m", "mcpspy", *map(str, arguments), "--listen", "127.0.0.1:0"]
-    process = limits.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    there = Served(process, process.stdout.readline().strip())
-    try:
-        yield there
-        there.end()
-    finally:
-        if process.returncode is None:
+    with tempfile.TemporaryFile("w+") as stderr:
+        if parent := warm.parent_of(argv):
+            process = warm.Child(argv[1:], dict(os.environ), stderr, imported=parent)
+        else:
+            process = limits.Popen(argv, stdout=subprocess.PIPE, stderr=stderr, text=True)
+        try:
+            there = Served(process, stderr)
+            yield there
+            there.end()
+        finally:
             process.kill()
-            process.communicate()
+            process.wait(LIMIT)
+            process.stdout.close()
 
 
 def events(response, count):
