@@ -6,6 +6,7 @@ from mcpspy.contract.verify import proof as proofs
 from mcpspy.contract.verify import stdio
 from mcpspy.contract.verify.proof import found_out, proof
 from mcpspy.contract.verify.session import NoSession
+from mcpspy.contract.verify.stdio import ENDINGS
 from mcpspy.errors import UsageError
 
 
@@ -13,6 +14,12 @@ from mcpspy.errors import UsageError
 def few(monkeypatch):
     monkeypatch.setattr(proofs, "STARTS", 1)
     monkeypatch.setattr(proofs, "PINGS", 3)
+
+
+@pytest.fixture
+def no_signals(monkeypatch):
+    """Leave out the runs that end the server by a signal."""
+    monkeypatch.setattr(proofs, "ENDINGS", {})
 
 
 def differing(found):
@@ -28,6 +35,7 @@ def test_wrap_is_transparent(bench):
     assert len(found.figures.latencies.bare) == 3
 
 
+@pytest.mark.usefixtures("no_signals")
 def test_what_the_server_itself_changes_is_named(bench):
     own = bench("random", fault=None)
     found = proof(own, found_out(own.connect, 20, {}))
@@ -65,6 +73,8 @@ MORE = [
 )
 def test_a_planted_fault_is_told(bench, plan, monkeypatch, fault, names, sentence):
     monkeypatch.setattr(stdio, "GRACE", 1.0)
+    if not names & ENDINGS.keys():
+        monkeypatch.setattr(proofs, "ENDINGS", {})
     found = proof(bench(fault=fault), plan)
     told = differing(found)
     assert set(told) == names
@@ -102,13 +112,15 @@ def test_a_server_that_ignores_everything_is_the_same_through_wrap(bench, plan, 
     ]
 
 
+@pytest.mark.usefixtures("no_signals")
 def test_what_the_server_does_not_answer_is_left_out_and_named(bench, plan):
-    own = bench("mute", fault=None, seconds=5)
+    own = bench("mute", fault=None, seconds=2)
     found = proof(own, plan)
-    assert found.plan.left_out == ("no answer to tools/call look within 5 s",)
+    assert found.plan.left_out == ("no answer to tools/call look within 2 s",)
     assert differing(found) == {}
 
 
+@pytest.mark.usefixtures("no_signals")
 def test_a_session_that_breaks_off_says_so(bench):
     own = bench("dies", fault=None)
     found = proof(own, found_out(own.connect, 20, {}))

@@ -209,7 +209,7 @@ def skeleton(value):
     return type(value)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(deadline=None)
 @given(st.lists(st.tuples(JSON, st.booleans()), max_size=4), st.booleans())
 def test_any_json_stays_valid_with_the_same_structure_and_ids(tmp_path_factory, values, spaces):
     separators = (", ", " : ") if spaces else (",", ":")
@@ -231,7 +231,7 @@ def test_any_json_stays_valid_with_the_same_structure_and_ids(tmp_path_factory, 
         assert json.loads(text)["id"] == json.loads(old)["id"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_equal_values_are_replaced_equally_and_different_ones_differently(tmp_path_factory, one, other):
     path = capture(
@@ -262,15 +262,15 @@ def large(path, count):
     return str(path)
 
 
-def test_ten_thousand_frames_without_a_secret_take_a_moment(tmp_path):
-    path = large(tmp_path / "a.jsonl", 10_000)
-    with proportionate(3):
-        assert sum(1 for _ in Scrub(path).lines()) == 10_003
+def test_thousands_of_frames_without_a_secret_take_a_moment(tmp_path):
+    path = large(tmp_path / "a.jsonl", 3_000)
+    with proportionate(1):
+        assert sum(1 for _ in Scrub(path).lines()) == 3_003
 
 
 def test_memory_does_not_depend_on_the_length_of_the_capture(tmp_path):
     peaks = []
-    for count in (1_000, 6_000):
+    for count in (500, 2_000):
         path = large(tmp_path / f"{count}.jsonl", count)
         tracemalloc.start()
         for _ in Scrub(path).lines():
@@ -278,7 +278,7 @@ def test_memory_does_not_depend_on_the_length_of_the_capture(tmp_path):
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         os.unlink(path)
-    assert peaks[1] < peaks[0] + 3_000_000
+    assert peaks[1] < peaks[0] + 900_000
 
 
 @pytest.mark.parametrize(
