@@ -1,5 +1,6 @@
 """Captures of real sessions, served to the recorded clients and replayed to the recorded servers."""
 
+import functools
 import json
 import signal
 import sys
@@ -34,10 +35,11 @@ MCPSPY = (sys.executable, "-m", "mcpspy")
 USUAL = {  # every SDK, the oldest and the newest revision, a server with every feature
     "features-node-2024-11-05", "full-python1-2025-06-18", "everything-2025-11-25", "features-python2-2026-07-28",
 }  # fmt: skip
-EACH = pytest.mark.parametrize("name", each(SESSIONS, USUAL))
-EACH_WEB = pytest.mark.parametrize(
-    "name", each(WEB_SESSIONS, {"http-python2-2026-07-28", "sse-python1-2024-11-05", "field-sse"})
-)
+OVER_HTTP = {  # the sessions on stdio that are also served and replayed over HTTP: capture: transport
+    "features-python1-2025-11-25": "http",
+    "features-python2-2026-07-28": "http",
+    "full-python1-2025-06-18": "sse",
+}
 
 
 def peers(name):
@@ -48,43 +50,48 @@ def peers(name):
     return prepare.everything() if server == "everything" else prepare.server(server), prepare.client(sdk, *options)
 
 
-def web_client(name, url):
-    """Run the client of a capture against a URL; return its report."""
-    _, transport, client = WEB_SESSIONS[name]
-    sdk, *options = client.split()
-    done = run(prepare.mem0(url) if sdk == "mem0" else prepare.client(sdk, *options, f"--{transport}", url))
+def report(*command):
+    """Run a client; return its report."""
+    done = run(command)
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return json.loads(done.stdout) if done.stdout else None
 
 
-@EACH
-def test_a_client_is_as_satisfied_with_the_mock_as_with_the_server(name, tmp_path):
+@functools.cache
+def bare(name):
+    """Return the report of the client of a capture about its server, without mcpspy."""
     server, client = peers(name)
-    session = tmp_path / "session.jsonl"
-    wrap = (*MCPSPY, "wrap", "-o", session, "--")
-    mocked = run([*client, "--", *wrap, *MCPSPY, "mock", CAPTURES / f"{name}.jsonl"])
-    assert mocked.returncode == 0, mocked.stderr
-    document = json.loads(mocked.stdout)
-    assert document == json.loads(run([*client, "--", *server]).stdout)
-    assert len(document["steps"]) > 5
-    told = run([*MCPSPY, "diff", CAPTURES / f"{name}.jsonl", session])
-    assert told.returncode == 0, told.stdout
+    return report(*client, "--", *server)
 
 
-@EACH
-def test_the_server_that_was_recorded_is_still_the_same(name, tmp_path):
-    server, _ = peers(name)
-    done = run([*MCPSPY, "replay", CAPTURES / f"{name}.jsonl", "--format", "json", "--", *server])
-    assert done.returncode == 0, done.stdout + done.stderr
-    totals = json.loads(done.stdout)["totals"]
-    assert totals.pop("same") > 5
-    assert set(totals.values()) == {0}
+def same(replayed):
+    """Check the result of `mcpspy replay --format json`: all is the same. Return the number of comparisons."""
+    code, out, err = replayed
+    assert code == 0, out + err
+    totals = json.loads(out)["totals"]
+    assert set(totals.values()) == {0, totals["same"]}
+    return totals["same"]
 
 
-def test_a_session_with_faults_is_replayed_with_them():
+@pytest.mark.parametrize("name", each(SESSIONS, USUAL))
+def test_a_session_is_mocked_for_its_client_and_replayed_to_its_server(name, tmp_path, mcpspy):
+    server, client = peers(name)
+    capture, session = CAPTURES / f"{name}.jsonl", tmp_path / "session.jsonl"
+    assert len(bare(name)["steps"]) > 5
+    assert report(*client, "--", *MCPSPY, "wrap", "-o", session, "--", *MCPSPY, "mock", capture) == bare(name)
+    assert mcpspy("diff", capture, session)[0] == 0
+    assert same(mcpspy("replay", capture, "--format", "json", "--", *server)) > 5
+    if transport := OVER_HTTP.get(name):
+        with served(capture) as mock:
+            assert report(*client, f"--{transport}", mock.url) == bare(name)
+            assert mock.end() == (0, "")
+        with serving(SESSIONS[name][0], transport) as url:
+            assert same(mcpspy("replay", capture, "--format", "json", "--url", url)) > 5
+
+
+def test_a_session_with_faults_is_replayed_with_them(mcpspy):
     server = [sys.executable, prepare.HERE + "/field/server.py"]
-    done = run([*MCPSPY, "replay", CAPTURES / "field-stdio.jsonl", "--", *server])
-    assert (done.returncode, done.stdout.split(": ")[1:]) == (0, ["17 comparisons", "17 same\n"])
+    assert same(mcpspy("replay", CAPTURES / "field-stdio.jsonl", "--format", "json", "--", *server)) == 17
 
 
 def test_a_client_with_faults_is_served_with_them():
@@ -94,69 +101,40 @@ def test_a_client_with_faults_is_served_with_them():
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_another_sdk_answers_otherwise():
+def test_another_sdk_answers_otherwise(mcpspy):
     """The tests above would fail like this if the server changed."""
-    _, _ = peers("features-node-2025-11-25")
+    require_peers("node")
     other, _ = peers("features-python1-2025-11-25")
-    done = run([*MCPSPY, "replay", CAPTURES / "features-node-2025-11-25.jsonl", "--format", "json", "--", *other])
-    assert done.returncode == 1
-    changed = {(it["method"], it["name"]): it for it in json.loads(done.stdout)["exchanges"] if it["differences"]}
+    capture = CAPTURES / "features-node-2025-11-25.jsonl"
+    code, out, _ = mcpspy("replay", capture, "--format", "json", "--", *other)
+    changed = {(it["method"], it["name"]): it for it in json.loads(out)["exchanges"] if it["differences"]}
+    assert code == 1
     assert changed["resources/read", "peer://missing"]["outcome"] == "error-changed"
     assert changed["tools/call", "later"]["differences"][0]["pointer"] == "/result/task/pollInterval"
 
 
-@EACH_WEB
-def test_a_client_over_http_is_as_satisfied_with_the_mock_as_with_the_server(name, tmp_path):
+def web_client(name, url):
+    """Run the client of a capture against a URL; return its report. A scripted client has none."""
+    _, transport, client = WEB_SESSIONS[name]
+    sdk, *options = client.split()
+    return report(*(prepare.mem0(url) if sdk == "mem0" else prepare.client(sdk, *options, f"--{transport}", url)))
+
+
+@pytest.mark.parametrize("name", each(WEB_SESSIONS, {"http-python2-2026-07-28", "sse-python1-2024-11-05", "field-sse"}))
+def test_a_session_over_http_is_mocked_for_its_client_and_replayed_to_its_server(name, tmp_path, mcpspy):
     """The scripted client compares every message that it receives; the other clients report what they received."""
     server, transport, client = WEB_SESSIONS[name]
     require_peers(server, client.split()[0])
-    session = tmp_path / "session.jsonl"
-    with served(CAPTURES / f"{name}.jsonl") as mock:
+    capture, session = CAPTURES / f"{name}.jsonl", tmp_path / "session.jsonl"
+    with served(capture) as mock:
         proxy = [*MCPSPY, "proxy", "--listen", "127.0.0.1:0", "-o", str(session), mock.url]
         with running(proxy) as process:
             mocked = web_client(name, process.stdout.readline().strip())
             process.send_signal(signal.SIGINT)
             assert process.wait(LIMIT) == 0
         assert mock.end() == (0, "")
+    assert mcpspy("diff", capture, session)[0] == 0
     with serving(server, transport) as url:
         assert mocked == web_client(name, url)
-    told = run([*MCPSPY, "diff", CAPTURES / f"{name}.jsonl", session])
-    assert told.returncode == 0, told.stdout
-
-
-@EACH_WEB
-def test_the_server_over_http_that_was_recorded_is_still_the_same(name):
-    server, transport, client = WEB_SESSIONS[name]
-    require_peers(server, client.split()[0])
-    with serving(server, transport) as url:
-        done = run([*MCPSPY, "replay", CAPTURES / f"{name}.jsonl", "--format", "json", "--url", url])
-    assert done.returncode == 0, done.stdout + done.stderr
-    totals = json.loads(done.stdout)["totals"]
-    assert totals.pop("same") >= 3
-    assert set(totals.values()) == {0}
-
-
-WEBS = [  # a capture over stdio, and a transport
-    ("features-python1-2025-11-25", "http"),
-    ("features-python2-2026-07-28", "http"),
-    ("full-python1-2025-06-18", "sse"),
-]
-
-
-@pytest.mark.parametrize(("name", "transport"), each(WEBS, WEBS[1:]))
-def test_a_client_over_http_is_as_satisfied_with_the_mock(name, transport):
-    _, client = peers(name)
-    capture = CAPTURES / f"{name}.jsonl"
-    with served(capture) as mock:
-        done = run([*client, f"--{transport}", mock.url])
-        assert done.returncode == 0, done.stderr
-        assert mock.end() == (0, "")
-    assert json.loads(done.stdout) == json.loads(run([*client, "--", *MCPSPY, "mock", capture]).stdout)
-
-
-@pytest.mark.parametrize(("name", "transport"), each(WEBS, WEBS[1:]))
-def test_a_server_over_http_answers_as_it_did_on_pipes(name, transport):
-    peers(name)
-    with serving(SESSIONS[name][0], transport) as url:
-        done = run([*MCPSPY, "replay", CAPTURES / f"{name}.jsonl", "--url", url])
-    assert done.returncode == 0, done.stdout + done.stderr
+    with serving(server, transport) as url:  # a new one: a session changes its lists
+        assert same(mcpspy("replay", capture, "--format", "json", "--url", url)) >= 3

@@ -46,8 +46,8 @@ def project(tmp_path):
     return tmp_path
 
 
-def run(project):
-    """Run the job; return the exit status of each step by name, and the summary."""
+def run(project, *only):
+    """Run the job, or some steps of it; return the exit status of each step by name."""
     environ = os.environ | {
         "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]]),
         "GITHUB_STEP_SUMMARY": str(project / "summary.md"),
@@ -57,7 +57,7 @@ def run(project):
     for step in job()["jobs"]["replay"]["steps"]:
         if step.get("if") == "failure()" and not any(found.values()):
             continue
-        if "name" in step:
+        if "name" in step and step["name"] in (only or {step["name"]}):
             command = ["bash", "-e", "-o", "pipefail", "-c", step["run"]]
             done = subprocess.run(command, cwd=project, env=environ, capture_output=True, timeout=LIMIT, check=False)
             found[step["name"]] = done.returncode
@@ -72,19 +72,16 @@ def test_the_job_is_one_that_github_takes():
         assert set(step) <= {"name", "uses", "run", "if", "with"}
 
 
-def test_a_server_that_has_not_changed_passes_and_everything_that_is_kept_is_there(project):
+def test_a_server_passes_until_it_changes_and_everything_that_is_kept_is_there(project):
     assert run(project) == {"Record": 0, "Scrub": 0, "Check": 0, "Lock": 0, "Replay": 0}
     (kept,) = [it["with"]["path"].split() for it in job()["jobs"]["replay"]["steps"] if "upload" in it.get("uses", "")]
     assert all((project / path).exists() for path in kept)
     for report in ("check.xml", "replay/weather.xml"):
         suites = ET.parse(project / report).getroot()  # noqa: S314 (our own)
         assert (int(suites.get("tests")) > 0, suites.get("failures")) == (True, "0")
-
-
-def test_a_server_that_has_changed_fails_and_the_summary_says_how(project):
     server = project / "weather_server.py"
     server.write_text(server.read_text(encoding="utf-8").replace("light rain", "sun"), encoding="utf-8")
-    assert run(project) == {"Record": 0, "Scrub": 0, "Check": 0, "Lock": 0, "Replay": 1, "Tell": 0}
+    assert run(project, "Replay", "Tell") == {"Replay": 1, "Tell": 0}
     assert ET.parse(project / "replay" / "weather.xml").getroot().get("failures") == "1"  # noqa: S314 (our own)
     summary = (project / "summary.md").read_text(encoding="utf-8")
     assert summary.startswith("### weather\n```\n")

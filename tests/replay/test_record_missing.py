@@ -7,7 +7,7 @@ import pytest
 from tests.optional import require_peers
 from tests.peers import prepare
 from tests.peers.serving import each, run
-from tests.replay.test_peers import MCPSPY, SESSIONS, peers
+from tests.replay.test_peers import MCPSPY, SESSIONS, bare, peers, report, same
 
 KNOWN = [["add", {"a": n, "b": 2}] for n in range(7)]
 NEW = [["add", {"a": 40, "b": 2}], ["echo", {"text": "new"}], ["fail", {}]]
@@ -16,7 +16,7 @@ PAIRS = [("python1", "node"), ("node", "python1"), ("python2", "python2")]  # cl
 
 
 @pytest.mark.parametrize(("sdk", "server"), each(PAIRS, PAIRS[:1]))
-def test_three_calls_of_ten_are_recorded_and_the_next_run_needs_no_server(sdk, server, tmp_path):
+def test_three_calls_of_ten_are_recorded_and_the_next_run_needs_no_server(sdk, server, tmp_path, mcpspy):
     require_peers(sdk, server)
     command = prepare.server(server)
     capture = tmp_path / "c.jsonl"
@@ -34,25 +34,18 @@ def test_three_calls_of_ten_are_recorded_and_the_next_run_needs_no_server(sdk, s
     assert [it.name for it in tmp_path.iterdir()] == ["c.jsonl"]
     assert said(TEN, *MCPSPY, "mock", capture) == (found, "")
     assert said(TEN, *command)[0] == found
-    checked = run([*MCPSPY, "check", capture])
-    assert checked.returncode == 0, checked.stdout
-    replayed = run([*MCPSPY, "replay", capture, "--format", "json", "--", *command])
-    totals = json.loads(replayed.stdout)["totals"]
-    assert (replayed.returncode, set(totals.values())) == (0, {0, totals["same"]})
+    assert mcpspy("check", capture)[0] == 0
+    same(mcpspy("replay", capture, "--format", "json", "--", *command))
 
 
 ALL = {name for name in SESSIONS if not name.startswith("probe")}
 
 
 @pytest.mark.parametrize("name", each({name: SESSIONS[name] for name in ALL}, {"full-python1-2025-06-18"}))
-def test_all_that_a_server_can_do_passes_and_is_recorded(name, tmp_path):
+def test_all_that_a_server_can_do_passes_and_is_recorded(name, tmp_path, mcpspy):
     """Sampling, elicitation, roots, progress, cancellation, subscriptions, tasks; the capture does not exist before."""
     server, client = peers(name)
     capture = tmp_path / "c.jsonl"
-    bare = json.loads(run([*client, "--", *server]).stdout)
-    recorded = run([*client, "--", *MCPSPY, "mock", capture, "--record-missing", "--", *server])
-    assert (recorded.returncode, json.loads(recorded.stdout)) == (0, bare), recorded.stderr
-    mocked = run([*client, "--", *MCPSPY, "mock", capture])
-    assert (mocked.returncode, json.loads(mocked.stdout)) == (0, bare), mocked.stderr
-    replayed = run([*MCPSPY, "replay", capture, "--", *server])
-    assert replayed.returncode == 0, replayed.stdout
+    assert report(*client, "--", *MCPSPY, "mock", capture, "--record-missing", "--", *server) == bare(name)
+    assert report(*client, "--", *MCPSPY, "mock", capture) == bare(name)
+    same(mcpspy("replay", capture, "--format", "json", "--", *server))
