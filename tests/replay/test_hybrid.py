@@ -59,7 +59,7 @@ def judge(found, bare, answers, path):
 
 
 @pytest.mark.parametrize(
-    ("client", "server"), [pytest.param("python1", "node", marks=pytest.mark.field), ("node", "python1")]
+    ("client", "server"), [("python1", "node"), pytest.param("node", "python1", marks=pytest.mark.field)]
 )
 def test_some_tools_are_recorded_and_the_others_live_through_wrap(tmp_path, hybrid, client, server):
     require_peers(client, server)

@@ -23,10 +23,11 @@ def bench(tmp_path):
     return make
 
 
-@pytest.fixture
-def plan(bench):
+@pytest.fixture(scope="session")
+def plan(tmp_path_factory):
     """The session plan for the small server."""
-    return found_out(bench().connect, 20, {})
+    bench = stdio.StdioBench([*PYTHON, SERVER], (), environment(), str(tmp_path_factory.mktemp("plan")), 20.0)
+    return found_out(bench.connect, 20, {})
 
 
 def alive(pid):

@@ -1,5 +1,7 @@
 """A page in a browser, and the actions of a user."""
 
+import json
+
 from tests.sharing.page import made
 
 DOWN, ENTER, ESCAPE = "\ue015", "\ue007", "\ue00c"
@@ -67,3 +69,12 @@ class Page:
         self.press(f"/{text}")
         self.until(f"document.getElementById('filter').dataset.done === {text!r}")
         return self.value("document.getElementById('count').textContent")
+
+
+def requested(browser):
+    """Return the URLs that the pages requested since the last call, from the browser's log."""
+    messages = [json.loads(entry["message"])["message"] for entry in browser.ask("/se/log", type="performance")]
+    named = ("Network.requestWillBeSent", "Network.webSocketCreated")
+    return [
+        message["params"].get("request", message["params"])["url"] for message in messages if message["method"] in named
+    ]

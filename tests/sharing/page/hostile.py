@@ -4,7 +4,8 @@ import base64
 import json
 
 MARKUP = (
-    '</script><script>window.hacked=1</script><img src=x onerror="window.hacked=1">'
+    '</script><script>window.hacked=1</script><img src=x onerror="window.hacked=1"><svg onload=window.hacked=1>'
+    "'`${window.hacked=1}"
     "<b>\u202eevil\u200b\x00\x1b[31m\ufeff"
 )
 LONG = 7_900_000  # characters in a text
@@ -23,20 +24,22 @@ def capture():
         raw = message if isinstance(message, str) else json.dumps({"jsonrpc": "2.0"} | message)
         record(kind="frame", ch=channel, t=len(lines) * 1_000_000, raw=raw, **more)
 
-    names = {"tool": MARKUP, "name": MARKUP, "argv": [MARKUP], "cwd": None, "env": [], "pid": 1, "ppid": 1}
+    names = {"tool": MARKUP, "name": MARKUP, "argv": [MARKUP], "cwd": MARKUP, "env": [], "pid": 1, "ppid": 1}
     record(mcpspy=1, id="0" * 32, started="2026-11-20T19:15:00.123456Z", transport="stdio", **names)
     for channel, sender, role in ((1, "client", "stdin"), (2, "server", "stdout"), (3, "server", "stderr")):
         record(kind="open", ch=channel, t=0, **{"from": sender}, role=role, framing="lines")
     named = {"name": MARKUP, "version": MARKUP}
     told = {"protocolVersion": "2025-11-25", "capabilities": {MARKUP: {}}}
     frame(1, {"id": MARKUP, "method": "initialize", "params": told | {"clientInfo": named}})
-    frame(2, {"id": MARKUP, "result": told | {"serverInfo": named}})
+    frame(2, {"id": MARKUP, "result": told | {"serverInfo": named, "instructions": MARKUP}})
     frame(1, {"id": 1, "method": "tools/list"})
-    tool = {"name": MARKUP, "description": MARKUP, "inputSchema": {"type": "object"}}
+    tool = {"name": MARKUP, "description": MARKUP, "inputSchema": {"type": MARKUP}}
     frame(2, {"id": 1, "result": {"tools": [tool]}})
     inner = json.dumps({"inner": [MARKUP]})
     frame(1, {"id": 2, "method": "tools/call", "params": {"name": MARKUP, "arguments": {MARKUP: inner}}})
     frame(2, {"id": 2, "result": {"content": [{"type": "text", "text": MARKUP * 50}], "isError": True}})
+    frame(1, {"id": {"__proto__": 1}, "method": MARKUP, "params": {"__proto__": {"a": 1}}})
+    frame(2, {"id": 9, "error": {"code": MARKUP, "message": MARKUP, "data": "javascript:window.hacked=1"}})
     frame(3, MARKUP)
     frame(2, MARKUP)
     frame(2, "[" * DEEP + "]" * DEEP)

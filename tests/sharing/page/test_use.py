@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.sharing.page import hostile, made
-from tests.sharing.page.browsing import DOWN, ENTER, ESCAPE
+from tests.sharing.page.browsing import DOWN, ENTER, ESCAPE, requested
 from tests.sharing.page.sources import PAGE
 from tests.tui.web.browser import needs_chromium
 
@@ -17,12 +17,19 @@ VIEWS = ("timeline", "findings", "tools", "sequence", "stderr")
 
 @pytest.fixture(scope="module")
 def hostile_path(tmp_path_factory):
-    path = tmp_path_factory.mktemp("hostile") / "hostile.jsonl"
+    path = tmp_path_factory.mktemp("hostile") / "<img src=x onerror=window.hacked=1>.jsonl"
     path.write_bytes(hostile.capture())
     return path
 
 
 pytestmark = needs_chromium
+
+
+def recorded(path, *records):
+    """Write a capture of some records behind its four first lines, and return its path."""
+    lines = (CAPTURES / "everything-2025-11-25.jsonl").read_text().splitlines()[:4]
+    path.write_text("".join(f"{line}\n" for line in [*lines, *map(json.dumps, records)]))
+    return path
 
 
 def test_the_head_tells_which_session_it_is_and_what_is_in_it(everything):
@@ -210,7 +217,6 @@ def test_over_http_the_head_of_each_message_is_there(page):
 
 
 def test_what_a_gate_did_is_shown_and_each_message_of_a_batch_has_its_address(page, tmp_path):
-    path = tmp_path / "gated.jsonl"
     came = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}'
     edited = came.replace('"a"', '"b"')
     batch = '[{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"tools/list"}]'
@@ -221,9 +227,7 @@ def test_what_a_gate_did_is_shown_and_each_message_of_a_batch_has_its_address(pa
         {"kind": "frame", "ch": 1, "t": 4_000_000_000, "raw": batch},
         {"kind": "frame", "ch": 2, "t": 5_000_000_000, "raw": answers},
     ]
-    lines = (CAPTURES / "everything-2025-11-25.jsonl").read_text().splitlines()[:4]
-    path.write_text("".join(f"{line}\n" for line in [*lines, *map(json.dumps, records)]))
-    page.open(path, "#5")
+    page.open(recorded(tmp_path / "a.jsonl", *records), "#5")
     assert page.texts(".gate p") == ["edited by gate slow, held 2.00 s"]
     assert page.texts(".gate pre") == [edited]
     page.browser.script("location.hash = '#7.1'")
@@ -244,6 +248,8 @@ def test_an_event_of_a_stream_shows_its_message(page):
 
 
 def test_hostile_text_runs_nothing_and_is_shown_as_text(page, hostile_path):
+    """Markup and scripts are in every place that a peer or a path controls; every view and row is opened."""
+    requested(page.browser)
     page.open(hostile_path)
     elements = "[document.scripts.length, document.images.length, document.querySelectorAll('#main b b').length]"
     before = page.value(elements)
@@ -253,10 +259,14 @@ def test_hostile_text_runs_nothing_and_is_shown_as_text(page, hostile_path):
             page.press("r")
         assert page.texts(".card.selected :is(.tree, pre)")
         page.press("j")
-    for view in "2345":
+    for view in "23451":
         page.press(view)
+    page.browser.script("document.getElementById('about').open = true; document.getElementById('help-button').click()")
     assert page.value(elements) == before
-    assert page.value("window.hacked") is None
+    assert page.value("[window.hacked ?? null, document.images.length]") == [None, 0]
+    assert page.value("document.querySelectorAll('[onerror], [onload], [style*=expression]').length") == 0
+    asked = {address for address in requested(page.browser) if not address.startswith(("data:", "about:"))}
+    assert asked == {page.value("location.href.split('#')[0]")}
     assert page.browser.log() == []
     assert {"\\u202e", "\\u200b\\x00\\e", "\\ufeff"} <= set(page.texts("#facts .escape"))
     everywhere = page.value("document.body.innerText")
@@ -400,26 +410,20 @@ def test_the_focus_stays_in_the_message_when_its_form_changes_and_a_text_scrolls
 
 
 def test_what_stands_for_a_held_frame_may_be_damaged(page, tmp_path):
-    path = tmp_path / "damaged.jsonl"
     frame = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
     records = [
         {"kind": "frame", "ch": 1, "t": 1_000_000_000, "raw": frame, "held": 1, "by": "gate slow"},
         {"kind": "release", "t": 3, "held": 1, "how": "edited", "sent": {"b64": "!"}, "by": "gate slow"},
     ]
-    lines = (CAPTURES / "everything-2025-11-25.jsonl").read_text().splitlines()[:4]
-    path.write_text("".join(f"{line}\n" for line in [*lines, *map(json.dumps, records)]))
-    page.open(path, "#5")
+    page.open(recorded(tmp_path / "a.jsonl", *records), "#5")
     assert page.selected() == "#5"
     assert page.texts(".gate") == ["still held by gate slow"]
     assert page.browser.log() == []
 
 
 def test_a_byte_order_mark_is_seen_and_the_message_behind_it_is_read(page, tmp_path):
-    path = tmp_path / "mark.jsonl"
     frame = {"kind": "frame", "ch": 2, "t": 0, "raw": '\ufeff{"jsonrpc":"2.0","method":"m"}'}
-    lines = (CAPTURES / "everything-2025-11-25.jsonl").read_text().splitlines()[:4]
-    path.write_text("".join(f"{line}\n" for line in [*lines, json.dumps(frame)]))
-    page.open(path, "#5")
+    page.open(recorded(tmp_path / "a.jsonl", frame), "#5")
     assert page.texts(".selected .line")[1:] == ['"jsonrpc": "2.0"', '"method": "m" ◂ warning']
     page.press("r")
     page.until("document.querySelector('.selected pre.raw')")
@@ -427,26 +431,20 @@ def test_a_byte_order_mark_is_seen_and_the_message_behind_it_is_read(page, tmp_p
 
 
 def test_a_damaged_line_ends_a_frame_in_pieces_as_mcpspy_reads_it(page, tmp_path):
-    path = tmp_path / "pieces.jsonl"
     piece = {"kind": "frame", "ch": 1, "t": 1, "raw": '{"jsonrpc":', "more": True}
     records = [piece, {"kind": "frame", "ch": 1, "t": "late", "raw": "?"}, piece | {"raw": '"2.0"}', "more": False}]
-    lines = (CAPTURES / "everything-2025-11-25.jsonl").read_text().splitlines()[:4]
-    path.write_text("".join(f"{line}\n" for line in [*lines, *map(json.dumps, records)]))
-    page.open(path, "#7")
+    page.open(recorded(tmp_path / "a.jsonl", *records), "#7")
     assert page.texts(".card pre.raw") == ['"2.0"}']
 
 
 def test_a_batch_of_thousands_is_drawn_at_once(page, tmp_path):
-    path = tmp_path / "batch.jsonl"
     calls = [{"jsonrpc": "2.0", "id": number, "method": "ping"} for number in range(5000)]
     answers = [{"jsonrpc": "2.0", "id": number, "result": {}} for number in reversed(range(5000))]
     frames = [
         {"kind": "frame", "ch": channel, "t": channel, "raw": json.dumps(messages)}
         for channel, messages in ((1, calls), (2, answers))
     ]
-    lines = (CAPTURES / "everything-2025-11-25.jsonl").read_text().splitlines()[:4]
-    path.write_text("".join(f"{line}\n" for line in [*lines, *map(json.dumps, frames)]))
-    page.open(path, "#5.4999")
+    page.open(recorded(tmp_path / "a.jsonl", *frames), "#5.4999")
     assert page.texts(".card h3") == ["→ #5.4999 ping", "← #6 ping"]
     taken = "const start = performance.now(); document.getElementById('tab-sequence').click();"
     assert page.browser.script(f"{taken} return performance.now() - start") < 1000  # a linear search takes 3000 ms

@@ -32,7 +32,7 @@ CODE = frozenset(
 )
 """Names that a scrub treats in a special way, or did in an earlier version."""
 NAMES = sorted(members() | CODE | {"password", "x", "name", "progressToken", "Mcp-Name", "data"})
-SOME = 50
+SOME = 30
 """Names in a sample, different ones in each place."""
 RESERVED = {"kind", "ch", "t", "from", "role", "framing", "how", "head", "sent", "answers", "by", "jsonrpc"}
 """Members of records that must have values of the format."""
