@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from mcpspy.clients.agent import is_agent
 from mcpspy.clients.entries import MOST_SERVERS, Entry, Refusal, entries, kind, launch, remote, unknown, wrapped
 from mcpspy.clients.formats import read
 from mcpspy.clients.machine import Machine
@@ -202,3 +203,26 @@ def test_the_number_of_servers_is_limited():
     assert len(listed(f'{{"mcpServers": {{{names}}}}}', place)) == MOST_SERVERS
     with pytest.raises(ConfigError, match="line 1, column 16: mcpServers has more than 10,000 servers"):
         listed(f'{{"mcpServers": {{{names}, "t": {{}}}}}}', place)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "mcpspy mcp",
+        "/opt/bin/mcpspy mcp /captures",
+        r"C:\bin\mcpspy.exe mcp",
+        "python3 -m mcpspy mcp",
+        "uvx --from mcpspy[agent] mcpspy mcp",
+        "uvx mcpspy[agent] mcp",
+        "uvx mcpspy@1.0 mcp",
+    ],
+)
+def test_it_is_known_by_its_words(words):
+    assert is_agent(words.split())
+
+
+@pytest.mark.parametrize(
+    "words", ["", "mcpspy", "mcpspy wrap -- npx mcp", "npx mcp", "mcp mcpspy", "mcpspyx mcp", "node mcp mcpspy"]
+)
+def test_other_servers_are_not(words):
+    assert not is_agent(words.split())

@@ -1,10 +1,14 @@
+"""The table of clients and of their time-outs is whole, and `docs/recipes/clients.md` agrees with it (CF-10)."""
+
 import re
 
 import pytest
 
 from mcpspy.clients.formats import JSON, TOML, YAML
 from mcpspy.clients.table import BY_ID, CLIENTS, SCOPES, client
+from mcpspy.clients.timeouts import BY_CLIENT, TIME_OUTS, time_outs_of
 from mcpspy.errors import UsageError
+from tests.clients import page
 from tests.clients.configurations import FIXTURES, place
 
 
@@ -44,3 +48,57 @@ def test_every_client_has_a_fixture_on_every_platform_that_it_is_told_apart_on()
     for one in CLIENTS:
         assert {platform for client, platform in fixtures if client == one.id} == {"darwin", "linux", "win32"}
     assert all(place(name) for name in FIXTURES)
+
+
+def test_each_row_is_of_a_client_that_we_know_and_has_a_source_and_a_date():
+    assert len(BY_CLIENT) == len(TIME_OUTS)
+    for row in TIME_OUTS:
+        assert row.client in BY_ID
+        assert row.source.startswith("https://")
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d", row.dated)
+        assert row.version
+        assert bool(row.begin_key) <= bool(row.setting)
+
+
+@pytest.mark.parametrize(
+    ("client", "entry", "begin"),
+    [
+        ("cline", {}, 3),
+        ("cline", {"timeout": 120}, 120),
+        ("opencode", {"timeout": 5000}, 5),
+        ("qwen", {"timeout": 5000, "discoveryTimeoutMs": 60000}, 60),
+        ("codex", {"startup_timeout_sec": 2.5}, 2.5),
+        ("codex", {"startup_timeout_sec": "x"}, 10),
+        ("codex", {"startup_timeout_sec": True}, 10),
+        ("codex", {"startup_timeout_sec": 0}, 10),
+        ("claude-code", {"timeout": 1000}, 30),
+    ],
+)
+def test_an_entry_may_give_its_server_more_time_to_begin(client, entry, begin):
+    """CF-11."""
+    assert BY_CLIENT[client].begin_of(entry.get) == begin
+
+
+@pytest.mark.parametrize(
+    ("name", "client"),
+    [
+        ("opencode", "opencode"),
+        ("Cline (weather)", "cline"),
+        ("@cline/core", "cline"),
+        ("an opencode", None),
+        ("", None),
+    ],
+)
+def test_a_client_is_known_by_how_it_calls_itself(name, client):
+    row = time_outs_of(name)
+    assert (row and row.client) == client
+
+
+def test_the_page_is_what_the_table_says():
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert page.document(text) == text, "write it again: scripts/write-rules"
+
+
+def test_every_client_that_was_run_has_a_section():
+    written = re.findall(r"<!-- ([\w-]+) -->", page.PAGE.read_text(encoding="utf-8"))
+    assert sorted(written) == sorted(client.id for client in CLIENTS if client.version)

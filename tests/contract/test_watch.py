@@ -3,6 +3,7 @@
 import pytest
 
 from mcpspy.contract.watch import is_about
+from mcpspy.contract.watcher import Failure, SeenCall, Watcher
 from mcpspy.rules import RULES
 from tests.contract.examples import EXPECTED, failures, watched
 from tests.each import each
@@ -56,3 +57,13 @@ def test_expectations_are_about_a_server_where_they_name_one():
 def test_the_title_of_an_expectation_cannot_break_out():
     _, (outcome,) = watched("= 2025-06-18", '[[tool]]\nname = "a\\u001b[2J\\n"\n')
     assert outcome.title.isprintable()
+
+
+def test_a_watcher_that_looks_at_nothing_finds_nothing():
+    watcher = Watcher()
+    found = [watcher.add(None), watcher.called(SeenCall(1, 0, "a", {})), watcher.answered(None, 1), watcher.end()]
+    assert [list(it) for it in found] == [[], [], [], []]
+
+
+def test_a_failure_is_about_the_whole_capture_unless_it_names_a_frame():
+    assert Failure("x").frame == 1

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from mcpspy.capture.records import Frame
 from mcpspy.conversation.model import Message, Session
+from mcpspy.replay.mock.frames import error_line, result_line
 from mcpspy.replay.script.edit import json_text, rewritten
 from mcpspy.wire.jsonrpc import Id, parse
 
@@ -74,3 +75,10 @@ def test_an_edited_message_is_the_edited_value(before, now, spaced):
     raw = json.dumps(value, indent=1 if spaced else None).encode()
     value["params"]["b"][1]["c"] = now
     assert json.loads(rewritten(message(raw), {("params", "b", 1, "c"): now})) == json.loads(json_text(value))
+
+
+def test_lines_have_the_id_with_its_own_digits():
+    assert result_line(Id("number", "1.0"), {}) == b'{"jsonrpc":"2.0","id":1.0,"result":{}}'
+    assert json.loads(error_line(None, -1, 'a "word"')) == {
+        "jsonrpc": "2.0", "id": None, "error": {"code": -1, "message": 'a "word"'},
+    }  # fmt: skip

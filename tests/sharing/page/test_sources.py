@@ -1,12 +1,18 @@
-"""The page's sources are typed, formatted and linted, and use nothing that runs text as code or uses the network."""
+"""The sources of the page are typed, linted, joined and readable, and neither run text as code nor use the network."""
 
+import base64
+import hashlib
+import os
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from mcpspy.sharing.page.assemble import page
+from mcpspy import cli
+from mcpspy.sharing.page import names
+from mcpspy.sharing.page.assemble import one_script, page
+from tests.exporters.consumers import GOLDEN
 from tests.limits import LIMIT
 from tests.sharing.page.sources import HERE, PAGE, program
 
@@ -90,3 +96,112 @@ def test_the_frame_has_no_script_style_or_handler_of_its_own():
 def test_the_styles_load_nothing():
     styles = (PAGE / "page.css").read_text(encoding="utf-8")
     assert not re.search(r"@import|url\((?![\"']?data:)", styles)
+
+
+MODULES = {
+    "main.js": 'import { b } from "./b.js";\nimport {\n  c,\n  d,\n} from "./c.js";\nb(c, d);\n',
+    "b.js": (
+        'import { c } from "./c.js";\n\n/** @typedef {import("./c.js").C} C */\n'
+        '/** @param {import("./c.js").C} c */\nexport function b(c) {}\nexport class B {}\n'
+    ),
+    "c.js": "export const c = 1;\nexport async function d() {}\nconst exported = 1;\n",
+    "unused.js": "export const unused = 1;\n",
+}
+
+
+def test_a_module_stands_behind_those_that_it_imports_and_without_import_and_export():
+    assert one_script(MODULES) == (
+        "const c = 1;\nasync function d() {}\nconst exported = 1;\n\n"
+        "/** @param {C} c */\nfunction b(c) {}\nclass B {}\n\n"
+        "b(c, d);\n"
+    )
+
+
+def test_the_policy_names_the_script_and_the_styles_by_hash_and_nothing_else():
+    text = "".join(page())
+    [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    [script] = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    [styles] = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    hashes = [base64.b64encode(hashlib.sha256(part.encode()).digest()).decode() for part in (script, styles)]
+    assert policy == (
+        f"default-src 'none'; script-src 'sha256-{hashes[0]}'; style-src 'sha256-{hashes[1]}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    assert text.index("Content-Security-Policy") < text.index("<style>")
+
+
+@pytest.mark.parametrize("part", ["<!--", "<script", "</script", "</style", "\r"])
+def test_nothing_in_the_script_ends_it_early(part):
+    _, after = page()
+    assert part not in after.removeprefix("<script>").partition("</script>")[0]
+
+
+def test_nothing_of_the_sources_is_left_out_and_no_module_is_named():
+    text = "".join(page())
+    assert not re.search(r"^(?:import|export)\s", text, re.MULTILINE)
+    assert 'src="' not in text
+    assert text.startswith("<!doctype html>")
+    assert text.endswith("</html>\n")
+
+
+TEXTS = ("text", "dim", "blue", "green", "orange", "red", "purple")
+BACKS = ("back", "panel", "hover", "chosen", "partner", "hit")
+
+
+def _luminance(colour):
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def _contrast(one, other):
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_text_can_be_read_on_every_background(theme):
+    styles = (PAGE / "page.css").read_text()
+    start = styles.index(":root {" if theme == "light" else ':root[data-theme="dark"]')
+    colours = dict(re.findall(r"--(\w+): (#\w{6});", styles[start : styles.index("}", start)]))
+    faint = [
+        (text, back, round(_contrast(colours[text], colours[back]), 2))
+        for text in TEXTS
+        for back in BACKS
+        if _contrast(colours[text], colours[back]) < 4.5
+    ]
+    assert faint == []
+    assert _contrast("#ffffff", colours["loud"]) >= 4.5
+
+
+def test_both_ways_to_the_dark_colours_lead_to_the_same():
+    styles = (PAGE / "page.css").read_text()
+    chosen, system = re.findall(r"color-scheme: dark;\s*(.*?)}", styles, re.DOTALL)
+    assert chosen.split() == system.split()
+
+
+def test_the_module_of_names_is_as_the_tables_are_now():
+    """`scripts/write-rules` writes the module."""
+    assert (PAGE / "names.js").read_text(encoding="utf-8") == names.module()
+
+
+EXAMPLE = os.path.join(os.path.dirname(GOLDEN), "docs", "example.html")
+
+
+def test_the_example_has_the_script_and_the_style_of_today():
+    with open(EXAMPLE, encoding="utf-8") as file:
+        text = file.read()
+    frame = page()
+    assert text.startswith(frame.before), "scripts/picture makes it anew"
+    assert text.endswith(frame.after)
+    carried = text[len(frame.before) : -len(frame.after)]
+    assert re.fullmatch(
+        r'(<script type="application/gzip;base64" id="(session|capture)">[\w+/=]+</script>\n){2}', carried
+    )
+
+
+def test_the_capture_in_it_passes_the_check(tmp_path, monkeypatch, capsys):
+    for words in (["import", EXAMPLE, "--capture-dir", str(tmp_path)], ["scrub", "--check", str(tmp_path)]):
+        monkeypatch.setattr("sys.argv", ["mcpspy", *words])
+        assert cli.main() == 0
+    assert capsys.readouterr().out.endswith("0 places in 1 capture\n")

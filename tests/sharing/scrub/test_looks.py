@@ -1,8 +1,25 @@
-"""The classification of words by their form: placeholders, plain words, random words, secrets."""
+"""What a word, a schema, a line of a key and a leftover look like."""
+
+import json
+import re
+from urllib.parse import quote
 
 import pytest
 
+from mcpspy.secrets.patterns import KINDS
+from mcpspy.secrets.tokens import in_frame
+from mcpspy.sharing.scrub import categories
+from mcpspy.sharing.scrub.categories import LABEL, RULES, VALUE, Category, of_token
+from mcpspy.sharing.scrub.known_values import KnownValues
+from mcpspy.sharing.scrub.leftovers import Leftovers, may_have_leftovers
 from mcpspy.sharing.scrub.looks import is_distinctive, is_placeholder, is_word, looks_random, looks_secret
+from mcpspy.sharing.scrub.protocol_words import is_member, is_word_of, members
+from mcpspy.sharing.scrub.schema_looks import are_schemas, is_schema
+from mcpspy.spec.methods import methods
+from mcpspy.spec.revisions import Revision
+from tests.each import each
+from tests.secrets import examples
+from tests.sharing.scrub.captures import OUT, capture, frame, frames, result
 
 
 @pytest.mark.parametrize(
@@ -72,3 +89,132 @@ def test_a_long_value_is_found_anywhere_a_shorter_one_as_a_word_and_a_plain_one_
     assert not is_word("zebra")
     assert not is_word("password")
     assert not is_word("123456")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"type": "object", "properties": {"a": {}, "b": True, "c": {"$ref": "#/x"}}, "required": ["a"]},
+        {"type": ["string", "null"], "title": "A", "minLength": 1, "x-order": "a"},
+        {"anyOf": [{"type": "string"}, {"const": {"a": 1}}], "default": 1, "deprecated": True},
+        {"type": "array", "items": {"type": "number", "minimum": "1"}},
+    ],
+)
+def test_keywords_with_values_of_their_types_are_a_schema(value):
+    assert is_schema(value)
+    assert are_schemas({"a": value})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, [], {}, {"description": "a"}, {"type": "rich_text"}, {"type": "number", "number": 1},
+        {"type": "object", "properties": {"a": {"value": "b"}}}, {"type": "string", "title": ["a"]},
+        {"type": "array", "items": [{"a": "b"}]}, {"type": "object", "required": "a"}, {"type": {"a": "b"}},
+        {"type": "object", "x-keys": {"a": "b"}},
+    ],
+)  # fmt: skip
+def test_other_members_or_types_are_none(value):
+    """A-13."""
+    assert not is_schema(value)
+
+
+@pytest.mark.parametrize(
+    ("member", "word"),
+    [("role", "assistant"), ("type", "resource_link"), ("type", "object"), ("status", "working"), ("level", "debug"),
+     ("jsonrpc", "2.0"), ("audience", "user"), ("resultType", "complete"), ("from", "client"), ("method", "POST")],
+)  # fmt: skip
+def test_a_word_of_the_specification_is_one(member, word):
+    assert is_word_of(member, word)
+    assert not is_word_of("text", word)
+    assert not is_word_of(member, "zebra")
+
+
+def test_every_method_and_revision_is_a_word():
+    for revision in Revision:
+        assert is_word_of("protocolVersion", revision.value)
+        assert all(is_word_of("method", method) for method in methods(revision))
+
+
+@pytest.mark.parametrize(
+    "member", ["text", "uri", "name", "description", "id", "progressToken", "pattern", "required", 5]
+)
+def test_a_member_with_any_value_has_no_words(member):
+    """A-13."""
+    assert not is_word_of(member, "zebra")
+
+
+def test_members_are_those_of_the_specification_and_of_schemas():
+    assert is_member("arguments")
+    assert is_member("patternProperties")
+    assert not is_member("zebra")
+    assert len(members()) > 150
+
+
+EACH = [one for one in vars(categories).values() if isinstance(one, Category)] + [of_token(kind) for kind in KINDS]
+
+
+@each("category", EACH, ids=lambda it: it.title)
+def test_a_label_is_safe_in_json_urls_and_heads_and_is_known_again(category):
+    label = f"{category.stem}12{category.ending}"
+    assert re.fullmatch(r"[a-z0-9@.-]+", label)
+    assert quote(label, safe="@") == label
+    assert category.title == "frame that was not decoded" or LABEL.fullmatch(label)
+    assert category.rule in ("", *RULES)
+
+
+@each("kind", KINDS, ids=lambda it: it.name)
+def test_a_label_in_the_place_of_a_token_is_no_token(kind):
+    label = f"{of_token(kind).stem}12"
+    text = examples.token(kind, kind.literals[0])
+    text = text.replace(text.partition(kind.literals[0])[2], label) if kind.kept else label
+    assert in_frame(text.encode()) is None
+
+
+_KEY = ["MIIEowIBAAKCAQEAx1", "q83vEjRWeJCrze8SNFZ4kKvN", "Zk39dw=="]
+
+
+@pytest.mark.parametrize(("before", "after"), [("[srv] ", ""), ("'", "',"), ("\x1b[32m", "\x1b[0m"), ("(1) | ", "")])
+def test_a_private_key_with_something_around_its_lines_in_a_text_is_taken_out(tmp_path, before, after):
+    """A-17: up to its last line."""
+    lines = ["-----BEGIN RSA PRIVATE KEY-----", *_KEY, "-----END RSA PRIVATE KEY-----"]
+    text = "\n".join(["the key (1)", *(f"{before}{line}{after}" for line in lines), "international/conversation"])
+    (raw,) = frames(capture(tmp_path / "a.jsonl", frame(OUT, result(text))))
+    new = json.loads(raw)["result"]["content"][0]["text"]
+    assert not [part for part in _KEY if part in new]
+    assert new.startswith("the key (1)\n")
+    assert new.endswith("\ninternational/conversation")
+
+
+WORD = "Zk39dKw02Lq8Xm4Pt7Vb1"
+
+
+def test_words_that_look_random_are_counted_the_most_frequent_first():
+    left = Leftovers()
+    left.look(f"one {WORD}, two {WORD[::-1]}.", 5, "/a")
+    left.look(f'{{"x":"{WORD}"}}', 6, "/b")
+    assert [(it.n, it.where, it.text, it.count) for it in left.of(KnownValues())] == [
+        (5, "/a", WORD, 2), (5, "/a", WORD[::-1], 1)
+    ]  # fmt: skip
+
+
+def test_what_became_known_later_is_not_left():
+    left, known = Leftovers(), KnownValues()
+    left.look(WORD, 5, "")
+    known.label(VALUE, WORD)
+    assert not left.of(known)
+
+
+def test_labels_words_ids_and_binary_data_are_not_meant():
+    left = Leftovers()
+    for text in (
+        "735f9314-a28d-4d3f-8108-25ea90d48bbb", "redacted-private-key-line-1-abc", "notifications-tools-list-changed",
+        (WORD + "+") * 40, "x" * 30,
+    ):  # fmt: skip
+        left.look(text, 1, "")
+    assert not left.of(KnownValues())
+
+
+def test_a_line_with_a_long_word_is_looked_at():
+    assert may_have_leftovers(b'{"a":"' + WORD.encode() + b'"}')
+    assert not may_have_leftovers(b'{"a":"some short words", "b": 1234567890}')
