@@ -68,15 +68,16 @@ def test_a_stale_launcher_is_a_problem_with_a_fix(here, launcher, said):
 
 
 @pytest.mark.parametrize(
-    ("command", "fix"),
+    ("command", "fields", "fix"),
     [
-        ("no-such-server", "install it, or write its absolute path"),
-        ("/no/such/server", "correct the command"),
-        ("npx -y server", "put its arguments into args, word by word"),
+        ("no-such-server", {}, "install it, or write its absolute path"),
+        ("/no/such/server", {}, "correct the command"),
+        ("npx -y server", {}, "put its arguments into args, word by word"),
+        ("echo", {"env_file": "/no/such"}, "correct envFile"),
     ],
 )
-def test_a_command_that_is_not_there_is_a_problem_with_a_fix(here, command, fix):
-    *_, check = of_server(server([command]), here)
+def test_what_is_not_there_is_a_problem_with_a_fix(here, command, fields, fix):
+    *_, check = of_server(server([command], **fields), here)
     assert (check.level, check.fix) == (PROBLEM, fix)
 
 
@@ -157,24 +158,14 @@ def test_a_tilde_is_replaced_where_the_client_does_so(here, tmp_path):
     assert (check.level, check.fix) == (PROBLEM, "write the path in full")
 
 
-@pytest.mark.parametrize(("found", "cwd"), [(CURSOR, "/"), (PROJECT, "CWD")])
-def test_a_desktop_program_starts_its_user_s_servers_anywhere(here, found, cwd):
+MCPORTER = Found(BY_ID["mcporter"], BY_ID["mcporter"].places[0], CURSOR.path)
+
+
+@pytest.mark.parametrize(("found", "cwd"), [(CURSOR, "/"), (PROJECT, "CWD"), (MCPORTER, os.path.dirname(CURSOR.path))])
+def test_a_server_is_started_where_its_client_starts_it(here, found, cwd):
+    """CF-11: a desktop program starts its user's servers anywhere, mcporter 0.12.3 beside its file."""
     one = Server(found, "s", "s", words=told("'in ' + os.getcwd()"))
     assert list(of_server(one, here, named=True))[-1].text.endswith("in " + cwd.replace("CWD", here.cwd))
-
-
-def test_mcporter_starts_servers_beside_its_file(here, tmp_path):
-    """CF-11: observed with mcporter 0.12.3."""
-    path = tmp_path / "mcporter.json"
-    path.write_text("")
-    found = Found(BY_ID["mcporter"], BY_ID["mcporter"].places[0], str(path))
-    one = Server(found, "s", "s", words=told("'in ' + os.getcwd()"))
-    assert list(of_server(one, here))[-1].text.endswith(f"in {tmp_path}")
-
-
-def test_an_env_file_that_is_not_there_is_a_problem(here):
-    *_, check = of_server(server(["echo"], env_file="/no/such"), here)
-    assert (check.level, check.fix) == (PROBLEM, "correct envFile")
 
 
 @pytest.mark.parametrize(

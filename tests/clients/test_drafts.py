@@ -58,12 +58,13 @@ def kept(home):
 
 
 @pytest.mark.parametrize("name", FIXTURES)
-def test_install_then_uninstall_restores_the_bytes_of_every_fixture(name, tmp_path, home):
+def test_install_then_uninstall_restores_the_bytes_of_every_fixture(name, tmp_path, home, monkeypatch):
     path, here = put(name, tmp_path)
     client = name.split(".")[0]
     routes = install(client, here)
     once = path.read_bytes()
     assert once != fixture(name)
+    monkeypatch.setattr("tests.clients.test_drafts.LAUNCHER", ["/another/mcpspy"])
     assert install(client, here, routes=routes) == routes
     assert path.read_bytes() == once
     assert uninstall(client, here, routes=routes)

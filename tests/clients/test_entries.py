@@ -10,6 +10,7 @@ from mcpspy.clients.places import Found
 from mcpspy.clients.table import BY_ID, Place
 from mcpspy.clients.tree import Node
 from mcpspy.errors import ConfigError, Unwrappable
+from tests.each import each
 
 HERE = Machine("/home/me", "linux", {}, "/home/me/app/deep")
 
@@ -205,24 +206,11 @@ def test_the_number_of_servers_is_limited():
         listed(f'{{"mcpServers": {{{names}, "t": {{}}}}}}', place)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "mcpspy mcp",
-        "/opt/bin/mcpspy mcp /captures",
-        r"C:\bin\mcpspy.exe mcp",
-        "python3 -m mcpspy mcp",
-        "uvx --from mcpspy[agent] mcpspy mcp",
-        "uvx mcpspy[agent] mcp",
-        "uvx mcpspy@1.0 mcp",
-    ],
-)
-def test_it_is_known_by_its_words(words):
-    assert is_agent(words.split())
+AGENTS = ["mcpspy mcp", "/opt/bin/mcpspy mcp /captures", r"C:\bin\mcpspy.exe mcp", "python3 -m mcpspy mcp"]
+AGENTS += ["uvx --from mcpspy[agent] mcpspy mcp", "uvx mcpspy[agent] mcp", "uvx mcpspy@1.0 mcp"]
+OTHERS = ["", "mcpspy", "mcpspy wrap -- npx mcp", "npx mcp", "mcp mcpspy", "mcpspyx mcp", "node mcp mcpspy"]
 
 
-@pytest.mark.parametrize(
-    "words", ["", "mcpspy", "mcpspy wrap -- npx mcp", "npx mcp", "mcp mcpspy", "mcpspyx mcp", "node mcp mcpspy"]
-)
-def test_other_servers_are_not(words):
-    assert not is_agent(words.split())
+@each("words, known", [*((words, True) for words in AGENTS), *((words, False) for words in OTHERS)])
+def test_the_server_for_agents_is_known_by_its_words(words, known):
+    assert is_agent(words.split()) is known

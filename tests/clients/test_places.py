@@ -69,20 +69,6 @@ def test_claude_desktop_in_a_package_has_another_file_on_windows_only():
     assert first("claude-desktop", MAC, number=1) is None
 
 
-@pytest.mark.parametrize(
-    ("name", "variable", "value", "path"),
-    [
-        ("codex", "CODEX_HOME", "/etc/codex", "/etc/codex/config.toml"),
-        ("claude-code", "CLAUDE_CONFIG_DIR", "alt", "/home/me/code/app/alt/.claude.json"),
-        ("cline", "CLINE_MCP_SETTINGS_PATH", "/x/y.json", "/x/y.json"),
-        ("zed", "XDG_CONFIG_HOME", "/cfg", "/cfg/zed/settings.json"),
-        ("vscode", "XDG_CONFIG_HOME", "/cfg", "/cfg/Code/User/mcp.json"),
-    ],
-)
-def test_the_environment_may_move_it(name, variable, value, path):
-    assert first(name, Machine("/home/me", "linux", {variable: value}, "/home/me/code/app")) == path
-
-
 def test_on_windows_the_environment_says_where_settings_lie():
     here = Machine("C:\\Users\\me", "win32", {"APPDATA": "D:\\Data", "LOCALAPPDATA": "D:\\Local"}, "C:\\")
     assert first("vscode", here) == "D:\\Data\\Code\\User\\mcp.json"
@@ -193,6 +179,10 @@ def test_a_file_that_the_client_reads_in_each_directory_is_found_in_each(tmp_pat
 @pytest.mark.parametrize(
     ("client", "environ", "path"),
     [
+        ("codex", {"CODEX_HOME": "/etc/codex"}, "/etc/codex/config.toml"),
+        ("claude-code", {"CLAUDE_CONFIG_DIR": "alt"}, "/home/me/code/app/alt/.claude.json"),
+        ("zed", {"XDG_CONFIG_HOME": "/cfg"}, "/cfg/zed/settings.json"),
+        ("vscode", {"XDG_CONFIG_HOME": "/cfg"}, "/cfg/Code/User/mcp.json"),
         ("cline", {"CLINE_DIR": "/c"}, "/c/data/settings/cline_mcp_settings.json"),
         ("cline", {"CLINE_DIR": "/c", "CLINE_DATA_DIR": "/d"}, "/d/settings/cline_mcp_settings.json"),
         ("cline", {"CLINE_DATA_DIR": "/d", "CLINE_MCP_SETTINGS_PATH": "/f.json"}, "/f.json"),

@@ -43,17 +43,6 @@ def one(entry):
 
 
 @pytest.mark.parametrize("name", FIXTURES)
-def test_a_fixture_comes_back_byte_for_byte_and_is_changed_once(name):
-    text, found = fixture(name).decode(), place(name)
-    first = put_on(text, found)
-    assert {step.action for step in first.steps} & {WRAP, ROUTE}
-    again = put_on(first.text, found, launcher=["/another/mcpspy"], routes=first.routes)
-    assert again.text == first.text
-    assert not [step for step in again.steps if step.edits]
-    assert take_off(first.text, found, routes=first.routes, original=text).text == text
-
-
-@pytest.mark.parametrize("name", FIXTURES)
 def test_in_a_fixture_nothing_but_commands_args_and_urls_differs(name):
     text, found = fixture(name).decode(), place(name)
     new = put_on(text, found).text
@@ -176,13 +165,7 @@ def test_an_interpreter_may_be_the_launcher():
     "words",
     [
         ["mcpspy", "wrap", "--", "npx"],
-        ["/elsewhere/mcpspy", "wrap", "--name", "x", "--check", "--", "npx"],
-        ["C:\\Tools\\mcpspy.exe", "wrap", "--", "npx"],
-        ["uvx", "mcpspy", "wrap", "--", "npx"],
-        ["uvx", "mcpspy@latest", "wrap", "--", "npx"],
         ["uv", "tool", "run", "mcpspy==0.1", "wrap", "--", "npx"],
-        ["python3", "-m", "mcpspy", "wrap", "-o", "x.jsonl", "--", "npx"],
-        ["cmd", "/c", "mcpspy", "wrap", "--", "npx"],
         ["sh", "-c", "cd /srv && exec '/opt/my tools/mcpspy' wrap -- npx"],
         ["cmd", "/c", "C:\\x\\mcpspy.exe wrap -- npx"],
     ],
@@ -263,7 +246,6 @@ def test_a_name_that_a_command_line_cannot_hold_is_replaced():
         ("true", "it is true, not an object"),
         ("[]", "it is a list, not an object"),
         ('{"command": 3}', "its command is a number or a date, not a string"),
-        ('{"command": ["npx"]}', "its command is a list, not a string"),
         ('{"command": {}}', "its command is an object without a path"),
         ('{"command": "npx", "args": "-y"}', "its args are a string, not a list"),
         ('{"command": "npx", "args": null}', "its args are empty, not a list"),

@@ -98,17 +98,16 @@ def piece(ch, raw, **more):
     return json.dumps({"kind": "frame", "ch": ch, "t": 1, "raw": raw, **more}, separators=(",", ":")).encode() + b"\n"
 
 
-def test_a_frame_in_pieces_stays_whole_and_no_gap_comes_between_them(tmp_path):
+@pytest.fixture
+def head(tmp_path):
+    """The lines of a capture before its first frame."""
     with open(capture(tmp_path / "a.jsonl", "! x"), "rb") as file:
-        head = file.readlines()[:4]
-    lines = [
-        *head,
-        piece(1, '{"a', more=True),
-        piece(3, "left"),
-        piece(1, '":"needle"}'),
-        piece(3, "out"),
-        piece(3, "too"),
-    ]
+        return file.readlines()[:4]
+
+
+def test_a_frame_in_pieces_stays_whole_and_no_gap_comes_between_them(head):
+    pieces = piece(1, '{"a', more=True), piece(3, "left"), piece(1, '":"needle"}'), piece(3, "out"), piece(3, "too")
+    lines = [*head, *pieces]
     left = list(selected(lambda: iter(lines), {7}))
     rows = folded(left)
     assert [row.raw for row in rows if row.kind != "gap"] == [b'{"a":"needle"}']
@@ -117,9 +116,7 @@ def test_a_frame_in_pieces_stays_whole_and_no_gap_comes_between_them(tmp_path):
     assert list(selected(lambda: iter(lines), {6}))[4:] != lines[4:]
 
 
-def test_a_held_frame_stays_with_its_release_and_one_that_is_left_out_takes_it_along(tmp_path):
-    with open(capture(tmp_path / "a.jsonl", "! x"), "rb") as file:
-        head = file.readlines()[:4]
+def test_a_held_frame_stays_with_its_release_and_one_that_is_left_out_takes_it_along(head):
     release = b'{"kind":"release","t":2,"held":%d,"how":"edited","sent":"secret %d"}\n'
     lines = [*head, piece(1, "one", held=1), piece(1, "two", held=2), release % (1, 1), release % (2, 2)]
     text = b"".join(selected(lambda: iter(lines), {5}))

@@ -22,10 +22,8 @@ from mcpspy.timeline import final_rows, to_json
 from tests import limits
 from tests.limits import proportionate
 from tests.sharing.scrub.captures import ERR, IN, OUT, call, capture, frame, frames, header, opened, result, written
-from tests.timelines import CAPTURES
+from tests.timelines import CAPTURES, GOLDEN
 
-PATHS = sorted(CAPTURES.glob("*.jsonl"))
-EACH = pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 SECRET = "correct-horse-99"
 
 
@@ -51,17 +49,13 @@ def rows(path):
 # Unchanged parts
 
 
-@EACH
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_a_scrubbed_golden_capture_has_the_findings_and_rows_of_the_original(path, tmp_path):
     new = copy(path, tmp_path / "new.jsonl")
     assert findings(new) == findings(path)
     assert rows(new) == rows(path)
     assert Capture(new).header.scrubbed
     assert not Capture(str(path)).header.scrubbed
-
-
-@EACH
-def test_the_golden_captures_hold_nothing_to_scrub(path):
     assert [place for place in Scrub(str(path)).places() if place.category.rule] == []
 
 
@@ -80,7 +74,7 @@ def conversation(path):
     )
 
 
-@pytest.mark.parametrize("name", ["features-python2-2026-07-28", "full-python1-2025-06-18", "made up"])
+@pytest.mark.parametrize("name", ["full-python1-2025-06-18", "made up"])
 def test_a_scrubbed_capture_replayed_against_its_own_mock_server_is_the_same(name, tmp_path):
     made = conversation(tmp_path / "made.jsonl")
     path = copy(made if name == "made up" else CAPTURES / f"{name}.jsonl", tmp_path / "new.jsonl")
