@@ -1,7 +1,12 @@
+"""Variables in configurations, and values that are withheld from them."""
+
+import json
+
 import pytest
 
 from mcpspy.clients.table import BY_ID
 from mcpspy.clients.variables import expanded, has_variable, unknown
+from mcpspy.clients.withheld import withheld
 from tests.clients.configurations import machine
 from tests.limits import proportionate
 
@@ -44,3 +49,31 @@ def test_braces_that_are_not_closed_take_no_time(tmp_path, client):
         assert not has_variable(text, BY_ID[client])
         assert expanded(text, BY_ID[client], machine(tmp_path)) == text
         assert has_variable("{env:x}${x}" + text, BY_ID[client])
+
+
+@pytest.mark.parametrize(
+    ("entry", "shown"),
+    [
+        ({"env": {"DB": "pass", "N": 1, "E": ""}}, {"env": {"DB": "«withheld»", "N": 1, "E": ""}}),
+        ({"headers": {"X": ["a", {"b": "c"}]}}, {"headers": {"X": ["«withheld»", {"b": "«withheld»"}]}}),
+        ({"api_key": "s"}, {"api_key": "«withheld»"}),
+        ({"args": ["--token", "s", "--x", "y"]}, {"args": ["--token", "«withheld»", "--x", "y"]}),
+        ({"args": ["A_TOKEN=s", ["sk-abc123"]]}, {"args": ["A_TOKEN=«withheld»", ["«withheld»"]]}),
+        ({"url": "https://u:p@h/?api_key=s&q=1"}, {"url": "https://u:«withheld»@h/?api_key=«withheld»&q=1"}),
+        ({"command": "npx", "args": ["-y", "--name"]}, {"command": "npx", "args": ["-y", "--name"]}),
+    ],
+)
+def test_secrets_and_nothing_else_are_withheld(entry, shown):
+    text = json.dumps({"servers": {"s": entry}})
+    assert json.loads(withheld(text, "json")) == {"servers": {"s": shown}}
+
+
+def test_all_else_is_as_it_was_written():
+    text = '{ // c\r\n\t"env" : { "A":"s" , }, /* d */ "x":\'\'}'.replace("''", '"\\u0041"')
+    assert withheld(text, "json") == text.replace('"s"', '"«withheld»"')
+    assert withheld("env: {A: s}\nb: x", "yaml") == 'env: {A: "«withheld»"}\nb: x'
+    assert withheld("env.A = 's'\nb = 'x'", "toml") == "env.A = \"«withheld»\"\nb = 'x'"
+
+
+def test_an_alias_is_withheld_once():
+    assert withheld("env:\n  A: &a s\n  B: *a\n", "yaml").count("«withheld»") == 1

@@ -1,3 +1,6 @@
+"""Settings of a replay, and lines in streams."""
+
+import os
 import tomllib
 
 import pytest
@@ -7,6 +10,7 @@ from hypothesis import strategies as st
 from mcpspy.errors import ConfigError, UsageError
 from mcpspy.replay.compare.sessions import Ignored, Rules
 from mcpspy.replay.settings import ReplaySettings, place, read, with_ignored, with_options
+from mcpspy.replay.streams import chunks, lines, send
 
 
 def test_settings_stand_beside_the_capture():
@@ -68,3 +72,36 @@ def test_what_is_added_can_be_read_whatever_is_in_it(patterns):
     once = with_ignored("", patterns)
     assert tomllib.loads(once)["ignore"] == patterns
     assert tomllib.loads(with_ignored(once, ["/x"]))["ignore"] == ["/x", *patterns]
+
+
+@pytest.mark.parametrize(
+    ("stream", "whole"),
+    [
+        ([], []),
+        ([b"a\n"], [b"a"]),
+        ([b"a", b"b\nc", b"\n"], [b"ab", b"c"]),
+        ([b"a\n\nb"], [b"a", b"", b"b"]),
+        ([b"a\r\n"], [b"a\r"]),
+        ([b"x" * 70_000, b"y" * 70_000 + b"\nz\n"], [b"x" * 70_000 + b"y" * 70_000, b"z"]),
+        ([b"x" * 200_000], [b"x" * 200_000]),
+    ],
+)
+def test_lines_come_out_whole_however_they_came_in(stream, whole):
+    assert list(lines(stream)) == whole
+
+
+def test_a_descriptor_is_read_to_its_end():
+    source, sink = os.pipe()
+    assert send(sink, b"one")
+    assert send(sink, b"two")
+    os.close(sink)
+    assert b"".join(chunks(source)) == b"one\ntwo\n"
+    os.close(source)
+    assert list(chunks(source)) == [], "what breaks has ended"
+
+
+def test_a_peer_that_has_gone_takes_no_more():
+    source, sink = os.pipe()
+    os.close(source)
+    assert not send(sink, b"one")
+    os.close(sink)

@@ -1,11 +1,16 @@
+"""Values of two sessions: how they are aligned, what differs, and what looks volatile."""
+
 import json
+import random
 import sys
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mcpspy.replay.compare.align import aligned, by_order
 from mcpspy.replay.compare.values import ABSENT, Difference, Effort, differences, excerpt, step
+from mcpspy.replay.compare.volatile import looks_volatile
 
 TEXTS = st.text(max_size=6) | st.sampled_from(['{"a":1}', "[1,2]", "{", "[", '{"a":{}}'])
 LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.floats(width=16) | TEXTS
@@ -266,3 +271,111 @@ def test_the_effort_is_counted_in_values_and_in_text():
     assert effort.allows([1, {"a": 2}], "x" * 80)
     assert effort.left == 100 - 4 - 11
     assert not effort.allows([0] * 100)
+
+
+ITEMS = st.lists(
+    st.integers(0, 5) | st.fixed_dictionaries({"id": st.integers(0, 4), "v": st.integers(0, 2)}), max_size=8
+)
+KEYS = (json.dumps,)
+
+
+@given(ITEMS, ITEMS)
+def test_each_item_is_in_one_pair(one, other):
+    """R-15."""
+    for pairs in (aligned(one, other, KEYS), list(by_order(one, other, KEYS))):
+        assert sorted(first for first, _ in pairs if first is not None) == list(range(len(one)))
+        assert sorted(second for _, second in pairs if second is not None) == list(range(len(other)))
+
+
+@given(ITEMS, ITEMS)
+def test_two_arrays_the_other_way_round_give_the_same_pairs_the_other_way_round(one, other):
+    """R-15."""
+    back = {(first, second) for second, first in aligned(other, one, KEYS)}
+    assert set(aligned(one, other, KEYS)) == back
+
+
+@given(ITEMS)
+def test_an_array_is_aligned_with_itself(items):
+    """R-15."""
+    assert sorted(aligned(items, list(items), KEYS)) == [(place, place) for place in range(len(items))]
+
+
+@pytest.mark.parametrize("length", [20_000])
+def test_a_long_array_takes_no_longer_than_sorting_it(length):
+    """R-15: an edit script in quadratic time would practically not end."""
+    one = list(range(length))
+    other = one.copy()
+    random.Random(1).shuffle(other)  # noqa: S311 (the same in every run)
+    pairs = list(by_order(one, other, (str,)))
+    assert len({first for first, _ in pairs} - {None}) == length
+    changed = [*one[: length // 2], -1, *one[length // 2 :]]
+    assert [pair for pair in by_order(one, changed, (str,)) if pair[0] is None] == [(None, length // 2)]
+
+
+TEXT = ("result", "content", 0, "text")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "observed"),
+    [
+        ("2026-11-20T19:15:00.123Z", "2026-11-22T08:00:00.5Z"),
+        ("It is 19:15 in Oslo", "It is 08:01 in Oslo"),
+        ("2026-11-20 19:15:00+01:00", "2026-11-22 08:00:00+01:00"),
+        ("Fri, 20 Nov 2026 19:15:00 GMT", "Sun, 22 Nov 2026 08:00:00 GMT"),
+        ("done in 12.5 ms", "done in 9 ms"),
+        ("1764000000123456789", "1764000000223456789"),
+        ("job 3f0c2b1e-8a44-4f0e-9d3c-2b1e8a444f0e", "job 00000000-8a44-4f0e-9d3c-2b1e8a444f0f"),
+        ("commit 3f0c2b1e8a", "commit 9d3c2b1e84"),
+        ("token dGhpcyBpcyBub3QgYSB0b2tlbg1", "token aGhpcyBpcyBub3QgYSB0b2tlbg2"),
+        (1764000000, 1764000123),
+        (1764000000.25, 1764000123.5),
+        (0.8444218515250481, 0.7579544029403025),
+    ],
+)
+def test_times_and_ids_and_random_values_look_volatile(recorded, observed):
+    """R-15."""
+    assert looks_volatile(Difference(TEXT, recorded, observed))
+
+
+@pytest.mark.parametrize(
+    "text", ["a-" * 49_000, "a1-" * 30_000, "1 " * 49_000, "1" * 99_000, "ab" * 49_000, "Mon " * 20_000]
+)
+def test_a_text_of_any_form_is_looked_at_in_a_moment(text):
+    """R-15: servers may send any text."""
+    assert looks_volatile(Difference(TEXT, f"{text} 12:00", f"{text} 12:01"))
+
+
+@pytest.mark.parametrize("name", ["createdAt", "time", "request_id", "elapsedMs", "pid", "uptime"])
+def test_the_name_of_a_member_can_tell_it(name):
+    """R-15."""
+    assert looks_volatile(Difference(("result", name), 5, 7))
+    assert looks_volatile(Difference(("result", name), "a", "b"))
+    assert not looks_volatile(Difference(("result", name, 0), 5, 7))
+
+
+@pytest.mark.parametrize(
+    ("recorded", "observed"),
+    [
+        ("12 °C, light rain", "13 °C, light rain"),
+        ("yes", "no"),
+        ("It is 19:15 in Oslo", "It is 19:15 in Bergen"),
+        (5, 7),
+        (1.5, 2.5),
+        (True, False),
+        ("2026-11-20", 5),
+        ("2026-11-20", ABSENT),
+        (ABSENT, "2026-11-20"),
+        ({"a": 1}, {"a": 2}),
+        (None, "2026-11-20"),
+        ("internationalization", "internationalisations"),
+        ("x" * 1_000_000, "y" * 1_000_000),
+    ],
+)
+def test_a_change_does_not_look_volatile(recorded, observed):
+    """R-15."""
+    assert not looks_volatile(Difference(TEXT, recorded, observed))
+
+
+def test_a_revision_is_a_date_and_yet_not_volatile():
+    path = ("result", "protocolVersion")
+    assert not looks_volatile(Difference(path, "2025-06-18", "2025-11-25"))

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcpspy.capture.reader import Capture
-from mcpspy.errors import NotACapture
+from mcpspy.errors import NotACapture, UsageError
 from mcpspy.recording.copy import write_copy
 from mcpspy.report.checked import check
 from mcpspy.sharing.scrub import Scrub, ScrubOptions
@@ -285,3 +285,13 @@ def test_memory_does_not_depend_on_the_length_of_the_capture(tmp_path):
 )
 def test_a_line_without_any_other_sign_is_looked_at(tmp_path, content, new):
     assert frames(capture(tmp_path / "a.jsonl", frame(OUT, content))) == [new]
+
+
+@pytest.mark.parametrize("pointer", ["a", "params/x", "/a~", "/a~2", "#/a", " /a"])
+def test_what_is_no_json_pointer_is_refused(pointer):
+    with pytest.raises(UsageError, match="is not a JSON Pointer"):
+        ScrubOptions(keep=("/fine", pointer))
+
+
+def test_a_pointer_may_lead_anywhere():
+    assert ScrubOptions(keep=("", "/", "/a~0b~1c/0")).keep
