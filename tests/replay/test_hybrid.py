@@ -1,7 +1,6 @@
 """Some tools are answered from a recording, the others live: gates with `answer-from`, with clients of the SDKs."""
 
 import json
-import sys
 
 import pytest
 
@@ -9,8 +8,9 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
 from tests.optional import require_peers
 from tests.peers import prepare
-from tests.peers.serving import run, serving
+from tests.peers.serving import serving
 from tests.replay.scripts import call
+from tests.replay.test_peers import MCPSPY, report
 from tests.replay.webs import listening
 from tests.transcript import capture
 
@@ -43,9 +43,7 @@ def hybrid(request, tmp_path):
 
 def steps(client, *server):
     """Run a client's program; return its report on each step of its session."""
-    done = run([*prepare.client(client, "--scenario", "basic"), *server])
-    assert done.returncode == 0, done.stderr
-    return {step["name"]: step for step in json.loads(done.stdout)["steps"]}
+    return {step["name"]: step for step in report(*prepare.client(client, "--scenario", "basic"), *server)["steps"]}
 
 
 def judge(found, bare, answers, path):
@@ -66,7 +64,7 @@ def test_some_tools_are_recorded_and_the_others_live_through_wrap(tmp_path, hybr
     gates, answers = hybrid
     bare = steps(client, "--", *prepare.server(server))
     path = tmp_path / "a.jsonl"
-    wrap = [sys.executable, "-m", "mcpspy", "wrap", "--gate", str(gates), "-o", str(path), "--"]
+    wrap = [*MCPSPY, "wrap", "--gate", str(gates), "-o", str(path), "--"]
     judge(steps(client, "--", *wrap, *prepare.server(server)), bare, answers, path)
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mcpspy.contract.verify.differences import Aspect
-from mcpspy.contract.verify.figures import Figures, Timing, delay_checks, figure_lines, middle, quantile
+from mcpspy.contract.verify.figures import Figures, Timing, delay_checks, middle, quantile
 from mcpspy.contract.verify.proof import Proof
 from mcpspy.contract.verify.report import as_json, text
 from mcpspy.contract.verify.session import PlannedMessage, SessionPlan
@@ -74,20 +74,7 @@ def test_a_proof_for_programs():
 )
 def test_a_quantile_is_the_nearest_rank(values, share, found):
     assert quantile(values, share) == found
-
-
-def test_the_middle():
-    assert middle([]) is None
-    assert middle([1, 9, 2]) == 2
-
-
-def test_figures_for_people():
-    starts, latencies = Timing((30_000_000,), (50_000_000, 60_000_000)), Timing((100_000,), (200_000,))
-    assert figure_lines(Figures(starts, latencies, "ping")) == [
-        ("start-up", "30.0 ms bare, 55.0 ms through (median of 1)"),
-        ("ping latency", "p50 100 µs, p99 100 µs bare, p50 200 µs, p99 200 µs through (1 request)"),
-    ]
-    assert figure_lines(Figures(Timing((), ()), Timing((), ()), "ping")) == []
+    assert (middle([]), middle([1, 9, 2]), middle([50, 60])) == (None, 2, 55)
 
 
 @pytest.mark.parametrize(
