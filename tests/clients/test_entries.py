@@ -30,8 +30,8 @@ def test_the_root_may_lie_deep():
     assert listed('{"a": {}}', place) == []
 
 
-@pytest.mark.parametrize(
-    ("key", "cwd", "platform"),
+@each(
+    "key, cwd, platform",
     [
         ("/home/me/app", "/home/me/app", "linux"),
         ("/home/me/app", "/home/me/app/deep/er", "linux"),
@@ -79,8 +79,8 @@ def test_the_first_of_the_clients_keys_is_the_url():
     assert remote(entry('{"httpUrl": "a"}')) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "disabled"),
+@each(
+    "text, disabled",
     [('{"disabled": true}', True), ('{"enabled": false}', True), ('{"disabled": false}', False), ("{}", False)],
 )
 def test_a_server_may_be_disabled(text, disabled):
@@ -92,16 +92,16 @@ def test_what_is_no_object_has_no_members():
         _ = entry('"x"').members
 
 
-@pytest.mark.parametrize(
-    ("name", "label"),
+@each(
+    "name, label",
     [("weather", "weather"), ("a b/ü", "a b/ü"), ("--", "server"), ("", "server"), ("-x", "-x"), ("a\nb", "a-b")],
 )
 def test_a_capture_is_called_like_the_server_if_a_command_line_can_hold_that(name, label):
     assert Entry(name, Node(0, 0, {}), BY_ID["cursor"]).label == label
 
 
-@pytest.mark.parametrize(
-    ("words", "launcher", "own", "ours"),
+@each(
+    "words, launcher, own, ours",
     [
         (["/x/mcpspy", "wrap", "--name", "n", "--", "a", "--", "b"], ["/x/mcpspy"], ["a", "--", "b"], True),
         (["py", "-m", "mcpspy", "wrap", "--", "a"], ["py", "-m", "mcpspy"], ["a"], True),
@@ -123,7 +123,7 @@ def test_what_is_behind_mcpspy_is_told(words, launcher, own, ours):
     assert (behind.launcher, behind.words, behind.ours) == (launcher, own, ours)
 
 
-@pytest.mark.parametrize(
+@each(
     "words",
     [["npx", "mcpspy"], ["mcpspy", "show", "--", "x"], ["mcpspy", "wrap", "x"], ["my-mcpspy", "wrap", "--", "x"], []],
 )
@@ -131,16 +131,16 @@ def test_what_is_not_behind_mcpspy_is_not(words):
     assert wrapped(words) is None
 
 
-@pytest.mark.parametrize(
-    ("value", "said"),
+@each(
+    "value, said",
     [({}, "an object"), ([], "a list"), ("", "a string"), (None, "empty"), (True, "true"), (1, "a number or a date")],
 )
 def test_kinds_are_said_in_words(value, said):
     assert kind(Node(0, 0, value)) == said
 
 
-@pytest.mark.parametrize(
-    ("client", "text", "words"),
+@each(
+    "client, text, words",
     [
         ("opencode", '{"type": "local", "command": ["npx", "-y", "x"], "args": ["no"]}', ["npx", "-y", "x"]),
         ("mcporter", '{"command": ["npx", "x"]}', ["npx", "x"]),
@@ -155,8 +155,8 @@ def test_each_client_has_forms_of_its_own(client, text, words):
     assert launch(replace(entry(text), client=BY_ID[client])).words == words
 
 
-@pytest.mark.parametrize(
-    ("client", "text", "reason"),
+@each(
+    "client, text, reason",
     [
         ("cursor", '{"command": ["npx"]}', "its command is a list, not a string"),
         ("opencode", '{"command": "npx"}', "its command is a string, not a list"),

@@ -9,6 +9,7 @@ from mcpspy.clients import jsonc
 from mcpspy.clients.jsonc import COMMA, COMMENT, MARK, improper, read
 from mcpspy.clients.tree import DEEPEST, Syntax, plain, where
 from tests.clients.configurations import Jsonc, generated
+from tests.each import each
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -48,8 +49,8 @@ def test_a_comment_may_hold_what_looks_like_text():
     assert plain(read('{"u": "http://x/*y*/", /* "v": 1, // */ "w": 2 // "}\n}')) == {"u": "http://x/*y*/", "w": 2}
 
 
-@pytest.mark.parametrize(
-    ("text", "place", "reason"),
+@each(
+    "text, place, reason",
     [
         ("", "line 1, column 1", "expected a value, got the end of the file"),
         ("{", "line 1, column 2", "expected a key in double quotes or '}', got the end of the file"),
@@ -77,8 +78,8 @@ def test_what_is_wrong_is_said_with_its_place(text, place, reason):
     assert str(error.value).startswith(reason)
 
 
-@pytest.mark.parametrize(
-    ("text", "refused", "reason"),
+@each(
+    "text, refused, reason",
     [
         ('{"a": "// , ] \\" /*"}', (COMMENT, COMMA, MARK), ""),
         ("{} // c", (COMMENT,), "line 1, column 4: a comment"),
@@ -102,7 +103,7 @@ def test_lines_of_slashes_after_a_comma_are_read_at_once():
     assert improper(text, (COMMA,)) == "line 3, column 7: a trailing comma"
 
 
-@pytest.mark.parametrize("text", [" " * 400_000, "//a\n" * 100_000, "\n/**/" * 80_000, '"' + "a" * 400_000 + '"'])
+@each("text", [" " * 400_000, "//a\n" * 100_000, "\n/**/" * 80_000, '"' + "a" * 400_000 + '"'])
 def test_reading_takes_memory_in_proportion_to_the_text(text):
     """A-21: the parser kept a place for each character that it could go back to, 120 bytes each."""
     text = text if text.startswith('"') else text + "1" + text

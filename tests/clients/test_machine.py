@@ -4,6 +4,7 @@ import pytest
 
 from mcpspy.clients.machine import Machine, repository
 from tests import limits
+from tests.each import each
 
 
 def test_in_a_directory_that_is_gone_the_home_stands_in(monkeypatch):
@@ -36,7 +37,7 @@ def test_the_git_working_tree_around_a_directory_is_found(tmp_path):
     assert repository(str(tmp_path / "second")) == (str(tmp_path / "second"), main)
 
 
-@pytest.mark.parametrize("text", ["gitdir: ../modules/x\n", "", "gitdir: \0\n"])
+@each("text", ["gitdir: ../modules/x\n", "", "gitdir: \0\n"])
 def test_a_git_file_that_names_no_main_working_tree_stands_for_itself(tmp_path, text):
     (tmp_path / ".git").write_text(text)
     assert repository(str(tmp_path)) in ((str(tmp_path), str(tmp_path)), ("", ""))

@@ -10,6 +10,7 @@ from mcpspy.clients.table import BY_ID
 from mcpspy.clients.tree import plain
 from mcpspy.errors import Unwrappable
 from tests.clients.configurations import FIXTURES, fixture, machine, place
+from tests.each import each
 
 WORDS = ["/opt/my tools/mcpspy", "mcp"]
 
@@ -18,7 +19,7 @@ def servers(text, found):
     return plain(read(text, found.place.form))[found.place.root[0]]
 
 
-@pytest.mark.parametrize("name", FIXTURES)
+@each("name", FIXTURES)
 def test_it_comes_and_goes(name, tmp_path):
     found, here, text = place(name), machine(tmp_path), fixture(name).decode()
     made = add(text, found, here, WORDS).text
@@ -40,7 +41,7 @@ EMPTY = {
 }
 
 
-@pytest.mark.parametrize(("client", "text"), [(client, text) for client, texts in EMPTY.items() for text in texts])
+@each("client, text", [(client, text) for client, texts in EMPTY.items() for text in texts])
 def test_it_goes_where_no_server_is(client, text, tmp_path):
     found, here = Found(BY_ID[client], BY_ID[client].places[0], "file"), machine(tmp_path)
     made = add(text, found, here, WORDS).text
@@ -63,8 +64,8 @@ def test_an_entry_between_others_is_removed_with_one_comma(tmp_path):
         assert remove(text, found, here).text == left
 
 
-@pytest.mark.parametrize(
-    ("client", "text", "sentence"),
+@each(
+    "client, text, sentence",
     [
         (
             "cursor",

@@ -6,6 +6,7 @@ from mcpspy.clients.machine import Machine
 from mcpspy.clients.places import Found, candidates, find, present, sharing
 from mcpspy.clients.table import BY_ID
 from tests.clients.configurations import machine
+from tests.each import each
 
 MAC = Machine("/Users/me", "darwin", {}, "/Users/me/code/app")
 LINUX = Machine("/home/me", "linux", {}, "/home/me/code/app")
@@ -17,8 +18,8 @@ def first(name, here, scope="user", number=0):
     return next(iter(candidates(places[number], here)), None)
 
 
-@pytest.mark.parametrize(
-    ("name", "mac", "linux", "windows"),
+@each(
+    "name, mac, linux, windows",
     [
         ("cursor", "~/.cursor/mcp.json", "~/.cursor/mcp.json", "~\\.cursor\\mcp.json"),
         (
@@ -176,8 +177,8 @@ def test_a_file_that_the_client_reads_in_each_directory_is_found_in_each(tmp_pat
         assert found == names, client
 
 
-@pytest.mark.parametrize(
-    ("client", "environ", "path"),
+@each(
+    "client, environ, path",
     [
         ("codex", {"CODEX_HOME": "/etc/codex"}, "/etc/codex/config.toml"),
         ("claude-code", {"CLAUDE_CONFIG_DIR": "alt"}, "/home/me/code/app/alt/.claude.json"),

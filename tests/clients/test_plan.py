@@ -18,6 +18,7 @@ from mcpspy.clients.table import BY_ID
 from mcpspy.clients.tree import edited, plain, quote
 from mcpspy.errors import ConfigError
 from tests.clients.configurations import FIXTURES, LAUNCHER, Jsonc, Toml, Yaml, fixture, generated, place
+from tests.each import each
 from tests.limits import proportionate
 
 HERE = Machine("/home/me", "linux", {}, "/home/me/app")
@@ -42,7 +43,7 @@ def one(entry):
     return f'{{"mcpServers": {{"s": {entry}}}}}'
 
 
-@pytest.mark.parametrize("name", FIXTURES)
+@each("name", FIXTURES)
 def test_in_a_fixture_nothing_but_commands_args_and_urls_differs(name):
     text, found = fixture(name).decode(), place(name)
     new = put_on(text, found).text
@@ -146,7 +147,7 @@ SELDOM = {
 }
 
 
-@pytest.mark.parametrize(("client", "text"), [(client, text) for client, texts in SELDOM.items() for text in texts])
+@each("client, text", [(client, text) for client, texts in SELDOM.items() for text in texts])
 def test_what_people_write_seldom_comes_back(client, text):
     found = Found(BY_ID[client], BY_ID[client].places[0], "x")
     new = put_on(text, found)
@@ -155,7 +156,7 @@ def test_what_people_write_seldom_comes_back(client, text):
     assert take_off(new.text, found, original=text).text == text
 
 
-@pytest.mark.parametrize(
+@each(
     "words",
     [
         ["mcpspy", "wrap", "--", "npx"],
@@ -171,8 +172,8 @@ def test_what_is_wrapped_is_never_wrapped_again(words):
     assert [(step.action, step.detail) for step in planned.steps] == [(LEAVE, "wrapped already")]
 
 
-@pytest.mark.parametrize(
-    ("words", "left"),
+@each(
+    "words, left",
     [
         (["mcpspy", "wrap", "--", "npx", "-y"], ["npx", "-y"]),
         (["python3", "-m", "mcpspy", "wrap", "--", "npx"], ["npx"]),
@@ -193,7 +194,7 @@ def test_what_was_wrapped_by_hand_is_undone_where_it_is_plain_how(words, left):
         assert planned.steps[0].action == (LEAVE if left else CANNOT)
 
 
-@pytest.mark.parametrize("options", [[], ["--check", "-o", "f.jsonl"], ["--name", "x", "--check"]])
+@each("options", [[], ["--check", "-o", "f.jsonl"], ["--name", "x", "--check"]])
 def test_a_wrap_that_install_did_not_make_is_undone_only_by_name(options):
     text = one(json.dumps({"command": "mcpspy", "args": ["wrap", *options, "--", "npx"]}))
     [step] = take_off(text).steps
@@ -202,7 +203,7 @@ def test_a_wrap_that_install_did_not_make_is_undone_only_by_name(options):
     assert lines(take_off(text, names=["s"]).text) == {"s": ["npx"]}
 
 
-@pytest.mark.parametrize("rest", ["x = nan\n", "x = [nan, inf]\n", 'x = """a\nb"""\n', "d = 1979-05-27T07:32:00Z\n"])
+@each("rest", ["x = nan\n", "x = [nan, inf]\n", 'x = """a\nb"""\n', "d = 1979-05-27T07:32:00Z\n"])
 def test_any_value_beside_the_servers_is_kept(rest):
     found = Found(BY_ID["codex"], BY_ID["codex"].places[0], "x")
     text = f'{rest}[mcp_servers.s]\ncommand = "npx"\n'
@@ -234,8 +235,8 @@ def test_a_name_that_a_command_line_cannot_hold_is_replaced():
     assert take_off(new, original=text).text == text
 
 
-@pytest.mark.parametrize(
-    ("entry", "reason"),
+@each(
+    "entry, reason",
     [
         ("true", "it is true, not an object"),
         ("[]", "it is a list, not an object"),
@@ -284,8 +285,8 @@ def test_an_entry_that_cannot_be_changed_is_left_alone_with_the_reason_and_the_p
     assert bad.detail.startswith(f"line 2, column 9: {reason}")
 
 
-@pytest.mark.parametrize(
-    ("entry", "reason"),
+@each(
+    "entry, reason",
     [
         ("&a {command: npx}\n  t: *a", "it has a YAML anchor or is an alias"),
         ("{command: &a npx, args: [*a]}", "its command has a YAML anchor or is an alias"),
@@ -305,8 +306,8 @@ def test_yaml_that_stands_for_more_than_itself_is_left_alone(entry, reason):
     assert reason in planned.steps[0].detail
 
 
-@pytest.mark.parametrize(
-    ("text", "fault"),
+@each(
+    "text, fault",
     [
         ("[]", "line 1, column 1: the whole is a list, not an object"),
         ('{\n "mcpServers": [1]}', "line 2, column 16: mcpServers is a list, not an object"),
@@ -332,8 +333,8 @@ def test_only_the_servers_that_are_named_are_changed():
     assert lines(planned.text)["a"] == ["x"]
 
 
-@pytest.mark.parametrize(
-    ("url", "routed"),
+@each(
+    "url, routed",
     [
         ("https://h.example/mcp?a=${X}#f", "http://127.0.0.1:6278/s/mcp?a=${X}#f"),
         ("https://h.example", "http://127.0.0.1:6278/s"),
@@ -407,7 +408,7 @@ def test_an_edit_elsewhere_is_refused(monkeypatch):
         put_on('{"theme": "dark", "mcpServers": {"s": {"command": "npx"}}}')
 
 
-@pytest.mark.parametrize("name", ['say "hi"', "back\\slash", "${env:X}", "'", "ü"])
+@each("name", ['say "hi"', "back\\slash", "${env:X}", "'", "ü"])
 def test_the_name_of_a_server_is_escaped(name):
     text = json.dumps({"mcpServers": {name: {"command": "npx"}}})
     assert lines(put_on(text).text) == {name: [LAUNCHER[0], "wrap", "--name", name, "--", "npx"]}

@@ -8,6 +8,7 @@ import pytest
 from mcpspy.clients import routes
 from mcpspy.clients.routes import Assignment, Route, routed, split
 from mcpspy.errors import ConfigError
+from tests.each import each
 from tests.limits import proportionate
 
 
@@ -17,8 +18,8 @@ def home(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("url", "parts"),
+@each(
+    "url, parts",
     [
         ("https://h.example/mcp?a#b", ("https://h.example", "/mcp?a#b")),
         ("http://u:p@[::1]:80", ("http://u:p@[::1]:80", "")),
@@ -32,8 +33,8 @@ def test_a_url_is_split_after_its_origin(url, parts):
     assert split(url) == parts
 
 
-@pytest.mark.parametrize(
-    ("url", "route"),
+@each(
+    "url, route",
     [
         ("http://127.0.0.1:6278/a-b.c/mcp?x", ("http://127.0.0.1:6278/a-b.c", 6278, "a-b.c", "/mcp?x")),
         ("http://127.0.0.1:6278/a", ("http://127.0.0.1:6278/a", 6278, "a", "")),
@@ -49,8 +50,8 @@ def test_a_url_of_ours_names_its_route(url, route):
     assert routed(url, {"moved": Route("https://h", {}, (6278, 7001))}) == route
 
 
-@pytest.mark.parametrize(
-    ("host", "valid"),
+@each(
+    "host, valid",
     [
         *((host, True) for host in ("h", "h.", "a.b-c.d", "my_host:8443", "1.2.3.4:80", "[::1]:80", "h:", "x" * 63)),
         *((host, False) for host in ("a..b", ".a", "-a", "a-", "a b", "*.a", "<h>", "h\\a", "h\0", "%HOST%", "x" * 64)),

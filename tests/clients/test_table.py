@@ -10,15 +10,16 @@ from mcpspy.clients.timeouts import BY_CLIENT, TIME_OUTS, time_outs_of
 from mcpspy.errors import UsageError
 from tests.clients import page
 from tests.clients.configurations import FIXTURES, place
+from tests.each import each
 
 
-@pytest.mark.parametrize("name", ["cursor", "Cursor", "CURSOR", "Claude Desktop", "claude_desktop", "VS Code"])
+@each("name", ["cursor", "Cursor", "CURSOR", "Claude Desktop", "claude_desktop", "VS Code"])
 def test_a_client_is_found_by_id_and_by_name(name):
     assert client(name).id in ("cursor", "claude-desktop", "vscode")
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
+@each(
+    "name, hint",
     [
         ("curser", "did you mean 'cursor'?"),
         ("gemini", "did you mean 'gemini-cli'?"),
@@ -60,8 +61,8 @@ def test_each_row_is_of_a_client_that_we_know_and_has_a_source_and_a_date():
         assert bool(row.begin_key) <= bool(row.setting)
 
 
-@pytest.mark.parametrize(
-    ("client", "entry", "begin"),
+@each(
+    "client, entry, begin",
     [
         ("cline", {}, 3),
         ("cline", {"timeout": 120}, 120),
@@ -79,8 +80,8 @@ def test_an_entry_may_give_its_server_more_time_to_begin(client, entry, begin):
     assert BY_CLIENT[client].begin_of(entry.get) == begin
 
 
-@pytest.mark.parametrize(
-    ("name", "client"),
+@each(
+    "name, client",
     [
         ("opencode", "opencode"),
         ("Cline (weather)", "cline"),

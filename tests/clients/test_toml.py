@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from mcpspy.clients.toml import read
 from mcpspy.clients.tree import Syntax, plain, where
 from tests.clients.configurations import Toml, generated
+from tests.each import each
 
 EVERYTHING = '''\
 # a comment with [brackets] and "quotes"
@@ -45,7 +46,7 @@ n = 3
 '''
 
 
-@pytest.mark.parametrize("text", [EVERYTHING, EVERYTHING.replace("\n", "\r\n"), EVERYTHING.rstrip()])
+@each("text", [EVERYTHING, EVERYTHING.replace("\n", "\r\n"), EVERYTHING.rstrip()])
 def test_toml_is_read_as_tomllib_reads_it(text):
     assert plain(read(text)) == tomllib.loads(text)
 
@@ -83,8 +84,8 @@ def test_dates_stay_dates():
     assert plain(read("d = 2026-11-20")) == {"d": dt.date(2026, 11, 20)}
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
+@each(
+    "text, place",
     [
         ("a = ", "line 1, column 5"),
         ("a = 1\nb = [1,", "line 2, column 8"),

@@ -1,12 +1,12 @@
 import json
 import tomllib
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from mcpspy.clients.tree import Edit, Member, Node, edited, plain, quote, where
+from tests.each import each
 
 
 def test_edits_are_made_at_once_whatever_their_order():
@@ -22,8 +22,8 @@ def test_a_tree_without_places_is_a_value():
     }
 
 
-@pytest.mark.parametrize(
-    ("text", "offset", "place"),
+@each(
+    "text, offset, place",
     [
         ("abc", 0, "line 1, column 1"),
         ("a\nbc", 3, "line 2, column 2"),

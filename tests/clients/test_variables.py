@@ -2,17 +2,16 @@
 
 import json
 
-import pytest
-
 from mcpspy.clients.table import BY_ID
 from mcpspy.clients.variables import expanded, has_variable, unknown
 from mcpspy.clients.withheld import withheld
 from tests.clients.configurations import machine
+from tests.each import each
 from tests.limits import proportionate
 
 
-@pytest.mark.parametrize(
-    ("client", "text", "value"),
+@each(
+    "client, text, value",
     [
         ("cursor", "a ${env:B} ${B}", "a b b"),
         ("cursor", "${C:-d}", "d"),
@@ -41,7 +40,7 @@ def test_opencode_has_variables_in_braces(tmp_path):
     assert unknown("{env:B} {env:C} {file:x}", BY_ID["opencode"], here) == ["env:C", "file:x"]
 
 
-@pytest.mark.parametrize("client", ["cursor", "gemini-cli", "opencode"])
+@each("client", ["cursor", "gemini-cli", "opencode"])
 def test_braces_that_are_not_closed_take_no_time(tmp_path, client):
     """A-21: each was compared with the whole rest of the text."""
     text = ("{env:" if client == "opencode" else "${a") * 200_000
@@ -51,8 +50,8 @@ def test_braces_that_are_not_closed_take_no_time(tmp_path, client):
         assert has_variable("{env:x}${x}" + text, BY_ID[client])
 
 
-@pytest.mark.parametrize(
-    ("entry", "shown"),
+@each(
+    "entry, shown",
     [
         ({"env": {"DB": "pass", "N": 1, "E": ""}}, {"env": {"DB": "«withheld»", "N": 1, "E": ""}}),
         ({"headers": {"X": ["a", {"b": "c"}]}}, {"headers": {"X": ["«withheld»", {"b": "«withheld»"}]}}),

@@ -5,6 +5,7 @@ from ruamel.yaml import YAML
 from mcpspy.clients.tree import Syntax, plain, where
 from mcpspy.clients.yaml import read
 from tests.clients.configurations import Yaml, generated
+from tests.each import each
 
 
 @settings(deadline=None)
@@ -27,8 +28,8 @@ def test_values_are_those_of_yaml_1_2():
     assert plain(read("a: true\nb: null\nc: 1\n")) == {"a": True, "b": None, "c": 1}
 
 
-@pytest.mark.parametrize(
-    ("text", "fixed"),
+@each(
+    "text, fixed",
     [
         ("v: x", ""),
         ("v: &a x", "has a YAML anchor or is an alias"),
@@ -44,7 +45,7 @@ def test_what_stands_for_more_than_its_own_text_is_fixed(text, fixed):
     assert read(text).value["v"].node.fixed == fixed
 
 
-@pytest.mark.parametrize("value", ["2026-13-45", "!foo bar", "!!int abc", '!!binary "a"', "9" * 5000])
+@each("value", ["2026-13-45", "!foo bar", "!!int abc", '!!binary "a"', "9" * 5000])
 def test_what_is_no_value_is_its_text_and_fixed(value):
     node = read(f"v: {value}\nw: 1").value["v"].node
     assert isinstance(node.value, str)
@@ -61,8 +62,8 @@ def test_an_empty_file_is_empty():
     assert read("# only a comment\n").value is None
 
 
-@pytest.mark.parametrize(
-    ("text", "place", "reason"),
+@each(
+    "text, place, reason",
     [
         ("a: [1,\n b: c: d", "line 2, column 6", "expected ',' or ']'"),
         ("a: 1\n---\nb: 2\n", "line 2, column 1", "but found another document"),

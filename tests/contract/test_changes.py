@@ -1,9 +1,8 @@
 """Each kind of change has its rule and severity, and a sentence with both values."""
 
-import pytest
-
 from mcpspy.contract.changes import added, between, changed, told_changed, version_change
 from tests.contract.sessions import GET, SEND, hello, listed, lock
+from tests.each import each
 
 NARROW = {"type": "object", "properties": {"city": {"type": "integer", "description": "A city"}}}
 WIDE = {"type": "object", "properties": GET["inputSchema"]["properties"] | {"days": {"type": "integer"}}}
@@ -19,8 +18,8 @@ BREAKING, ADDITIVE, OTHER = "error lock/changed breaking", "warning lock/changed
 WORDING = "error security/definition-changed wording"
 
 
-@pytest.mark.parametrize(
-    ("change", "kinds"),
+@each(
+    "change, kinds",
     [
         ({}, []),
         ({"inputSchema": NARROW}, [BREAKING]),
@@ -56,8 +55,8 @@ def test_the_version_says_whether_words_changed_silently():
     assert version_change(old, {}) == ""
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "kinds"),
+@each(
+    "old, new, kinds",
     [
         ({"instructions": "a"}, {"instructions": "b"}, [WORDING]),
         ({}, {"instructions": "b"}, [WORDING]),
@@ -80,7 +79,7 @@ def test_a_new_required_argument_of_a_prompt_breaks():
     assert [it.severity for it in found] == ["error"]
 
 
-@pytest.mark.parametrize("arguments", [5, "a", {"a": 1}, [5, None], [{"name": ["a"], "required": True}], True])
+@each("arguments", [5, "a", {"a": 1}, [5, None], [{"name": ["a"], "required": True}], True])
 def test_arguments_of_any_shape_are_compared(arguments):
     old, new = {"name": "p", "arguments": [{"name": "a"}]}, {"name": "p", "arguments": arguments}
     assert list(changed("prompts", "p", old, new))

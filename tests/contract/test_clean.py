@@ -1,7 +1,5 @@
 """A lock file has placeholders for secrets, and its hashes do not depend on the order of members."""
 
-import pytest
-
 from mcpspy.contract.clean import LEVELS, WITHHELD, canonical, clean, digest
 from mcpspy.json_values import Number
 from mcpspy.wire.jsonrpc import decode
@@ -11,8 +9,8 @@ TOKEN = "ghp_" + "a1B2" * 9
 PGP = "-----BEGIN PGP PRIVATE KEY " + "BLOCK-----"
 
 
-@pytest.mark.parametrize(
-    ("value", "cleaned"),
+@each(
+    "value, cleaned",
     [
         ({"description": f"Uses {TOKEN} to log in"}, {"description": f"Uses {WITHHELD} to log in"}),
         ({"properties": {"apiKey": {"default": "hunter2!"}}}, {"properties": {"apiKey": {"default": WITHHELD}}}),
@@ -41,13 +39,13 @@ def test_what_strict_json_does_not_have_becomes_text():
     assert decode(canonical(cleaned)) == cleaned
 
 
-@pytest.mark.parametrize("text", ["\ud800", f"x{TOKEN}", "hunter2!", "«withheld»", "a b c"])
+@each("text", ["\ud800", f"x{TOKEN}", "hunter2!", "«withheld»", "a b c"])
 def test_what_is_clean_stays_as_it_is(text):
     once = clean({"token": {"default": text, "description": text}})
     assert clean(once) == once
 
 
-@pytest.mark.parametrize(
+@each(
     "word",
     ["oauth2", "OAuth2.1", "oauth2_client_credentials", "aws4-hmac-sha256", "sha-512", "scram-sha-256", "http-v1.1"],
 )
@@ -88,7 +86,7 @@ def test_depth_is_bounded():
 SECRET = "L0ckSecret9x7"
 
 
-@pytest.mark.parametrize(
+@each(
     "offer",
     [
         {"uri": "postgres://bob:{}@h/db"},

@@ -1,7 +1,5 @@
 """Expectations about sessions and about tool calls."""
 
-import pytest
-
 from mcpspy.contract.expectations import (
     Expectations,
     NoErrors,
@@ -82,8 +80,8 @@ def test_a_status_of_failure_is_an_error_and_a_request_for_a_token_is_none():
     assert failures(refused.replace("500", "401"), session("no_errors", "true"), transport="http") == []
 
 
-@pytest.mark.parametrize(
-    ("pattern", "found"),
+@each(
+    "pattern, found",
     [
         ("Traceback", 1),
         ("traceback", 0),
@@ -122,8 +120,8 @@ def tool(**keys):
     return "[[tool]]\n" + "\n".join(f"{key} = {value}" for key, value in keys.items())
 
 
-@pytest.mark.parametrize(
-    ("times", "calls", "met"),
+@each(
+    "times, calls, met",
     [
         (None, 0, False), (None, 1, True), (None, 3, True),
         ("1", 1, True), ("1", 2, False), ("1", 0, False),
@@ -162,8 +160,8 @@ def test_a_call_too_few_names_what_came_near():
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "given", "met"),
+@each(
+    "arguments, given, met",
     [
         ('{ city = "Oslo" }', '{"city":"Oslo","days":3}', True),
         ('{ "/a/0/b" = 1 }', '{"a":[{"b":1}]}', True),
@@ -221,8 +219,8 @@ def test_time_in_which_a_person_was_asked_does_not_count():
     assert len(failures(text, tool(name='"a"', max_duration='"1.5s"'))) == 1
 
 
-@pytest.mark.parametrize(
-    ("called", "missing"),
+@each(
+    "called, missing",
     [
         ("login search logout", None),
         ("login other search other logout", None),

@@ -9,6 +9,7 @@ from mcpspy.contract import lock as lock_file
 from mcpspy.contract.lock import FORMAT, EditedLock, LockedServer, as_text, read, write
 from mcpspy.errors import UsageError
 from tests.contract.sessions import GET, SEND, hello, listed, lock
+from tests.each import each
 
 LOCK = lock(hello(instructions="Be kind") + listed(GET, SEND))
 
@@ -50,8 +51,8 @@ def test_what_was_not_looked_at_stays(tmp_path):
     assert "instructions" not in LOCK["weather"].updated(newer).told
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
+@each(
+    "text, words",
     [
         ("", "not JSON"),
         ("<<<<<<< ours", "not JSON"),

@@ -11,6 +11,7 @@ from mcpspy.errors import ConfigError, UsageError
 from mcpspy.replay.compare.sessions import Ignored, Rules
 from mcpspy.replay.settings import ReplaySettings, place, read, with_ignored, with_options
 from mcpspy.replay.streams import chunks, lines, send
+from tests.each import each
 
 
 def test_settings_stand_beside_the_capture():
@@ -33,8 +34,8 @@ def test_a_file_says_what_the_command_line_would(tmp_path):
     assert read(written(tmp_path, text)) == ReplaySettings(Rules(patterns, shape=True, strict=True), read_only=True)
 
 
-@pytest.mark.parametrize(
-    ("text", "hint"),
+@each(
+    "text, hint",
     [
         ("ignored = []", "'ignored', which is not a setting; did you mean 'ignore'?"),
         ("x = 1", "the settings are ignore, shape, strict, read_only"),
@@ -74,8 +75,8 @@ def test_what_is_added_can_be_read_whatever_is_in_it(patterns):
     assert tomllib.loads(with_ignored(once, ["/x"]))["ignore"] == ["/x", *patterns]
 
 
-@pytest.mark.parametrize(
-    ("stream", "whole"),
+@each(
+    "stream, whole",
     [
         ([], []),
         ([b"a\n"], [b"a"]),

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from mcpspy.contract.verify.differences import (
 from mcpspy.contract.verify.session import PlannedMessage, SessionPlan, Transcript
 from mcpspy.contract.verify.stdio import StdioRun, Stream
 from mcpspy.wire.jsonrpc import Id
+from tests.each import each
 
 PLAN = SessionPlan((PlannedMessage(b"{}", "ping", None, Id.of(1)),))
 FACTS = {"environment": {"HOME": "/a"}, "umask": "022", "limits": {"RLIMIT_CORE": [0, -1], "RLIMIT_CPU": [1, 1]}}
@@ -39,8 +39,8 @@ def test_equal_runs_do_not_differ():
     assert differing([run(), run()], [run()]) == {}
 
 
-@pytest.mark.parametrize(
-    ("stdin", "sentence"),
+@each(
+    "stdin, sentence",
     [
         ((b"abcdef\n", b"abcef\n"), "byte 4 of 7: the client wrote 'def\\n', the server got 'ef\\n'"),
         ((b"abcdef\n", b"abc"), "the client wrote 7 bytes, the server got 3"),
@@ -110,8 +110,8 @@ def compared(bare, through):
     return answers(PLAN, *([Transcript({0: raw} if raw else {}) for raw in runs] for runs in (bare, through)))
 
 
-@pytest.mark.parametrize(
-    ("bare", "through", "differences"),
+@each(
+    "bare, through, differences",
     [
         ([result("a"), result("a")], [result("a")], ()),
         ([result("a"), result("a")], [result("b")], ('ping: /result/text is "a" bare, "b" through',)),
@@ -163,8 +163,8 @@ def test_what_a_server_that_ended_by_itself_did_not_read_is_not_lost():
     assert differing(runs[:2], runs[2:]) == {}
 
 
-@pytest.mark.parametrize(
-    ("arrived", "told"),
+@each(
+    "arrived, told",
     [
         (b"abc\n", []),
         (b"", [r"byte 1 of 4: the client wrote 'abc\n', and nothing came back"]),

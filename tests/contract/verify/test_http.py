@@ -11,6 +11,7 @@ from mcpspy.contract.verify.proof import found_out, proof
 from mcpspy.contract.verify.tap import Tap
 from mcpspy.process.child import environment
 from tests.contract.verify.web import proxied, serving
+from tests.each import each
 from tests.limits import LIMIT
 
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
@@ -108,8 +109,8 @@ def test_the_proxy_is_transparent(tmp_path):
     assert len(found.figures.latencies.through) == 3
 
 
-@pytest.mark.parametrize(
-    ("fault", "names", "sentence"),
+@each(
+    "fault, names, sentence",
     [
         ("none", set(), ""),
         ("header", {"responses"}, "response 1: the header via is absent bare, 1.1 planted through"),

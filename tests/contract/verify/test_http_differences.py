@@ -1,11 +1,10 @@
 """What counts as a difference between runs over HTTP."""
 
-import pytest
-
 from mcpspy.contract.verify.http import ClientExchange, HttpRun
 from mcpspy.contract.verify.http_differences import http_checks
 from mcpspy.contract.verify.session import SessionPlan, Transcript
 from mcpspy.contract.verify.tap import TappedRequest, TappedResponse
+from tests.each import each
 
 
 def run(*, sent=b"{}", got=b"{}", gave=b"[]", heard=b"[]", head=(), reply=(), status=200, open_=False):
@@ -22,8 +21,8 @@ def test_equal_runs_do_not_differ():
     assert differing([run(), run()], [run()]) == {}
 
 
-@pytest.mark.parametrize(
-    ("through", "found"),
+@each(
+    "through, found",
     [
         (
             run(got=b"{ }"),

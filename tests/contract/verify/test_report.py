@@ -2,13 +2,12 @@
 
 import json
 
-import pytest
-
 from mcpspy.contract.verify.differences import Aspect
 from mcpspy.contract.verify.figures import Figures, Timing, delay_checks, middle, quantile
 from mcpspy.contract.verify.proof import Proof
 from mcpspy.contract.verify.report import as_json, text
 from mcpspy.contract.verify.session import PlannedMessage, SessionPlan
+from tests.each import each
 
 FIGURES = Figures(Timing((10_000_000,), (20_000_000,)), Timing((100_000,), (200_000,)), "ping")
 PLAN = SessionPlan((PlannedMessage(b"{}", "tools/call", "look"),), ("no answer to ping within 1 s",))
@@ -69,16 +68,14 @@ def test_a_proof_for_programs():
     }
 
 
-@pytest.mark.parametrize(
-    ("values", "share", "found"), [([], 0.5, None), ([3], 0.99, 3), ([4, 1, 3, 2], 0.5, 2), (range(1, 101), 0.99, 99)]
-)
+@each("values, share, found", [([], 0.5, None), ([3], 0.99, 3), ([4, 1, 3, 2], 0.5, 2), (range(1, 101), 0.99, 99)])
 def test_a_quantile_is_the_nearest_rank(values, share, found):
     assert quantile(values, share) == found
     assert (middle([]), middle([1, 9, 2]), middle([50, 60])) == (None, 2, 55)
 
 
-@pytest.mark.parametrize(
-    ("bare", "through", "told"),
+@each(
+    "bare, through, told",
     [
         ((1_000_000, 4_000_000), (9_000_000, 9_000_000), []),
         ((1_000_000, 4_000_000), (5_000_000, 2_000_000_000, 1_000_000), []),

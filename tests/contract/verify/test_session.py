@@ -7,6 +7,7 @@ import pytest
 from mcpspy.contract.verify.session import NoSession, SessionPlan, recorded, said, scouted
 from mcpspy.errors import UsageError
 from mcpspy.replay.script.load import load
+from tests.each import each
 from tests.transcript import capture
 
 PAGES = {None: (["a", "b"], "2"), "2": (["c"], None)}
@@ -117,8 +118,8 @@ def test_a_session_that_breaks_off_is_told():
     assert transcript.trouble == "the server ended before it answered ping"
 
 
-@pytest.mark.parametrize(
-    ("answer", "sentence"),
+@each(
+    "answer, sentence",
     [
         (lambda _: None, "no answer to initialize within 0.01 s"),
         (lambda _: [None], "the server ended before it answered server/discover"),
@@ -185,7 +186,7 @@ def test_without_a_handshake_requests_state_their_revision():
     assert json.loads(SessionPlan((), stateless=True).ping(1).line)["method"] == "server/discover"
 
 
-@pytest.mark.parametrize("name", [None, 5, ["a"], {}])
+@each("name", [None, 5, ["a"], {}])
 def test_a_22_a_tool_whose_name_is_not_a_text_is_not_called(name):
     def answer(message):
         answers = modern(message)

@@ -18,6 +18,7 @@ from mcpspy.replay.compare.sessions import FINE, Rules
 from mcpspy.replay.run import replay
 from mcpspy.replay.script.turns import read
 from mcpspy.wire.jsonrpc import Id, parse
+from tests.each import each
 from tests.relay.harness import to_us
 from tests.replay.mock.test_http import GREEN, SAMPLE, SESSION
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result
@@ -200,13 +201,13 @@ def test_a_password_in_a_url_is_not_said(tmp_path):
     assert "hunter2" not in str(raised.value)
 
 
-@pytest.mark.parametrize("header", ["x", ": y", "a b: c", "a: b\r\nc: d", "a: ☃"])
+@each("header", ["x", ": y", "a b: c", "a: b\r\nc: d", "a: ☃"])
 def test_what_is_no_header_is_said(header):
     with pytest.raises(UsageError, match="--header"):
         WebLink("http://127.0.0.1:9/mcp", [header], "weather", "new.jsonl", 0)
 
 
-@pytest.mark.parametrize("url", ["weather", "ftp://a/b", "http:///mcp", "http://[/"])
+@each("url", ["weather", "ftp://a/b", "http:///mcp", "http://[/"])
 def test_what_is_no_url_is_said(tmp_path, url):
     with pytest.raises(UsageError, match="is not a URL of a server"):
         WebLink(url, (), "weather", str(tmp_path / "new.jsonl"), 0)
@@ -218,8 +219,8 @@ def test_a_capture_that_cannot_be_written_is_said(tmp_path):
         WebLink(f"http://127.0.0.1:{server.getsockname()[1]}/mcp", (), "weather", path, 0)
 
 
-@pytest.mark.parametrize(
-    ("method", "params", "heads"),
+@each(
+    "method, params, heads",
     [
         ("tools/list", {}, {"Mcp-Method": "tools/list"}),
         ("tools/call", {"name": "a"}, {"Mcp-Method": "tools/call", "Mcp-Name": "a"}),

@@ -1,11 +1,11 @@
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.json_values import pointer
 from mcpspy.replay.compare.offers import changes, narrowings, surface, told_differences
+from tests.each import each
 from tests.replay.scripts import INITIALIZE, INITIALIZED, script
 
 
@@ -70,8 +70,8 @@ def test_what_only_one_session_has_listed_is_no_change():
 STRING, INTEGER = {"type": "string"}, {"type": "integer"}
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "breaking"),
+@each(
+    "old, new, breaking",
     [
         ({}, {"required": ["a"]}, ["/required/a"]),
         ({"required": ["a"]}, {}, []),

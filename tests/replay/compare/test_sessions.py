@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from mcpspy.errors import UsageError
 from mcpspy.replay.compare.sessions import FINE, Ignored, Rules, compare, pair
+from tests.each import each
 from tests.replay.scripts import call, result, script
 
 NOTE = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
@@ -27,8 +28,8 @@ def told(recorded, observed, *ignore, pairs=None, **rules):
     ]
 
 
-@pytest.mark.parametrize(
-    ("recorded", "observed", "expected"),
+@each(
+    "recorded, observed, expected",
     [
         (result(1, "A"), result(1, "A"), []),
         (result(1, "A"), result(1, "B"), [(1, "tools/call a", "changed", ["/result/content/0/text"])]),
@@ -156,8 +157,8 @@ def test_of_a_turn_that_was_not_sent_nothing_else_is_missing():
     assert [(it.outcome, it.reason) for it in found] == [("skipped", "why")]
 
 
-@pytest.mark.parametrize(
-    ("text", "covered"),
+@each(
+    "text, covered",
     [
         ("/result/content/0/text", True),
         ("/result/content/*/text", True),
@@ -181,9 +182,7 @@ def test_a_notification_can_be_ignored_by_its_method():
     assert told(none, late, "notifications/tools/list_changed") == []
 
 
-@pytest.mark.parametrize(
-    "text", ["/result/a~1b/c~0d", "tools/call a b /result", "tools/call", "resources/read x://y /a"]
-)
+@each("text", ["/result/a~1b/c~0d", "tools/call a b /result", "tools/call", "resources/read x://y /a"])
 def test_a_pattern_reads_as_it_is_written(text):
     assert str(Ignored.parse(text)) == text
     assert Ignored.parse(str(Ignored.parse(text))) == Ignored.parse(text)

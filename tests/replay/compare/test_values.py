@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from mcpspy.replay.compare.align import aligned, by_order
 from mcpspy.replay.compare.values import ABSENT, Difference, Effort, differences, excerpt, step
 from mcpspy.replay.compare.volatile import looks_volatile
+from tests.each import each
 
 TEXTS = st.text(max_size=6) | st.sampled_from(['{"a":1}', "[1,2]", "{", "[", '{"a":{}}'])
 LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.floats(width=16) | TEXTS
@@ -26,8 +27,8 @@ def told(recorded, observed, **options):
     return [(it.pointer, it.recorded, it.observed) for it in differences(recorded, observed, **options)]
 
 
-@pytest.mark.parametrize(
-    ("recorded", "observed", "expected"),
+@each(
+    "recorded, observed, expected",
     [
         ({"a": 1}, {"a": 1.0}, []),
         ({"a": 1}, {"a": True}, [("/a", 1, True)]),
@@ -73,8 +74,8 @@ def test_a_listing_with_a_name_twice_is_compared_by_place():
 CONTENT = [{"type": "text", "text": text} for text in ("one", "two", "three")]
 
 
-@pytest.mark.parametrize(
-    ("recorded", "observed", "expected"),
+@each(
+    "recorded, observed, expected",
     [
         ([1, 2, 3], [0, 1, 2, 3], [("/a/0", ABSENT, 0)]),
         ([1, 2, 3], [1, 3], [("/a/1", 2, ABSENT)]),
@@ -137,8 +138,8 @@ def test_inputs_with_other_names_are_compared_in_their_order():
     assert [it.pointer for it in differences(before, now)] == ["/result/inputRequests/one/method"]
 
 
-@pytest.mark.parametrize(
-    ("recorded", "observed", "pointers"),
+@each(
+    "recorded, observed, pointers",
     [
         ({"a": 1}, {"a": 2.5}, []),
         ({"a": "x"}, {"a": 1}, ["/a"]),
@@ -311,8 +312,8 @@ def test_a_long_array_takes_no_longer_than_sorting_it(length):
 TEXT = ("result", "content", 0, "text")
 
 
-@pytest.mark.parametrize(
-    ("recorded", "observed"),
+@each(
+    "recorded, observed",
     [
         ("2026-11-20T19:15:00.123Z", "2026-11-22T08:00:00.5Z"),
         ("It is 19:15 in Oslo", "It is 08:01 in Oslo"),
@@ -333,15 +334,13 @@ def test_times_and_ids_and_random_values_look_volatile(recorded, observed):
     assert looks_volatile(Difference(TEXT, recorded, observed))
 
 
-@pytest.mark.parametrize(
-    "text", ["a-" * 49_000, "a1-" * 30_000, "1 " * 49_000, "1" * 99_000, "ab" * 49_000, "Mon " * 20_000]
-)
+@each("text", ["a-" * 49_000, "a1-" * 30_000, "1 " * 49_000, "1" * 99_000, "ab" * 49_000, "Mon " * 20_000])
 def test_a_text_of_any_form_is_looked_at_in_a_moment(text):
     """R-15: servers may send any text."""
     assert looks_volatile(Difference(TEXT, f"{text} 12:00", f"{text} 12:01"))
 
 
-@pytest.mark.parametrize("name", ["createdAt", "time", "request_id", "elapsedMs", "pid", "uptime"])
+@each("name", ["createdAt", "time", "request_id", "elapsedMs", "pid", "uptime"])
 def test_the_name_of_a_member_can_tell_it(name):
     """R-15."""
     assert looks_volatile(Difference(("result", name), 5, 7))
@@ -349,8 +348,8 @@ def test_the_name_of_a_member_can_tell_it(name):
     assert not looks_volatile(Difference(("result", name, 0), 5, 7))
 
 
-@pytest.mark.parametrize(
-    ("recorded", "observed"),
+@each(
+    "recorded, observed",
     [
         ("12 °C, light rain", "13 °C, light rain"),
         ("yes", "no"),

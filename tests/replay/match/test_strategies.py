@@ -1,6 +1,5 @@
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +7,7 @@ from mcpspy.cli.arguments import Parser
 from mcpspy.cli.mock import arguments
 from mcpspy.replay.match.strategies import STRATEGIES, Matcher, Miss, key, plain
 from mcpspy.wire.jsonrpc import parse
+from tests.each import each
 from tests.replay.scripts import INITIALIZE, call, result, script
 
 
@@ -35,7 +35,7 @@ def test_requests_that_are_alike_answer_in_their_order_and_the_last_again_and_ag
     assert [found(matches, call(9, "a")) for _ in range(4)] == [1, 3, 3, 3]
 
 
-@pytest.mark.parametrize(
+@each(
     "meta",
     [
         {"progressToken": 5},

@@ -4,6 +4,7 @@ import pytest
 
 from mcpspy.errors import CaptureError
 from mcpspy.replay.mock.answers import RecordedAnswers, answers
+from tests.each import each
 from tests.replay.scripts import call, result, script
 from tests.transcript import capture
 
@@ -30,7 +31,7 @@ def test_requests_that_are_alike_are_answered_in_their_order_under_the_id_of_tod
     assert found == [result(5, text).encode() for text in ("9 °C", "8 °C", "8 °C")]
 
 
-@pytest.mark.parametrize(
+@each(
     "frame",
     [
         call(5, "get_forecast", '{"city":"Paris"}'),
@@ -50,9 +51,7 @@ def test_the_nearest_recording_has_the_name_or_else_the_method():
     assert answer(b'{"jsonrpc":"2.0","id":5,"method":"prompts/list"}') is None
 
 
-@pytest.mark.parametrize(
-    "frame", [b"", b"not JSON", b"[]", b'{"method":"tools/list"}', b'{"id":1,"result":{}}', b"[{},{}]"]
-)
+@each("frame", [b"", b"not JSON", b"[]", b'{"method":"tools/list"}', b'{"id":1,"result":{}}', b"[{},{}]"])
 def test_what_is_not_one_request_is_not_answered(frame):
     assert recorded(nearest=True)(frame) is None
 

@@ -2,10 +2,9 @@
 
 import json
 
-import pytest
-
 from mcpspy.replay.mock.missing import Missing
 from mcpspy.replay.mock.stdio import Mock
+from tests.each import each
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result, script
 
 RECORDED = f"> {INITIALIZE}\n< {INITIALIZED}\n> {call(2, 'a')}\n< {result(2, 'A')}"
@@ -188,7 +187,7 @@ def test_a_server_that_refuses_the_handshake_fails_what_it_was_asked():
     assert refused(*told, 5).endswith("and the server refused the handshake: too old")
 
 
-@pytest.mark.parametrize("line", ["[]", '{"id":1}', "null", '{"jsonrpc":"2.0","id":99,"result":{}}'])
+@each("line", ["[]", '{"id":1}', "null", '{"jsonrpc":"2.0","id":99,"result":{}}'])
 def test_what_the_server_says_to_nothing_comes_to_the_client_as_from_the_server_itself(line):
     assert Session().shaken().server(line) == [line]
 

@@ -1,11 +1,10 @@
 import os
 import threading
 
-import pytest
-
 from mcpspy.replay.match.strategies import STRATEGIES
 from mcpspy.replay.mock.stdio import Mock, serve
 from tests import limits
+from tests.each import each
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result, script
 
 NOTE = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
@@ -33,7 +32,7 @@ def test_a_recorded_request_has_its_recorded_answer_byte_for_byte():
     assert not mock.misses
 
 
-@pytest.mark.parametrize("number", ["2", '"two"', "1.0", "1e0", "12345678901234567890123"])
+@each("number", ["2", '"two"', "1.0", "1e0", "12345678901234567890123"])
 def test_an_answer_has_the_id_of_its_request_today(number):
     said, _ = converse(f"> {call(1, 'a')}\n< {result(1, 'A')}", call(number, "a"))
     assert said == [[result(number, "A")]]

@@ -1,6 +1,5 @@
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +8,7 @@ from mcpspy.conversation.model import Message, Session
 from mcpspy.replay.mock.frames import error_line, result_line
 from mcpspy.replay.script.edit import json_text, rewritten
 from mcpspy.wire.jsonrpc import Id, parse
+from tests.each import each
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -22,8 +22,8 @@ def message(raw, part=0):
     return Message(1, part, 0, 1, "server", "server", frame, parse(frame.raw)[part], Session())
 
 
-@pytest.mark.parametrize(
-    ("raw", "path", "value", "edited"),
+@each(
+    "raw, path, value, edited",
     [
         ('{"id":1,"result":{}}', ("id",), 7, '{"id":7,"result":{}}'),
         ('{ "id" : 1 , "result" : {} }', ("id",), "a", '{ "id" : "a" , "result" : {} }'),
@@ -64,7 +64,7 @@ def test_a_message_is_one_line_whatever_stood_between_its_tokens():
     assert rewritten(message('{\n  "id": 1,\n  "method": "a"\n}'), {}) == b'{   "id": 1,   "method": "a" }'
 
 
-@pytest.mark.parametrize("raw", [b"not json", b'{"id":1', b"\xff\xfe", b"", b"[]"])
+@each("raw", [b"not json", b'{"id":1', b"\xff\xfe", b"", b"[]"])
 def test_what_is_no_json_comes_out_as_it_was(raw):
     assert rewritten(message(raw), {("id",): 2}) == raw
 

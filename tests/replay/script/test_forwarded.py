@@ -7,6 +7,7 @@ import pytest
 from mcpspy.replay.script.forwarded import as_forwarded
 from mcpspy.replay.script.load import load
 from mcpspy.replay.script.turns import read
+from tests.each import each
 from tests.rules.gate_sessions import TRANSPORTS, Stdio, error, notification, request, result, save
 
 CALL, DONE = request(3, "tools/call", name="search"), result(3, content=[])
@@ -23,7 +24,7 @@ def both(wire):
     return methods(read(None, wire.records)), methods(read(None, as_forwarded(wire.records)))
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@each("transport", TRANSPORTS)
 def test_a_changed_request_is_replayed_as_it_came(transport):
     wire = TRANSPORTS[transport]()
     wire.client(CALL, sent=OTHER)
@@ -33,14 +34,14 @@ def test_a_changed_request_is_replayed_as_it_came(transport):
     assert not read(None, as_forwarded(wire.records)).turns[0].changed
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@each("transport", TRANSPORTS)
 def test_a_dropped_request_is_replayed_without_an_answer(transport):
     wire = TRANSPORTS[transport]()
     wire.client(CALL, sent=None)
     assert both(wire) == ([("search", False)], [])
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@each("transport", TRANSPORTS)
 def test_the_answer_of_a_gate_is_not_the_servers(transport):
     wire = TRANSPORTS[transport]()
     wire.client(CALL, sent=None, answered=True)
@@ -60,7 +61,7 @@ def test_a_request_that_a_gate_answers_with_a_status_is_replayed_without_an_answ
     assert both(wire) == ([("search", False), ("search", True)], [("search", True)])
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@each("transport", TRANSPORTS)
 def test_a_repeated_request_is_replayed_once(transport):
     wire = TRANSPORTS[transport]()
     wire.client(CALL, sent=CALL)
@@ -70,7 +71,7 @@ def test_a_repeated_request_is_replayed_once(transport):
     assert both(wire) == ([("search", True)], [("search", True), ("search", True)])
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@each("transport", TRANSPORTS)
 def test_what_a_viewer_asked_is_not_replayed(transport):
     wire = TRANSPORTS[transport]()
     wire.client(CALL)

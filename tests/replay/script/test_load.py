@@ -10,6 +10,7 @@ import pytest
 from mcpspy.errors import CaptureError, McpspyError, NotACapture
 from mcpspy.replay.script.growth import beside, take_in
 from mcpspy.replay.script.load import accept, load, script_of
+from tests.each import each
 from tests.limits import within
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result
 from tests.transcript import abandon, begin, capture, finish, record
@@ -174,7 +175,7 @@ def test_a_symbolic_link_stays_one(tmp_path):
     assert names(path) == ["a", "b"]
 
 
-@pytest.mark.parametrize("text", [A, SHAKEN, f"{SHAKEN}\n> {call(2, 'b')}", "! no such module"])
+@each("text", [A, SHAKEN, f"{SHAKEN}\n> {call(2, 'b')}", "! no such module"])
 def test_a_session_with_nothing_new_goes(tmp_path, text):
     path = capture(tmp_path / "c.jsonl", A)
     old = Path(path).read_bytes()

@@ -2,11 +2,10 @@
 
 import json
 
-import pytest
-
 from mcpspy.capture.records import Close, Frame, Open
 from mcpspy.replay.script.issued_values import Values, begins, canonical, matches, renamed
 from mcpspy.replay.script.turns import progress_token, read
+from tests.each import each
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result, script
 
 NOTE = '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
@@ -237,7 +236,7 @@ def test_values_that_are_the_same_change_nothing():
     assert values.changes(*LISTING, {"params": {"cursor": "2", "inputResponses": {"one": 1}}}) == {}
 
 
-@pytest.mark.parametrize("message", [None, [], "text", {"result": None}, {"result": {"tasks": {"taskId": 1}}}])
+@each("message", [None, [], "text", {"result": None}, {"result": {"tasks": {"taskId": 1}}}])
 def test_peers_may_say_anything(message):
     values = Values()
     values.learn(*CALL, message, message)

@@ -12,6 +12,7 @@ import pytest
 from mcpspy import cli
 from mcpspy.sharing.page import names
 from mcpspy.sharing.page.assemble import one_script, page
+from tests.each import each
 from tests.exporters.consumers import GOLDEN
 from tests.limits import LIMIT
 from tests.sharing.page.sources import HERE, PAGE, program
@@ -70,12 +71,12 @@ def test_planted_faults_of_types_are_found(tmp_path):
     assert re.findall("error (TS[0-9]+)", done.stdout) == ["TS2551", "TS7006"]
 
 
-@pytest.mark.parametrize("name", sorted(sources()))
+@each("name", sorted(sources()))
 def test_no_script_runs_a_text_or_reaches_a_network(name):
     assert FORBIDDEN.findall(sources()[name]) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "source",
     [
         "a.innerHTML = b", "a.outerHTML", 'a.insertAdjacentHTML("x", b)', "document.write(a)", "eval(a)",
@@ -130,7 +131,7 @@ def test_the_policy_names_the_script_and_the_styles_by_hash_and_nothing_else():
     assert text.index("Content-Security-Policy") < text.index("<style>")
 
 
-@pytest.mark.parametrize("part", ["<!--", "<script", "</script", "</style", "\r"])
+@each("part", ["<!--", "<script", "</script", "</style", "\r"])
 def test_nothing_in_the_script_ends_it_early(part):
     _, after = page()
     assert part not in after.removeprefix("<script>").partition("</script>")[0]

@@ -9,6 +9,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
 from mcpspy.capture.scan import LARGEST
 from mcpspy.sharing.scrub import Scrub
+from tests.each import each
 from tests.sharing.scrub.captures import ERR, IN, OUT, call, capture, frame, header, opened, scrubbed, written
 
 SECRET = "correct-horse-99"
@@ -41,7 +42,7 @@ def test_a_frame_in_pieces_stays_in_as_many_and_others_stand_between(tmp_path):
     assert all("raw" in json.loads(line) for line in scrubbed(path)[4:])
 
 
-@pytest.mark.parametrize(
+@each(
     "end",
     [[], [b"{"], [{"kind": "close", "t": 1, "ch": OUT, "how": "eof"}], [{"kind": "gap", "t": 1, "lost": 1, "why": "x"}],
      [{"kind": "end", "t": 1}], [opened(OUT, "server", "stdout", "lines")]],
@@ -123,7 +124,7 @@ def test_a_line_of_an_older_or_other_writer_is_scrubbed_too(tmp_path):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         '{"kind":"frame","ch":1,"t":2,"raw":"{\\"password\\":\\"Hunter2Fluffy\\"}","raw":"{}"}',

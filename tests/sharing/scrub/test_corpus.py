@@ -6,8 +6,6 @@ from base64 import b64encode
 from random import Random
 from urllib.parse import quote
 
-import pytest
-
 from mcpspy.secrets import tokens
 from mcpspy.secrets.patterns import KINDS
 from mcpspy.sharing.scrub import Scrub, ScrubOptions
@@ -64,7 +62,7 @@ def left_of(secret, lines):
     return [form for form in forms if form.encode() in whole]
 
 
-@pytest.mark.parametrize("where", [where for where, _ in places("x")])
+@each("where", [where for where, _ in places("x")])
 def test_every_kind_of_token_is_taken_out_wherever_it_stands(tmp_path, where):
     records = [dict(places(token))[where] for token, _ in TOKENS]
     path = capture(tmp_path / "a.jsonl", *CHANNELS, *records)
@@ -103,7 +101,7 @@ VALUE_PLACES = {
 }
 
 
-@pytest.mark.parametrize("where", VALUE_PLACES)
+@each("where", VALUE_PLACES)
 def test_every_value_under_a_secret_name_is_taken_out_there_and_in_its_echo(tmp_path, where):
     body = opened(7, "client", "request", "body")
     echoes = [frame(ERR, f"logged in with {value} today") for _, value in VALUES]
@@ -115,7 +113,7 @@ def test_every_value_under_a_secret_name_is_taken_out_there_and_in_its_echo(tmp_
     assert not check(written(tmp_path / "b.jsonl", *(line.rstrip() for line in lines)), ScrubOptions()).findings
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.after], ids=lambda kind: kind.name)
+@each("kind", [kind for kind in KINDS if kind.after], ids=lambda kind: kind.name)
 def test_of_a_token_behind_an_id_the_id_stays(tmp_path, kind):
     token = examples.token(kind, kind.literals[0])
     path = capture(tmp_path / "a.jsonl", frame(IN, call({"text": f"use {token} here"})))
@@ -211,7 +209,7 @@ HARMLESS_VALUES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", HARMLESS_VALUES, ids=json.dumps)
+@each("value", HARMLESS_VALUES, ids=json.dumps)
 def test_a_member_that_only_sounds_like_a_secret_stays(tmp_path, value):
     path = capture(tmp_path / "a.jsonl", frame(OUT, {"jsonrpc": "2.0", "id": 1, "result": value}))
     assert not list(Scrub(path).places())

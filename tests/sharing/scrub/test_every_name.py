@@ -21,6 +21,7 @@ from mcpspy.sharing.scrub import Scrub
 from mcpspy.sharing.scrub.protocol_words import members
 from mcpspy.timeline import Row
 from tests import NIGHTLY
+from tests.each import each
 from tests.sharing.scrub.captures import ERR, IN, OUT, STDIO, call, frame, header, opened, result, written
 from tests.sharing.scrub.made_up import rows, secret
 
@@ -151,7 +152,7 @@ def known_secrets(seed):
             yield name, "".join(random.choices(string.ascii_lowercase, k=size))
 
 
-@pytest.mark.parametrize("place", [place for place in MESSAGES if not place.startswith("escape")])
+@each("place", [place for place in MESSAGES if not place.startswith("escape")])
 def test_no_name_keeps_a_value_that_is_known_from_elsewhere(tmp_path, place):
     """A-13: it stands below the name of a password in another frame."""
     secrets = [
@@ -194,7 +195,7 @@ def agent_answer(scrubber, message):
     return json.dumps(scrubber.row(Row(5, 0, "request", "client", raw=raw, size=len(raw), value=message)).value)
 
 
-@pytest.mark.parametrize("place", MESSAGES)
+@each("place", MESSAGES)
 def test_no_name_keeps_a_token_in_an_answer_to_an_agent(place):
     """A-13, A-16."""
     secrets = list(planted(f"mcp {place}"))
@@ -202,7 +203,7 @@ def test_no_name_keeps_a_token_in_an_answer_to_an_agent(place):
     assert left(secrets, answers) == []
 
 
-@pytest.mark.parametrize("place", ["value", "envelope", "params", "JSON in strings", "tools", "required"])
+@each("place", ["value", "envelope", "params", "JSON in strings", "tools", "required"])
 def test_no_name_keeps_a_value_of_the_same_frame_in_an_answer_to_an_agent(place):
     """A-13: also if the name of the password comes after it."""
     secrets = list(known_secrets(f"mcp {place}"))
@@ -213,7 +214,7 @@ def test_no_name_keeps_a_value_of_the_same_frame_in_an_answer_to_an_agent(place)
     assert left(secrets, answers) == []
 
 
-@pytest.mark.parametrize("place", MESSAGES)
+@each("place", MESSAGES)
 def test_no_name_keeps_a_token_in_a_lock_or_in_telemetry(place):
     """A-13, A-16."""
     secrets = list(planted(f"lock {place}"))

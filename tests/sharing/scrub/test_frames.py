@@ -6,6 +6,7 @@ import pytest
 
 from mcpspy.sharing.scrub.frames import blank
 from mcpspy.wire.outline import outline
+from tests.each import each
 from tests.sharing.scrub.captures import ERR, OUT, call, capture, frame, frames, opened, result
 
 V = "redacted-value-1"
@@ -16,8 +17,8 @@ def events(tmp_path, *blocks):
     return frames(capture(tmp_path / "a.jsonl", SSE, *(frame(5, block) for block in blocks)))
 
 
-@pytest.mark.parametrize(
-    ("block", "new"),
+@each(
+    "block, new",
     [
         ('data: {"password":"ab"}\n', f'data: {{"password":"{V}"}}\n'),
         ('event: message\r\nid: 1\r\ndata:{"password":"ab"}\r\n',
@@ -59,8 +60,8 @@ def test_a_private_key_on_several_lines_of_stderr_is_taken_out(tmp_path):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
+@each(
+    "before, after",
     [("[srv] ", ""), ("'", "',"), ('"', '\\n" +'), ("\x1b[32m", "\x1b[0m"), ("2026-11-29 (1) | ", ""), ("> ", "  ")],
 )
 def test_a_private_key_with_something_around_its_lines_is_taken_out(tmp_path, before, after):
@@ -83,8 +84,8 @@ def test_a_private_key_in_a_string_is_taken_out_whole(tmp_path):
     assert json.loads(text)["result"]["content"][0]["text"] == "the key\nredacted-private-key-pem-1\nends"
 
 
-@pytest.mark.parametrize(
-    ("text", "new"),
+@each(
+    "text, new",
     [
         ('{"password":"ab"}', f'{{"password":"{V}"}}'),
         ('\ufeff{"password":"ab"}', f'\ufeff{{"password":"{V}"}}'),

@@ -2,9 +2,8 @@
 
 import json
 
-import pytest
-
 from mcpspy.sharing.scrub.json_strings import changed, is_json
+from tests.each import each
 from tests.limits import proportionate
 
 
@@ -31,8 +30,8 @@ class Marked:
         return digits
 
 
-@pytest.mark.parametrize(
-    ("text", "new"),
+@each(
+    "text, new",
     [
         ('{"a": "old",  "a":1.50e0}', '{"a": "new",  "a":1.50e0}'),
         ('{"old":1}', '{"new":1}'),
@@ -48,7 +47,7 @@ def test_a_string_is_replaced_in_its_place(text, new):
     assert is_json(text)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["", "old", '"old"', "1", "[", '["old"', '["old]', "[}", "{]", "[] []", "[1] x", '{"a":1', "[nul]", "[1", "]", ",",
      '["\\x"]', "[01a]", '"a":1', "{a:1}"],
@@ -71,8 +70,7 @@ def test_bytes_that_are_no_utf8_stay_beside_an_escaped_surrogate():
     assert b"\xff" in text.encode("utf-8", "surrogateescape")
 
 
-@pytest.mark.parametrize(
-    "text", ["[" * 100_000, "[" * 100_000 + "]" * 100_000, '["' + "a" * 8_000_000 + '"]',
+@each("text", ["[" * 100_000, "[" * 100_000 + "]" * 100_000, '["' + "a" * 8_000_000 + '"]',
              '["' + "\\n" * 2_000_000 + '"]', '"' * 1_000_000, '{"a":' * 100_000]
 )  # fmt: skip
 def test_a_hostile_text_takes_linear_time(text):

@@ -2,11 +2,10 @@
 
 import json
 
-import pytest
-
 from mcpspy.sharing.scrub import known_values
 from mcpspy.sharing.scrub.categories import EMAIL, HOME, SESSION, VALUE
 from mcpspy.sharing.scrub.known_values import KnownValues, is_personal
+from tests.each import each
 
 
 def replaced(known, text, **options):
@@ -23,8 +22,8 @@ def test_equal_values_have_equal_labels_numbered_in_order():
     assert known.label(SESSION, "abc") == "redacted-value-1", "it has a label already"
 
 
-@pytest.mark.parametrize(
-    ("value", "text", "new"),
+@each(
+    "value, text, new",
     [
         ("correct horse battery", "the correct horse battery!", "the L!"),
         ("a+b/c=0123456789xyz", "?x=a%2Bb%2Fc%3D0123456789xyz", "?x=L"),
@@ -69,14 +68,14 @@ def test_accounts_of_machines_are_nobody():
     assert is_personal("j.doe")
 
 
-@pytest.mark.parametrize("form", ["a%2fb%21c%20d12345678", "a%2Fb!c%20d12345678", "a%2Fb%21c+d12345678"])
+@each("form", ["a%2fb%21c%20d12345678", "a%2Fb!c%20d12345678", "a%2Fb%21c+d12345678"])
 def test_a_value_is_found_as_any_program_writes_it_in_a_url(form):
     known = KnownValues()
     label = known.label(VALUE, "a/b!c d12345678")
     assert known.replaced(f"?q={form}&x", lambda *_: None) == f"?q={label}&x"
 
 
-@pytest.mark.parametrize("value", ["zebra", "47", "zwölf", "a"])
+@each("value", ["zebra", "47", "zwölf", "a"])
 def test_a_value_that_only_counts_as_a_whole_string_is_seen_in_a_line(value):
     known = KnownValues()
     known.label(VALUE, value)

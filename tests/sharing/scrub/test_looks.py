@@ -4,8 +4,6 @@ import json
 import re
 from urllib.parse import quote
 
-import pytest
-
 from mcpspy.secrets.patterns import KINDS
 from mcpspy.secrets.tokens import in_frame
 from mcpspy.sharing.scrub import categories
@@ -22,7 +20,7 @@ from tests.secrets import examples
 from tests.sharing.scrub.captures import OUT, capture, frame, frames, result
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     ["", "  ", "<token>", "${TOKEN}", "$TOKEN", "{{token}}", "%TOKEN%", "***", "xxxx", "your-api-key", "Your key here",
      "null", "none", "true", "undefined", "[redacted]", "«redacted:0a1b2c3d»", "«withheld: 12 bytes»", "REDACTED",
@@ -32,7 +30,7 @@ def test_a_placeholder_is_no_secret(value):
     assert is_placeholder(value)
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     ["$ecretPass9", "$ecret", "$token", "${unclosed", "%real%", "%Pass9%", "your-S3cret", "your-pass!word9",
      "<Zk39dKw02Lq8Xm4P>", "{Zk39dKw02Lq8Xm4P}", "${Zk39dKw02Lq8Xm4P}"],
@@ -42,22 +40,22 @@ def test_a_password_in_the_form_of_a_placeholder_is_a_secret(value):
     assert not is_placeholder(value)
 
 
-@pytest.mark.parametrize("value", ["$", "$HOME_2", "${env:TOKEN", "${input:api-key}", "$env:TOKEN", "your_token_here"])
+@each("value", ["$", "$HOME_2", "${env:TOKEN", "${input:api-key}", "$env:TOKEN", "your_token_here"])
 def test_a_variable_is_no_secret(value):
     assert is_placeholder(value)
 
 
-@pytest.mark.parametrize("value", ["a", "x1", "correct horse", "nonesuch", "yesterday", "redacted-value-3x"])
+@each("value", ["a", "x1", "correct horse", "nonesuch", "yesterday", "redacted-value-3x"])
 def test_anything_else_may_be_one(value):
     assert not is_placeholder(value)
 
 
-@pytest.mark.parametrize("word", ["hunter2", "abc123def", "P4ssw0rd!", "4f9a8b7c6d5e", "x1y2z3"])
+@each("word", ["hunter2", "abc123def", "P4ssw0rd!", "4f9a8b7c6d5e", "x1y2z3"])
 def test_letters_and_digits_look_like_a_secret(word):
     assert looks_secret(word)
 
 
-@pytest.mark.parametrize(
+@each(
     "word",
     ["abc1", "swordfish", "sha256", "base64", "oauth2", "1.2.3", "v1.2.3-beta.4", "2026-11-20", "12345678", "/a/b1/c",
      "https://a1.example", "page_size_10", "C:\\x1", "a/b1c2d3", "f(x1, y2)", "100000ms"],
@@ -66,12 +64,12 @@ def test_versions_dates_paths_and_names_of_algorithms_do_not(word):
     assert not looks_secret(word)
 
 
-@pytest.mark.parametrize("word", ["Zk39dKw02Lq8Xm4Pt7Vb1", "4f9a8b7c6d5e4f3a", "735f9314-a28d-4d3f-8108-25ea90d48bbb"])
+@each("word", ["Zk39dKw02Lq8Xm4Pt7Vb1", "4f9a8b7c6d5e4f3a", "735f9314-a28d-4d3f-8108-25ea90d48bbb"])
 def test_keys_and_digests_look_random(word):
     assert looks_random(word)
 
 
-@pytest.mark.parametrize(
+@each(
     "word",
     ["claude-3-5-sonnet-20241022", "notifications-tools-list-changed", "aaaaaaaaaaaaaaaaaaaa", "12345678901234567890",
      "io.modelcontextprotocol", "internationalization", "getServerCapabilities", "abababababababababab"],
@@ -91,7 +89,7 @@ def test_a_long_value_is_found_anywhere_a_shorter_one_as_a_word_and_a_plain_one_
     assert not is_word("123456")
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         {"type": "object", "properties": {"a": {}, "b": True, "c": {"$ref": "#/x"}}, "required": ["a"]},
@@ -105,7 +103,7 @@ def test_keywords_with_values_of_their_types_are_a_schema(value):
     assert are_schemas({"a": value})
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         None, [], {}, {"description": "a"}, {"type": "rich_text"}, {"type": "number", "number": 1},
@@ -119,8 +117,8 @@ def test_other_members_or_types_are_none(value):
     assert not is_schema(value)
 
 
-@pytest.mark.parametrize(
-    ("member", "word"),
+@each(
+    "member, word",
     [("role", "assistant"), ("type", "resource_link"), ("type", "object"), ("status", "working"), ("level", "debug"),
      ("jsonrpc", "2.0"), ("audience", "user"), ("resultType", "complete"), ("from", "client"), ("method", "POST")],
 )  # fmt: skip
@@ -136,9 +134,7 @@ def test_every_method_and_revision_is_a_word():
         assert all(is_word_of("method", method) for method in methods(revision))
 
 
-@pytest.mark.parametrize(
-    "member", ["text", "uri", "name", "description", "id", "progressToken", "pattern", "required", 5]
-)
+@each("member", ["text", "uri", "name", "description", "id", "progressToken", "pattern", "required", 5])
 def test_a_member_with_any_value_has_no_words(member):
     """A-13."""
     assert not is_word_of(member, "zebra")
@@ -174,7 +170,7 @@ def test_a_label_in_the_place_of_a_token_is_no_token(kind):
 _KEY = ["MIIEowIBAAKCAQEAx1", "q83vEjRWeJCrze8SNFZ4kKvN", "Zk39dw=="]
 
 
-@pytest.mark.parametrize(("before", "after"), [("[srv] ", ""), ("'", "',"), ("\x1b[32m", "\x1b[0m"), ("(1) | ", "")])
+@each("before, after", [("[srv] ", ""), ("'", "',"), ("\x1b[32m", "\x1b[0m"), ("(1) | ", "")])
 def test_a_private_key_with_something_around_its_lines_in_a_text_is_taken_out(tmp_path, before, after):
     """A-17: up to its last line."""
     lines = ["-----BEGIN RSA PRIVATE KEY-----", *_KEY, "-----END RSA PRIVATE KEY-----"]

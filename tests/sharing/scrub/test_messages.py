@@ -2,8 +2,7 @@
 
 import json
 
-import pytest
-
+from tests.each import each
 from tests.sharing.scrub.captures import IN, OUT, call, capture, frame, frames, opened, scrubbed
 
 VALUE = "redacted-value-1"
@@ -15,8 +14,8 @@ def arguments(tmp_path, value, **options):
     return json.loads(text)["params"]["arguments"]
 
 
-@pytest.mark.parametrize(
-    ("value", "new"),
+@each(
+    "value, new",
     [
         ({"password": "zebra"}, {"password": VALUE}),
         ({"pass\\u0077ord": "zebra"}, {"pass\\u0077ord": "zebra"}),
@@ -97,8 +96,8 @@ _SHAPE = {"type": "object", "properties": {"password": {"type": "string", "patte
 _TOKEN = "Zk39dKw02Lq8Xm4P"
 
 
-@pytest.mark.parametrize(
-    ("value", "secret"),
+@each(
+    "value, secret",
     [
         (_PAGE, "zebra"),
         ({"properties": {"pwd": {"credentials": {"title": "zebra1b", "x": "zebra1b"}}}}, "zebra1b"),
@@ -126,7 +125,7 @@ def test_a_value_in_what_is_no_schema_in_a_list_or_beside_a_label_is_replaced(tm
     assert secret not in json.dumps(arguments(tmp_path, value))
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         {"schema": _SHAPE},
@@ -155,8 +154,8 @@ def test_a_schema_and_ordinary_words_stay(tmp_path, value):
     assert arguments(tmp_path, value) == value
 
 
-@pytest.mark.parametrize(
-    ("value", "new"),
+@each(
+    "value, new",
     [
         ({"pin": -123456}, {"pin": -100001}),
         ({"pin": 987654.25}, {"pin": 100000.01}),
@@ -222,8 +221,8 @@ def test_a_request_state_is_renamed_alike_on_its_way_back(tmp_path):
     assert new[0]["result"]["requestState"] == new[1]["params"]["requestState"] == "state-1"
 
 
-@pytest.mark.parametrize(
-    ("keep", "kept"),
+@each(
+    "keep, kept",
     [("/params/arguments/password", True), ("/params", True), ("", True), ("/params/arguments/pass", False),
      ("/params/arguments/password/0", False), ("/0", False), ("/params/arguments/a~1b", False)],
 )  # fmt: skip

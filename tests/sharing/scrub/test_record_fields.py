@@ -3,11 +3,10 @@
 import json
 from dataclasses import fields, is_dataclass
 
-import pytest
-
 from mcpspy.capture import records
 from mcpspy.sharing.scrub import Scrub
 from mcpspy.sharing.scrub.record_fields import FIELDS
+from tests.each import each
 from tests.sharing.scrub.captures import IN, capture, frame, header, opened, scrubbed, written
 
 V = "redacted-value-1"
@@ -135,7 +134,7 @@ def test_the_id_of_a_capture_is_not_shown_as_random(tmp_path):
     assert own not in str(scrubbed(capture(tmp_path / "a.jsonl", named, id=own, scrubbed=True)))
 
 
-@pytest.mark.parametrize("value", [1, 1.5, True, None])
+@each("value", [1, 1.5, True, None])
 def test_a_token_as_the_name_of_a_member_is_replaced_above_any_value(tmp_path, value):
     """A-13: in records and in the header."""
     token = "gh" + "p_" + "a1B2" * 9

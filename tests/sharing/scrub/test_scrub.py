@@ -20,6 +20,7 @@ from mcpspy.report.checked import check
 from mcpspy.sharing.scrub import Scrub, ScrubOptions
 from mcpspy.timeline import final_rows, to_json
 from tests import limits
+from tests.each import each
 from tests.limits import proportionate
 from tests.sharing.scrub.captures import ERR, IN, OUT, call, capture, frame, frames, header, opened, result, written
 from tests.timelines import CAPTURES, GOLDEN
@@ -275,8 +276,8 @@ def test_memory_does_not_depend_on_the_length_of_the_capture(tmp_path):
     assert peaks[1] < peaks[0] + 900_000
 
 
-@pytest.mark.parametrize(
-    ("content", "new"),
+@each(
+    "content, new",
     [
         ({"jsonrpc": "2.0", "id": 1, "result": {"pin": 4711}}, '{"jsonrpc": "2.0", "id": 1, "result": {"pin": 1001}}'),
         ("\x1b[31mgh" + "p_" + "a1B2" * 9 + "\x1b[0m", "redacted-github-token-1"),
@@ -287,7 +288,7 @@ def test_a_line_without_any_other_sign_is_looked_at(tmp_path, content, new):
     assert frames(capture(tmp_path / "a.jsonl", frame(OUT, content))) == [new]
 
 
-@pytest.mark.parametrize("pointer", ["a", "params/x", "/a~", "/a~2", "#/a", " /a"])
+@each("pointer", ["a", "params/x", "/a~", "/a~2", "#/a", " /a"])
 def test_what_is_no_json_pointer_is_refused(pointer):
     with pytest.raises(UsageError, match="is not a JSON Pointer"):
         ScrubOptions(keep=("/fine", pointer))

@@ -9,6 +9,7 @@ from mcpspy.sharing.scrub.known_values import KnownValues
 from mcpspy.sharing.scrub.options import ScrubOptions
 from mcpspy.sharing.scrub.tables import redacted_tables
 from mcpspy.sharing.scrub.texts import Texts, is_suspicious
+from tests.each import each
 from tests.limits import proportionate
 
 V = "redacted-value-1"
@@ -18,8 +19,8 @@ def texts(**options):
     return Texts(KnownValues(), lambda *_: None, None, ScrubOptions(**options))
 
 
-@pytest.mark.parametrize(
-    ("text", "new"),
+@each(
+    "text, new",
     [
         ("export API_KEY=abc123", f"export API_KEY={V}"),
         ("password: hunter2, please", f"password: {V}, please"),
@@ -68,7 +69,7 @@ def test_what_a_text_shows_is_replaced(text, new):
     assert is_suspicious(text, only_secrets=False)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["a@b", "@scope/package", "@types/node@22.1.0", "git@github.com:o/r.git", "user@host", "/home/runner/work",
      "/root/x", "/home", "/homes/bob", "/home/$USER/x", "/home/<you>/x", "C:\\Users\\Public", "https://a.example/?page=2",
@@ -85,8 +86,8 @@ def test_with_only_secrets_people_stay(text):
     assert texts(only_secrets=True).text(text) == text
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "new"),
+@each(
+    "name, value, new",
     [
         ("mcp-session-id", "abc", "session-1"),
         ("X-Api-Key", "abc", V),
@@ -116,7 +117,7 @@ def test_a_value_has_the_label_of_its_kind():
 SIZE = 30_000
 
 
-@pytest.mark.parametrize(
+@each(
     "part",
     ["a", "a ", "@", "a@", "a@a.", ":", "=", "a=", "&a=", "://", "a:", "/home/", "%", "%40", "password ", "password: ",
      "token is ", "Bearer ", "api key ", '"a":', '\\"', "-u ", "-----BEGIN ", "eyJ", "sk-", ".", "-", "C:\\Users\\",
@@ -128,7 +129,7 @@ def test_a_hostile_text_takes_linear_time(part):
         texts().text(text)
 
 
-@pytest.mark.parametrize("pattern", [r"\d+", "(?i)h", "redacted", ".*", "^"])
+@each("pattern", [r"\d+", "(?i)h", "redacted", ".*", "^"])
 def test_replace_neither_cuts_a_known_value_nor_a_label(pattern):
     known = KnownValues()
     scrub = Texts(known, lambda *_: None, None, ScrubOptions(replace=(re.compile(pattern),)))
@@ -139,7 +140,7 @@ def test_replace_neither_cuts_a_known_value_nor_a_label(pattern):
     assert scrub.text(clean) == clean
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         'case "invalid_key":\n  return `x`;',
@@ -164,7 +165,7 @@ def test_code_is_not_a_secret(text):
     assert texts().text(text) == text
 
 
-@pytest.mark.parametrize("value", ["hunter2", "12345678", "correcthorse"])
+@each("value", ["hunter2", "12345678", "correcthorse"])
 def test_a_bare_value_in_json_is_a_secret(value):
     """A-17."""
     assert texts().text(f'say {{"password": {value}}}') == f'say {{"password": {V}}}'
@@ -181,7 +182,7 @@ def test_each_foreign_name_of_a_password_is_suspicious(word):
     assert is_suspicious(f"a {word}: b", only_secrets=True)
 
 
-@pytest.mark.parametrize("program", [*PASSWORD_OPTIONS, *sorted(ORACLE_PROGRAMS), "docker login"])
+@each("program", [*PASSWORD_OPTIONS, *sorted(ORACLE_PROGRAMS), "docker login"])
 def test_each_program_with_an_option_for_a_password_is_suspicious_and_searched(program):
     """V-04: the search for parts of names misses none."""
     option, _ = PASSWORD_OPTIONS.get(program, ("-p", True))
@@ -218,8 +219,8 @@ def shown(text):
     return redacted_tables(text, lambda _: "M")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@each(
+    "text, expected",
     [
         ("user,password\nbob,zebra\nal,cat9", "user,password\nbob,M\nal,M"),
         ('"user";"api_key"\n"bob";"a1b2c3"', '"user";"api_key"\n"bob";"M"'),
@@ -238,7 +239,7 @@ def test_a_value_is_replaced(text, expected):
     assert shown(text) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "password",
@@ -263,7 +264,7 @@ def test_what_only_looks_like_a_table_stays(text):
     assert shown(text) == text
 
 
-@pytest.mark.parametrize("line", ["a,password", "[password]", "password:", "|password|\n|-|", "  - "])
+@each("line", ["a,password", "[password]", "password:", "|password|\n|-|", "  - "])
 def test_many_tables_take_time_linear_in_their_length(line):
     """A-01."""
     shown(f"{line}\n" * 20_000)
