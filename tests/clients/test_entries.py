@@ -214,3 +214,9 @@ OTHERS = ["", "mcpspy", "mcpspy wrap -- npx mcp", "npx mcp", "mcp mcpspy", "mcps
 @each("words, known", [*((words, True) for words in AGENTS), *((words, False) for words in OTHERS)])
 def test_the_server_for_agents_is_known_by_its_words(words, known):
     assert is_agent(words.split()) is known
+
+
+@each("form, text", [("json", '\n{"a" = 1}'), ("toml", "\na = = 1"), ("yaml", "\na: ]")])
+def test_an_error_in_any_format_says_line_column_and_reason(form, text):
+    with pytest.raises(ConfigError, match=r"^line 2, column \d: .+"):
+        read(text, form)
