@@ -82,6 +82,10 @@ def test_a_client_that_ends_its_handshake_later_ends_it_with_the_server_too():
     assert session.sent == [INITIALIZE, call(5, "b")]
     session.client(READY)
     assert session.sent[2:] == [READY]
+    meanwhile = Session()
+    meanwhile.client(INITIALIZE, call(5, "b"), READY)
+    meanwhile.server(INITIALIZED)
+    assert meanwhile.sent == [INITIALIZE, READY, call(5, "b")], "once, also if it comes during the handshake"
 
 
 def test_a_handshake_that_is_missing_itself_is_the_servers():
