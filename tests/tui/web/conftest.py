@@ -9,15 +9,16 @@ from tests import limits
 from tests.tui.web.browser import LIMIT, Browser
 
 
-@pytest.fixture
-def served(tmp_path):
-    """Start `mcpspy tui --web` on targets, and return the process and its link."""
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """Start `mcpspy tui --web` on targets, and return the process and its link. All end with the module."""
     running = []
+    home = str(tmp_path_factory.mktemp("home"))
 
     def start(*targets):
         words = [sys.executable, "-m", "mcpspy", "tui", "--web", "127.0.0.1:0", *map(str, targets)]
         process = limits.Popen(
-            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"HOME": str(tmp_path)}
+            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"HOME": home}
         )
         running.append(process)
         link = process.stdout.readline().strip()
@@ -30,7 +31,8 @@ def served(tmp_path):
         process.communicate(timeout=LIMIT)
 
 
-@pytest.fixture
-def browser(tmp_path):
-    with closing(Browser(tmp_path)) as found:
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A browser for all tests of a module."""
+    with closing(Browser(tmp_path_factory.mktemp("browser"))) as found:
         yield found

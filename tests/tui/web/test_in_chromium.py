@@ -36,12 +36,17 @@ document.head.append(script);
 """What a page of another origin can try. It notes six results."""
 
 
-@pytest.fixture
-def captured(tmp_path):
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory):
     """A capture that fills the screen."""
-    return capture(
-        tmp_path / "a.jsonl", "\n".join(f'> {{"jsonrpc":"2.0","id":{n},"method":"ping"}}' for n in range(50))
-    )
+    pings = "\n".join(f'> {{"jsonrpc":"2.0","id":{n},"method":"ping"}}' for n in range(50))
+    return capture(tmp_path_factory.mktemp("captures") / "a.jsonl", pings)
+
+
+@pytest.fixture(scope="module")
+def link(captured, served):
+    """The link to the capture, on a server for all tests that do not end it."""
+    return served(captured)[1]
 
 
 def shown(browser):
@@ -75,9 +80,8 @@ def program():
             thread.join(LIMIT)
 
 
-def test_the_session_is_drawn_and_takes_keys(captured, served, browser):
+def test_the_session_is_drawn_and_takes_keys(link, browser):
     """A-15: the URL no longer has the secret, and the tab can be reloaded."""
-    _, link = served(captured)
     browser.ask("/url", url=link)
     shown(browser)
     assert browser.script("return document.title") == "mcpspy"
@@ -96,9 +100,8 @@ def test_the_session_is_drawn_and_takes_keys(captured, served, browser):
     assert browser.log() == []
 
 
-def test_a_program_on_another_port_gets_no_access_from_a_visit(captured, served, browser):
+def test_a_program_on_another_port_gets_no_access_from_a_visit(link, browser):
     """A-15: the browser gives it nothing that opens the WebSocket, and its page cannot open one."""
-    _, link = served(captured)
     browser.ask("/url", url=link)
     shown(browser)
     with program() as (other, visits):
@@ -115,9 +118,8 @@ def test_a_program_on_another_port_gets_no_access_from_a_visit(captured, served,
         browser.until("document.body?.textContent.includes('copy the printed link into the address bar')")
 
 
-def test_a_page_without_a_valid_secret_names_the_command(captured, served, browser):
+def test_a_page_without_a_valid_secret_names_the_command(link, browser):
     """A-15: also with a wrong one. A link that is opened in the same tab works."""
-    _, link = served(captured)
     page = link.partition("#")[0]
     for url in (page, f"{page}#secret=wrong", f"{page}#other"):
         browser.ask("/url", url="about:blank")
