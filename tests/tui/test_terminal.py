@@ -11,7 +11,9 @@ from contextlib import suppress
 
 import pytest
 
+from mcpspy.tui.app import colourless
 from tests import limits
+from tests.each import each
 from tests.optional import open_terminal
 from tests.relay.harness import LIMIT, running, until
 from tests.transcript import capture
@@ -160,10 +162,15 @@ def test_it_ends_with_a_terminal_that_took_nothing_any_more(tmp_path, lost):
     assert process.wait(LIMIT) == 0
 
 
-@pytest.mark.parametrize(
-    ("term", "colours"),
+@each(
+    "term, colours",
     [("dumb", False), ("xterm-mono", False), ("linux-m", False), ("vt220", False), ("linux", True), ("xterm", True)],
 )
+def test_the_type_of_a_terminal_tells_whether_it_has_colours(term, colours):
+    assert colourless(term) != colours
+
+
+@pytest.mark.parametrize(("term", "colours"), [("dumb", False), ("xterm", True)])
 def test_a_terminal_without_colours_gets_none(tmp_path, lost, term, colours):
     _, end = lost(capture(tmp_path / "a.jsonl", CALL), term=term)
     seen = read(end, b"request")
