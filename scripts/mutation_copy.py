@@ -22,10 +22,10 @@ def tracked(root: Path, commit: str | None, to: Path) -> None:
     """Copy the files of a commit; without one, the files of the working tree, except for those that git ignores."""
     to.mkdir(parents=True)
     if commit:
-        with subprocess.Popen(["git", "archive", commit], cwd=root, stdout=subprocess.PIPE) as archive:
-            subprocess.run(["tar", "x", "-C", to], stdin=archive.stdout, check=True)
+        archive = subprocess.run(["git", "archive", commit], cwd=root, stdout=subprocess.PIPE, check=False)
         if archive.returncode:
             sys.exit(f"git has no commit {commit}")
+        subprocess.run(["tar", "x", "-C", to], input=archive.stdout, check=True)
         return
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     for name in subprocess.run(listing, cwd=root, check=True, capture_output=True, text=True).stdout.split("\0"):

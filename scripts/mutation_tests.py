@@ -1,10 +1,24 @@
-"""Which test files can kill a mutant, nearest first: by the names of files and folders, and by what they import."""
+"""Which test files can kill a mutant, nearest first, and whether they do."""
 
 import ast
 import os
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from typing import Any
+
+from mutation import Mutant, Result
+from mutation_copy import Copy
 
 EVERY_OUTPUT = "tests/oracle/"
 """The tests that compare every output; they are the last that a mutant has to survive."""
+BATCH = 8
+"""Test files that are run together."""
+FOR_EVER = 24 * 3600
+ATTEMPTS = 3
+"""How often tests may fail without a mutant, because the machine is too busy."""
 Sources = dict[str, bytes]
 """The text of each file of tests, by its path."""
 
@@ -31,9 +45,10 @@ def imported(text: bytes) -> set[str]:
 
 
 class Tests:
-    """The test files of a repository."""
+    """The test files of a repository. Their distance to a module depends on their names, and on what they import."""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: Sources, also: Iterable[str] = ()) -> None:
+        self._also = tuple(also)
         self._files = sorted(path for path in sources if is_test(path))
         direct = {module_name(path): imported(text) for path, text in sources.items()}
         self._imports = {path: direct[module_name(path)] for path in self._files}
@@ -45,7 +60,7 @@ class Tests:
         1. The file of the same name, and those of the unit's tests that import the module.
         2. Other files that import the module, themselves or through helpers of the tests, and the files of the unit's
            tests in the same folder.
-        3. The unit's other tests.
+        3. The unit's other tests, and those in `also`.
         4. The tests that compare every output.
         """
         module = module_name(file)
@@ -63,7 +78,7 @@ class Tests:
                 return 2
             if path in ours:
                 return 2 if module in self._through_helpers[path] or os.path.dirname(path) + "/" == folder else 3
-            return 0
+            return 3 if path.startswith(self._also) else 0
 
         def order(path: str) -> tuple[bool, bool, int, str]:
             # A file that imports few modules is about this module, and is quick.
@@ -80,3 +95,73 @@ def _reached(module: str, direct: dict[str, set[str]]) -> set[str]:
     while rest := set().union(*(direct.get(name, set()) for name in rest)) - found:
         found |= rest
     return found
+
+
+class Judge:
+    """Finds out which mutants are killed, and how long the tests take without them."""
+
+    def __init__(self, tests: Tests, limit: float) -> None:
+        self._tests, self._limit = tests, limit
+        self._passed: dict[str, Future[bool]] = {}
+        self._lock = threading.Lock()
+        self._known: dict[str, float] = {}
+
+    def result(self, copy: Copy, mutant: Mutant, killer: str) -> Result:
+        """Test a mutant in a copy. `killer` is the test that killed it before, which is run first."""
+        seconds, complete = 0.0, True
+        for files in self._batches(copy, mutant.file, killer):
+            left = FOR_EVER if files[0].startswith(EVERY_OUTPUT) else self._limit - seconds
+            if left <= 0:
+                complete = False
+                continue
+            self._pass_without_mutant(copy, files)
+            began = time.monotonic()
+            with copy.mutated(mutant):
+                found = self._tested(copy, files, left)
+            seconds += time.monotonic() - began
+            if found["outcome"] == "failed":
+                late = " (too slow)" if found["late"] else ""
+                return _result(mutant, "killed", f"{found['by']}{late}", seconds, complete=complete)
+            complete &= found["outcome"] != "stopped"
+        return _result(mutant, "survived", "", seconds, complete=complete)
+
+    def _batches(self, copy: Copy, file: str, killer: str) -> Iterator[list[str]]:
+        """Yield the test files for a mutant in `file`, in groups that are run together."""
+        first = killer.partition("::")[0]
+        if first and (copy.folder / first).is_file():
+            yield [first]
+        for group in self._tests.nearest(file):
+            files = [name for name in group if name != first]
+            yield from (files[start : start + BATCH] for start in range(0, len(files), BATCH))
+
+    def _tested(self, copy: Copy, files: list[str], seconds: float) -> dict[str, Any]:
+        """Run tests with a mutant. A test that fails only once has not killed it: the machine was too busy."""
+        found = copy.test(files, self._known, seconds)
+        if found["outcome"] == "failed" and "::" in found["by"] and not found["late"]:
+            alone = copy.test([found["by"]], self._known, FOR_EVER)
+            if alone["outcome"] == "passed":
+                return copy.test(files, self._known, seconds)
+        return found
+
+    def _pass_without_mutant(self, copy: Copy, files: list[str]) -> None:
+        """Run test files without a mutant if no copy has done it yet, and note how long each test takes."""
+        with self._lock:
+            ours = [file for file in files if file not in self._passed]
+            self._passed |= {file: Future() for file in ours}
+        if ours:
+            for _ in range(ATTEMPTS):
+                found = copy.test(ours, {}, FOR_EVER)
+                if found["outcome"] == "passed":
+                    break
+            self._known |= found["seconds"]
+            for file in ours:
+                self._passed[file].set_result(found["outcome"] == "passed")
+            if found["outcome"] != "passed":
+                sys.exit(f"without a mutant, {found['by']} fails:\n{copy.log.read_text(errors='replace')}")
+        if not all(self._passed[file].result() for file in files):
+            sys.exit("a test fails without a mutant")
+
+
+def _result(mutant: Mutant, outcome: str, by: str, seconds: float, *, complete: bool) -> Result:
+    more = {"unit": mutant.unit, "outcome": outcome, "by": by, "seconds": round(seconds, 1), "complete": complete}
+    return mutant.name() | more
