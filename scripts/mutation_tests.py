@@ -136,11 +136,13 @@ class Judge:
 
     def _tested(self, copy: Copy, files: list[str], seconds: float) -> dict[str, Any]:
         """Run tests with a mutant. A test that fails only once has not killed it: the machine was too busy."""
-        found = copy.test(files, self._known, seconds)
-        if found["outcome"] == "failed" and "::" in found["by"] and not found["late"]:
-            alone = copy.test([found["by"]], self._known, FOR_EVER)
+        with self._lock:
+            known = {nodeid: taken for nodeid, taken in self._known.items() if nodeid.partition("::")[0] in files}
+        found = copy.test(files, known, seconds)
+        if found["outcome"] == "failed" and "::" in found["by"]:
+            alone = copy.test([found["by"]], known, FOR_EVER)
             if alone["outcome"] == "passed":
-                return copy.test(files, self._known, seconds)
+                return copy.test(files, known, seconds)
         return found
 
     def _pass_without_mutant(self, copy: Copy, files: list[str]) -> None:
@@ -148,16 +150,19 @@ class Judge:
         with self._lock:
             ours = [file for file in files if file not in self._passed]
             self._passed |= {file: Future() for file in ours}
-        if ours:
-            for _ in range(ATTEMPTS):
+        passed = False
+        try:
+            for _ in range(ATTEMPTS if ours else 0):
                 found = copy.test(ours, {}, FOR_EVER)
-                if found["outcome"] == "passed":
+                if passed := found["outcome"] == "passed":
+                    with self._lock:
+                        self._known |= found["seconds"]
                     break
-            self._known |= found["seconds"]
-            for file in ours:
-                self._passed[file].set_result(found["outcome"] == "passed")
-            if found["outcome"] != "passed":
+            if ours and not passed:
                 sys.exit(f"without a mutant, {found['by']} fails:\n{copy.log.read_text(errors='replace')}")
+        finally:
+            for file in ours:  # the other copies wait for this
+                self._passed[file].set_result(passed)
         if not all(self._passed[file].result() for file in files):
             sys.exit("a test fails without a mutant")
 
