@@ -12,6 +12,7 @@ import functools
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -28,7 +29,7 @@ CAN = hasattr(os, "pidfd_open") and hasattr(signal, "pidfd_send_signal") and sys
 
 _SDK = "mcp, mcp.client.sse, mcp.server.lowlevel, mcp.server.sse, mcp.server.streamable_http_manager, uvicorn"
 _IMPORTS = {
-    "mitm": "mcpspy.relay.mitm.addon",
+    "mitm": "mcpspy.cli.mitm, mcpspy.cli.commands, mcpspy.cli.terminal, mcpspy.relay.mitm.master, mcpspy.report.words",
     "proxy": "mcpspy.cli.proxy, mcpspy.relay.http.listener, mcpspy.relay.http.tunnel, mcpspy.relay.http.gated_response"
     ", mcpspy.capture.writer, mcpspy.secrets.body, mcpspy.secrets.text",
     "mcpspy": "mcpspy.cli.check, mcpspy.cli.commands, mcpspy.cli.mcp, mcpspy.cli.mock, mcpspy.cli.otel"
@@ -37,9 +38,20 @@ _IMPORTS = {
     "python1": f"{_SDK}, mcp.client.streamable_http, mcp.shared.experimental.tasks.in_memory_task_store",
     "python2": f"{_SDK}, mcp.server.subscriptions",
 }
+_PREPARE = {
+    "mitm": """
+import functools
+from mitmproxy import certs
+from mcpspy.relay.mitm import authority, master
+certs.load_pem_private_key = functools.cache(certs.load_pem_private_key)
+master.make(authority.Authority(sys.argv[1]))
+"""
+}
+"""What a parent does before its first child. OpenSSL checks a private key for 100 to 250 ms whenever it is loaded."""
 PARENT = """
 import json, os, runpy, signal, socket, sys, traceback
 import {imports}
+{prepare}
 
 control = socket.socket(fileno=os.dup(0))
 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -48,6 +60,9 @@ while True:
     if not message:
         os._exit(0)
     asked = json.loads(message)
+    if not asked:
+        control.send(b"0")
+        continue
     if "pid" in asked:
         control.send(b"%d" % os.waitstatus_to_exitcode(os.waitpid(asked["pid"], 0)[1]))
         continue
@@ -100,12 +115,26 @@ def _parent(imported):
     """Start a parent that imports a command's modules, and return its request socket. It ends with this process."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     python = sys.executable if imported in ("proxy", "mcpspy") else prepare.python(imported)
-    program = [python, "-c", PARENT.replace("{imports}", _IMPORTS[imported])]
+    source = PARENT.replace("{imports}", _IMPORTS[imported]).replace("{prepare}", _PREPARE.get(imported, ""))
+    program = [python, "-c", source, *([_authority_folder()] if imported == "mitm" else ())]
     process = limits.Popen(program, stdin=theirs, stdout=subprocess.DEVNULL, start_new_session=True)
     theirs.close()
     ours.settimeout(limits.LIMIT)
     atexit.register(_end, process, ours)
     return ours
+
+
+@functools.cache
+def _authority_folder():
+    folder = tempfile.TemporaryDirectory(prefix="authority-")
+    atexit.register(folder.cleanup)
+    return os.path.join(folder.name, "ca")
+
+
+def give_authority(home):
+    """Put the authority of the parent of `mcpspy mitm` into a home directory, so that no child has to create one."""
+    _ask("mitm")
+    shutil.copytree(_authority_folder(), os.path.join(home, ".mcpspy", "ca"))
 
 
 def _end(process, control):

@@ -155,6 +155,8 @@ async def interception(home: Path, certificate, *options: str, alpn: tuple[str, 
         tls.set_alpn_protocols(alpn)
     server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=1 << 22, ssl=tls)
     options = options or ("--allow", "127.0.0.1", "--ca", certificate[0])
+    if warm.CAN:
+        warm.give_authority(home)
     try:
         with intercepting(home, *options, **popen) as mitm:
             port = server.sockets[0].getsockname()[1]
