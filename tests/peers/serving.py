@@ -31,14 +31,14 @@ def run(command, env=None):
 
 
 @contextlib.contextmanager
-def running(command, **popen):
-    """Run a process whose stdout is read."""
+def running(command, *, stderr=os.devnull, **popen):
+    """Run a process whose stdout is read. The file `stderr` gets its stderr."""
     parent = None if popen else warm.parent_of(command)
-    if parent:
-        with open(os.devnull, "w") as stderr:
-            process = warm.Child(command[1:], dict(os.environ), stderr, imported=parent)
-    else:
-        process = limits.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **popen)
+    with open(stderr, "w") as told:
+        if parent:
+            process = warm.Child(command[1:], dict(os.environ), told, imported=parent)
+        else:
+            process = limits.Popen(command, stdout=subprocess.PIPE, stderr=told, text=True, **popen)
     try:
         yield process
     finally:

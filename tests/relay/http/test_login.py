@@ -5,15 +5,13 @@ O-01, O-02, as far as a local authorization server can show; the tests of mitm h
 
 import json
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 from mcpspy.report.checked import check
-from tests import limits
 from tests.optional import require_peers
 from tests.peers import prepare
-from tests.peers.serving import LIMIT, running
+from tests.peers.serving import LIMIT, run, running
 
 HERE = Path(prepare.HERE) / "python1"
 SAID = "for those who have logged in"
@@ -25,29 +23,14 @@ def login(tmp_path, kind, *options):
     python, capture = prepare.python("python1"), tmp_path / "capture.jsonl"
     with running([python, str(HERE / "login_server.py"), kind]) as server:
         url = f"http://127.0.0.1:{server.stdout.readline().strip()}/mcp"
-        command = [
-            sys.executable,
-            "-m",
-            "mcpspy",
-            "proxy",
-            "--listen",
-            "127.0.0.1:0",
-            *options,
-            "-o",
-            str(capture),
-            url,
-        ]
-        with limits.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as proxy:
-            try:
-                ours = proxy.stdout.readline().strip()
-                client = [python, str(HERE / "login_client.py"), ours]
-                done = subprocess.run(client, capture_output=True, timeout=2 * LIMIT, check=False)
-                proxy.send_signal(signal.SIGINT)
-                assert proxy.wait(LIMIT) == 0
-            finally:
-                proxy.kill()
-            told = proxy.stderr.read()
-    assert done.returncode == 0, done.stderr.decode()
+        proxy = [sys.executable, "-m", "mcpspy", "proxy", "--listen", "127.0.0.1:0", *options, "-o", str(capture), url]
+        with running(proxy, stderr=tmp_path / "stderr") as process:
+            ours = process.stdout.readline().strip()
+            done = run([python, HERE / "login_client.py", ours])
+            process.send_signal(signal.SIGINT)
+            assert process.wait(LIMIT) == 0
+    told = (tmp_path / "stderr").read_text()
+    assert done.returncode == 0, done.stderr
     return json.loads(done.stdout), told.replace(url.removesuffix("/mcp"), "UPSTREAM"), capture
 
 
