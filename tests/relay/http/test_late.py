@@ -130,8 +130,9 @@ def test_no_exchange_causes_an_import(proxy, tmp_path, gate):
     assert [it for it in late.unwanted(tmp_path / "events", tmp_path) if " open " not in it] == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-@pytest.mark.parametrize("path", ["/events", "/socket"])
+@pytest.mark.parametrize(
+    ("path", "number"), [("/events", signal.SIGTERM), ("/socket", signal.SIGINT), ("/socket", signal.SIGHUP)]
+)
 def test_a_signal_releases_every_held_frame(proxy, tmp_path, path, number):
     """A-19: events and messages of a WebSocket."""
     (tmp_path / "gates.toml").write_text("[[gate]]\nwhen = 'from:server'\nhold = '600s'\n")
