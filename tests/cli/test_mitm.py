@@ -184,13 +184,13 @@ def test_it_listens_soon(tmp_path):
 @needs_mitmproxy
 def test_the_authority_is_the_users_own_and_stays(tmp_path):
     """M-05."""
-    with intercepting(tmp_path, "--allow", "h") as mitm:
+    with intercepting(tmp_path, "--allow", "h", own_authority=True) as mitm:
         pass
     folder = mitm.authority.parent
     assert folder.stat().st_mode & 0o777 == 0o700
     assert (folder / "mitmproxy-ca.pem").stat().st_mode & 0o777 == 0o600
     made = mitm.authority.read_bytes()
-    with intercepting(tmp_path, "--allow", "h"):
+    with intercepting(tmp_path, "--allow", "h", own_authority=True):
         assert mitm.authority.read_bytes() == made
     assert not (tmp_path / ".mitmproxy").exists()
 

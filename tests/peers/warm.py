@@ -49,11 +49,9 @@ master.make(authority.Authority(sys.argv[1]))
 }
 """What a parent does before its first child. OpenSSL checks a private key for 100 to 250 ms whenever it is loaded."""
 PARENT = """
-import gc, json, os, runpy, signal, socket, sys, traceback
+import json, os, runpy, signal, socket, sys, traceback
 import {imports}
 {prepare}
-gc.collect()
-gc.freeze()  # else a child copies every page when it first collects
 
 control = socket.socket(fileno=os.dup(0))
 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

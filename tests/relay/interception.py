@@ -76,8 +76,10 @@ class Mitm:
 
 
 @contextmanager
-def intercepting(home: Path, *options: str, **popen):
-    """Run `mcpspy mitm`, and end it with SIGINT."""
+def intercepting(home: Path, *options: str, own_authority: bool = False, **popen):
+    """Run `mcpspy mitm`, and end it with SIGINT. With `own_authority`, it creates its authority if there is none."""
+    if warm.CAN and not own_authority and not (home / ".mcpspy" / "ca").exists():
+        warm.give_authority(home)
     mitm = Mitm(home, *options, **popen)
     try:
         assert mitm.url, mitm.said()
@@ -140,7 +142,10 @@ class Interception(Stage):
 
 @asynccontextmanager
 async def interception(home: Path, certificate, *options: str, alpn: tuple[str, ...] = (), **popen):
-    """Start the proxy and an upstream with the protocols `alpn`, whose connections the test receives."""
+    """Start the proxy and an upstream with the protocols `alpn`, whose connections the test receives.
+
+    In an option, `{port}` stands for the port of the upstream.
+    """
     arrived: asyncio.Queue[Peer] = asyncio.Queue()
     peers: list[Peer] = []
 
@@ -154,12 +159,10 @@ async def interception(home: Path, certificate, *options: str, alpn: tuple[str, 
     if alpn:
         tls.set_alpn_protocols(alpn)
     server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=1 << 22, ssl=tls)
-    options = options or ("--allow", "127.0.0.1", "--ca", certificate[0])
-    if warm.CAN:
-        warm.give_authority(home)
+    port = server.sockets[0].getsockname()[1]
+    options = [it.replace("{port}", str(port)) for it in options] or ["--allow", "127.0.0.1", "--ca", certificate[0]]
     try:
         with intercepting(home, *options, **popen) as mitm:
-            port = server.sockets[0].getsockname()[1]
             yield Interception(mitm.process, [mitm.url], home, port, arrived, peers, mitm=mitm)
             for peer in peers:
                 peer.writer.transport.abort()

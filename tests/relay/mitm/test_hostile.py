@@ -228,6 +228,7 @@ HOOKS = (
         ["mcpspy.relay.mitm.addon.tee"],
         ["mcpspy.relay.mitm.addon.Turns.add"],
         ["Flow.__init__"],
+        ["Flow.respond", "Flow.request_ended"],
     ],
     ids=lambda places: places[0],
 )
@@ -354,16 +355,18 @@ async def test_memory_stays_flat_for_a_reader_that_stalls_and_for_a_websocket_th
         assert memory(there.mitm.process.pid) - before < 40
 
 
+@pytest.mark.parametrize("place", ["mcpspy.wire.content_coding.Whole.feed", "mcpspy.recording.pending.Pending.frame"])
 @scripted
-async def test_a_bug_that_stops_the_recording_of_each_exchange_is_said_once(tmp_path, certificate):
-    """S-01: it is not reported for each exchange."""
-    program = ("-c", BUGS.format(places=["mcpspy.wire.content_coding.Whole.feed"]))
+async def test_a_bug_that_stops_the_recording_of_each_exchange_is_said_once(tmp_path, certificate, place):
+    """S-01, M-03: it is not reported for each exchange, and bytes are forwarded unchanged."""
+    program = ("-c", BUGS.format(places=[place]))
     async with interception(tmp_path, certificate, program=program) as there:
         for _ in range(2):
-            client, server, _ = await asked(there)
-            await server.read(len(CALL))
-            await server.send(JSON)
+            client, server, head = await asked(there)
+            assert (head, await server.read(len(CALL))) == (POST, CALL)
+            await server.send(EVENTS % b"", chunk(b"data: 1\n\n"), b"0\r\n\r\n")
             await client.head()
+            assert await client.until(b"0\r\n\r\n") == chunk(b"data: 1\n\n") + b"0\r\n\r\n"
         await asyncio.to_thread(there.mitm.end)
         assert there.mitm.said().count("stopped by a bug (ZeroDivisionError: planted)") == 1
         assert "; others are recorded" in there.mitm.said()

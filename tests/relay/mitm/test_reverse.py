@@ -1,14 +1,11 @@
 """The guard of a reverse mode (A-06): a web page must not be able to use a server through the proxy."""
 
-import asyncio
 import json
 
-import pytest
-
-from mcpspy.capture.records import Frame, Open
+from mcpspy.capture.reader import Capture
 from tests.relay.interception import certificate, interception, needs_mitmproxy
 from tests.relay.mitm.test_addon import CALL, JSON
-from tests.relay.stage import Peer, scripted
+from tests.relay.stage import scripted
 
 __all__ = ["certificate"]  # a fixture
 
@@ -20,10 +17,6 @@ def post(*fields):
     return b"\r\n".join([*lines, b"", CALL])
 
 
-async def reverse_client(there):
-    return Peer(*await asyncio.open_connection("127.0.0.1", int(there.mitm.place.rpartition(":")[2])))
-
-
 REFUSED = {
     "a Host of somebody": ([b"Host: evil.example"], "--allow evil.example"),
     "an Origin of somebody": ([b"Host: localhost", b"Origin: http://evil.example"], "--allow evil.example"),
@@ -32,49 +25,42 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+PASSING = [
+    [b"Host: localhost:1"],
+    [b"Host: 127.0.0.1", b"Origin: http://localhost:5173", b"Sec-Fetch-Site: cross-site"],
+]
+
+
 @scripted
-async def test_a_request_that_may_not_pass_is_a_403_that_is_recorded(tmp_path, certificate, name):
-    """A-06, H-02: the same as in `proxy`."""
-    fields, word = REFUSED[name]
-    async with interception(tmp_path, certificate) as upstream:
-        mode = ("--mode", f"reverse:https://127.0.0.1:{upstream.upstream}", "--ca", certificate[0])
-        (tmp_path / "reverse").mkdir()
-        async with interception(tmp_path / "reverse", certificate, *mode) as there:
-            client = await reverse_client(there)
+async def test_a_request_that_may_not_pass_is_a_403_that_is_recorded(tmp_path, certificate):
+    """A-06, H-02: the same as in `proxy`. Names of this machine pass, and the server gets its own name as the Host."""
+    mode = ("--mode", "reverse:https://127.0.0.1:{port}", "--ca", certificate[0])
+    async with interception(tmp_path, certificate, *mode) as there:
+        for name, (fields, word) in REFUSED.items():
+            client = await there.connect()
             await client.send(post(*fields))
-            head = await client.head()
-            assert head.startswith(b"HTTP/1.1 403 Forbidden\r\n")
+            assert (await client.head()).startswith(b"HTTP/1.1 403 Forbidden\r\n"), name
             error = json.loads(await client.until(b"}}"))
             assert error["id"] == json.loads(CALL)["id"]
             assert word in error["error"]["message"]
             client.close()
-            server = await upstream.server()  # mitmproxy connects before it has a request
+            server = await there.server()  # mitmproxy connects before it has a request
             assert await server.rest() == b""
-            records = await there.captured()
-    request, response = [record for record in records if isinstance(record, Open)]
-    assert (request.role, response.sender, response.head["status"]) == ("request", "mcpspy", 403)
-    frames = [record.raw for record in records if isinstance(record, Frame)]
-    assert frames[0] == CALL
-    assert word.encode() in frames[1]
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [[b"Host: localhost:1"], [b"Host: 127.0.0.1", b"Origin: http://localhost:5173", b"Sec-Fetch-Site: cross-site"]],
-)
-@scripted
-async def test_names_of_this_machine_pass_and_the_server_sees_its_own(tmp_path, certificate, fields):
-    """A-06."""
-    async with interception(tmp_path, certificate) as upstream:
-        mode = ("--mode", f"reverse:https://127.0.0.1:{upstream.upstream}", "--ca", certificate[0])
-        (tmp_path / "reverse").mkdir()
-        async with interception(tmp_path / "reverse", certificate, *mode) as there:
-            client = await reverse_client(there)
+        for fields in PASSING:
+            client = await there.connect()
             await client.send(post(*fields))
-            server = await upstream.server()
-            head = await server.head()
-            assert b"Host: 127.0.0.1:%d\r\n" % upstream.upstream in head
+            server = await there.server()
+            assert b"Host: 127.0.0.1:%d\r\n" % there.upstream in await server.head()
+            assert await server.read(len(CALL)) == CALL
             await server.send(JSON)
             assert (await client.head()).startswith(b"HTTP/1.1 200 ")
+            assert await client.read(2) == b"{}"
             client.close()
+        await there.captured()
+        assert Capture(str(there.path)).header.url == f"https://127.0.0.1:{there.upstream}"
+    responses = [it for it in there.opens() if it.role == "response"]
+    told = [(it.sender, it.head["status"]) for it in responses]
+    assert told == [("mcpspy", 403)] * len(REFUSED) + [("server", 200)] * len(PASSING)
+    for response, (_, word) in zip(responses, REFUSED.values(), strict=False):
+        assert there.frames(response.answers) == [CALL]
+        assert word.encode() in there.frames(response.ch)[0]
