@@ -269,21 +269,6 @@ async def test_hosts_without_tls_follow_the_same_rule(tmp_path, certificate, all
 
 
 @scripted
-async def test_a_client_that_does_not_trust_us_is_told_of(tmp_path, certificate):
-    """M-06: the client does not trust us, or has pinned a certificate; asyncio sends no alert with a reason."""
-    async with interception(tmp_path, certificate) as there:
-        for _ in range(2):
-            with pytest.raises(ssl.SSLError):
-                await there.client(certificate[0])
-        left = "a client disconnected after it received our certificate for 127.0.0.1: "
-        line = await asyncio.to_thread(there.mitm.says, left)
-        assert "mcpspy run -- CLIENT" in line
-        assert "leave 127.0.0.1 out of --allow" in line
-        await asyncio.to_thread(there.mitm.end)
-        assert there.mitm.said().count("disconnected after") == 1
-
-
-@scripted
 async def test_a_server_that_is_not_trusted_is_told_of(tmp_path, certificate):
     """M-06: the client gets a response, and the user gets the reason."""
     async with interception(tmp_path, certificate, "--allow", "127.0.0.1") as there:

@@ -27,56 +27,51 @@ def gate(action, method="notifications/b"):
     return [{"name": "g", "when": {"method": method}, "action": action}]
 
 
-@pytest.mark.parametrize(
-    ("action", "sent"),
-    [
-        ({"send": "x"}, [b"id: 2\ndata: x\n"]),
-        ({"send": ["x", "y"]}, [b"id: 2\ndata: x\n", b"id: 2\ndata: y\n"]),
-        ({"repeat": 2}, [B[:-1], B[:-1]]),
-        ({"drop": True}, []),
-    ],
-)
+CHANGES = {
+    "send": ({"send": "x"}, [b"id: 2\ndata: x\n"]),
+    "several": ({"send": ["x", "y"]}, [b"id: 2\ndata: x\n", b"id: 2\ndata: y\n"]),
+    "repeat": ({"repeat": 2}, [(EVENT % (2, b"repeat"))[:-1]] * 2),
+    "drop": ({"drop": True}, []),
+}
+
+
 @scripted
-async def test_an_event_is_replaced_repeated_or_dropped(tmp_path, certificate, action, sent):
+async def test_an_event_is_replaced_repeated_or_dropped(tmp_path, certificate):
     """A complete event is forwarded at once; an incomplete one is forwarded when its blank line arrives."""
-    async with gated(tmp_path, certificate, gate(action)) as there:
-        client, server, _ = await asked(there)
-        await server.send(EVENTS % b"", chunk(A), chunk(B[:20]))
-        await client.head()
-        assert await client.read(len(chunk(A))) == chunk(A)
-        await server.send(chunk(B[20:]), chunk(C), b"0\r\n\r\n")
-        body = (await client.until(b"\r\n0\r\n\r\n")).replace(b"\r\n0\r\n\r\n", b"")
+    gates = [it for name, (action, _) in CHANGES.items() for it in gate(action, f"notifications/{name}")]
+    async with gated(tmp_path, certificate, gates) as there:
+        for name, (_, sent) in CHANGES.items():
+            event = EVENT % (2, name.encode())
+            client, server, _ = await asked(there)
+            await server.send(EVENTS % b"", chunk(A), chunk(event[:20]))
+            await client.head()
+            assert await client.read(len(chunk(A))) == chunk(A)
+            await server.send(chunk(event[20:]), chunk(C), b"0\r\n\r\n")
+            changed = b"".join(part + b"\n" for part in sent)
+            expected = b"".join(chunk(part) for part in (changed, C) if part) + b"0\r\n\r\n"
+            assert await client.read(len(expected)) == expected, name
         await there.captured()
-    assert body == b"".join(chunk(part) for part in (b"".join(event + b"\n" for event in sent), C) if part)[:-2]
-    frames = there.records(Frame)[1:]
-    changed = frames[1]
-    assert (changed.raw, changed.dropped, changed.by) == (B[:-1], not sent, "gate g")
-    assert [(it.raw, it.sender) for it in frames[2:-1]] == [(part, "mcpspy") for part in sent[1:]]
-    assert there.how() == {1: "eof", 2: "eof"}
+    assert set(there.how().values()) == {"eof"}
+    responses = [it.ch for it in there.opens() if it.role == "response"]
+    for channel, (name, (_, sent)) in zip(responses, CHANGES.items(), strict=True):
+        _, changed, *added, _ = [it for it in there.records(Frame) if it.ch == channel]
+        event = (EVENT % (2, name.encode()))[:-1]
+        assert (changed.raw, changed.dropped, changed.by) == (event, not sent, "gate g")
+        assert [(it.raw, it.sender) for it in added] == [(part, "mcpspy") for part in sent[1:]]
 
 
 @scripted
 async def test_a_closing_gate_breaks_the_stream_off(tmp_path, certificate):
-    """The client gets no last chunk, and the connection to the server ends at once (H-05)."""
-    async with gated(tmp_path, certificate, gate({"close": True})) as there:
-        client, server, _ = await asked(there)
-        await server.send(EVENTS % b"", chunk(A), chunk(B))
-        await client.head()
-        assert await client.rest() == chunk(A)
-        assert await server.gone() in ("eof", "reset")
-        await there.captured()
-    assert [it.dropped for it in there.records(Frame)] == [False, False, True]
-    assert there.how() == {1: "eof", 2: "abort"}
+    """The client gets no last chunk, and the connection to the server ends at once (H-05).
 
-
-@scripted
-async def test_events_behind_the_one_that_ends_the_stream_are_recorded_as_dropped(tmp_path, certificate):
-    """They arrived in the same chunk; the capture has everything that the server sent."""
+    Events that arrived in the same chunk are recorded as dropped: the capture has everything that the server sent.
+    """
     async with gated(tmp_path, certificate, gate({"close": True})) as there:
         client, server, _ = await asked(there)
         await server.send(EVENTS % b"", chunk(A + B + C + A + b"data: 1"))
         await client.head()
         assert await client.rest() == chunk(A)
+        assert await server.gone() in ("eof", "reset")
         await there.captured()
     frames = there.records(Frame)[1:]
     assert [(it.raw, it.dropped, it.by, it.cut) for it in frames] == [
@@ -86,6 +81,7 @@ async def test_events_behind_the_one_that_ends_the_stream_are_recorded_as_droppe
         (A[:-1], True, "gate g", False),
         (b"data: 1", True, "gate g", True),
     ]
+    assert there.how() == {1: "eof", 2: "abort"}
 
 
 @pytest.mark.parametrize("action", [{"hold": 60 * SECOND}, {"delay": 60 * SECOND}])

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+from itertools import islice
 
 import pytest
 
@@ -81,21 +82,31 @@ async def test_what_no_gate_names_passes_as_it_came(tmp_path, certificate):
     ]
 
 
-@pytest.mark.parametrize(
-    ("action", "sent"),
-    [({"send": ["a", "b"]}, [b"a", b"b"]), ({"repeat": 2}, [CALL, CALL]), ({"drop": True}, [])],
-)
+CHANGES = {
+    "send": ({"send": ["a", "b"]}, [b"a", b"b"]),
+    "repeat": ({"repeat": 2}, [CALL.replace(b"/call", b"/repeat")] * 2),
+    "drop": ({"drop": True}, []),
+}
+
+
 @scripted
-async def test_a_message_is_replaced_repeated_or_dropped(tmp_path, certificate, action, sent):
-    async with gated(tmp_path, certificate, gate(action, method="tools/*")) as there:
+async def test_a_message_is_replaced_repeated_or_dropped(tmp_path, certificate):
+    gates = [it | {"name": name} for name, (act, _) in CHANGES.items() for it in gate(act, method=f"tools/{name}")]
+    async with gated(tmp_path, certificate, gates) as there:
         socket = await opened(there)
-        await socket.say(CALL)
-        await socket.say(PING)
-        assert [await socket.at_server() for _ in range(len(sent) + 1)] == [*sent, PING]
+        for name, (_, sent) in CHANGES.items():
+            await socket.say(CALL.replace(b"call", name.encode()))
+            await socket.say(PING)
+            assert [await socket.at_server() for _ in range(len(sent) + 1)] == [*sent, PING], name
         await there.captured()
-    first, *rest = there.records(Frame)
-    assert (first.raw, first.sent, first.dropped, first.by) == (CALL, sent[0] if sent else None, not sent, "gate g")
-    assert [(it.raw, it.sender) for it in rest] == [*((raw, "mcpspy") for raw in sent[1:]), (PING, None)]
+    frames = iter(there.records(Frame))
+    for name, (_, sent) in CHANGES.items():
+        first = next(frames)
+        assert first.raw == CALL.replace(b"call", name.encode())
+        assert (first.sent, first.dropped, first.by) == (sent[0] if sent else None, not sent, f"gate {name}")
+        rest = [(it.raw, it.sender) for it in islice(frames, len(sent) or 1)]
+        assert rest == [*((raw, "mcpspy") for raw in sent[1:]), (PING, None)]
+    assert not list(frames)
 
 
 @scripted

@@ -74,13 +74,16 @@ async def asked(there):
     return client, server, number
 
 
-async def two_streams(there):
-    """Open two event streams, with one event each; return the client and the server, each with its stream numbers."""
+async def two_streams(there, folder=b""):
+    """Open two event streams, with one event each; return the client and the server, each with its stream numbers.
+
+    The paths of the requests are `/first` and `/second` below `folder`.
+    """
     client = await Connection(await there.client(alpn=("h2",))).begin(client=True)
     server = None
     numbers = []
     for stream, path in ((1, b"/first"), (3, b"/second")):
-        await client.ask(stream, path)
+        await client.ask(stream, folder + path)
         server = server or await Connection(await there.server()).begin(client=False)
         kind, number, _ = await server.next()
         assert kind == HEADERS
@@ -99,39 +102,45 @@ def ends(there, sender):
     return {owners[it.ch]: it.how for it in there.records(Close) if it.ch in owners}
 
 
-@pytest.mark.parametrize("code", [NO_ERROR, INTERNAL_ERROR, REFUSED_STREAM, CANCEL])
+CODES = (NO_ERROR, INTERNAL_ERROR, REFUSED_STREAM, CANCEL)
+
+
 @pytest.mark.parametrize("by_client", [True, False])
 @scripted
-async def test_a_stream_that_is_reset_is_told_by_who_did_it_and_others_go_on(tmp_path, certificate, by_client, code):
+async def test_a_stream_that_is_reset_is_told_by_who_did_it_and_others_go_on(tmp_path, certificate, by_client):
     """H-05: for every code; a server may cancel, and a client may send another code."""
     async with interception(tmp_path, certificate, alpn=("h2",)) as there:
-        client, ours, server, theirs = await two_streams(there)
-        if by_client:
-            await client.reset(ours[0], code)
-            assert (await server.next())[:2] == (RST_STREAM, theirs[0])
-        else:
-            await server.reset(theirs[0], code)
-            assert (await client.next())[:2] == (RST_STREAM, ours[0])
-        await server.send(DATA, END_STREAM, theirs[1], EVENT % 9)
-        assert await client.next() == (DATA, ours[1], EVENT % 9)
+        for code in CODES:
+            client, ours, server, theirs = await two_streams(there, b"/%d" % code)
+            if by_client:
+                await client.reset(ours[0], code)
+                assert (await server.next())[:2] == (RST_STREAM, theirs[0])
+            else:
+                await server.reset(theirs[0], code)
+                assert (await client.next())[:2] == (RST_STREAM, ours[0])
+            await server.send(DATA, END_STREAM, theirs[1], EVENT % 9)
+            assert await client.next() == (DATA, ours[1], EVENT % 9)
         await there.captured()
-    assert ends(there, "server") == {"/first": "abort" if by_client else "reset", "/second": "eof"}
-    assert ends(there, "client") == {"/first": "eof", "/second": "eof"}
-    assert [it.raw for it in there.records(Frame)] == [(EVENT % number)[:-1] for number in (1, 3, 9)]
+    paths = [(f"/{code}/first", f"/{code}/second") for code in CODES]
+    how = "abort" if by_client else "reset"
+    assert ends(there, "server") == {path: end for pair in paths for path, end in zip(pair, (how, "eof"), strict=True)}
+    assert ends(there, "client") == {path: "eof" for pair in paths for path in pair}
+    assert [it.raw for it in there.records(Frame)] == [(EVENT % number)[:-1] for number in (1, 3, 9)] * len(CODES)
 
 
-@pytest.mark.parametrize("code", [NO_ERROR, INTERNAL_ERROR, REFUSED_STREAM])
 @scripted
-async def test_a_stream_that_fails_before_its_answer_is_answered_on_this_side(tmp_path, certificate, code):
+async def test_a_stream_that_fails_before_its_answer_is_answered_on_this_side(tmp_path, certificate):
     """Mitmproxy sends the response, and it is recorded as one of mcpspy."""
     async with interception(tmp_path, certificate, alpn=("h2",)) as there:
-        client, server, number = await asked(there)
-        await server.reset(number, code)
-        assert (await client.next())[:2] == (HEADERS, 1)
+        for code in (NO_ERROR, INTERNAL_ERROR, REFUSED_STREAM):
+            client, server, number = await asked(there)
+            await server.reset(number, code)
+            assert (await client.next())[:2] == (HEADERS, 1)
         await there.captured()
-    answer = there.opens()[-1]
-    assert (answer.sender, answer.role, answer.head["status"]) == ("mcpspy", "response", 502)
-    assert there.frames(answer.ch)[0].startswith(b"mcpspy: stream reset by server (")
+    answers = [it for it in there.opens() if it.role == "response"]
+    assert [(it.sender, it.head["status"]) for it in answers] == [("mcpspy", 502)] * 3
+    for answer in answers:
+        assert there.frames(answer.ch)[0].startswith(b"mcpspy: stream reset by server (")
 
 
 @scripted

@@ -55,29 +55,38 @@ def urls(there):
     return [url.replace(f":{there.upstream}", ":PORT") for url in found]
 
 
-@pytest.mark.parametrize(
-    ("allowed", "dials", "sni", "says", "url"),
-    [
-        ("127.0.0.1", "127.0.0.1", None, "bank.example", "https://127.0.0.1:PORT"),
-        ("localhost", "LocalHost", "LOCALHOST", "Bank.example", "https://localhost:PORT"),
-        ("LOCALHOST.", "localhost", None, "localhost.", "https://localhost:PORT"),
-        ("mcp.example.com", "127.0.0.1", "mcp.example.com", "bank.example", "https://mcp.example.com:PORT"),
-        ("127.0.0.1", "127.0.0.1", "bank.example", "127.0.0.1", None),
-        ("127.0.0.1", "localhost", None, "127.0.0.1", None),
-        ("localhost", "localhost", "bank.example", "localhost", None),
-        ("mcp.example.com", "127.0.0.1", None, "mcp.example.com", None),
+DIALLED = {
+    "127.0.0.1": [
+        ("127.0.0.1", None, "bank.example", "https://127.0.0.1:PORT"),
+        ("127.0.0.1", "bank.example", "127.0.0.1", None),
+        ("localhost", None, "127.0.0.1", None),
     ],
-)
+    "localhost": [
+        ("LocalHost", "LOCALHOST", "Bank.example", "https://localhost:PORT"),
+        ("localhost", "bank.example", "localhost", None),
+    ],
+    "LOCALHOST.": [("localhost", None, "localhost.", "https://localhost:PORT")],
+    "mcp.example.com": [
+        ("127.0.0.1", "mcp.example.com", "bank.example", "https://mcp.example.com:PORT"),
+        ("127.0.0.1", None, "mcp.example.com", None),
+    ],
+}
+"""By allowed host: where the client connects to, its SNI, its Host header, and the URL of the capture, or None."""
+
+
+@pytest.mark.parametrize("allowed", DIALLED)
 @scripted
-async def test_a_flow_is_of_the_server_that_was_dialled(tmp_path, certificate, allowed, dials, sni, says, url):
+async def test_a_flow_is_of_the_server_that_was_dialled(tmp_path, certificate, allowed):
     """M-04: the name comes from TLS, else CONNECT; if it is not allowed, the client gets the server's certificate."""
     async with interception(tmp_path, certificate, "--allow", allowed, "--insecure") as there:
-        client = await dialled(there, dials, sni)
-        shown = client.writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
-        assert (shown == der(certificate[0])) is (url is None)
-        await exchanged(client, await there.server(), says)
-        await asyncio.to_thread(there.mitm.end)
-        assert urls(there) == [url] * bool(url)
+        for dials, sni, says, url in DIALLED[allowed]:
+            client = await dialled(there, dials, sni)
+            shown = client.writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+            assert (shown == der(certificate[0])) is (url is None), (dials, sni)
+            await exchanged(client, await there.server(), says)
+        await there.captured()
+        assert urls(there) == [DIALLED[allowed][0][-1]]
+    assert len(there.opens()) == 2, "only the first exchange is recorded"
 
 
 @pytest.mark.parametrize(("dials", "sni", "said"), [("localhost", None, "localhost"), ("127.0.0.1", "b.example", None)])
