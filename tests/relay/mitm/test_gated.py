@@ -53,28 +53,59 @@ async def test_what_no_gate_names_passes_as_it_came(tmp_path, certificate):
     assert [it.how for it in records if isinstance(it, Close)] == ["eof", "eof"]
 
 
-@scripted
-async def test_a_changed_request_has_the_length_of_what_is_sent(tmp_path, certificate):
-    async with gated(tmp_path, certificate, gate({"send": '{"changed":true}'}, **CLIENT)) as there:
-        client, server, head = await asked(there)
-        assert lengths(head) == [b"content-length: 16"]
-        assert await server.read(16) == b'{"changed":true}'
-        assert (await answered(client, server))[1] == ANSWER
-        records = await there.captured()
-    opened, frame, *_ = records
-    assert (opened.sent, opened.by) == ({"headers": [["content-length", "16"]]}, "gate g")
-    assert (frame.raw, frame.sent, frame.by) == (CALL, b'{"changed":true}', "gate g")
+def call(method):
+    return CALL.replace(b'"ping"', b'"%b"' % method.encode())
 
 
+def posted(body, session=b"s"):
+    return REQUEST + b"Mcp-Session-Id: %b\r\nContent-Length: %d\r\n\r\n" % (session, len(body)) + body
+
+
+FORWARDED = {
+    "change": ({"send": '{"changed":true}'}, b'{"changed":true}', None),
+    "repeat": ({"repeat": 2}, None, None),
+    "delay": ({"delay": SECOND // 20}, None, "delayed"),
+    "hold": ({"hold": SECOND // 20}, None, "expired"),
+    "delayed-change": ({"delay": SECOND // 50, "send": "[]"}, b"[]", "delayed"),
+    "drop": ({"drop": True}, b"", None),
+}
+"""The action of a gate, what it sends in place of a body, and how a held body is released."""
+
+
+@pytest.mark.parametrize("sender", ["client", "server"])
 @scripted
-async def test_several_frames_stand_in_one_body(tmp_path, certificate):
-    async with gated(tmp_path, certificate, gate({"repeat": 2}, **CLIENT)) as there:
-        _, server, head = await asked(there)
-        assert lengths(head) == [b"content-length: %d" % (2 * len(CALL))]
-        assert await server.read(2 * len(CALL)) == CALL * 2
+async def test_a_body_has_the_length_of_what_is_sent_and_goes_when_its_time_has_come(tmp_path, certificate, sender):
+    """There is one gate for each method; a dropped request has its own test."""
+    cases = {name: case for name, case in FORWARDED.items() if (name, sender) != ("drop", "client")}
+    gates = [it for name, (act, *_) in cases.items() for it in gate(act, name, method=name, **{"from": sender})]
+    sent = {}
+    async with gated(tmp_path, certificate, gates) as there:
+        for name, (_, changed, _) in cases.items():
+            body = call(name) if sender == "client" else ANSWER
+            sent[name] = body * 2 if name == "repeat" else body if changed is None else changed
+            to_server, to_client = (sent[name], ANSWER) if sender == "client" else (call(name), sent[name])
+            client, server, head = await asked(there, posted(call(name)))
+            assert lengths(head) == [b"content-length: %d" % len(to_server)], name
+            assert await server.read(len(to_server)) == to_server
+            head, got = await answered(client, server)
+            assert (lengths(head), got) == ([b"content-length: %d" % len(to_client)], to_client), name
+            client.close()
         await there.captured()
-    first, second = there.records(Frame)
-    assert (first.sent, first.by, second.raw, second.sender) == (CALL, "gate g", CALL, "mcpspy")
+    releases = {it.held: it for it in there.records(Release)}
+    bodies = [it for it in there.opens() if it.sender == sender]
+    for opened, (name, (action, changed, how)) in zip(bodies, cases.items(), strict=True):
+        frame, *more = [it for it in there.records(Frame) if it.ch == opened.ch]
+        body = call(name) if sender == "client" else ANSWER
+        assert (frame.raw, frame.by, frame.dropped) == (body, f"gate {name}", name == "drop")
+        assert [(it.raw, it.sender) for it in more] == [(body, "mcpspy")] * (name == "repeat")
+        if how:
+            release = releases.pop(frame.held)
+            assert (release.how, release.sent) == (how, changed)
+            assert release.t - frame.t >= action.get("delay", action.get("hold"))
+        else:
+            assert (frame.held, frame.sent) == (None, None if name == "drop" else changed or body)
+            assert opened.sent == {"headers": [["content-length", str(len(sent[name]))]]}
+    assert releases == {}
 
 
 @scripted
@@ -114,20 +145,20 @@ async def test_several_frames_are_coded_as_one_body(tmp_path, certificate):
     assert [(it.raw, it.sender) for it in there.records(Frame)][1:] == [(ANSWER, None), (ANSWER, "mcpspy")]
 
 
+CODINGS = {b"gzip": gzip.compress(ANSWER)[:-4], b"unknown": ANSWER}
+"""Bodies that cannot be decoded: one is damaged, and one has an unknown coding."""
+
+
 @pytest.mark.parametrize("sender", ["client", "server"])
-@pytest.mark.parametrize(
-    ("coding", "packed"),
-    [(b"gzip", gzip.compress(ANSWER)[:-4]), (b"unknown", ANSWER)],
-    ids=["damaged", "unknown"],
-)
 @scripted
-async def test_a_coding_that_cannot_be_undone_passes_and_is_said_once(tmp_path, certificate, sender, coding, packed):
-    head = REQUEST.replace(b"Content-Type", b"Content-Encoding: %b\r\nContent-Type" % coding)
-    request = head + b"Content-Length: %d\r\n\r\n" % len(packed) + packed
+async def test_a_coding_that_cannot_be_undone_passes_and_is_said_once(tmp_path, certificate, sender):
     async with gated(tmp_path, certificate, gate({"drop": True}, **{"from": sender})) as there:
-        for _ in range(2):
+        for coding, packed in CODINGS.items():
+            head = REQUEST.replace(b"Content-Type", b"Content-Encoding: %b\r\nContent-Type" % coding)
+            request = head + b"Content-Length: %d\r\n\r\n" % len(packed) + packed
             client, server, _ = await asked(there, request if sender == "client" else POST + CALL)
-            assert await server.read(len(packed if sender == "client" else CALL)) in (packed, CALL)
+            body = packed if sender == "client" else CALL
+            assert await server.read(len(body)) == body
             if sender == "server":
                 _, body = await answered(client, server, packed, b"Content-Encoding: %b\r\n" % coding)
                 assert body == packed
@@ -136,7 +167,7 @@ async def test_a_coding_that_cannot_be_undone_passes_and_is_said_once(tmp_path, 
     assert there.mitm.said().count(f"a {what} has a content coding that cannot be decoded; such {what}s pass") == 1
     channels = {it.ch for it in there.opens() if it.role == what}
     frames = [it for it in there.records(Frame) if it.ch in channels]
-    assert [it.undecided for it in frames if it.raw in (packed, ANSWER)] == [True, True]
+    assert [it.undecided for it in frames if it.raw in (*CODINGS.values(), ANSWER)] == [True, True]
     assert not any(it.dropped for it in frames)
 
 
@@ -159,19 +190,19 @@ async def test_a_body_that_decodes_to_too_much_passes_undecided(tmp_path, certif
     assert (frame.raw, frame.undecided, frame.dropped) == (long, True, False)
 
 
-@pytest.mark.parametrize("kind", [b"application/x-ndjson", b"application/json-seq", b"application/stream+json"])
 @scripted
-async def test_a_sequence_of_json_goes_on_as_it_comes(tmp_path, certificate, kind):
+async def test_a_sequence_of_json_goes_on_as_it_comes(tmp_path, certificate):
     """Such a sequence may never end."""
     async with gated(tmp_path, certificate, gate({"drop": True}, **SERVER)) as there:
-        client, server, _ = await asked(there)
-        await server.send(b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nTransfer-Encoding: chunked\r\n\r\n" % kind)
-        await client.head()
-        for line in (ANSWER + b"\n", CALL + b"\n"):
-            await server.send(chunk(line))
-            assert await client.read(len(chunk(line))) == chunk(line)
-        await server.send(b"0\r\n\r\n")
-        await client.until(b"0\r\n\r\n")
+        for kind in (b"application/x-ndjson", b"application/json-seq", b"application/stream+json"):
+            client, server, _ = await asked(there)
+            await server.send(b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nTransfer-Encoding: chunked\r\n\r\n" % kind)
+            await client.head()
+            for line in (ANSWER + b"\n", CALL + b"\n"):
+                await server.send(chunk(line))
+                assert await client.read(len(chunk(line))) == chunk(line)
+            await server.send(b"0\r\n\r\n")
+            await client.until(b"0\r\n\r\n")
         await there.captured()
     assert not any(it.undecided or it.dropped for it in there.records(Frame))
 
@@ -222,32 +253,6 @@ async def test_a_closing_gate_closes_the_connection(tmp_path, certificate):
     assert not any(isinstance(it, Open) and it.role == "response" for it in records)
 
 
-@pytest.mark.parametrize("action", [{"delay": SECOND // 20}, {"hold": SECOND // 20}])
-@pytest.mark.parametrize("sender", ["client", "server"])
-@scripted
-async def test_a_held_body_goes_when_its_time_has_come(tmp_path, certificate, action, sender):
-    async with gated(tmp_path, certificate, gate(action, **{"from": sender})) as there:
-        client, server, head = await asked(there)
-        assert (head, await server.read(len(CALL))) == (POST, CALL)
-        assert (await answered(client, server))[1] == ANSWER
-        await there.captured()
-    (release,) = there.records(Release)
-    frame = next(it for it in there.records(Frame) if it.held)
-    assert (frame.raw, frame.held, frame.by) == (CALL if sender == "client" else ANSWER, 1, "gate g")
-    assert (release.held, release.how) == (1, "delayed" if "delay" in action else "expired")
-    assert release.t - frame.t >= SECOND // 20
-
-
-@scripted
-async def test_a_delayed_change_is_what_is_sent(tmp_path, certificate):
-    async with gated(tmp_path, certificate, gate({"delay": SECOND // 50, "send": "[]"}, **CLIENT)) as there:
-        _, server, head = await asked(there)
-        assert (lengths(head), await server.read(2)) == ([b"content-length: 2"], b"[]")
-        await there.captured()
-    (release,) = there.records(Release)
-    assert (release.how, release.sent, release.by) == ("delayed", b"[]", "gate g")
-
-
 @scripted
 async def test_a_held_request_holds_up_no_other(tmp_path, certificate):
     async with gated(tmp_path, certificate, gate({"hold": 60 * SECOND}, method="ping")) as there:
@@ -261,10 +266,6 @@ async def test_a_held_request_holds_up_no_other(tmp_path, certificate):
         await there.captured()
         assert await unasked.rest() == b""
     assert [(it.how, it.dropped) for it in there.records(Release)] == [("closed", True)]
-
-
-def posted(body, session=b"s"):
-    return REQUEST + b"Mcp-Session-Id: %b\r\nContent-Length: %d\r\n\r\n" % (session, len(body)) + body
 
 
 @scripted
@@ -291,27 +292,6 @@ async def test_a_cancellation_in_another_request_drops_the_held_one_and_itself(t
         (cancelled, True, "gate g"),
     ]
     assert [(it.how, it.dropped) for it in there.records(Release)] == [("cancelled", True)]
-
-
-@scripted
-async def test_a_changed_response_has_the_length_of_what_is_sent(tmp_path, certificate):
-    async with gated(tmp_path, certificate, gate({"send": "{}"}, method="ping", kind="response")) as there:
-        client, server, _ = await asked(there)
-        head, body = await answered(client, server, ANSWER)
-        assert (lengths(head), body) == ([b"content-length: 2"], b"{}")
-        await there.captured()
-    assert there.opens()[1].sent == {"headers": [["content-length", "2"]]}
-    assert there.records(Frame)[1].sent == b"{}"
-
-
-@scripted
-async def test_a_dropped_response_has_no_body(tmp_path, certificate):
-    async with gated(tmp_path, certificate, gate({"drop": True}, **SERVER)) as there:
-        client, server, _ = await asked(there)
-        head, body = await answered(client, server)
-        assert (lengths(head), body) == ([b"content-length: 0"], b"")
-        await there.captured()
-    assert there.records(Frame)[1].dropped
 
 
 @scripted
