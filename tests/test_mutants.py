@@ -14,6 +14,7 @@ import forked_tests  # noqa: E402 (the line above makes it importable)
 import mutation  # noqa: E402
 import mutation_copy  # noqa: E402
 import mutation_tests  # noqa: E402
+import nearest_tests  # noqa: E402
 
 FILE = "mcpspy/wire/lines.py"
 
@@ -114,7 +115,7 @@ def test_each_unit_gets_some_mutants_and_the_others_by_their_lines():
 
 
 def test_tests_are_run_in_the_order_of_their_distance():
-    tests = mutation_tests.Tests(
+    tests = nearest_tests.Tests(
         {
             "tests/wire/test_lines.py": b"",
             "tests/wire/test_sse.py": b"from mcpspy.wire import lines, sse",
@@ -213,7 +214,7 @@ def test_mutants_are_killed_in_a_copy_of_the_repository(tmp_path):
     mutants = mutation.candidates(FILE, PACKAGE.encode())
 
     def outcome(source, replacement, limit):
-        judge = mutation_tests.Judge(mutation_tests.Tests(copy.sources("tests")), limit)
+        judge = mutation_tests.Judge(nearest_tests.Tests(copy.sources("tests")), limit)
         mutant = next(one for one in mutants if (one.source, one.replacement) == (source, replacement))
         found = judge.result(copy, mutant, "")
         assert (copy.folder / FILE).read_text() == PACKAGE
