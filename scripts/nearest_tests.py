@@ -41,6 +41,11 @@ class Tests:
         self._imports = {path: direct[module_name(path)] for path in self._files}
         self._through_helpers = {path: _reached(module_name(path), direct) for path in self._files}
 
+    def importing(self, module: str) -> list[str]:
+        """Return the test files that import a module, themselves or through helpers of the tests."""
+        direct = [path for path in self._files if module in self._imports[path]]
+        return [*direct, *(it for it in self._files if it not in direct and module in self._through_helpers[it])]
+
     def nearest(self, file: str) -> list[list[str]]:
         """Return the test files that are run for a mutant in `file`, in groups that are run one after the other.
 

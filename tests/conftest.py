@@ -1,3 +1,4 @@
+import collections
 import gc
 import os
 import signal
@@ -80,10 +81,24 @@ def reason_of(report):
     return reason.removeprefix("Skipped: ")
 
 
+SECONDS = collections.Counter()
+"""The seconds that each test file takes. `scripts/test --changed` runs those that fit into its time."""
+
+
+def pytest_runtest_logreport(report):
+    SECONDS[report.nodeid.partition("::")[0]] += report.duration
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session):
-    """Print what was left out and how to add it, after all other lines."""
+    """Store how long the test files took, and print what was left out and how to add it, after all other lines."""
     result = yield
+    config = session.config
+    if "PYTEST_XDIST_WORKER" not in os.environ and hasattr(config, "cache") and not config.option.keyword:
+        whole = {
+            path: round(seconds, 2) for path, seconds in SECONDS.items() if not any("::" in it for it in config.args)
+        }
+        config.cache.set("mcpspy/seconds", config.cache.get("mcpspy/seconds", {}) | whole)
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
     if terminal and "PYTEST_XDIST_WORKER" not in os.environ:
         for line in optional.left_out(reason_of(report) for report in terminal.stats.get("skipped", [])):
