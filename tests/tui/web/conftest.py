@@ -9,16 +9,15 @@ from tests import limits
 from tests.tui.web.browser import LIMIT, Browser
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory):
-    """Start `mcpspy tui --web` on targets, and return the process and its link. All end with the module."""
+@pytest.fixture
+def served(tmp_path):
+    """Start `mcpspy tui --web` on targets, and return the process and its link."""
     running = []
-    home = str(tmp_path_factory.mktemp("home"))
 
     def start(*targets):
         words = [sys.executable, "-m", "mcpspy", "tui", "--web", "127.0.0.1:0", *map(str, targets)]
         process = limits.Popen(
-            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"HOME": home}
+            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"HOME": str(tmp_path)}
         )
         running.append(process)
         link = process.stdout.readline().strip()
@@ -31,8 +30,7 @@ def served(tmp_path_factory):
         process.communicate(timeout=LIMIT)
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    """A browser for all tests of a module."""
-    with closing(Browser(tmp_path_factory.mktemp("browser"))) as found:
+@pytest.fixture
+def browser(tmp_path):
+    with closing(Browser(tmp_path)) as found:
         yield found

@@ -67,11 +67,10 @@ def test_each_start_has_a_secret_of_its_own():
 # A real server
 
 
-@pytest.fixture(scope="module")
-def link(tmp_path_factory, served):
-    """The link to a capture, on a server for all tests."""
-    path = tmp_path_factory.mktemp("captures") / "a.jsonl"
-    return served(capture(path, '> {"jsonrpc":"2.0","id":1,"method":"ping"}'))[1]
+@pytest.fixture
+def link(tmp_path, served):
+    """The link to a capture."""
+    return served(capture(tmp_path / "a.jsonl", '> {"jsonrpc":"2.0","id":1,"method":"ping"}'))[1]
 
 
 def test_no_response_sets_a_cookie_or_names_the_secret(link):

@@ -36,17 +36,12 @@ document.head.append(script);
 """What a page of another origin can try. It notes six results."""
 
 
-@pytest.fixture(scope="module")
-def captured(tmp_path_factory):
+@pytest.fixture
+def captured(tmp_path):
     """A capture that fills the screen."""
-    pings = "\n".join(f'> {{"jsonrpc":"2.0","id":{n},"method":"ping"}}' for n in range(50))
-    return capture(tmp_path_factory.mktemp("captures") / "a.jsonl", pings)
-
-
-@pytest.fixture(scope="module")
-def link(captured, served):
-    """The link to the capture, on a server for all tests that do not end it."""
-    return served(captured)[1]
+    return capture(
+        tmp_path / "a.jsonl", "\n".join(f'> {{"jsonrpc":"2.0","id":{n},"method":"ping"}}' for n in range(50))
+    )
 
 
 def shown(browser):
@@ -80,8 +75,9 @@ def program():
             thread.join(LIMIT)
 
 
-def test_the_session_is_drawn_and_takes_keys(link, browser):
+def test_the_session_is_drawn_and_takes_keys(captured, served, browser):
     """A-15: the URL no longer has the secret, and the tab can be reloaded."""
+    _, link = served(captured)
     browser.ask("/url", url=link)
     shown(browser)
     assert browser.script("return document.title") == "mcpspy"
@@ -100,8 +96,9 @@ def test_the_session_is_drawn_and_takes_keys(link, browser):
     assert browser.log() == []
 
 
-def test_a_program_on_another_port_gets_no_access_from_a_visit(link, browser):
+def test_a_program_on_another_port_gets_no_access_from_a_visit(captured, served, browser):
     """A-15: the browser gives it nothing that opens the WebSocket, and its page cannot open one."""
+    _, link = served(captured)
     browser.ask("/url", url=link)
     shown(browser)
     with program() as (other, visits):
@@ -118,8 +115,9 @@ def test_a_program_on_another_port_gets_no_access_from_a_visit(link, browser):
         browser.until("document.body?.textContent.includes('copy the printed link into the address bar')")
 
 
-def test_a_page_without_a_valid_secret_names_the_command(link, browser):
+def test_a_page_without_a_valid_secret_names_the_command(captured, served, browser):
     """A-15: also with a wrong one. A link that is opened in the same tab works."""
+    _, link = served(captured)
     page = link.partition("#")[0]
     for url in (page, f"{page}#secret=wrong", f"{page}#other"):
         browser.ask("/url", url="about:blank")
