@@ -12,12 +12,12 @@ from tests.peers import prepare
 
 ROOT = Path(__file__).parent.parent
 CONCERNED = {
-    "bash": "tests/cli/test_complete.py::test_bash_offers_what_there_is",
+    "bash": "tests/cli/test_complete.py::test_a_shell_offers_what_there_is[bash]",
     "cc": "tests/test_benchmarks.py::test_the_proxy_benchmark_runs_and_loses_nothing",
     "chromedriver": "tests/exporters/test_mermaid.py::test_mermaid_shows_hostile_words_as_text",
     "chromium": "tests/sharing/page/test_filtering.py",
     "curl": "tests/exporters/test_single_message.py::test_curl_asks_what_was_asked",
-    "fish": "tests/cli/test_complete.py::test_fish_offers_what_there_is",
+    "fish": "tests/cli/test_complete.py::test_a_shell_offers_what_there_is[fish]",
     "git": "tests/clients/test_machine.py::test_the_git_working_tree_around_a_directory_is_found",
     "mount": "tests/relay/stdio/test_recording.py::test_a_read_only_directory_changes_nothing_for_the_client",
     "node": "tests/exporters/test_perfetto.py::test_hostile_names_are_names",
