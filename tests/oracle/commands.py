@@ -84,7 +84,7 @@ MISTAKES = [
     "replay nothing -- true", "replay {} --learn x -- true", "replay {} --url nowhere", "verify",
     "verify --timeout x -- true", "rules nothing", "rules a b", "schema", "schema show", "schema show 2020",
     "schema show 2025-06-18 Toool", "schema diff 2025-06-18", "completion", "completion cmd", "prune --older x",
-    "prune --keep x", "otel", "otel nothing", "sql", "sql SELEC {}", "proxy", "proxy --url x", "mitm --listen x",
+    "prune --keep x", "otel", "otel nothing", "sql", "sql SELEC {}", "proxy", "proxy --url x",
     "run", "wrap", "wrap --", "wrap --gate nothing.toml -- true", "wrap --nope -- true", "install nobody",
     "uninstall nobody", "status nobody", "doctor nobody", "demo x", "tui nothing", "mcp nothing", "ca nothing",
 ]  # fmt: skip
