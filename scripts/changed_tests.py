@@ -4,11 +4,12 @@ import json
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 from environment import ensure
-from nearest_tests import Sources, Tests, is_test, module_name
+from nearest_tests import Sources, Tests, is_test, module_name, python_files
 
 SECONDS = 7.0
 """The time that the tests of a change may take in sum, as far as it is known; at least one file is run."""
@@ -24,13 +25,10 @@ def changed(root: Path, base: str) -> list[str]:
     """Return the paths that differ from a commit, with new files, in the order of their names."""
     git = ["git", "-C", str(root)]
     commands = [[*git, "diff", "--name-only", base], [*git, "ls-files", "--others", "--exclude-standard"]]
-    found = [subprocess.run(it, check=True, capture_output=True, text=True, timeout=60).stdout for it in commands]
-    return sorted({path for text in found for path in text.splitlines()})
-
-
-def test_sources(root: Path) -> Sources:
-    """Return the text of each Python file of the tests, by its path."""
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted((root / "tests").rglob("*.py"))}
+    found = [subprocess.run(it, check=False, capture_output=True, text=True, timeout=60) for it in commands]
+    if found[0].returncode:
+        sys.exit(f"git cannot compare with {base}: {found[0].stderr.strip()}")
+    return sorted({path for run in found for path in run.stdout.splitlines()})
 
 
 def nearest(paths: Iterable[str], sources: Sources, tests: Tests | None = None) -> list[str]:
@@ -79,7 +77,7 @@ def fitting(files: list[str], seconds: dict[str, float], most: float = SECONDS) 
 def run(root: Path, base: str = "HEAD") -> int:
     """Run the lint and the nearest tests of what differs from a commit. Return the exit status."""
     paths = changed(root, base)
-    files = nearest(paths, test_sources(root))
+    files = nearest(paths, python_files(root, "tests"))
     if not files:
         print(f"no test is near to what differs from {base}: {', '.join(paths) or 'nothing does'}")
         return 0

@@ -1,6 +1,7 @@
 """The development environment: `.venv`, made once, and made again when `pyproject.toml` changes."""
 
 import hashlib
+import os
 import subprocess
 import sys
 import venv
@@ -27,3 +28,10 @@ def ensure() -> Path:
         subprocess.run([*pip, "--editable", f"{ROOT}[dev]"], check=True)
         stamp.write_text(wanted)
     return BIN / "python"
+
+
+def enter() -> None:
+    """Go on in the environment: run this script again with its Python, unless that runs it already."""
+    python = ensure()
+    if Path(sys.prefix) != VENV:
+        os.execv(python, [str(python), *sys.argv])

@@ -76,11 +76,6 @@ class Copy:
         self.log = folder / ".log"
         self._process: subprocess.Popen[str] | None = None
 
-    def sources(self, package: str) -> dict[str, bytes]:
-        """Return the text of each Python file below a folder, by its path."""
-        paths = sorted((self.folder / package).rglob("*.py"))
-        return {path.relative_to(self.folder).as_posix(): path.read_bytes() for path in paths}
-
     @contextlib.contextmanager
     def mutated(self, mutant: Mutant) -> Iterator[None]:
         """Apply a mutant for the duration of a block."""

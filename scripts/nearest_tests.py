@@ -3,11 +3,18 @@
 import ast
 import os
 from collections.abc import Iterable
+from pathlib import Path
 
 EVERY_OUTPUT = "tests/oracle/"
 """The tests that compare every output; they are the last that a mutant has to survive."""
 Sources = dict[str, bytes]
-"""The text of each file of tests, by its path."""
+"""The text of each file, by its path."""
+
+
+def python_files(root: Path, folder: str) -> Sources:
+    """Return the text of each Python file below a folder of the repository, by its path."""
+    paths = sorted((root / folder).rglob("*.py"))
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
 
 
 def module_name(path: str) -> str:

@@ -40,7 +40,7 @@ def test_files_that_take_too_long_are_left_out_but_never_all():
 
 
 def test_there_are_near_tests_for_every_module():
-    sources = changed_tests.test_sources(ROOT)
+    sources = nearest_tests.python_files(ROOT, "tests")
     tests = nearest_tests.Tests(sources)
     paths = [str(path.relative_to(ROOT)) for path in (ROOT / "mcpspy").rglob("*.py") if path.name != "__init__.py"]
     assert [path for path in paths if not changed_tests.nearest([path], sources, tests)] == []

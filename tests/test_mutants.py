@@ -214,7 +214,7 @@ def test_mutants_are_killed_in_a_copy_of_the_repository(tmp_path):
     mutants = mutation.candidates(FILE, PACKAGE.encode())
 
     def outcome(source, replacement, limit):
-        judge = mutation_tests.Judge(nearest_tests.Tests(copy.sources("tests")), limit)
+        judge = mutation_tests.Judge(nearest_tests.Tests(nearest_tests.python_files(copy.folder, "tests")), limit)
         mutant = next(one for one in mutants if (one.source, one.replacement) == (source, replacement))
         found = judge.result(copy, mutant, "")
         assert (copy.folder / FILE).read_text() == PACKAGE

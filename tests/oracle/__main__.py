@@ -37,9 +37,11 @@ def main() -> int:
         for line in frozen.explained(sorted({line.partition(":")[0] for line in found})):
             print(line)
     if options.renew:
-        frozen.write({at: number for at, number in frozen.read().items() if not wanted(at[0])} | now)
+        kept = {at: number for at, number in frozen.read().items() if at in now or not wanted(at[0])}
+        frozen.write(kept | now)  # in the order in which they were
     print(f"{len(now)} outputs, {len(found)} {'renewed' if options.renew else 'different'}")
     return 1 if found and not options.renew else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
