@@ -28,7 +28,8 @@ _HEADER = {
 def write(folder: Path) -> dict[str, Path]:
     """Write all captures below a folder, and return their paths by name."""
     found = {}
-    for name, data in [*golden(), *sessions(), *damaged()]:
+    whole = [*golden(), *sessions()]
+    for name, data in [*whole, *damaged([data.splitlines() for _, data in whole])]:
         found[name] = folder / f"{name}.jsonl"
         found[name].parent.mkdir(parents=True, exist_ok=True)
         found[name].write_bytes(data)
@@ -47,9 +48,8 @@ def sessions() -> Iterator[tuple[str, bytes]]:
         yield f"{path.parent.name}/{path.stem}", capture_of(records(read(path)[0]))
 
 
-def damaged() -> Iterator[tuple[str, bytes]]:
-    """Yield the damaged and hostile captures."""
-    sources = [data.splitlines() for _, data in [*golden(), *sessions()]]
+def damaged(sources: list[list[bytes]]) -> Iterator[tuple[str, bytes]]:
+    """Yield the damaged and hostile captures; the damaged ones are made from the lines of whole ones."""
     for number in range(PATCHED):
         chance = random.Random(f"patched {number}")  # noqa: S311 (no secret)
         header, *rest = chance.choice(sources)

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from hashlib import blake2b
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from unittest.mock import patch
 
@@ -106,22 +108,20 @@ def read() -> dict[Case, str]:
 
 def write(found: dict[Case, str]) -> None:
     """Freeze hashes."""
-    lines, last = [], ""
-    for (case, output), number in found.items():
-        lines += ([case] if case != last else []) + [f"  {number} {output}"]
-        last = case
+    lines = []
+    for case, places in groupby(found, key=itemgetter(0)):
+        lines += [case, *(f"  {found[at]} {at[1]}" for at in places)]
     FROZEN.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def differences(frozen: dict[Case, str], now: dict[Case, str]) -> list[str]:
     """Return what differs, a line for each output: `golden/field-sse: show --json`."""
-    changed = [
-        f"{case}: {output}{'' if at in frozen and at in now else ' (new)' if at in now else ' (gone)'}"
-        for at in dict.fromkeys([*frozen, *now])
-        if frozen.get(at) != now.get(at)
-        for case, output in [at]
-    ]
-    return sorted(changed, key=lambda line: line.partition(":")[0])
+    found = []
+    for at in sorted(dict.fromkeys([*frozen, *now]), key=itemgetter(0)):
+        if frozen.get(at) != now.get(at):
+            what = " (new)" if at not in frozen else " (gone)" if at not in now else ""
+            found.append(f"{': '.join(at)}{what}")
+    return found
 
 
 def compare(wanted: Callable[[str], bool]) -> tuple[dict[Case, str], list[str]]:

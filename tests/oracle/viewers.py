@@ -13,9 +13,8 @@ from mcpspy.report.differences.exchange_json import to_json
 from mcpspy.timeline import Row
 from mcpspy.tui.message import facts
 from mcpspy.tui.message.context import around
+from tests.browse.test_timeline import grow
 
-LOOKS = 7
-"""How often a viewer looks at a file; some looks at no new records end the wait for their order."""
 ADDRESSES = 6
 """Messages that `read_message` reads."""
 MEMBERS = """n part t kind sender id method name revision status request response latency size raw text refused
@@ -50,7 +49,7 @@ def viewed(path: str) -> Iterator[object]:
         yield error
         return
     with closing(opened) as session:
-        _grow(session)
+        grow(session)
         yield from _state(session)
         for place in range(len(session)):
             yield session.line(place)
@@ -78,7 +77,7 @@ def grown(path: str) -> Iterator[object]:
                     pass
                 yield len(session), session.state, session.counts, list(session.revised), list(session.moved)
             target.close()
-            _grow(session)
+            grow(session)
             yield from _state(session)
             yield from map(session.line, range(len(session)))
     os.unlink(copy)
@@ -87,12 +86,6 @@ def grown(path: str) -> Iterator[object]:
 def _row(row: Row) -> list[object]:
     """Return the members of a row without decoded values, which may be nested too deeply to be printed."""
     return [*(getattr(row, name) for name in MEMBERS), str(row.act), *map(str, row.findings)]
-
-
-def _grow(session: OpenCapture) -> None:
-    for _ in range(LOOKS):
-        while session.grow(1):
-            pass
 
 
 def _state(session: OpenCapture) -> Iterator[object]:
