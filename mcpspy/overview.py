@@ -15,7 +15,8 @@ from mcpspy.conversation.negotiation import Declarations, declares
 from mcpspy.conversation.offers import HANDSHAKES, LISTED, PagedListing, Statement, page, statement
 from mcpspy.cost import compact_size, context_size, encoded_size, fingerprint
 from mcpspy.json_values import member, steps_of
-from mcpspy.rules import Finding
+from mcpspy.rules import Finding, LocatedFinding
+from mcpspy.rules.judge import Fold, JudgedEvent
 from mcpspy.spec.revisions import STATELESS
 from mcpspy.wire.jsonrpc import Request, Result
 
@@ -153,8 +154,8 @@ class ToolUse:
         self.latencies.join(other.latencies)
 
 
-class Announced:
-    """What one session has announced so far; pass each message to `add`."""
+class Announced(Fold):
+    """What one session has announced so far."""
 
     def __init__(self) -> None:
         self.client: Peer | None = None
@@ -170,8 +171,15 @@ class Announced:
         """The line numbers of all pages of tools."""
         self._page: tuple[int, list[str]] = (0, [])  # the line number of the latest page of tools, and the names on it
 
-    def add(self, message: Message) -> None:
-        """Add the next message."""
+    def add(self, event: JudgedEvent) -> None:
+        """Add the next event."""
+        if isinstance(event, LocatedFinding):
+            if isinstance(event.event, Message):
+                self._find(event.finding, event.event)
+        elif isinstance(event, Message):
+            self._add_message(event)
+
+    def _add_message(self, message: Message) -> None:
         method = message.method
         self.extensions.add(message.n, message.sender, declares(message))
         if method == CALL:
@@ -184,8 +192,9 @@ class Announced:
         elif method in HANDSHAKES:
             self._add_peer(message)
 
-    def find(self, finding: Finding, method: str | None, name: str | None) -> None:
-        """Count a finding about a message that was added; `method` and `name` are those of the message."""
+    def _find(self, finding: Finding, message: Message) -> None:
+        """Count a finding about a message that was added."""
+        method, name = message.method, message.name
         if method == CALL and name:
             self._tool(name).found += 1
         elif method == "tools/list" and finding.frame == self._page[0]:

@@ -1,14 +1,15 @@
 """The fold from records to rows, which people and programs read.
 
-A row is one message, one line of stderr, a gap, a signal, or the end of the capture. `rows` streams: it yields the row
-of a request before the response is known. `judged` streams too, and adds findings. `final_rows` reads the records
-twice, so that each row is final. From the first pass it keeps only a few bytes per request
-(`mcpspy.conversation.columns`) and the findings.
+A row is one message, one line of stderr, a gap, a signal, or the end of the capture. `streamed_rows` yields the row of
+a request before the response is known, and findings when they are made. `final_rows` reads the records twice, so that
+each row is final. From the first pass it keeps only a few bytes per request (`mcpspy.conversation.columns`) and the
+findings.
 """
 
 import json
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,16 +17,16 @@ from typing import Any
 import orjson
 from orjson import Fragment
 
-from mcpspy.capture.records import End, Frame, Header, Open, Record, Release
+from mcpspy.capture.records import End, Frame, Header, Open, Record
 from mcpspy.conversation.columns import Exchanges, kind_of, sender_of
-from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.conversation import Conversation, events_of
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message
 from mcpspy.conversation.negotiation import declares
 from mcpspy.conversation.preview import preview, preview_of_large
 from mcpspy.conversation.record_text import record_text
-from mcpspy.rules import Finding
-from mcpspy.rules.judge import Judge
+from mcpspy.rules import Finding, LocatedFinding
+from mcpspy.rules.judge import Fold, JudgedEvent, JudgedEvents, judged_events
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Id, Invalid, Request
 
@@ -90,85 +91,59 @@ class Row:
 
 
 Streamed = Row | Finding | GateAct
-"""The output of `judged`: rows, findings about earlier rows, and the outcome for frames that a gate held."""
+"""The output of `streamed_rows`: rows, findings about earlier rows, and the outcome for frames that a gate held."""
 
 
-class Timeline:
-    """Fold the records of one capture into rows.
+class Ending(Fold):
+    """The fold of what `show` prints below the rows: whether the capture has an end, and what got no response."""
 
-    Pass each record to `feed`, then call `end`. With `rules`, the rows have findings.
-    """
-
-    def __init__(self, *, rules: bool = False) -> None:
-        self._fold: Conversation | Judge = Judge() if rules else Conversation()
-        self.late: list[Finding] = []
-        """Findings about rows that were yielded earlier; the caller has to clear this list."""
+    def __init__(self) -> None:
         self.ended = False
         """Whether the end record was read. A relay that is killed writes none."""
+        self.pending: Sequence[Exchange] = ()
+        """The exchanges without a response, oldest first."""
 
-    def feed(self, record: Record) -> Iterable[Row]:
-        """Read the next record and return the rows that it completes; iterate over them before the next record."""
-        if type(record) is End:
-            self.ended = True
-        events = self._fold.feed(record)
-        if type(events) is tuple and len(events) == 1 and not isinstance(events[0], Finding):
-            return (row_of(events[0]),)  # the usual case, without the cost of a generator
-        return self._rows(events)
+    def add(self, event: JudgedEvent) -> None:
+        """Add the next event."""
+        self.ended = self.ended or type(event) is End
 
-    def end(self) -> None:
-        """Finish after the last record; the last findings are added to `late`."""
-        if isinstance(self._fold, Judge):
-            self.late += self._fold.end()
-
-    def pending(self) -> Iterator[Exchange]:
-        """Return the exchanges without a response, oldest first."""
-        return self._fold.pending()
-
-    @property
-    def released(self) -> GateAct | None:
-        """What a gate did to the frame that the last `release` record is about."""
-        return self._fold.released
-
-    def _rows(self, events: Iterable[Event | Finding]) -> Iterator[Row]:
-        row: Row | None = None
-        for event in events:
-            if not isinstance(event, Finding):
-                if row:
-                    yield row
-                row = row_of(event)
-            elif row and (event.frame, event.part) == (row.n, row.part):
-                row.findings += (event,)
-            else:
-                self.late.append(event)
-        if row:
-            yield row
+    def end(self, pending: Sequence[Exchange], *, live: bool) -> None:  # noqa: ARG002 (the end of a fold)
+        """Finish."""
+        self.pending = pending
 
 
-def rows(records: Iterable[Record], timeline: Timeline | None = None) -> Iterator[Row]:
-    """Yield the rows of a stream of records, without findings; `timeline` is used instead of a new one."""
-    timeline = timeline or Timeline()
-    for record in records:
-        yield from timeline.feed(record)
-
-
-def judged(records: Iterable[Record], timeline: Timeline | None = None, *, live: bool = False) -> Iterator[Streamed]:
+def streamed_rows(records: Iterable[Record], *folds: Fold, live: bool = False) -> Iterator[Streamed]:
     """Yield the rows with their findings, and later findings about earlier rows when they are made.
 
     The outcome for a frame that a gate held is yielded when the frame is released. With `live`, the records are those
-    of a live capture so far, so what is missing may still come. A `timeline` that is passed in must have been made with
-    `rules`.
+    of a live capture so far, so what is missing may still come.
     """
-    timeline = timeline or Timeline(rules=True)
+    events = JudgedEvents(*folds)
     for record in records:
-        yield from timeline.feed(record)
-        if isinstance(record, Release) and timeline.released:
-            yield timeline.released
-        if timeline.late:
-            yield from timeline.late
-            timeline.late.clear()
-    if not live:
-        timeline.end()
-        yield from timeline.late
+        yield from _with_findings(events.feed(record))
+    yield from _with_findings(events.end(live=live))
+
+
+def _with_findings(events: Iterable[JudgedEvent]) -> Iterator[Streamed]:
+    """Yield the rows of one record with their findings, then the findings about earlier rows, then releases."""
+    row: Row | None = None
+    later: list[Streamed] = []
+    for event in events:
+        if isinstance(event, LocatedFinding):
+            finding = event.finding
+            if row and (finding.frame, finding.part) == (row.n, row.part):
+                row.findings += (finding,)
+            else:
+                later.append(finding)
+        elif isinstance(event, GateAct):
+            later.append(event)
+        else:
+            if row:
+                yield row
+            row = row_of(event)
+    if row:
+        yield row
+    yield from later
 
 
 def rows_alone(record: Record, channel: Open | None) -> Iterator[Row]:
@@ -179,47 +154,53 @@ def rows_alone(record: Record, channel: Open | None) -> Iterator[Row]:
     yield from map(row_of, conversation.feed(record))
 
 
-def final_rows(
-    records: Callable[[], Iterable[Record]], timeline: Timeline | None = None, *, live: bool
-) -> Iterator[Row]:
-    """Yield the rows of a capture, each final; `records` is called twice.
+class _Outcomes(Fold):
+    """The fold of what makes a row final: few bytes per request, and the findings."""
 
-    In a `live` capture a request may still be pending. `timeline` is used for the second pass instead of a new one.
-    """
-    exchanges, times = Exchanges(), array("q")  # times of the responses, by the ordinal of the request
-    found: dict[tuple[int, int], tuple[Finding, ...]] = {}
-    acts: dict[int, GateAct] = {}
-    judge = Judge()
-    for event in _judged(judge, records(), live=live):
-        if isinstance(event, Finding):
-            address = (event.frame, event.part)
-            found[address] = (*found.get(address, ()), event)
-            continue
+    def __init__(self) -> None:
+        self._exchanges, self._times = Exchanges(), array("q")  # times of the responses, by the ordinal of the request
+        self._found: dict[tuple[int, int], tuple[Finding, ...]] = {}
+        self._acts: dict[int, GateAct] = {}
+
+    def add(self, event: JudgedEvent) -> None:
+        """Add the next event."""
+        if isinstance(event, LocatedFinding):
+            address = event.finding.frame, event.finding.part
+            self._found[address] = (*self._found.get(address, ()), event.finding)
+            return
         if isinstance(event, Message | HttpUnit) and event.act:
-            acts[event.n] = event.act
+            self._acts[event.n] = event.act
         if isinstance(event, Message):
-            exchanges.add(event)
+            self._exchanges.add(event)
             if event.exchange and event.exchange.response is event:
-                times[event.exchange.ordinal] = event.t
+                self._times[event.exchange.ordinal] = event.t
             elif event.exchange:
-                times.append(0)
-    exchanges.end(judge.pending(), live=live)
-    for row in rows(records(), timeline):
-        if row.kind == "request" and row.exchange and row.exchange.ordinal < len(exchanges):
-            ordinal = row.exchange.ordinal
+                self._times.append(0)
+
+    def end(self, pending: Sequence[Exchange], *, live: bool) -> None:
+        """Finish."""
+        self._exchanges.end(pending, live=live)
+
+    def complete(self, row: Row) -> Row:
+        """Add to a row what was found in the first pass."""
+        if row.kind == "request" and row.exchange and row.exchange.ordinal < len(self._exchanges):
+            ordinal, exchanges = row.exchange.ordinal, self._exchanges
             row.status = exchanges.status(ordinal)
             row.response = exchanges.responses[ordinal] or None
-            row.latency = times[ordinal] - row.t - exchanges.held(ordinal) if row.response else None
-        row.findings = found.get((row.n, row.part), ())
-        row.act = acts.get(row.n, row.act)
-        yield row
+            row.latency = self._times[ordinal] - row.t - exchanges.held(ordinal) if row.response else None
+        row.findings = self._found.get((row.n, row.part), ())
+        row.act = self._acts.get(row.n, row.act)
+        return row
 
 
-def _judged(judge: Judge, records: Iterable[Record], *, live: bool) -> Iterator[Event | Finding]:
-    for record in records:
-        yield from judge.feed(record)
-    if not live:
-        yield from judge.end()
+def final_rows(records: Callable[[], Iterable[Record]], *folds: Fold, live: bool) -> Iterator[Row]:
+    """Yield the rows of a capture, each final; `records` is called twice. Folds get the events of the first pass.
+
+    In a `live` capture a request may still be pending.
+    """
+    outcomes = _Outcomes()
+    deque(judged_events(records(), outcomes, *folds, live=live), 0)
+    yield from map(outcomes.complete, map(row_of, events_of(records())))
 
 
 def row_of(event: Event) -> Row:

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from mcpspy.capture.records import Close, End, Frame, Gap, Gates, Header, Open, Signal
 from mcpspy.report.lines import line
-from mcpspy.timeline import Timeline, final_rows, rows, rows_alone, to_json, wall_time
+from mcpspy.timeline import Ending, Row, final_rows, rows_alone, streamed_rows, to_json, wall_time
 from tests.rules.gate_sessions import TRANSPORTS, request, result
-from tests.transcript import OPENS, records
+from tests.transcript import OPENS, records, rows
 
 HEADER = Header(
     "9f2c", "2026-11-20T19:15:00.123456Z", "mcpspy 0.1.0", "stdio", "weather", ("npx", "-y", "@scope/server")
@@ -394,19 +394,18 @@ def test_the_size_is_that_of_the_frame():
 
 
 @pytest.mark.parametrize("text", [EVERY_OUTCOME, '< {"id":1,"result":{}}\n< {"id":2,"result":{}}'])
-def test_a_timeline_that_is_fed_gives_the_rows(text):
-    timeline = Timeline()
-    found = [row for record in records(text) for row in timeline.feed(record)]
-    timeline.end()
-    assert [to_json(row, HEADER) for row in found] == [to_json(row, HEADER) for row in rows(records(text))]
-    assert timeline.late == []
+def test_the_rows_are_streamed_without_what_is_not_known_yet(text):
+    found = [to_json(row, HEADER) for row in streamed_rows(records(text)) if isinstance(row, Row)]
+    for row in (alone := list(rows(records(text)))):
+        row.findings = ()
+    streamed = [json.loads(line) | {"findings": []} for line in found]
+    assert streamed == [json.loads(to_json(row, HEADER)) for row in alone]
 
 
-def test_a_timeline_knows_what_has_no_answer_yet():
-    timeline = Timeline()
-    for record in records(EVERY_OUTCOME):
-        list(timeline.feed(record))
-    assert [(exchange.request.n, exchange.status) for exchange in timeline.pending()] == [
+def test_what_has_no_answer_is_known_at_the_end():
+    ending = Ending()
+    list(streamed_rows(records(EVERY_OUTCOME), ending))
+    assert [(exchange.request.n, exchange.status) for exchange in ending.pending] == [
         (7, "cancelled"),
         (9, "pending"),
         (10, "pending"),
@@ -420,11 +419,9 @@ def test_the_final_status_of_an_exchange_is_that_of_its_row(live):
         ~ 1
         > {{"id":7,"method":"ping"}}
     """
-    timeline = Timeline()
-    for record in records(text):
-        list(timeline.feed(record))
-    found = {row.n: row.status for row in final(text, live=live) if row.kind == "request"}
-    pending = {exchange.request.n: exchange.final_status(live=live) for exchange in timeline.pending()}
+    ending = Ending()
+    found = {row.n: row.status for row in final_rows(lambda: records(text), ending, live=live) if row.kind == "request"}
+    pending = {exchange.request.n: exchange.final_status(live=live) for exchange in ending.pending}
     assert pending == {n: found[n] for n in pending}
     assert (pending[12], pending[10]) == ("pending" if live else "unanswered", "pending")
 

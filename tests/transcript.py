@@ -25,8 +25,9 @@ from collections.abc import Iterator
 from mcpspy.capture.order import ordered
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Signal
 from mcpspy.capture.writer import Writer, create
-from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.conversation import Conversation, events_of
 from mcpspy.conversation.model import Event, HttpUnit, Message
+from mcpspy.timeline import row_of
 from tests.rules.notation import frame, handshake
 
 CHANNELS = {">": 1, "<": 2, "!": 3}
@@ -180,3 +181,8 @@ def record(writer: Writer, text: str) -> None:
         writer.open(channel.ch, 0, channel.sender, channel.role, channel.framing)
     for mark, t, raw, cut in frames(text):
         writer.frame(CHANNELS[mark], t, raw, more=False, cut=cut)
+
+
+def rows(records):
+    """Return the rows of some records, as far as each is known at its event."""
+    return map(row_of, events_of(records))

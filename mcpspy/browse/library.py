@@ -23,11 +23,11 @@ from mcpspy.capture.reader import Capture, Records
 from mcpspy.capture.records import Header, Record
 from mcpspy.capture.runs import client_process
 from mcpspy.conversation.counts import Counts
-from mcpspy.conversation.model import Event
+from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.errors import CaptureError
 from mcpspy.foreign_file import open_foreign
-from mcpspy.rules import SEVERITIES, Finding
-from mcpspy.rules.judge import Judge
+from mcpspy.rules import SEVERITIES, LocatedFinding
+from mcpspy.rules.judge import Fold, JudgedEvent, JudgedEvents
 
 COUNTED = 16 << 20  # bytes; counting larger captures would take too long for a list
 _TAIL = 4096  # bytes at the end of a file that contain its last record
@@ -36,7 +36,7 @@ SLICE = 1 << 16
 
 
 @dataclass(slots=True, eq=False)
-class ListedCapture:
+class ListedCapture(Fold):
     """One capture of the list."""
 
     path: str
@@ -59,8 +59,15 @@ class ListedCapture:
     """Whether incomplete content at the end of the file is counted too."""
     stamp: tuple[int, ...] = ()
     """The state of the file: device, inode, size, modification time."""
-    fold: tuple[Records, Window, Judge] | None = None
+    fold: tuple[Records, Window, JudgedEvents] | None = None
     """The counting state, while there is more to count."""
+
+    def add(self, event: JudgedEvent) -> None:
+        """Count the next event."""
+        if isinstance(event, LocatedFinding):
+            self.found[event.finding.severity] += 1
+        elif not isinstance(event, GateAct):
+            self.counts.add(event)
 
     @property
     def ended(self) -> float:
@@ -199,25 +206,24 @@ def _count(entry: ListedCapture) -> bool:
     if entry.finished:
         return False
     if entry.fold is None:
-        entry.fold = Records(), Window(), Judge()
-    records, window, judge = entry.fold
+        entry.fold = Records(), Window(), JudgedEvents(entry)
+    records, window, events = entry.fold
     try:
         with open_foreign(entry.path) as file:
             file.seek(entry.counted)
             chunk = file.read(min(SLICE, entry.size - entry.counted))
         entry.counted += len(chunk)
         for record in records.feed(chunk):
-            _add(entry, judge, window.feed(record))
+            _read(events, window.feed(record))
     except (OSError, CaptureError):
         return False
     if not chunk and entry.live:  # the next look is later than any record has to wait
-        _add(entry, judge, window.flush())
+        _read(events, window.flush())
     elif not chunk:
         for record in records.end():
-            _add(entry, judge, window.feed(record))
-        _add(entry, judge, window.flush())
-        for finding in judge.end():
-            _count_one(entry, finding)
+            _read(events, window.feed(record))
+        _read(events, window.flush())
+        deque(events.end(), 0)
         entry.finished, entry.fold, entry.killed = True, None, not _closed(entry.path)
     return bool(chunk)
 
@@ -235,14 +241,6 @@ def _closed(path: str) -> bool:
         return False
 
 
-def _add(entry: ListedCapture, judge: Judge, records: Iterable[Record]) -> None:
+def _read(events: JudgedEvents, records: Iterable[Record]) -> None:
     for record in records:
-        for event in judge.feed(record):
-            _count_one(entry, event)
-
-
-def _count_one(entry: ListedCapture, event: Event | Finding) -> None:
-    if isinstance(event, Finding):
-        entry.found[event.severity] += 1
-    else:
-        entry.counts.add(event)
+        deque(events.feed(record), 0)

@@ -15,8 +15,8 @@ from mcpspy.capture.records import Open
 from mcpspy.conversation.model import HttpUnit, Message
 from mcpspy.conversation.offers import HANDSHAKES, page
 from mcpspy.json_values import member
-from mcpspy.rules import Finding
-from mcpspy.rules.judge import Judge
+from mcpspy.rules import Finding, LocatedFinding
+from mcpspy.rules.judge import JudgedEvents
 
 GROUP = "compat/"
 """The prefix of the ids of these rules."""
@@ -39,7 +39,7 @@ class Refusals:
         self._lines = array("I")  # the lines that belong to a listing
         self._noted: set[int] = set()  # the same, as a set
         self._read = 0
-        self._judge = Judge()
+        self._events = JudgedEvents()
         self._definitions: dict[str, Any] = {}  # by tool name
         self._counted = 0  # tools of the listing, in the pages so far
         self._wholes: dict[int, list[Finding]] = {}  # number of tools in a listing -> what is refused about its size
@@ -70,7 +70,7 @@ class Refusals:
         """Start again with these clients."""
         self.clients = frozenset(clients)
         self.tools, self.listing = {}, []
-        self._read, self._judge = 0, Judge(clients=self.clients)
+        self._read, self._events = 0, JudgedEvents(clients=self.clients)
         self._definitions, self._counted, self._wholes = {}, 0, {}
 
     def read(self, deadline: float) -> Iterator[Finding]:
@@ -78,11 +78,11 @@ class Refusals:
         while self.waiting and time.perf_counter() < deadline:
             record = self._index.record(self._lines[self._read])
             self._read += 1
-            for event in self._judge.feed(record):
-                if isinstance(event, Finding):
-                    if event.rule.startswith(GROUP):
-                        self._add(event)
-                        yield event
+            for event in self._events.feed(record):
+                if isinstance(event, LocatedFinding):
+                    if event.finding.rule.startswith(GROUP):
+                        self._add(event.finding)
+                        yield event.finding
                 elif isinstance(event, Message) and event.method == _LISTING:
                     self._listed(event)
 

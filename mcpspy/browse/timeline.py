@@ -20,7 +20,7 @@ from mcpspy.browse.refusals import GROUP, Refusals
 from mcpspy.capture.index import Index
 from mcpspy.capture.order import Window
 from mcpspy.capture.reader import Records
-from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Release
+from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record
 from mcpspy.conversation.columns import Columns, Known
 from mcpspy.conversation.counts import Counts
 from mcpspy.conversation.gate_acts import GateAct
@@ -28,8 +28,8 @@ from mcpspy.conversation.history import Operations
 from mcpspy.conversation.model import Event, HttpUnit, Message
 from mcpspy.conversation.times import Times
 from mcpspy.overview import Announced
-from mcpspy.rules import Finding
-from mcpspy.rules.judge import Judge
+from mcpspy.rules import Finding, LocatedFinding
+from mcpspy.rules.judge import JudgedEvents
 from mcpspy.text import plural
 from mcpspy.timeline import SPOKEN, Row, rows_alone
 
@@ -111,7 +111,7 @@ class OpenCapture:
         """What is known about each line and each exchange."""
         self.times = Times()
         self._records, self._window = Records(), Window()
-        self._judge = Judge(operations=Operations())
+        self._events = JudgedEvents(operations=Operations())
         self._previews = Previews(self._rows, self.index.pieces)
         self._folded = 0  # bytes
         self._placed = 0  # number of rows that the fold has placed: the first ones, in the order of their times
@@ -342,11 +342,14 @@ class OpenCapture:
             if isinstance(record, Open):
                 self.refusals.note(record)
             latest: Event | None = None
-            for event in self._judge.feed(record):
-                if isinstance(event, Finding):
-                    self._find(event)
-                    if latest is None or (event.frame, event.part) != (latest.n, _part(latest)):
-                        self.revised.append(event.frame)
+            for event in self._events.feed(record):
+                if isinstance(event, GateAct):
+                    self.revised.append(event.n)
+                    continue
+                if isinstance(event, LocatedFinding):
+                    finding = self._find(event)
+                    if latest is None or (finding.frame, finding.part) != (latest.n, _part(latest)):
+                        self.revised.append(finding.frame)
                     continue
                 if latest:
                     yield True  # a batch may have thousands of messages
@@ -354,23 +357,22 @@ class OpenCapture:
                 self._fill(event)
             if latest:
                 yield True
-            elif isinstance(record, Release) and self._judge.released:
-                self.revised.append(self._judge.released.n)
 
     def _finish(self) -> None:
         """Finish at the end of the file: nothing waits for more any longer."""
         for record in self._records.end():
             deque(self._take(self._window.feed(record)), 0)
         deque(self._take(self._window.flush()), 0)
-        for finding in self._judge.end():
-            self._find(finding)
-            self.revised.append(finding.frame)
-        self.revised.extend(self.columns.end(self._judge.pending(), live=False))
+        for event in self._events.end():
+            if isinstance(event, LocatedFinding):
+                self.revised.append(self._find(event).frame)
+        self.revised.extend(self.columns.end(self._events.pending(), live=False))
         self.complete = True
 
-    def _find(self, finding: Finding) -> None:
-        if self.findings.add(finding):
-            self.announced.find(finding, *self.columns.subject(finding.frame))
+    def _find(self, found: LocatedFinding) -> Finding:
+        if self.findings.add(found.finding):
+            self.announced.add(found)
+        return found.finding
 
     def _fill(self, event: Event) -> None:
         n = event.n
@@ -384,8 +386,6 @@ class OpenCapture:
             self.gates.learn(event)
             self.announced.add(event)
             self.refusals.note(event)
-            if event.exchange and event.exchange.response is event and not event.http:
-                event.exchange.untie()  # otherwise the garbage collector has to find the cycle, and stalls the screen
         elif isinstance(event, HttpUnit):
             self.refusals.note(event)
             self._previews.note(event)

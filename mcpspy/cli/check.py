@@ -3,7 +3,7 @@
 import argparse
 import gc
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -27,8 +27,8 @@ from mcpspy.report.findings import FORMATS
 from mcpspy.report.lines import finding_line
 from mcpspy.report.repeats import counted
 from mcpspy.report.words import SEVERITIES, coloured
-from mcpspy.rules import FORMER, RULES, Finding, current
-from mcpspy.rules.judge import Judge
+from mcpspy.rules import FORMER, RULES, LocatedFinding, current
+from mcpspy.rules.judge import JudgedEvents
 from mcpspy.spec.client_limits import CLIENTS
 from mcpspy.spec.revisions import Revision
 
@@ -160,19 +160,14 @@ def _follow(
         raise UsageError("--follow prints text: it cannot be used with --output, --waivers, --lock or --format")
     colour = has_colours()
     reached = False
-    judge = Judge(revision, clients=clients)
-    for finding in _findings(Capture(existing_path(options.captures[0])), judge):
-        if finding.rule not in ignored:
+    events = JudgedEvents(as_revision=revision, clients=clients)
+    for event in events.all(Capture(existing_path(options.captures[0])).follow()):
+        if isinstance(event, LocatedFinding) and event.finding.rule not in ignored:
+            finding = event.finding
             reached = reached or reaches(finding.severity, threshold)
             text = finding_line(finding).lstrip()
             print(coloured(text, SEVERITIES[finding.severity] if colour else None), flush=True)
-    return _FAILED if judge.failed else int(reached)
-
-
-def _findings(capture: Capture, judge: Judge) -> Iterator[Finding]:
-    for record in capture.follow():
-        yield from (event for event in judge.feed(record) if isinstance(event, Finding))
-    yield from judge.end()
+    return _FAILED if events.failed else int(reached)
 
 
 def _write(captures: Sequence[Checked], form: str, threshold: Threshold, output: str | None) -> None:

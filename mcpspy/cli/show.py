@@ -20,7 +20,17 @@ from mcpspy.report.lines import WIDTH, act_line, colour_of, finding_line, line
 from mcpspy.report.words import coloured
 from mcpspy.rules import Finding
 from mcpspy.text import printable
-from mcpspy.timeline import Row, Streamed, Timeline, act_fields, final_rows, finding_fields, judged, to_json, wall_time
+from mcpspy.timeline import (
+    Ending,
+    Row,
+    Streamed,
+    act_fields,
+    final_rows,
+    finding_fields,
+    streamed_rows,
+    to_json,
+    wall_time,
+)
 
 _GROUP = 16
 """Rows that are formatted together: with more, the first ones have left the processor's caches."""
@@ -62,22 +72,21 @@ def run(options: argparse.Namespace) -> int:
     print(title(capture, live=live), flush=True)
     colour = has_colours()
     found: Iterable[Streamed]
+    ending = Ending()
     if wanted and not options.follow:
-        timeline = Timeline()
         # the request of an exchange shows its outcome too
-        found = final_rows(capture.records, timeline, live=live)
+        found = final_rows(capture.records, ending, live=live)
     else:
-        timeline = Timeline(rules=True)
         records = capture.follow() if options.follow else capture.records()
-        found = judged(records, timeline, live=live and not options.follow)
+        found = streamed_rows(records, ending, live=live and not options.follow)
     declarations = Declarations()
     found = marks.watch(found) if marks else found
     _print_lines(found, choice.wants if wanted else None, marks, declarations, colour=colour, flush=options.follow)
     if declarations.sides:
         print(f"extensions: {printable(', '.join(declarations.told()), 2000)}")
-    if not timeline.ended and (options.follow or not live):
+    if not ending.ended and (options.follow or not live):
         print("the capture has no end: mcpspy was killed while it recorded")
-    for exchange in sorted(timeline.pending(), key=lambda exchange: exchange.ordinal):
+    for exchange in sorted(ending.pending, key=lambda exchange: exchange.ordinal):
         if exchange.method == ENDLESS or not choice.printed(exchange.request):
             continue
         state = "still pending" if live and not options.follow else exchange.status.replace("pending", "no answer")
@@ -122,7 +131,7 @@ class _Choice:
 def _print_json(capture: Capture, choose: Callable[[Streamed], bool], marks: GateMarks | None, *, follow: bool) -> None:
     out = sys.stdout.buffer
     found: Iterable[Streamed]
-    found = judged(capture.follow()) if follow else final_rows(capture.records, live=capture.live)
+    found = streamed_rows(capture.follow()) if follow else final_rows(capture.records, live=capture.live)
     for row in filter(choose, marks.watch(found) if marks else found):
         if isinstance(row, Finding):
             line = orjson.dumps({"kind": "finding", "n": row.frame} | finding_fields(row))
@@ -186,8 +195,6 @@ def _print_lines(
         put(line(row, width, extra=extra, colours=colour and code is None), code)
         for finding in row.findings:
             put(finding_line(finding), words.SEVERITIES[finding.severity])
-        if row.exchange and row.kind in ("result", "error") and row.http is None:
-            row.exchange.untie()  # not over HTTP, where other checks may still need the connections of the exchange
 
 
 def _read_ahead(found: Iterable[Streamed], size: int) -> Iterator[Streamed]:

@@ -20,7 +20,7 @@ from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.offers import Statement
 from mcpspy.conversation.wording import same
 from mcpspy.json_values import member, pointer
-from mcpspy.rules import RULES, Finding
+from mcpspy.rules import RULES, LocatedFinding
 from mcpspy.rules.rule import Fault
 from mcpspy.wire.jsonrpc import Result
 
@@ -51,7 +51,7 @@ class LockCheck:
         self._full = False
         self._last: dict[tuple[int, str, str], tuple[dict[str, Any], str, list[LockChange]]] = {}
 
-    def add(self, message: Message) -> Iterator[tuple[Finding, Message]]:
+    def add(self, message: Message) -> Iterator[LocatedFinding]:
         """Compare the next message. Yield each finding with its message."""
         if message.sender != "server":
             return
@@ -79,7 +79,7 @@ class LockCheck:
         else:
             yield from self._page(held.offered, held.locked, told, message)
 
-    def end(self) -> Iterator[tuple[Finding, Message]]:
+    def end(self) -> Iterator[LocatedFinding]:
         """Report what could not be compared because a session does not list it."""
         for held in self._sessions.values():
             if held.locked and held.first:
@@ -90,7 +90,7 @@ class LockCheck:
                     sentence = f"not compared with the lock: {nouns}; this session does not list all of them"
                     yield _finding(LockChange("lock/not-listed", "info", sentence), held.first, ("result",))
 
-    def _too_many(self, message: Message) -> Iterator[tuple[Finding, Message]]:
+    def _too_many(self, message: Message) -> Iterator[LocatedFinding]:
         if not self._full:
             self._full = True
             sentence = f"not compared with the lock: this and all later sessions; only the first {MOST:,} are compared"
@@ -98,7 +98,7 @@ class LockCheck:
 
     def _page(
         self, offered: Offered, locked: LockedServer, page: OfferedPage, message: Message
-    ) -> Iterator[tuple[Finding, Message]]:
+    ) -> Iterator[LocatedFinding]:
         """Yield what a page of a listing adds to the lock, or has changed."""
         known = locked.listings.get(page.kind)
         if known is None:  # the lock does not know this listing
@@ -138,7 +138,7 @@ class LockCheck:
         key = entry_of(self._lock, offered.name, self._name) if offered.name else self._name
         return self._lock.get(key) if key else None
 
-    def _unknown(self, offered: Offered, message: Message) -> tuple[Finding, Message]:
+    def _unknown(self, offered: Offered, message: Message) -> LocatedFinding:
         name = offered.name or self._name
         known = ", ".join(list(self._lock)[:10]) or "no server"
         sentence = f"server {name[:100]} is not in the lock, which has {known[:300]}"
@@ -146,7 +146,7 @@ class LockCheck:
         return _finding(LockChange("lock/unknown-server", "error", sentence), message, where)
 
 
-def _finding(change: LockChange, message: Message, path: tuple[str | int, ...]) -> tuple[Finding, Message]:
+def _finding(change: LockChange, message: Message, path: tuple[str | int, ...]) -> LocatedFinding:
     where = path if isinstance(message.body, Result) and message.frame.omitted is None else ()
     fault = Fault(change.sentence, pointer(*where), blame="server", severity=change.severity)
-    return RULES[change.rule].finding(fault, message), message
+    return LocatedFinding(RULES[change.rule].finding(fault, message), message)

@@ -12,7 +12,7 @@ from typing import Any
 
 from mcpspy.capture.reader import Capture
 from mcpspy.contract.clean import clean
-from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.conversation import events_of
 from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.offers import LISTED, Statement, page, statement
 from mcpspy.json_values import member
@@ -166,10 +166,8 @@ def offers(capture: Capture, advance: Callable[[int], None] | None = None) -> li
 
     `advance` is called with each number of bytes that was read, for a progress bar.
     """
-    conversation = Conversation()
     sessions: dict[Session, Offered] = {}
-    for record in capture.records(read=advance):
-        for event in conversation.feed(record):
-            if isinstance(event, Message):
-                sessions.setdefault(event.session, Offered()).add(event)
+    for event in events_of(capture.records(read=advance)):
+        if isinstance(event, Message):
+            sessions.setdefault(event.session, Offered()).add(event)
     return list(sessions.values())

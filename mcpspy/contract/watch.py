@@ -38,7 +38,7 @@ from mcpspy.contract.watcher import CALL, NAMED, Failure, SeenCall, Watcher
 from mcpspy.conversation.model import Event, Exchange, Message
 from mcpspy.conversation.times import Times
 from mcpspy.json_values import member
-from mcpspy.rules import RULES, Finding
+from mcpspy.rules import RULES, Finding, LocatedFinding
 from mcpspy.wire.jsonrpc import Request
 
 
@@ -49,10 +49,6 @@ class Met(NamedTuple):
     rule: str
     passed: bool | None
     """None: the capture is still being written, and the expectation is not met yet."""
-
-
-Found = tuple[Finding, Event | None]
-"""A violation of an expectation, and the event that it is about, if there is one."""
 
 
 def is_about(finding: Finding, met: Met) -> bool:
@@ -86,17 +82,15 @@ class ExpectationWatch:
         self._open: set[int] = set()
         self._times = Times()
 
-    def add(self, event: Event) -> Iterator[Found]:
+    def add(self, event: Event) -> Iterator[LocatedFinding]:
         """Process the next event. Yield violations."""
-        if not self._watched:
-            return
         self._times.add(event)
         for expectation, watcher in self._watched:
             for failure in watcher.add(event):
-                yield self._finding(expectation, failure), event
+                yield LocatedFinding(self._finding(expectation, failure), event)
         if isinstance(event, Message) and event.exchange and event.method == CALL:
             for finding in self._call(event, event.exchange):
-                yield finding, event
+                yield LocatedFinding(finding, event)
 
     def _call(self, message: Message, exchange: Exchange) -> Iterator[Finding]:
         if isinstance(message.body, Request):
@@ -112,14 +106,14 @@ class ExpectationWatch:
                 found = watcher.answered(exchange, exchange.latency - asked)
                 yield from (self._finding(expectation, failure) for failure in found)
 
-    def end(self, *, live: bool = False) -> Iterator[Finding]:
+    def end(self, *, live: bool = False) -> Iterator[LocatedFinding]:
         """Process the end. If the capture is `live`, more may follow, and nothing is missing."""
         for expectation, watcher in self._watched:
             for failure in watcher.end():
                 if live:
                     self._open.add(id(expectation))
                 else:
-                    yield self._finding(expectation, failure)
+                    yield LocatedFinding(self._finding(expectation, failure), None)
 
     @property
     def outcomes(self) -> tuple[Met, ...]:

@@ -7,6 +7,7 @@ paired (`mcpspy.conversation.pairing`). Nothing here decides what is right or wr
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 
 from mcpspy.capture.format import RELOAD
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Release, Signal
@@ -173,6 +174,12 @@ class Conversation:
         elif http and message.exchange is None:
             _join_refusal(message, http)
         return message
+
+
+def events_of(records: Iterable[Record]) -> Iterator[Event]:
+    """Yield the events of a capture, without judging them."""
+    conversation = Conversation()
+    return chain.from_iterable(map(conversation.feed, records))
 
 
 def _join_refusal(message: Message, http: HttpChannel) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from mcpspy.capture.records import Frame, Record
 from mcpspy.conversation.columns import kind_of
-from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.conversation import events_of
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message
 from mcpspy.conversation.preview import INTRODUCE, introduction, preview
 from mcpspy.conversation.turns import Spell, add_message
@@ -72,8 +72,7 @@ class Counts:
 
 def count(records: Iterable[Record]) -> Counts:
     """Return the summary of a capture."""
-    counts, conversation = Counts(), Conversation()
-    for record in records:
-        for event in conversation.feed(record):
-            counts.add(event)
+    counts = Counts()
+    for event in events_of(records):
+        counts.add(event)
     return counts

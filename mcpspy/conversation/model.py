@@ -28,6 +28,7 @@ ENDLESS = "subscriptions/listen"
 
 _UNREACHED = (502, 504)
 _WITH_ID = (Request, Result, Error)  # as a tuple: a union would be built again for each message
+_CALLS = (Request, Notification)
 _FAILURE = 400  # statuses from here on report a failure
 
 
@@ -68,14 +69,14 @@ class Message:
         """The method; for a response, the method of its request."""
         if self.exchange:
             return self.exchange.method
-        return self.body.method if isinstance(self.body, Notification) else None
+        return self.body.method if isinstance(self.body, _CALLS) else None
 
     @property
     def name(self) -> str | None:
         """The tool, prompt or resource concerned."""
         if self.exchange:
             return self.exchange.name
-        return subject(self.body.method, self.body.params) if isinstance(self.body, Notification) else None
+        return subject(self.body.method, self.body.params) if isinstance(self.body, _CALLS) else None
 
 
 @dataclass(slots=True)

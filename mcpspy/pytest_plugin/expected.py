@@ -7,7 +7,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.contract.expect_file import SESSION_KEYS, TOOL_KEYS, expectations
 from mcpspy.contract.expectations import Expectations
 from mcpspy.contract.watch import ExpectationWatch
-from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.conversation import events_of
 from mcpspy.errors import UsageError
 from mcpspy.gate_files.values import instead
 from mcpspy.rules import Finding
@@ -28,11 +28,9 @@ def failures(expected: dict[str, Any], captures: Iterable[str]) -> list[str]:
         capture = Capture(path)
         servers.append(capture.header.name)
         watch = ExpectationWatch(held.of_server(capture.header.name), capture.header)
-        conversation = Conversation()
-        for record in capture.records():
-            for event in conversation.feed(record):
-                found += [_told(finding, path) for finding, _ in watch.add(event)]
-        found += [_told(finding, path) for finding in watch.end()]
+        for event in events_of(capture.records()):
+            found += [_told(it.finding, path) for it in watch.add(event)]
+        found += [_told(it.finding, path) for it in watch.end()]
     for it in held.every:
         if not any(it.concerns(name) for name in servers):
             raise UsageError(f"{_WHERE}: no session is of a server {it.server!r}; there are {', '.join(servers)}")

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, BinaryIO
 
 import orjson
@@ -60,7 +61,8 @@ class DerivedTables:
         with ExitStack() as stack:
             for table in TABLES:
                 self._files[table] = stack.enter_context(open(self.path(table), "xb"))
-            for row in final_rows(lambda: self._capture.records(read=read), live=self._live):
+            records = partial(self._capture.records, read=read)
+            for row in final_rows(records, self._announced, live=self._live):
                 self._add(row)
             self._end()
 
@@ -92,22 +94,16 @@ class DerivedTables:
     def _add_exchange(self, row: Row, exchange: Exchange) -> None:
         """Add a request or a response. The row is written when both were added."""
         if row.kind == "request":
-            self._announced.add(exchange.request)
             self._waiting[exchange.ordinal] = _exchange(row)
             if row.response is None:
                 self._end_exchange(exchange.ordinal)
         else:
-            response = exchange.response
-            if response and (response.n, response.part) == (row.n, row.part):
-                self._announced.add(response)
             known = self._waiting.get(exchange.ordinal)
             if known and known["response"] == row.n:
                 known["response_size"] = row.size
                 known["findings"] += len(row.findings)
                 known |= _error(row)
                 self._end_exchange(exchange.ordinal)
-        for finding in row.findings:
-            self._announced.find(finding, row.method, row.name)
 
     def _end_exchange(self, ordinal: int) -> None:
         fields = self._waiting.pop(ordinal)

@@ -8,19 +8,19 @@ A client has given up a request if it cancelled the request, or closed the conne
 time-out of a client looks like, and the time that it waited is the length of the time-out.
 """
 
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from mcpspy.capture.reader import Capture
-from mcpspy.capture.records import Record
-from mcpspy.conversation.model import ENDLESS, Exchange, Judged, Message, Session
+from mcpspy.conversation.gate_acts import GateAct
+from mcpspy.conversation.model import ENDLESS, Exchange, Message, Session
 from mcpspy.conversation.offers import statement
 from mcpspy.conversation.recent import MOST
 from mcpspy.conversation.times import WAITED, Times
 from mcpspy.overview import Announced, Latencies, Peer, ToolUse, peer
-from mcpspy.rules import Finding
-from mcpspy.rules.judge import Judge
+from mcpspy.rules import LocatedFinding
+from mcpspy.rules.judge import Fold, JudgedEvent, judged_events
 from mcpspy.wire.jsonrpc import Request
 
 CLIENTS = 1000
@@ -79,10 +79,7 @@ class Stats:
         name = capture.header.name
         server = self.servers.setdefault(name, ServerUse(name))
         live = capture.live
-        fold = _CaptureFold(server, self)
-        for record in capture.records(read=read):
-            fold.feed(record)
-        fold.end(live=live)
+        deque(judged_events(capture.records(read=read), _CaptureFold(server, self), live=live), 0)
 
     def client(self, name: str, version: str) -> ClientUse:
         """Return the client of that name and version. Beyond `CLIENTS`, all share one entry."""
@@ -91,34 +88,28 @@ class Stats:
         return self.clients.setdefault((name, version), ClientUse(name, version))
 
 
-class _CaptureFold:
+class _CaptureFold(Fold):
     """The fold of one capture, which adds to its server and to the clients."""
 
     def __init__(self, server: ServerUse, stats: Stats) -> None:
         self._server, self._stats = server, stats
         self._announced, self._times = Announced(), Times()
-        self._found: list[tuple[Finding, str | None, str | None]] = []  # findings whose message was not returned yet
-        self._judge = Judge(noted=self._note)
         self._clients: OrderedDict[Session, ClientUse] = OrderedDict()
         self._gone: set[int] = set()  # ordinals of requests that were cancelled before their answer
 
-    def feed(self, record: Record) -> None:
-        """Process the next record."""
-        for event in self._judge.feed(record):
-            if not isinstance(event, Finding):
-                self._times.add(event)
+    def add(self, event: JudgedEvent) -> None:
+        """Add the next event."""
+        self._announced.add(event)
+        if isinstance(event, LocatedFinding):
+            self._server.found += 1
+        elif not isinstance(event, GateAct):
+            self._times.add(event)
             if isinstance(event, Message):
-                self._announced.add(event)
                 self._count(event)
-        self._count_findings()
 
-    def end(self, *, live: bool) -> None:
-        """Process the end of the capture."""
-        if not live:
-            for _ in self._judge.end():
-                pass
-        self._count_findings()
-        for exchange in list(self._judge.pending()):
+    def end(self, pending: Sequence[Exchange], *, live: bool) -> None:  # noqa: ARG002 (the end of a fold)
+        """Finish."""
+        for exchange in pending:
             if (exchange.left is not None or exchange.cancelled) and exchange.ordinal not in self._gone:
                 self._give_up(exchange, exchange.left)
         server = self._server
@@ -127,16 +118,6 @@ class _CaptureFold:
             server.times[whom] += spent
         for tool in self._announced.tools.values():
             server.tools.setdefault(tool.name, ToolUse(tool.name)).join(tool)
-
-    def _note(self, finding: Finding, message: Judged) -> None:
-        subject = (message.method, message.name) if isinstance(message, Message) else (None, None)
-        self._found.append((finding, *subject))
-
-    def _count_findings(self) -> None:
-        self._server.found += len(self._found)
-        for found in self._found:
-            self._announced.find(*found)
-        self._found.clear()
 
     def _count(self, message: Message) -> None:
         exchange = message.exchange

@@ -5,23 +5,25 @@ so memory does not depend on the length of the capture. A capture that is still 
 missing frames: its open requests may still be answered.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Literal, NamedTuple
 
 from mcpspy.capture.reader import Capture
-from mcpspy.capture.records import Frame
-from mcpspy.contract.expectations import Expectations
+from mcpspy.capture.records import Frame, Header
+from mcpspy.contract.expectations import Expectation, Expectations
 from mcpspy.contract.lock import Lock
 from mcpspy.contract.locked import LockCheck
 from mcpspy.contract.watch import ExpectationWatch, Met
+from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.history import Operations
-from mcpspy.conversation.model import Event, Exchange, Judged, Message
-from mcpspy.report.shown import ShownFrame, of_frame, shown, shown_event
-from mcpspy.rules import SEVERITIES, Finding, Severity
+from mcpspy.conversation.model import Exchange, HttpUnit, Message
+from mcpspy.report.shown import ShownFrame, shown
+from mcpspy.rules import SEVERITIES, Finding, LocatedFinding, Severity
 from mcpspy.rules.follows import told_by_lock
-from mcpspy.rules.judge import Judge
+from mcpspy.rules.judge import Fold, JudgedEvent, JudgedEvents
 from mcpspy.spec.revisions import Revision
 from mcpspy.text import plural, printable
 
@@ -123,71 +125,65 @@ def check(
     """
     capture = Capture(path)
     live = capture.live
-    subjects: dict[int, Judged] = {}  # by the identity of a finding that was not returned yet
-
-    def note(finding: Finding, message: Judged) -> None:
-        subjects[id(finding)] = message
-
+    fold = _Check(capture.header, expected.of_server(capture.header.name), lock, show=show)
     operations = None if expected.slow_call is None else Operations(expected.slow_call)
-    judge = Judge(as_revision, note if show else None, clients=clients, operations=operations)
-    held = expected.of_server(capture.header.name)
-    watch = ExpectationWatch(held, capture.header)
-    compared = LockCheck(lock, capture.header.name) if lock is not None else None
-    frames = 0
-    spoken: set[Revision | None] = set()
-    found: list[tuple[Finding, ShownFrame | None]] = []
+    events = JudgedEvents(fold, as_revision=as_revision, clients=clients, operations=operations)
+    deque(events.all(capture.records(read=read), live=live), 0)
+    return replace(fold.checked, path=path, failed=events.failed, live=live)
 
-    of_lock: dict[tuple[int, int], list[Finding]] = {}  # by frame and part
 
-    def take(finding: Finding, message: Judged | None = None) -> None:
-        found.append((finding, shown(finding, message or subjects.pop(id(finding))) if show else None))
+class _Check(Fold):
+    """The fold of one capture into its findings: those of the rules, of the expectations and of the lock."""
 
-    def miss(finding: Finding, event: Event | None) -> None:
-        at = shown_event(finding, event) if event else of_frame(finding.frame, "the session")
-        found.append((finding, at if show else None))
+    def __init__(self, header: Header, expected: Sequence[Expectation], lock: Lock | None, *, show: bool) -> None:
+        self._watch = ExpectationWatch(expected, header) if expected else None
+        self._lock = LockCheck(lock, header.name) if lock else None
+        self._show = show
+        self._frames = 0
+        self._spoken: set[Revision | None] = set()
+        self._found: list[tuple[Finding, ShownFrame | None]] = []
+        self._of_lock: dict[tuple[int, int], list[Finding]] = {}  # by frame and part
+        self.checked = Checked("", 0, (), ())
+        """The result, after the end."""
 
-    for record in capture.records(read=read):
-        frames += type(record) is Frame
-        for event in judge.feed(record):
-            if held and not isinstance(event, Finding):
-                for failure in watch.add(event):
-                    miss(*failure)
+    def add(self, event: JudgedEvent) -> None:
+        """Add the next event."""
+        if isinstance(event, LocatedFinding):
+            finding = event.finding
+            if not told_by_lock(finding, self._of_lock.get((finding.frame, finding.part), ())):
+                self._take(event)
+        elif not isinstance(event, GateAct):
+            for found in self._watch.add(event) if self._watch else ():
+                self._take(found)
             if type(event) is Message:
-                spoken.add(event.revision)
-                for finding, message in compared.add(event) if compared else ():
-                    of_lock.setdefault((finding.frame, finding.part), []).append(finding)
-                    take(finding, message)
-                exchange = event.exchange
-                if exchange and exchange.response is event and event.http is None:
-                    exchange.untie()  # over HTTP, later messages may still need these links
-            elif isinstance(event, Finding):
-                if told_by_lock(event, of_lock.get((event.frame, event.part), ())):
-                    subjects.pop(id(event), None)
-                else:
-                    take(event)
-    if not live:
-        for finding in judge.end():
-            take(finding)
-        for finding, message in compared.end() if compared else ():
-            take(finding, message)
-    for finding in watch.end(live=live):
-        miss(finding, None)
-    waiting = sorted(filter(_is_open, judge.pending()), key=lambda it: it.request.n) if live else ()
-    found.sort(key=lambda it: (it[0].frame, it[0].part))
-    revisions = tuple(revision.value for revision in Revision if revision in spoken)
-    findings = tuple(finding for finding, _ in found)
-    shows = tuple(it for _, it in found if it)
-    return Checked(
-        path,
-        frames,
-        revisions,
-        findings,
-        shown=shows,
-        met=watch.outcomes,
-        failed=judge.failed,
-        live=live,
-        open=tuple(map(_open_request, waiting)),
-    )
+                self._frames += event.part == 0
+                self._spoken.add(event.revision)
+                for found in self._lock.add(event) if self._lock else ():
+                    self._of_lock.setdefault((found.finding.frame, found.finding.part), []).append(found.finding)
+                    self._take(found)
+            else:
+                self._frames += type(event) is Frame or (type(event) is HttpUnit and event.frame is not None)
+
+    def end(self, pending: Sequence[Exchange], *, live: bool) -> None:
+        """Finish."""
+        for found in self._lock.end() if self._lock and not live else ():
+            self._take(found)
+        for found in self._watch.end(live=live) if self._watch else ():
+            self._take(found)
+        self._found.sort(key=lambda it: (it[0].frame, it[0].part))
+        waiting = sorted(filter(_is_open, pending), key=lambda it: it.request.n) if live else ()
+        self.checked = Checked(
+            path="",
+            frames=self._frames,
+            revisions=tuple(revision.value for revision in Revision if revision in self._spoken),
+            findings=tuple(finding for finding, _ in self._found),
+            shown=tuple(it for _, it in self._found if it),
+            met=self._watch.outcomes if self._watch else (),
+            open=tuple(map(_open_request, waiting)),
+        )
+
+    def _take(self, found: LocatedFinding) -> None:
+        self._found.append((found.finding, shown(found) if self._show else None))
 
 
 def _is_open(exchange: Exchange) -> bool:

@@ -50,13 +50,12 @@ def main() -> None:
 def _errors(path: str) -> "Iterator[Finding]":
     """Yield the findings of severity error, until the capture is no longer live."""
     from mcpspy.capture.reader import Capture
-    from mcpspy.rules import Finding
-    from mcpspy.rules.judge import Judge
+    from mcpspy.rules import LocatedFinding
+    from mcpspy.rules.judge import judged_events
 
-    judge = Judge()
-    for record in Capture(path).follow(lambda: time.sleep(_POLL)):
-        yield from (event for event in judge.feed(record) if isinstance(event, Finding) and event.severity == "error")
-    yield from (finding for finding in judge.end() if finding.severity == "error")
+    for event in judged_events(Capture(path).follow(lambda: time.sleep(_POLL))):
+        if isinstance(event, LocatedFinding) and event.finding.severity == "error":
+            yield event.finding
 
 
 def say(line: str, relay: int) -> None:

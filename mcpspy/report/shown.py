@@ -10,14 +10,13 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from mcpspy.conversation.model import Event, Exchange, HttpUnit, Judged, Message, ServerExit
+from mcpspy.conversation.model import HttpUnit, Message, ServerExit
 from mcpspy.json_values import excerpt, resolve
 from mcpspy.report.lines import line
-from mcpspy.rules import Finding
+from mcpspy.rules import LocatedFinding
 from mcpspy.text import printable
 from mcpspy.timeline import Row, row_of
-from mcpspy.wire.jsonrpc import Error, Request, Result
-from mcpspy.wire.subject import subject
+from mcpspy.wire.jsonrpc import Error, Result
 
 _LINE = 100  # columns
 _VALUE = 160  # characters
@@ -32,37 +31,26 @@ class ShownFrame(NamedTuple):
     """The value to which the finding points, as JSON, or the beginning of the frame. Clipped."""
 
 
-def shown(finding: Finding, message: Judged) -> ShownFrame:
-    """Return what a report shows of the message that a finding is about."""
-    if isinstance(message, ServerExit):
-        row = row_of(message.end)
+def shown(found: LocatedFinding) -> ShownFrame:
+    """Return what a report shows of the event that a finding is about."""
+    finding, event = found
+    if event is None:
+        return ShownFrame(f"#{finding.frame:<5} the session", "")
+    if isinstance(event, ServerExit):
+        row = row_of(event.end)
     else:
-        row = row_of(_with_exchange(message) if isinstance(message, Message) else message)
-    row.revision = finding.revision
-    return ShownFrame(line(row, _LINE), _value(row, finding.pointer))
-
-
-def shown_event(finding: Finding, event: Event) -> ShownFrame:
-    """Return what a report shows of any event that a finding is about: a line of stderr, the end."""
-    if isinstance(event, Message | HttpUnit):
-        return shown(finding, event)
-    row = row_of(event)
+        row = row_of(_answering(event) if isinstance(event, Message) else event)
+    if isinstance(event, Message | HttpUnit | ServerExit):
+        row.revision = finding.revision
+        return ShownFrame(line(row, _LINE), _value(row, finding.pointer))
     return ShownFrame(line(row, _LINE), _beginning(row) if row.raw else "")
 
 
-def of_frame(n: int, what: str) -> ShownFrame:
-    """Return what a report shows if the event is not available."""
-    return ShownFrame(f"#{n:<5} {what}", "")
-
-
-def _with_exchange(message: Message) -> Message:
-    """Return a message with its exchange, even if that was untied since (`Exchange.untie`)."""
-    body, exchange = message.body, message.exchange
-    if isinstance(body, Request) and exchange is None:
-        exchange = Exchange(0, message, body.method, subject(body.method, body.params), message.revision)
-    elif isinstance(body, Result | Error) and exchange and exchange.response is None:
-        exchange = replace(exchange, response=message)
-    return replace(message, exchange=exchange)
+def _answering(message: Message) -> Message:
+    """Return a message that is the response of its exchange, even if that was untied since (`Exchange.untie`)."""
+    exchange = message.exchange
+    untied = exchange and exchange.response is None and isinstance(message.body, Result | Error)
+    return replace(message, exchange=replace(exchange, response=message)) if exchange and untied else message
 
 
 def _value(row: Row, pointer: str) -> str:

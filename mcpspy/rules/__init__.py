@@ -19,10 +19,10 @@ from mcpspy.rules.tools import calls, listing
 from mcpspy.rules import skills, ui, cache, lock
 from mcpspy.rules.compat import names, schemas
 from mcpspy.rules import ops, expect
-from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, Rule, Severity, current, worst
+from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, LocatedFinding, Rule, Severity, current, worst
 
 __all__ = [
-    "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "Rule", "Severity",
+    "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "LocatedFinding", "Rule", "Severity",
     "cache", "calls", "cancel", "capabilities", "current", "ending", "expect", "extension", "framing", "handshake",
     "headers", "listing", "lock", "messages", "mrtr", "names", "oauth", "ops", "paging", "pairing", "posting",
     "progress", "schema", "schemas", "security", "skills", "stateless", "streams", "subscription", "ui", "values",

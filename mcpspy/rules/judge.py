@@ -1,11 +1,14 @@
 """The fold from records to messages and findings: the conversation, with every rule applied.
 
+`judged_events` is the loop over the records of a capture. Everything that is computed from a capture is a `Fold`, which
+gets each event and then the end. `JudgedEvents` is the same loop in steps, for viewers that read while a capture grows.
+
 The rules that look at a message (or at a remark: an HTTP event without a message) depend on its kind, method and
 revision, and on the aspects in which it is plain (`mcpspy.rules.plain`). Each such combination has its own short list
 of rules. A check that needs the next second of the capture yields a `Later`, and goes on then. The full history is kept
 only for the sessions that were used last (`mcpspy.conversation.recent`).
 
-A finding often names an earlier frame than the current one. It is returned after the event that caused it.
+A finding often names an earlier frame than the current one. It comes after the event that caused it.
 
 A capture can be judged by another revision than the one it uses, to show what a migration needs. Every message then
 counts as a message of that revision, and what the peers negotiated is ignored.
@@ -15,17 +18,19 @@ A rule that raises an exception is a bug of ours and blames nobody. It is report
 
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import TypedDict, Unpack
 
-from mcpspy.capture.records import End, Gap, Gates, Record
+from mcpspy.capture.records import End, Gap, Gates, Record, Release
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.history import Operations, SessionHistory, keep
 from mcpspy.conversation.learning import learn
 from mcpspy.conversation.model import HOLD, Event, Exchange, HttpUnit, Judged, Message, Session
 from mcpspy.conversation.recent import Recent
-from mcpspy.rules import RULES, Finding, Rule
+from mcpspy.rules import RULES, LocatedFinding, Rule
 from mcpspy.rules.follows import explained, specific
 from mcpspy.rules.gate_effects import GateEffects
 from mcpspy.rules.plain import ASPECTS, aspects
@@ -80,19 +85,21 @@ def complain(sentence: str) -> None:
     print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr)
 
 
+JudgedEvent = Event | LocatedFinding | GateAct
+"""What a judge finds in a capture: events, findings, and the outcome for a frame that a gate held."""
+
+
 class Judge:
     """Fold the records of one capture: `feed` each, then call `end`.
 
     With `as_revision`, all messages are judged by that revision. With `clients`, the rules about what these clients
     refuse run too (`mcpspy.spec.client_limits`). With `operations`, the operational rules run too (`mcpspy.rules.ops`).
-    `noted` is called with each finding and its message while the message still has its links. `report` is called once
-    for each rule that raises an exception, with a sentence.
+    `report` is called once for each rule that raises an exception, with a sentence.
     """
 
     def __init__(
         self,
         as_revision: Revision | None = None,
-        noted: Callable[[Finding, Judged], None] | None = None,
         report: Callable[[str], None] = complain,
         clients: Iterable[str] = (),
         operations: Operations | None = None,
@@ -100,7 +107,6 @@ class Judge:
         self._as = as_revision
         self._operations = operations
         self._clients = frozenset(clients)
-        self._noted = noted
         self._report = report
         self._reported: set[str] = set()
         kind = as_revision is not None, bool(self._clients), operations is not None
@@ -109,7 +115,7 @@ class Judge:
         self._sessions: Recent[Session, _Session] = Recent(self._rest, self._drop)
         self._latest: Session | None = None  # the session that was used last; `_known` belongs to it
         self._known = _Session(SessionHistory())
-        self._found_late: list[Finding] = []  # findings of sessions that were put to rest
+        self._found_late: list[LocatedFinding] = []  # findings of sessions that were put to rest
         self._budget = Budget()
         self._gates = GateEffects()
         self._t = 0  # the time of the latest message
@@ -122,7 +128,7 @@ class Judge:
         """Whether a rule raised an exception, so that findings may be missing."""
         return bool(self._reported)
 
-    def feed(self, record: Record) -> Iterable[Event | Finding]:
+    def feed(self, record: Record) -> Iterable[JudgedEvent]:
         """Feed the next record. Return what it completes: events, and findings about them or about earlier ones.
 
         Iterate over the result once, before you feed the next record.
@@ -131,9 +137,9 @@ class Judge:
         if type(events) is tuple and type(events[0]) is Message:  # the usual case, without the cost of a generator
             found = self._judged(events[0])
             return (events[0], *found) if found else events
-        return self._each(events)
+        return self._each(record, events)
 
-    def _each(self, events: Iterable[Event]) -> Iterator[Event | Finding]:
+    def _each(self, record: Record, events: Iterable[Event]) -> Iterator[JudgedEvent]:
         for event in events:
             if isinstance(event, _JUDGED):
                 found = self._judged(event)
@@ -147,8 +153,10 @@ class Judge:
                 ended = self._conversation.exit(event) if isinstance(event, End) else None
                 if ended:
                     yield from self._judged(ended)
+        if isinstance(record, Release) and self._conversation.released:
+            yield self._conversation.released
 
-    def end(self) -> Iterator[Finding]:
+    def end(self) -> Iterator[LocatedFinding]:
         """Yield the findings that were waiting for more records."""
         for session in self._sessions.values():
             session.lose(self._gaps)
@@ -172,13 +180,8 @@ class Judge:
         """Return the exchanges without a response, oldest first."""
         return self._conversation.pending()
 
-    @property
-    def released(self) -> GateAct | None:
-        """The outcome of the frame that the last `release` record was about."""
-        return self._conversation.released
-
-    def _judged(self, message: Judged) -> list[Finding]:
-        found: list[Finding] = []
+    def _judged(self, message: Judged) -> list[LocatedFinding]:
+        found: list[LocatedFinding] = []
         if self._as:
             message.revision = self._as
         self._t = message.t
@@ -238,7 +241,7 @@ class Judge:
 
     def _findings(
         self, rule: Rule, message: Judged, faults: Iterator[Fault], history: SessionHistory
-    ) -> Iterator[Finding]:
+    ) -> Iterator[LocatedFinding]:
         try:
             for fault in faults:
                 finding = self._finding(rule, fault, message, history)
@@ -247,15 +250,13 @@ class Judge:
         except Exception as error:
             self._failed(f"the rule {rule.id}", message, error)
 
-    def _finding(self, rule: Rule, fault: Fault, message: Judged, history: SessionHistory) -> Finding | None:
-        finding = rule.finding(fault, message)
-        if self._gates.any and self._gates.explain(finding, fault.at or message, history):
+    def _finding(self, rule: Rule, fault: Fault, message: Judged, history: SessionHistory) -> LocatedFinding | None:
+        finding, at = rule.finding(fault, message), fault.at or message
+        if self._gates.any and self._gates.explain(finding, at, history):
             return None
-        for request in explained(finding, fault.at or message):
+        for request in explained(finding, at):
             keep(history.explained, request, None)
-        if self._noted:
-            self._noted(finding, fault.at or message)
-        return finding
+        return LocatedFinding(finding, at)
 
     def _failed(self, what: str, message: Judged, error: Exception) -> None:
         if what not in self._reported:
@@ -300,7 +301,7 @@ class Judge:
             self._lists[key] = rules
         return rules
 
-    def _late(self, session: _Session, t: int | None) -> Iterator[Finding]:
+    def _late(self, session: _Session, t: int | None) -> Iterator[LocatedFinding]:
         """Yield the findings of the checks that were due before `t`, or of all of them if it is `None`."""
         later = session.later
         while later and (t is None or later[0][0] < t):
@@ -330,3 +331,85 @@ def _concerns(rule: Rule, key: _Key) -> bool:
     if revision is None:
         return set(rule.revisions) == set(Revision)  # without a revision, only rules that hold in every revision apply
     return revision in rule.revisions
+
+
+class Fold:
+    """What is computed from the events of one capture, one after the other."""
+
+    def add(self, event: JudgedEvent) -> None:
+        """Add the next event. The links between request and response hold until the next record."""
+        raise NotImplementedError
+
+    def end(self, pending: Sequence[Exchange], *, live: bool) -> None:
+        """Finish, with the exchanges that have no response. In a `live` capture, the response may still come."""
+
+
+class Criteria(TypedDict, total=False):
+    """By what a capture is judged, and who learns of a bug in a rule: the arguments of `Judge`."""
+
+    as_revision: Revision | None
+    report: Callable[[str], None]
+    clients: Iterable[str]
+    operations: Operations | None
+
+
+class JudgedEvents:
+    """The events of one capture, judged, while it is read: `feed` records, then `end`. Folds get them first."""
+
+    def __init__(self, *folds: Fold, **criteria: Unpack[Criteria]) -> None:
+        self._judge = Judge(**criteria)
+        self._folds = folds
+        self._answered: list[Exchange] = []
+
+    @property
+    def failed(self) -> bool:
+        """Whether a rule raised an exception, so that findings may be missing."""
+        return self._judge.failed
+
+    def pending(self) -> Iterator[Exchange]:
+        """Return the exchanges without a response so far, oldest first within a session."""
+        return self._judge.pending()
+
+    def all(self, records: Iterable[Record], *, live: bool = False) -> Iterator[JudgedEvent]:
+        """Yield the events of all records, and what is found at the end."""
+        yield from chain.from_iterable(map(self.feed, records))
+        yield from self.end(live=live)
+
+    def feed(self, record: Record) -> Iterable[JudgedEvent]:
+        """Return the events of the next record. Iterate over them once, before you feed the next record."""
+        for exchange in self._answered:
+            exchange.untie()
+        self._answered.clear()
+        events = self._judge.feed(record)
+        if type(events) is tuple and type(events[0]) is Message:  # the usual case, without the cost of a generator
+            for event in events:
+                self._add(event)
+            return events
+        return self._each(events)
+
+    def end(self, *, live: bool = False) -> Iterator[JudgedEvent]:
+        """Yield what is found when nothing follows. A `live` capture may continue, so nothing is missing."""
+        if not live:
+            yield from self._each(self._judge.end())
+        pending = list(self._judge.pending())
+        for fold in self._folds:
+            fold.end(pending, live=live)
+
+    def _each(self, events: Iterable[JudgedEvent]) -> Iterator[JudgedEvent]:
+        for event in events:
+            self._add(event)
+            yield event
+
+    def _add(self, event: JudgedEvent) -> None:
+        for fold in self._folds:
+            fold.add(event)
+        if type(event) is Message and event.exchange and event.http is None and event.exchange.response is event:
+            # Only the garbage collector could free a cycle. Over HTTP, later messages may need these links.
+            self._answered.append(event.exchange)
+
+
+def judged_events(
+    records: Iterable[Record], *folds: Fold, live: bool = False, **criteria: Unpack[Criteria]
+) -> Iterator[JudgedEvent]:
+    """Yield the events of a capture, judged, after the folds got them. Pass `live` if it is still being written."""
+    return JudgedEvents(*folds, **criteria).all(records, live=live)

@@ -9,10 +9,10 @@ SSE event without a message) and the history of its session. They yield a `Fault
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from mcpspy.conversation.history import SessionHistory, SessionMemory
-from mcpspy.conversation.model import Judged, Message
+from mcpspy.conversation.model import Event, Judged, Message
 from mcpspy.json_values import member, nearest, resolve
 from mcpspy.spec.revisions import Lifetime, Revision, as_of
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
@@ -109,6 +109,14 @@ class Finding:
     """In a report that counts repeated findings: how often this was found."""
     also: tuple[int, ...] = ()
     """In a report that counts repeated findings: the line numbers of the first of the other frames."""
+
+
+class LocatedFinding(NamedTuple):
+    """A finding with the event that it is about."""
+
+    finding: Finding
+    event: Judged | Event | None
+    """None if the session as a whole is at fault."""
 
 
 def worst(findings: Iterable[Finding]) -> Severity | None:

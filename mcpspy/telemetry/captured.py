@@ -6,10 +6,11 @@ The output depends only on the records, so a second run from the beginning retur
 from collections.abc import Callable, Iterable, Iterator
 
 from mcpspy.capture.records import Header, Record
+from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Exchange, Message
 from mcpspy.conversation.preview import INTRODUCE, introduction
-from mcpspy.rules import Finding
-from mcpspy.rules.judge import Judge
+from mcpspy.rules import LocatedFinding
+from mcpspy.rules.judge import JudgedEvent, JudgedEvents
 from mcpspy.telemetry.logs import LogEntry, Logs
 from mcpspy.telemetry.measures import Measure, Measures, of_span
 from mcpspy.telemetry.resource import resource_attributes
@@ -36,7 +37,7 @@ class CapturedTelemetry:
         contents: Callable[[Exchange], dict[str, Value]] | None = None,
     ) -> None:
         self._header = header
-        self._judge = Judge()
+        self._events = JudgedEvents()
         self._redact = redact
         self._spans = Spans(header, contents or (lambda _: {}), redact)
         self._logs, self._measures = Logs(redact, content=contents is not None), Measures()
@@ -52,27 +53,30 @@ class CapturedTelemetry:
         """Process the next records."""
         for record in records:
             self._t = max(self._t, record.t)
-            for event in self._judge.feed(record):
-                if not isinstance(event, Finding):
-                    yield from self._measured(self._spans.feed(event))
-                if isinstance(event, Message) and event.exchange:
-                    self._logs.know(event, event.exchange, self._spans.context(event.exchange))
-                    if not self.client and event.method in INTRODUCE and isinstance(event.body, Request):
-                        self.client = bounded(introduction(event.body.value), self._redact, _LONGEST)
-                yield from self._logs.feed(event, self._t)
-                yield from self._measures.feed(event)
+            yield from self._told(self._events.feed(record))
+
+    def end(self) -> Iterator[Telemetry]:
+        """End the capture."""
+        yield from self._told(self._events.end())
+        yield from self._measured(self._spans.end(self._events.pending()))
+        yield from self._measures.end()
+
+    def _told(self, events: Iterable[JudgedEvent]) -> Iterator[Telemetry]:
+        for event in events:
+            if isinstance(event, GateAct):
+                continue
+            if not isinstance(event, LocatedFinding):
+                yield from self._measured(self._spans.feed(event))
+            if isinstance(event, Message) and event.exchange:
+                self._logs.know(event, event.exchange, self._spans.context(event.exchange))
+                if not self.client and event.method in INTRODUCE and isinstance(event.body, Request):
+                    self.client = bounded(introduction(event.body.value), self._redact, _LONGEST)
+            yield from self._logs.feed(event, self._t)
+            yield from self._measures.feed(event)
 
     def waiting(self, since: int) -> Iterator[tuple[int, int]]:
         """Yield lines and parts of the requests without a finished span, back to the first one before line `since`."""
         return self._spans.waiting(since)
-
-    def end(self) -> Iterator[Telemetry]:
-        """End the capture."""
-        for finding in self._judge.end():
-            yield from self._logs.feed(finding, self._t)
-            yield from self._measures.feed(finding)
-        yield from self._measured(self._spans.end(self._judge.pending()))
-        yield from self._measures.end()
 
     def _measured(self, spans: Iterable[ExchangeSpan]) -> Iterator[Telemetry]:
         for span in spans:

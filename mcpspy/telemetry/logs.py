@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from mcpspy.capture.records import Frame
 from mcpspy.conversation.model import Event, Exchange, Message
 from mcpspy.json_values import member
-from mcpspy.rules import RULES, Finding
+from mcpspy.rules import RULES, Finding, LocatedFinding
 from mcpspy.telemetry.span import TraceContext, Value, bounded
 
 _LOG = "notifications/message"
@@ -75,7 +75,7 @@ class Logs:
             oldest = next(iter(self._contexts))
             del self._contexts[oldest], self._times[oldest]
 
-    def feed(self, event: Event | Finding, t: int) -> Iterator[LogEntry]:
+    def feed(self, event: Event | LocatedFinding, t: int) -> Iterator[LogEntry]:
         """Yield the log entry of the next event.
 
         `t` is the newest time so far, for findings about forgotten messages.
@@ -83,8 +83,8 @@ class Logs:
         if isinstance(event, Frame):
             body = self._bounded(event.raw[: 8 * _BODY].decode(errors="replace"))
             yield LogEntry(event.t, body, "mcpspy.stderr", attributes={"mcpspy.frame": event.n})
-        elif isinstance(event, Finding):
-            yield self._finding(event, t)
+        elif isinstance(event, LocatedFinding):
+            yield self._finding(event.finding, t)
         elif isinstance(event, Message) and event.method == _LOG and event.exchange is None:
             yield self._message(event)
 

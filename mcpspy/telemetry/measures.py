@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from mcpspy.capture.records import Frame
 from mcpspy.conversation.model import Event, Message, Session
-from mcpspy.rules import Finding
+from mcpspy.rules import LocatedFinding
 from mcpspy.spec.revisions import STATELESS, Revision
 from mcpspy.telemetry.attributes import network_attributes
 from mcpspy.telemetry.span import ExchangeSpan, Value
@@ -68,13 +68,13 @@ class Measures:
     def __init__(self) -> None:
         self._sessions: dict[Session, _Duration] = {}  # in the order of their beginning
 
-    def feed(self, event: Event | Finding) -> Iterator[Measure]:
+    def feed(self, event: Event | LocatedFinding) -> Iterator[Measure]:
         """Yield the measures of the next event."""
-        if isinstance(event, Finding):
+        if isinstance(event, LocatedFinding):
             attributes: dict[str, Value] = {
-                "mcpspy.rule": event.rule,
-                "mcpspy.severity": event.severity,
-                "mcpspy.blame": event.blame,
+                "mcpspy.rule": event.finding.rule,
+                "mcpspy.severity": event.finding.severity,
+                "mcpspy.blame": event.finding.blame,
             }
             yield Measure(FINDINGS, 1, attributes)
         elif isinstance(event, Frame):

@@ -10,7 +10,7 @@ from mcpspy.browse import library
 from mcpspy.browse.library import Library
 from mcpspy.capture.reader import Capture
 from mcpspy.conversation.counts import Counts, count
-from mcpspy.timeline import Row, judged
+from mcpspy.timeline import Row, streamed_rows
 from tests.capture.test_reader import FRAME, file, piece
 from tests.test_timeline import EVERY_OUTCOME
 from tests.timelines import CAPTURES, GOLDEN
@@ -299,7 +299,7 @@ def test_what_was_found_is_counted_by_severity(tmp_path, seen):
     seen()
     finish(writer)
     expected = Counter()
-    for told in judged(Capture(str(tmp_path / "a.jsonl")).records()):
+    for told in streamed_rows(Capture(str(tmp_path / "a.jsonl")).records()):
         expected.update(finding.severity for finding in (told.findings if isinstance(told, Row) else [told]))
     assert seen()["a.jsonl"].found == {"error": 0, "warning": 0, "info": 0} | expected
     assert expected["error"]

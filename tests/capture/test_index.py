@@ -17,11 +17,10 @@ from mcpspy.capture.records import Close, End, Frame, Gap, Open, Signal
 from mcpspy.capture.scan import DAMAGED
 from mcpspy.capture.writer import Writer
 from mcpspy.errors import CaptureError, NewerFormat
-from mcpspy.timeline import rows
 from tests.capture.test_reader import CLOSE, END, FRAME, GAP, GATES, OPEN, SIGNAL, decode, file, line, piece
 from tests.each import each
 from tests.timelines import GOLDEN
-from tests.transcript import abandon, begin, capture, finish, record
+from tests.transcript import abandon, begin, capture, finish, record, rows
 
 RELEASE = {"kind": "release", "t": 9, "held": 3, "how": "edited", "sent": "x"}
 BIG = b'{"method":"x","params":"%s"}' % (b"12345678" * 32768)  # 256 KiB: five pieces

@@ -4,7 +4,7 @@ import json
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.scan import is_damage, parse_line
-from mcpspy.rules.judge import Judge
+from mcpspy.rules.judge import judged_events
 from tests.capture.kinds import HEADER, RECORDS, lines
 from tests.each import each
 from tests.wrong_types import documents
@@ -75,10 +75,7 @@ def test_a_22_the_fold_takes_each_of_them_alone(label, tmp_path):
     path = tmp_path / "a.jsonl"
     for _, variant in variants(label):
         path.write_bytes(lines(**{label: variant}))
-        judge = Judge()
-        for record in Capture(str(path)).records():
-            list(judge.feed(record))
-        list(judge.end())
+        list(judged_events(Capture(str(path)).records()))
 
 
 def test_a_22_a_header_with_a_member_of_a_wrong_type_is_read_or_refused(tmp_path, monkeypatch, run):

@@ -5,7 +5,7 @@ import tomllib
 from mcpspy.capture.records import Header
 from mcpspy.contract.expect_file import expectations
 from mcpspy.contract.watch import ExpectationWatch
-from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.conversation import events_of
 from tests.rules.examples import records
 
 EXPECTED = {
@@ -31,12 +31,8 @@ def watched(text, toml, *, transport="stdio", name="weather", live=False):
     """Check a transcript against expectations; return the findings and the outcome of each expectation."""
     held = expectations(tomllib.loads(toml), "expect.toml")
     watch = ExpectationWatch(held.of_server(name), header(transport, name))
-    conversation = Conversation()
-    found = []
-    for record in records(text):
-        for event in conversation.feed(record):
-            found += [finding for finding, _ in watch.add(event)]
-    return [*found, *watch.end(live=live)], watch.outcomes
+    found = [it.finding for event in events_of(records(text)) for it in watch.add(event)]
+    return [*found, *(it.finding for it in watch.end(live=live))], watch.outcomes
 
 
 def failures(text, toml, **options):

@@ -17,14 +17,13 @@ from hypothesis import strategies as st
 from mcpspy.capture.records import Frame, Header, Open
 from mcpspy.errors import UsageError
 from mcpspy.exporters import single_message
-from mcpspy.timeline import rows
 from tests.limits import LIMIT
 from tests.optional import require, require_peers
 from tests.peers import prepare
 from tests.peers.serving import run as run_peer
 from tests.peers.serving import serving
 from tests.test_text import unsafe
-from tests.transcript import OPENS
+from tests.transcript import OPENS, rows
 
 STDIO = Header("9f2c", "2026-11-20T19:15:00.123456Z", "mcpspy 0.1.0", "stdio", "weather", ("uv", "run", "server.py"))
 CALL = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "add", "arguments": {"a": 2, "b": 3}}}

@@ -11,8 +11,8 @@ import sys
 import pytest
 
 from mcpspy.capture.reader import Capture
-from mcpspy.rules import Finding
-from mcpspy.rules.judge import Judge
+from mcpspy.rules import LocatedFinding
+from mcpspy.rules.judge import judged_events
 from tests.peers import prepare
 from tests.peers.serving import LIMIT, PATHS, running, serving
 
@@ -43,10 +43,9 @@ def call(*where):
 
 def found(path):
     """Check that a capture has all calls, and return the findings in it."""
-    judge = Judge()
-    events = [event for record in Capture(str(path)).records() for event in judge.feed(record)]
+    events = list(judged_events(Capture(str(path)).records()))
     assert sum(getattr(it, "method", None) == "tools/call" for it in events) == 2 * CALLS
-    return [it for it in [*events, *judge.end()] if isinstance(it, Finding)]
+    return [it.finding for it in events if isinstance(it, LocatedFinding)]
 
 
 def test_over_stdio_there_is_no_finding(tmp_path):

@@ -7,10 +7,10 @@ import pytest
 from mcpspy.report.checked import check
 from mcpspy.report.lines import finding_line, line, sentence
 from mcpspy.text import columns
-from mcpspy.timeline import Row, rows
+from mcpspy.timeline import Row
 from tests.each import each
 from tests.report.captures import hostile
-from tests.transcript import records
+from tests.transcript import records, rows
 
 CALL = """
     > {"id":1,"method":"tools/call","params":{"name":"forecast","arguments":{"city":"東京都","days":3}}}

@@ -7,8 +7,8 @@ from mcpspy.contract.locked import LockCheck
 from mcpspy.contract.offered import Offered
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import Message
-from mcpspy.rules import Finding
-from mcpspy.rules.judge import Judge
+from mcpspy.rules import LocatedFinding
+from mcpspy.rules.judge import judged_events
 from tests import transcript
 from tests.rules import web
 from tests.transcript import WEB, lines
@@ -29,14 +29,13 @@ def unlocked(text):
         offered.add(message)
     check = LockCheck({offered.name: locked(offered)}, "x")
     found = [it for message in messages(below) for it in check.add(message)]
-    return [finding for finding, _ in [*found, *check.end()]]
+    return [it.finding for it in [*found, *check.end()]]
 
 
 def judged(found, clients=(), operations=None, as_revision=None):
     """Return the findings in some records."""
-    judge = Judge(as_revision, clients=clients, operations=operations)
-    events = [event for record in found for event in judge.feed(record)]
-    return [event for event in [*events, *judge.end()] if isinstance(event, Finding)]
+    events = judged_events(found, as_revision=as_revision, clients=clients, operations=operations)
+    return [event.finding for event in events if isinstance(event, LocatedFinding)]
 
 
 def told(text, *groups):

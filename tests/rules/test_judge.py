@@ -16,8 +16,8 @@ from mcpspy.conversation import recent
 from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.model import Message
 from mcpspy.conversation.recent import Recent
-from mcpspy.rules import RULES, Finding
-from mcpspy.rules.judge import Judge
+from mcpspy.rules import RULES, LocatedFinding
+from mcpspy.rules.judge import Fold, Judge, JudgedEvents, judged_events
 from mcpspy.rules.rule import Fault, Later, Rule, StatefulCheck
 from mcpspy.spec import peer_schemas
 from mcpspy.spec.peer_schemas import Budget, Judgement, Outcome
@@ -38,15 +38,46 @@ EXAMPLES = {f"{rule.id} {which}": getattr(rule, which) for rule in RULES.values(
 PASSING = each("rule", RULES.values(), ids=lambda rule: rule.id)
 
 
-def test_each_finding_is_noted_once_with_the_message_that_it_is_about():
+def test_each_finding_comes_with_the_message_that_it_is_about():
     for path in sorted(CAPTURES.glob("*.jsonl")):
-        noted = []
-        judge = Judge(Revision.R2026_07_28, lambda *it, noted=noted: noted.append(it))
-        events = [event for record in Capture(str(path)).records() for event in judge.feed(record)]
-        found = [event for event in [*events, *judge.end()] if isinstance(event, Finding)]
-        assert {id(finding) for finding, _ in noted} == {id(finding) for finding in found}
-        assert len(noted) == len(found) > 0
-        assert all((finding.frame, finding.part) == (about.n, about.part) for finding, about in noted)
+        events = judged_events(Capture(str(path)).records(), as_revision=Revision.R2026_07_28)
+        found = [event for event in events if isinstance(event, LocatedFinding)]
+        assert found
+        assert all((finding.frame, finding.part) == (about.n, about.part) for finding, about in found)
+
+
+class Kept(Fold):
+    """Keep what a fold gets, and the states of the exchanges without a response at the end."""
+
+    def __init__(self):
+        self.events, self.ended = [], []
+
+    def add(self, event):
+        self.events.append(event)
+
+    def end(self, pending, *, live):
+        self.ended.append(([exchange.request.n for exchange in pending], live))
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_a_fold_gets_every_event_before_the_reader_and_then_the_end(live):
+    found = records(f"{RULES['pairing/unanswered'].fails}")
+    fold = Kept()
+    read = []
+    for event in judged_events(found, fold, live=live):
+        read.append(event)
+        assert fold.events == read
+    assert fold.ended == [([4], live)]
+    assert ("pairing/unanswered" in {it.finding.rule for it in read if isinstance(it, LocatedFinding)}) is not live
+
+
+def test_links_between_request_and_response_hold_until_the_next_record():
+    events = JudgedEvents()
+    for record in records("= 2025-11-25\n> 2 ping\n< 2 = {}"):
+        (event, *_) = [*events.feed(record), None]
+    assert (event.exchange.response, event.exchange.request.exchange) == (event, event.exchange)
+    list(events.feed(Frame(9, 1, 10**9, b"{}")))
+    assert event.exchange.response is None
 
 
 def above_info(findings):
@@ -363,14 +394,12 @@ def test_one_large_message_takes_time_in_proportion(raw):
 def test_all_the_costly_schemas_of_a_capture_share_a_budget(monkeypatch):
     monkeypatch.setattr(peer_schemas, "judge_apart", lambda *_: pytest.fail("a process was started"))
     monkeypatch.setattr("mcpspy.rules.judge.Budget", lambda: Budget(0))
-    judge = Judge()
     result = {"tools": [{"name": "t", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "#"}}}}]}
     listing = [
         Frame(50, 1, 10**9, message(id=9, method="tools/list")),
         Frame(51, 2, 10**9, message(id=9, result=result)),
     ]
-    found = [event for record in [*records("= 2025-11-25"), *listing] for event in judge.feed(record)]
-    (finding,) = [event for event in found if isinstance(event, Finding)]
+    (finding,) = judged([*records("= 2025-11-25"), *listing])
     assert (finding.rule, finding.severity) == ("tools/schema-too-costly", "info")
 
 
@@ -423,7 +452,7 @@ def test_a_session_that_has_ended_is_the_first_to_be_forgotten(monkeypatch):
         if record.t > 9 * 10**9 and not found:
             tables = [[session.name for session in table] for table in objects_in(judge, Recent)]
             assert tables == [["two", "one", "three"]] * 2
-        found += [event.rule for event in judge.feed(record) if isinstance(event, Finding)] + [""]
+        found += [event.finding.rule for event in judge.feed(record) if isinstance(event, LocatedFinding)] + [""]
     assert "http/session-over" in found
 
 
@@ -451,9 +480,8 @@ TWICE = """
 def reported(text):
     """Return the rules of the findings, and the reported bugs."""
     sentences = []
-    judge = Judge(report=sentences.append)
-    events = [event for record in records(text) for event in judge.feed(record)]
-    return [it.rule for it in [*events, *judge.end()] if isinstance(it, Finding)], sentences
+    events = judged_events(records(text), report=sentences.append)
+    return [it.finding.rule for it in events if isinstance(it, LocatedFinding)], sentences
 
 
 def at_once(message, history):

@@ -6,7 +6,8 @@ import pytest
 
 from mcpspy.capture.records import Close, Frame, Omitted, Open
 from mcpspy.capture.scan import LARGEST
-from mcpspy.timeline import Timeline, final_rows
+from mcpspy.timeline import final_rows
+from tests import transcript
 from tests.rules.examples import judged
 from tests.transcript import OPENS
 
@@ -113,14 +114,13 @@ def test_over_http_it_is_the_same(framing, answer):
 
 
 def test_a_large_line_of_stderr_and_a_large_page_are_shown_by_their_ends():
-    timeline = Timeline()
     records = [
         *OPENS,
         frame(1, 3, "a" * 1000, True),
         Open(2, 4, 0, "client", "request", "body", head={"method": "PUT", "target": "/", "headers": []}),
         frame(3, 4, "b" * 1000, True),
     ]
-    stderr, page = [row for record in records for row in timeline.feed(record)]
+    stderr, page = transcript.rows(records)
     assert (stderr.kind, page.kind) == ("stderr", "http")
     assert {(row.size, len(row.raw), len(row.tail)) for row in (stderr, page)} == {(LARGEST + 1000, 300, 300)}
 

@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 from urllib.parse import quote
 
-from mcpspy.rules import Finding, plain
+from mcpspy.rules import plain
 from mcpspy.rules.judge import Judge
 from mcpspy.secrets.patterns import KINDS, is_oauth_secret, is_secret_name
 from mcpspy.secrets.redactor import Withheld
 from tests.each import each
+from tests.rules.examples import judged
 from tests.rules.test_judge import OPENS, Frame
 from tests.secrets.examples import HEADERS, LOOK_ALIKES, NO_SECRET_NAMES, OPTIONS, TOKENS, secret, token
 from tests.secrets.test_redactor import header
@@ -112,9 +113,7 @@ def test_what_only_looks_alike_stays(text):
 def findings(text):
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a", "arguments": {"x": text}}}
     raw = json.dumps(message, separators=(",", ":")).encode()
-    judge = Judge()
-    events = [event for record in (*OPENS, Frame(1, 1, 1, raw)) for event in judge.feed(record)]
-    return [it for it in [*events, *judge.end()] if isinstance(it, Finding) and it.rule == "security/secret-in-frame"]
+    return [it for it in judged((*OPENS, Frame(1, 1, 1, raw))) if it.rule == "security/secret-in-frame"]
 
 
 @each("kind, literal", TOKENS, ids=lambda it: f"{it[0].name}: {it[1]}")

@@ -7,21 +7,19 @@ that capture or replaced in it, and a user who imports the capture sees the same
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import orjson
 
 from mcpspy import __version__
 from mcpspy.capture.reader import Capture
-from mcpspy.capture.records import Record
-from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.model import Message
 from mcpspy.overview import Announced, Peer, ToolUse
-from mcpspy.rules import RULES, Finding
+from mcpspy.rules import RULES
 from mcpspy.sharing.page.rows import page_row
 from mcpspy.sharing.page.selection import LEFT_OUT
 from mcpspy.text import printable
-from mcpspy.timeline import Row, Timeline, final_rows, wall_time
+from mcpspy.timeline import Ending, Row, final_rows, wall_time
 
 _DAMAGES = 20  # damaged lines that are listed
 
@@ -36,37 +34,34 @@ class Contents:
     most: int
     """Maximum number of rows."""
     read: Callable[[int], None]
-    """Called with the number of bytes of the capture that were read; the capture is read three times."""
+    """Called with the number of bytes of the capture that were read; the capture is read twice."""
     rows: int = 0
     _end: str | None = None
     _damage: list[str] = field(default_factory=list)
-    _findings: dict[tuple[int, int], tuple[Finding, ...]] = field(default_factory=dict)
+    _broken: set[str] = field(default_factory=set)
+    """The rules with findings."""
 
     def json(self) -> Iterator[bytes]:
         """Yield one JSON object in pieces, which the page's `session.js` describes.
 
         Stop early at more than `most` rows.
         """
-        timeline, header = Timeline(), self.capture.header
+        announced, ending, header = Announced(), Ending(), self.capture.header
         yield b'{"rows":['
-        for row in final_rows(self._records, timeline, live=self.live):
+        for row in final_rows(partial(self.capture.records, read=self.read), announced, ending, live=self.live):
             if self.rows == self.most:
                 self.rows += 1
                 return
             yield b"," * (self.rows > 0) + orjson.dumps(page_row(row, header))
             self.rows += 1
             self._add(row)
-        if not timeline.ended and not self.live:
+        if not ending.ended and not self.live:
             self._damage.append("the capture has no end: mcpspy was killed while it recorded")
-        rest = {"about": self._about(), "rules": self._rules(), **self._announced()}
+        rest = {"about": self._about(), "rules": self._rules(), **_announced(announced)}
         yield b"]," + json.dumps(rest, separators=(",", ":")).encode()[1:]
 
-    def _records(self) -> Iterator[Record]:
-        return self.capture.records(read=self.read)
-
     def _add(self, row: Row) -> None:
-        if row.findings:
-            self._findings[row.n, row.part] = row.findings
+        self._broken.update(finding.rule for finding in row.findings)
         if row.kind == "end":
             self._end = row.text
         elif row.kind == "gap" and not (row.text or "").endswith(LEFT_OUT):
@@ -91,7 +86,6 @@ class Contents:
         }
 
     def _rules(self) -> dict[str, Any]:
-        found = sorted({finding.rule for findings in self._findings.values() for finding in findings} & set(RULES))
         return {
             rule.id: {
                 "summary": rule.summary,
@@ -100,21 +94,15 @@ class Contents:
                 "severity": rule.severity,
                 "spec": rule.url(None),
             }
-            for rule in map(RULES.__getitem__, found)
+            for rule in map(RULES.__getitem__, sorted(self._broken & set(RULES)))
         }
 
-    def _announced(self) -> dict[str, Any]:
-        announced, conversation = Announced(), Conversation()
-        for record in self._records():
-            for event in conversation.feed(record):
-                if isinstance(event, Message):
-                    announced.add(event)
-                    for finding in self._findings.get((event.n, event.part), ()):
-                        announced.find(finding, event.method, event.name)
-        return {
-            "peers": {"client": _peer(announced.client), "server": _peer(announced.server)},
-            "tools": [_tool(tool) for tool in announced.tools.values()],
-        }
+
+def _announced(announced: Announced) -> dict[str, Any]:
+    return {
+        "peers": {"client": _peer(announced.client), "server": _peer(announced.server)},
+        "tools": [_tool(tool) for tool in announced.tools.values()],
+    }
 
 
 def _peer(peer: Peer | None) -> dict[str, Any] | None:
