@@ -2,7 +2,7 @@
 
 A row is one message, one line of stderr, a gap, a signal, or the end of the capture. `streamed_rows` yields the row of
 a request before the response is known, and findings when they are made. `final_rows` reads the records twice, so that
-each row is final. From the first pass it keeps only a few bytes per request (`mcpspy.conversation.columns`) and the
+each row is final. From the first pass it keeps only a few bytes per request (`mcpspy.conversation.exchanges`) and the
 findings.
 """
 
@@ -18,10 +18,10 @@ import orjson
 from orjson import Fragment
 
 from mcpspy.capture.records import End, Frame, Header, Open, Record
-from mcpspy.conversation.columns import Exchanges, kind_of, sender_of
 from mcpspy.conversation.conversation import Conversation, events_of
+from mcpspy.conversation.exchanges import Exchanges
 from mcpspy.conversation.gate_acts import GateAct
-from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message
+from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, kind_of, sender_of
 from mcpspy.conversation.negotiation import declares
 from mcpspy.conversation.preview import preview, preview_of_large
 from mcpspy.conversation.record_text import record_text

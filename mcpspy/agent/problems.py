@@ -8,7 +8,7 @@ from mcpspy.agent.clean import Scrubber, clipped, safe, size_of
 from mcpspy.agent.rulebook import told_groups
 from mcpspy.browse.library import ListedCapture
 from mcpspy.browse.timeline import OpenCapture
-from mcpspy.conversation.columns import STATUSES
+from mcpspy.conversation.exchanges import STATUSES
 from mcpspy.json_values import member
 
 _FAILED, _UNANSWERED, _STDERR = 12, 8, 8  # limits for one answer

@@ -6,7 +6,7 @@ Decoding some hundred kilobytes takes a millisecond, so a larger message shows i
 
 from collections.abc import Callable, Iterator
 
-from mcpspy.conversation.columns import Known
+from mcpspy.browse.columns import Known
 from mcpspy.conversation.model import HttpUnit
 from mcpspy.conversation.preview import preview_of_large
 from mcpspy.timeline import Row

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple, Protocol
 
+from mcpspy.browse.columns import Columns
 from mcpspy.capture.records import Frame, Header, Record
 from mcpspy.capture.scan import raw_of
-from mcpspy.conversation.columns import Columns
 from mcpspy.filters import KEYS, BlockFilter, Filter, Gathered, LineBlock
 from mcpspy.timeline import Row
 

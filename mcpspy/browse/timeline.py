@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from mcpspy.browse.columns import Columns, Known
 from mcpspy.browse.control import SessionControl
 from mcpspy.browse.findings import SessionFindings
 from mcpspy.browse.gates import GatesInCapture, HeldFrame
@@ -21,7 +22,6 @@ from mcpspy.capture.index import Index
 from mcpspy.capture.order import Window
 from mcpspy.capture.reader import Records
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record
-from mcpspy.conversation.columns import Columns, Known
 from mcpspy.conversation.counts import Counts
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.history import Operations

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from mcpspy.capture.records import Frame, Record
-from mcpspy.conversation.columns import kind_of
 from mcpspy.conversation.conversation import events_of
-from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message
+from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, kind_of
 from mcpspy.conversation.preview import INTRODUCE, introduction, preview
 from mcpspy.conversation.turns import Spell, add_message
 from mcpspy.wire.jsonrpc import Invalid, Request

@@ -14,7 +14,7 @@ from mcpspy.capture.records import End, Frame, Gap, Gates, Open, Signal
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.http_head import media_type, status
-from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, Undecoded
+from mcpspy.wire.jsonrpc import Body, Error, Id, Invalid, Notification, Request, Result, Undecoded
 from mcpspy.wire.subject import subject
 
 HOLD = 1_000_000_000
@@ -366,3 +366,26 @@ Judged = Message | HttpUnit | ServerExit
 """What rules examine."""
 Event = Message | HttpUnit | Frame | Gap | Signal | Gates | End
 """What a conversation yields: messages, other HTTP events, lines of stderr, gaps, signals, gates and the end."""
+
+
+_BODIES = {body: body.__name__.lower() for body in (Request, Notification, Result, Error, Invalid, Undecoded)}
+_FRAMED = (Message, HttpUnit)  # as a tuple: a union would be built again for each event
+
+
+def kind_of(event: Event) -> str:
+    """Return the kind of an event.
+
+    It is request, notification, result, error, invalid, undecoded, stderr, http, event, gap, signal, gates or end.
+    """
+    if isinstance(event, Message):
+        return _BODIES[type(event.body)]
+    if isinstance(event, HttpUnit):
+        return event.kind
+    return "stderr" if isinstance(event, Frame) else type(event).__name__.lower()
+
+
+def sender_of(event: Event) -> str:
+    """Return client, server or mcpspy."""
+    if isinstance(event, _FRAMED):
+        return event.sender
+    return (event.sender or "server") if isinstance(event, Frame) else "mcpspy"

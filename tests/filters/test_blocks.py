@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mcpspy.capture.reader import Capture
 from mcpspy.filters import BlockFilter, Gathered, LineBlock, parse
 from mcpspy.timeline import final_rows
-from tests.conversation.test_columns import GATHERED, folded
+from tests.browse.test_columns import GATHERED, folded
 from tests.timelines import CAPTURES
 
 STARTED = "2026-01-01T00:00:00.000000Z"

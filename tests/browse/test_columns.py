@@ -2,11 +2,12 @@
 
 import pytest
 
+from mcpspy.browse.columns import Columns
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame, Gap, Gates, Signal
 from mcpspy.conversation import recent
-from mcpspy.conversation.columns import Columns, kind_of, sender_of
 from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.model import kind_of, sender_of
 from mcpspy.timeline import final_rows
 from tests.conversation.http import Exchange, request
 from tests.timelines import CAPTURES

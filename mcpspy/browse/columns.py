@@ -1,9 +1,9 @@
-"""What a conversation knows of each line of a capture and of each request, in columns of a few bytes per line.
+"""What is known of each line of a capture, in columns of a few bytes per line.
 
-The theory. A capture may have millions of rows, and any of them may be needed at any time. So only small numbers are
-kept for each row, in arrays: indexes into tables of texts, and line numbers. The status of a request changes until its
-response has come. It is therefore kept once, with the exchange (`Exchanges`), and the lines of the request and of the
-response refer to that (`Columns`). A line with a batch has the kind `batch`, and entries only for its first message.
+A capture may have millions of rows, and any of them may be needed at any time. So only small numbers are kept for each
+row, in arrays: indexes into tables of texts, and line numbers. The lines of a request and of its response refer to
+their exchange, which has the status (`mcpspy.conversation.exchanges`). A line with a batch has the kind `batch`, and
+entries only for its first message.
 """
 
 from array import array
@@ -12,116 +12,28 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from mcpspy.capture.records import Frame
+from mcpspy.conversation.exchanges import STATUSES, Exchanges
 from mcpspy.conversation.gate_acts import GateAct
-from mcpspy.conversation.history import ASKED
-from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message
-from mcpspy.json_values import member
+from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, kind_of, sender_of
 from mcpspy.spec.revisions import Revision
-from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result, Undecoded
+from mcpspy.wire.jsonrpc import Id, Invalid
 
 KINDS = (
     "",
     *"request notification result error invalid undecoded stderr http event gap signal gates end batch".split(),
 )
-STATUSES = ("ok", "error", "tool-error", "pending", "unanswered", "cancelled", "not-decoded", "held", "dropped")
 _SENDERS = ("client", "server", "mcpspy")
 _REVISIONS = (None, *Revision)
 _REVISION_NAMES = (None, *(revision.value for revision in Revision))
 _KIND = {kind: number for number, kind in enumerate(KINDS)}
-_STATUS = {status: number for number, status in enumerate(STATUSES)}
 _SENDER = {sender: number for number, sender in enumerate(_SENDERS)}
 _REVISION = {revision: number for number, revision in enumerate(_REVISIONS)}
 _BATCH = _KIND["batch"]
-_BODIES = {body: body.__name__.lower() for body in (Request, Notification, Result, Error, Invalid, Undecoded)}
-_PENDING, _UNANSWERED = bytes([_STATUS["pending"]]), bytes([_STATUS["unanswered"]])
 _NAME = 500  # characters of a method or name that are kept
-_ANY_INPUT = 1  # the response is `input_required`
-_INPUT = {method: 2 << number for number, method in enumerate(ASKED)}
 _IS_PLAIN = bytes(kind not in ("", "batch", "invalid") for kind in KINDS).ljust(256, b"\0")
 _FRAMED = (Message, HttpUnit)  # as a tuple: a union would be built again for each event
 _SEVERAL = 2  # lines; for one line, `itemgetter` would return no tuple
-_FLOAT = 1e300  # numbers below this are progress, others are nonsense
 _LARGEST = 2**32 - 1  # bytes of a frame; a larger size is stored as this
-
-
-class Exchanges:
-    """The state of each request, by its ordinal: line numbers, status, and the inputs that its response requests.
-
-    The line numbers are those of the request, of its response, and of the response that the request continues.
-    """
-
-    def __init__(self) -> None:
-        self.requests, self.responses, self.continued = array("I"), array("I"), array("I")
-        self.statuses, self.inputs = bytearray(), bytearray()
-        self.acts: dict[int, GateAct] = {}
-        """By ordinal: what a gate did to the request."""
-        self.progress: dict[int, tuple[float, float | None]] = {}
-        """By ordinal: the progress of a request without a response, and the total, if it is known."""
-
-    def add(self, message: Message) -> tuple[int, ...]:
-        """Add the next message; return the line numbers of earlier requests that it changes."""
-        exchange = message.exchange
-        if exchange is None:
-            self._note_progress(message)
-            return self.set(message.session.with_id_of(message.cancels)) if message.cancels else ()
-        if isinstance(message.body, Request):
-            self.requests.append(message.n)
-            self.responses.append(0)
-            self.continued.append(exchange.continues or 0)
-            self.inputs.append(0)
-            self.statuses.append(_STATUS["pending"])
-            if message.act:
-                self.acts[exchange.ordinal] = message.act
-            return ()
-        self.responses[exchange.ordinal] = message.n
-        self.progress.pop(exchange.ordinal, None)
-        if exchange.inputs is not None:
-            self.inputs[exchange.ordinal] = _ANY_INPUT | sum(_INPUT[it] for it in exchange.inputs if it in _INPUT)
-        self.statuses[exchange.ordinal] = _STATUS[exchange.status]
-        return (exchange.request.n,)
-
-    def _note_progress(self, message: Message) -> None:
-        if message.link is None or message.method != "notifications/progress" or self.responses[message.link]:
-            return
-        assert isinstance(message.body, Notification)
-        params = message.body.params
-        done, total = member(params, "progress"), member(params, "total")
-        if _is_number(done):
-            self.progress[message.link] = float(done), float(total) if _is_number(total) else None
-
-    def set(self, exchanges: Iterable[Exchange]) -> tuple[int, ...]:
-        """Store the current statuses of exchanges; return the line numbers of the requests."""
-        changed = []
-        for exchange in exchanges:
-            self.statuses[exchange.ordinal] = _STATUS[exchange.status]
-            changed.append(exchange.request.n)
-        return tuple(changed)
-
-    def end(self, pending: Iterable[Exchange], *, live: bool) -> list[int]:
-        """Store the final statuses of exchanges without a response; return the line numbers of the requests."""
-        if not live:  # `pending` does not include those of forgotten sessions
-            self.statuses = self.statuses.replace(_PENDING, _UNANSWERED)
-        changed = []
-        for exchange in pending:
-            self.statuses[exchange.ordinal] = _STATUS[exchange.final_status(live=live)]
-            changed.append(exchange.request.n)
-        return changed
-
-    def __len__(self) -> int:
-        """Return the number of requests."""
-        return len(self.requests)
-
-    def status(self, ordinal: int) -> str:
-        """Return the status of an exchange."""
-        found = STATUSES[self.statuses[ordinal]]
-        if self.acts and found in ("pending", "unanswered") and ordinal in self.acts:
-            return self.acts[ordinal].status or found
-        return found
-
-    def held(self, ordinal: int) -> int:
-        """Return for how many nanoseconds a gate held the request of an exchange."""
-        act = self.acts.get(ordinal) if self.acts else None
-        return act.held or 0 if act else 0
 
 
 class Known(NamedTuple):
@@ -233,8 +145,8 @@ class Columns:
     def inputs(self, n: int) -> frozenset[str] | None:
         """Return the known methods that the response on line `n` requests, or None if it is not `input_required`."""
         ordinal = self._exchange[n] - 1
-        flags = self.exchanges.inputs[ordinal] if ordinal >= 0 and self.exchanges.responses[ordinal] == n else 0
-        return frozenset(method for method, flag in _INPUT.items() if flags & flag) if flags else None
+        answers = ordinal >= 0 and self.exchanges.responses[ordinal] == n
+        return self.exchanges.requested(ordinal) if answers else None
 
     def at(self, n: int) -> Known:
         """Return what is known of line `n`."""
@@ -329,27 +241,3 @@ class Columns:
             return Id("string", text[1:-1])
         kind = "null" if text == "null" else "other" if text.startswith(("t", "f", "[", "{")) else "number"
         return Id(kind, text)
-
-
-def _is_number(value: Any) -> bool:
-    """Return whether a value is a number that a float can hold."""
-    return type(value) in (int, float) and abs(value) < _FLOAT
-
-
-def kind_of(event: Event) -> str:
-    """Return the kind of an event.
-
-    It is request, notification, result, error, invalid, undecoded, stderr, http, event, gap, signal, gates or end.
-    """
-    if isinstance(event, Message):
-        return _BODIES[type(event.body)]
-    if isinstance(event, HttpUnit):
-        return event.kind
-    return "stderr" if isinstance(event, Frame) else type(event).__name__.lower()
-
-
-def sender_of(event: Event) -> str:
-    """Return client, server or mcpspy."""
-    if isinstance(event, _FRAMED):
-        return event.sender
-    return (event.sender or "server") if isinstance(event, Frame) else "mcpspy"
