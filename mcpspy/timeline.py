@@ -25,7 +25,7 @@ from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, kind_o
 from mcpspy.conversation.negotiation import declares
 from mcpspy.conversation.preview import preview, preview_of_large
 from mcpspy.conversation.record_text import record_text
-from mcpspy.rules import Finding, LocatedFinding
+from mcpspy.rules import Finding, LocatedFinding, Severity, worst
 from mcpspy.rules.judge import Fold, JudgedEvent, JudgedEvents, judged_events
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Id, Invalid, Request
@@ -81,6 +81,11 @@ class Row:
     """What a gate did to the frame."""
     findings: tuple[Finding, ...] = ()
     """The findings of the row; for a streamed row, only those that were made before it was yielded."""
+
+    @property
+    def severity(self) -> Severity | None:
+        """The worst severity of its findings; None if it has none."""
+        return worst(self.findings)
 
     @property
     def preview(self) -> str:

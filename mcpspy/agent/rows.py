@@ -157,7 +157,7 @@ def told_row(scrubber: Scrubber, capture: OpenCapture, name: str, place: int) ->
     line, known = capture.line(place), capture.known(n)
     small = line.size <= _PREVIEWED
     shown = scrubber.rows(capture, place)[0] if small and line.kind != "batch" else None
-    said = (shown.preview or shown.text or "") if shown else line.text if line.kind == "batch" else ""
+    said = (shown.preview or shown.text or "") if shown else (line.text or "") if line.kind == "batch" else ""
     why = ""
     if line.kind == "invalid" and shown and shown.value is None:
         said, why = shown.raw.decode(errors="replace"), shown.text or ""
@@ -175,7 +175,7 @@ def told_row(scrubber: Scrubber, capture: OpenCapture, name: str, place: int) ->
         other=at_line(name, capture.index.rows[partner]) if partner is not None else None,
         bytes=line.size if line.size > _LARGE else None,
         findings=sorted({it.rule for it in known.findings}) if known else None,
-        gate=scrubber.text(line.act, 100),
+        gate=scrubber.text(str(line.act or ""), 100),
     )
 
 

@@ -9,13 +9,14 @@ entries only for its first message.
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 from mcpspy.capture.records import Frame
 from mcpspy.conversation.exchanges import STATUSES, Exchanges
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, kind_of, sender_of
 from mcpspy.spec.revisions import Revision
+from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import Id, Invalid
 
 KINDS = (
@@ -36,25 +37,7 @@ _SEVERAL = 2  # lines; for one line, `itemgetter` would return no tuple
 _LARGEST = 2**32 - 1  # bytes of a frame; a larger size is stored as this
 
 
-class Known(NamedTuple):
-    """What the columns know of one line. Times are nanoseconds since the capture started."""
-
-    t: int
-    kind: str
-    """A kind of event (`kind_of`), or `batch`."""
-    sender: str
-    id: Id | None
-    method: str | None
-    """For an invalid frame: why it is invalid."""
-    name: str | None
-    revision: str | None
-    status: str | None
-    request: int | None
-    """The line number of the request, once it is answered."""
-    response: int | None
-    latency: int | None
-    size: int
-    session: str | None
+_AnyRow = TypeVar("_AnyRow", bound=Row)
 
 
 class Columns:
@@ -148,8 +131,8 @@ class Columns:
         answers = ordinal >= 0 and self.exchanges.responses[ordinal] == n
         return self.exchanges.requested(ordinal) if answers else None
 
-    def at(self, n: int) -> Known:
-        """Return what is known of line `n`."""
+    def at(self, n: int, make: type[_AnyRow]) -> _AnyRow:
+        """Return the row on line `n`, without its content and its findings; its kind may be `batch`, or empty."""
         status = request = response = latency = None
         if self._exchange[n]:
             ordinal, exchanges = self._exchange[n] - 1, self.exchanges
@@ -158,13 +141,17 @@ class Columns:
                 response = exchanges.responses[ordinal]
                 request = exchanges.requests[ordinal]
                 latency = abs(self._t[response] - self._t[request] - exchanges.held(ordinal))
-        number, texts = self._id[n], self._texts
-        values = (
+        number, texts, kind = self._id[n], self._texts, KINDS[self._kind[n]]
+        method = texts[self._method[n]]
+        row = make(  # by position: by name takes twice as long
+            n,
             self._t[n],
-            KINDS[self._kind[n]],
+            kind,
             _SENDERS[self._sender[n]],
+            None,
+            0,
             Id("number", str(number - 1)) if number else self._large_id(n),
-            texts[self._method[n]],
+            method,
             texts[self._name[n]],
             _REVISION_NAMES[self._revision[n]],
             status,
@@ -172,12 +159,14 @@ class Columns:
             response,
             latency,
             self._size[n],
-            texts[self._session[n]],
         )
-        return tuple.__new__(Known, values)  # a filter needs every line, and calling the class would double the time
+        if kind == "invalid":
+            row.method, row.text = None, method
+        row.session, row.act = texts[self._session[n]], self._acts.get(n) if self._acts else None
+        return row
 
     def gather(self, name: str, lines: Sequence[int]) -> tuple[Sequence[int | None], Callable[[int], Any]] | None:
-        """Return a member of `Known` for several lines: numbers, and the function that decodes them.
+        """Return a member of the rows on several lines: numbers, and the function that decodes them.
 
         None for other names.
 

@@ -6,7 +6,6 @@ Decoding some hundred kilobytes takes a millisecond, so a larger message shows i
 
 from collections.abc import Callable, Iterator
 
-from mcpspy.browse.columns import Known
 from mcpspy.conversation.model import HttpUnit
 from mcpspy.conversation.preview import preview_of_large
 from mcpspy.timeline import Row
@@ -28,13 +27,14 @@ class Previews:
         self._made: dict[tuple[int, str | None], str] = {}  # by line number and method
         self._heads: dict[int, str] = {}
 
-    def of(self, n: int, known: Known) -> str:
-        """Return the preview of the message on line `n`."""
-        address = (n, known.method)  # the method of a response comes from its request
+    def of(self, row: Row) -> str:
+        """Return the preview of a message, whose row has no content."""
+        n = row.n
+        address = (n, row.method)  # the method of a response comes from its request
         if address not in self._made:
             if len(self._made) == _KEPT:
                 self._made.clear()
-            self._made[address] = self._make(n) if known.size <= _DECODED else self._begin(n)
+            self._made[address] = self._make(n) if row.size <= _DECODED else self._begin(n)
         return self._made[address]
 
     def _make(self, n: int) -> str:

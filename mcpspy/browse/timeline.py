@@ -10,9 +10,10 @@ import time
 from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from mcpspy.browse.columns import Columns, Known
+from mcpspy.browse.columns import Columns
 from mcpspy.browse.control import SessionControl
 from mcpspy.browse.findings import SessionFindings
 from mcpspy.browse.gates import GatesInCapture, HeldFrame
@@ -53,27 +54,10 @@ class Source(NamedTuple):
     """The name of that session."""
 
 
-class TimelineRow(NamedTuple):
-    """The content of one line of the timeline. Times are nanoseconds since the capture started."""
+@dataclass(slots=True)
+class TimelineRow(Row):
+    """A row as the timeline shows it: `text` is its preview, or what is shown in place of a method."""
 
-    n: int
-    t: int
-    kind: str
-    """The kind of a row, or `batch`."""
-    sender: str
-    method: str = ""
-    name: str = ""
-    id: str = ""
-    status: str = ""
-    latency: int | None = None
-    size: int = 0
-    """Bytes of the frame."""
-    text: str = ""
-    """Text to show without a method, or after it."""
-    severity: str = ""
-    """The worst severity of its findings."""
-    act: str = ""
-    """What a gate did to the frame."""
     held: HeldFrame | None = None
     """Set while its frame is held."""
     source: Source | None = None
@@ -189,34 +173,18 @@ class OpenCapture:
     def line(self, place: int) -> TimelineRow:
         """Return the line of the timeline at a place."""
         n = self.index.rows[place]
-        known = self.columns.at(n)
-        held = self.gates.held.get(n) if self.index.live else None
-        if known.kind not in SPOKEN:
-            return self._decoded(n)._replace(held=held)
-        return TimelineRow(
-            n,
-            known.t,
-            known.kind,
-            known.sender,
-            known.method or "",
-            known.name or "",
-            str(known.id or ""),
-            known.status or "",
-            known.latency,
-            known.size,
-            self._previews.of(n, known),
-            self.findings.worst(n) or "",
-            act=self._act(n),
-            held=held,
-        )
+        row = self.columns.at(n, TimelineRow)
+        if row.kind in SPOKEN:
+            row.text = self._previews.of(row)
+        else:
+            row = self._decoded(n)
+        row.findings = self.findings.of(n)
+        row.held = self.gates.held.get(n) if self.index.live else None
+        return row
 
     def act(self, place: int) -> GateAct | None:
         """Return what a gate did to the frame at a place; for a frame that is still held, the hold."""
         return self.columns.act(self.index.rows[place])
-
-    def _act(self, n: int) -> str:
-        act = self.columns.act(n)
-        return str(act) if act else ""
 
     def time_of(self, n: int) -> int | None:
         """Return the time of the row on line `n`, in nanoseconds since the start; None before it is folded."""
@@ -245,14 +213,10 @@ class OpenCapture:
 
         None before it is folded; a line that can no longer be folded is a gap.
         """
-        known = self.columns.at(n)
-        if not known.kind:
+        row = self.columns.at(n, Row)
+        if not row.kind:
             return Row(n, 0, "gap", "mcpspy") if self.complete else None
-        t, kind, sender, number, method, name, revision, status, request, response, latency, size, session = known
-        if kind == "invalid":
-            return Row(n, t, kind, sender, text=method, size=size, session=session, findings=self.findings.of(n))
-        row = Row(n, t, kind, sender, None, 0, number, method, name, revision, status, request, response, latency, size)
-        row.findings, row.session, row.act = self.findings.of(n), session, self.columns.act(n)
+        row.findings = self.findings.of(n)
         return row
 
     def messages(self, place: int) -> list[Row]:
@@ -272,23 +236,23 @@ class OpenCapture:
         if self.index.state == "cut short" and isinstance(record, Gap):
             found[0].text = "it was in the file before the file was truncated or replaced"
         if len(found) == 1 and self.columns.kind(n):
-            self._complete(found[0], self.columns.at(n))
+            self._complete(found[0], self.columns.at(n, Row))
         else:
             for row in found:
                 row.status = None  # only the fold knows
         return found
 
-    def _complete(self, row: Row, known: Known) -> None:
+    def _complete(self, row: Row, known: Row) -> None:
         """Add the results of the fold to a row."""
         if row.kind == "gap" != known.kind:
             return  # the line has changed since it was folded
-        row.findings, row.act = self.findings.of(row.n), self.columns.act(row.n)
+        row.findings, row.act = self.findings.of(row.n), known.act
         row.t, row.size = known.t, known.size
         if len(row.raw) < row.size:
             row.kind, row.value, row.refused = known.kind, None, None
             row.text = "a large one" if known.kind == "batch" else row.text
         if known.kind == "invalid":
-            row.text = known.method
+            row.text = known.text
             return
         row.method, row.name, row.revision = known.method, known.name, known.revision
         row.status, row.latency = known.status, known.latency
@@ -303,21 +267,17 @@ class OpenCapture:
         if not found:
             return TimelineRow(n, 0, "gap", "mcpspy", text="overwritten")
         row = found[0]
-        text, severity = self._previews.head(row), self.findings.worst(n) or ""
-        if row.kind == "invalid":
-            text = f"{row.text}: {row.raw[:_READ].decode(errors='replace')}"
+        shown = TimelineRow(n, row.t, row.kind, row.sender, size=row.size, act=self.columns.act(n))
         if len(found) > 1:
             methods = ", ".join(row.method or row.kind for row in found[:_NAMED])
-            text = f"{plural(len(found), 'message')}: {methods}"
-            return TimelineRow(
-                n, row.t, "batch", row.sender, size=row.size, text=text, severity=severity, act=self._act(n)
-            )
-        method = row.method or ("…" if row.kind in ("result", "error") else "")
-        number = str(row.id) if row.id else ""
-        subject, text = (method, row.name or "", number), text or row.preview
-        return TimelineRow(
-            n, row.t, row.kind, row.sender, *subject, size=row.size, text=text, severity=severity, act=self._act(n)
-        )
+            shown.kind, shown.text = "batch", f"{plural(len(found), 'message')}: {methods}"
+            return shown
+        shown.method = row.method or ("…" if row.kind in ("result", "error") else None)
+        shown.name, shown.id = row.name, row.id
+        shown.text = self._previews.head(row) or row.preview
+        if row.kind == "invalid":
+            shown.text = f"{row.text}: {row.raw[:_READ].decode(errors='replace')}"
+        return shown
 
     def _fold(self) -> Iterator[bool]:
         """Fold one record per step, without end. Yields whether there was one."""

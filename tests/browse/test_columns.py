@@ -8,7 +8,7 @@ from mcpspy.capture.records import End, Frame, Gap, Gates, Signal
 from mcpspy.conversation import recent
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import kind_of, sender_of
-from mcpspy.timeline import final_rows
+from mcpspy.timeline import Row, final_rows
 from tests.conversation.http import Exchange, request
 from tests.timelines import CAPTURES
 from tests.transcript import records
@@ -40,7 +40,7 @@ def folded(all_records, *, live=False):
 
 def test_a_line_tells_what_it_is_and_how_its_exchange_went():
     columns, changed = folded(records(OUTCOMES))
-    known = [columns.at(n) for n in range(1, 9)]
+    known = [columns.at(n, Row) for n in range(1, 9)]
     assert [
         (it.kind, it.sender, it.method or "", it.name or "", str(it.id or ""), it.status or "") for it in known
     ] == [
@@ -50,10 +50,10 @@ def test_a_line_tells_what_it_is_and_how_its_exchange_went():
         ("notification", "client", "notifications/cancelled", "", "", ""),
         ("result", "server", "tools/call", "a", "1", "tool-error"),
         ("result", "server", "", "", "9", ""),
-        ("invalid", "server", known[6].method, "", "", ""),
+        ("invalid", "server", "", "", "", ""),
         ("stderr", "server", "", "", "", ""),
     ]
-    assert known[6].method.startswith("not JSON")
+    assert known[6].text.startswith("not JSON")
     assert (known[0].request, known[0].response, known[0].latency) == (1, 5, 4_000_000)
     assert (known[4].request, known[4].response, known[4].latency) == (1, 5, 4_000_000)
     assert (columns.partner(1), columns.partner(5), columns.partner(2), columns.partner(6)) == (5, 1, 0, 0)
@@ -62,7 +62,7 @@ def test_a_line_tells_what_it_is_and_how_its_exchange_went():
 
 def test_while_a_capture_grows_a_request_is_pending():
     columns, _ = folded(records(OUTCOMES), live=True)
-    assert columns.at(2).status == "pending"
+    assert columns.at(2, Row).status == "pending"
 
 
 def test_a_line_that_nothing_came_of_is_empty():
@@ -91,7 +91,7 @@ def test_what_a_forgotten_session_has_asked_is_unanswered_at_the_end(monkeypatch
         http.ask(request(number, "tools/list"), mcp_session_id=f"s{number}")
     columns, _ = folded(http.records)
     rows = [row for row in final_rows(lambda: http.records, live=False) if row.kind == "request"]
-    assert {columns.at(row.n).status for row in rows} == {row.status for row in rows} == {"unanswered"}
+    assert {columns.at(row.n, Row).status for row in rows} == {row.status for row in rows} == {"unanswered"}
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_columns_tell_the_same_as_the_final_rows(capture):
     source = Capture(str(capture))
     columns, _ = folded(list(source.records()))
     for row in final_rows(source.records, live=False):
-        known = columns.at(row.n)
+        known = columns.at(row.n, Row)
         if known.kind == "batch":
             continue
         assert (known.t, known.kind, known.sender, known.size) == (row.t, row.kind, row.sender, row.size)
@@ -165,7 +165,7 @@ def test_several_lines_tell_at_once_what_each_tells():
     lines = [8, 1, 2, 3, 5, 4, 6]
     for name in GATHERED:
         codes, value = columns.gather(name, lines)
-        assert [value(code) for code in codes] == [getattr(columns.at(n), name) for n in lines], name
+        assert [value(code) for code in codes] == [getattr(columns.at(n, Row), name) for n in lines], name
     assert columns.gather("method", [7, 1, 0])[0] == [None, codes_of(columns, 1), None], "no message, and not known yet"
     assert columns.gather("id", lines) is None
     assert columns.gather("method", [1]) is None

@@ -29,31 +29,31 @@ def previews(asked):
     return Previews(read, pieces)
 
 
-def known(size, method="tools/call"):
-    return SimpleNamespace(size=size, method=method)
+def known(n, size, method="tools/call"):
+    return Row(n, 0, "request", "client", method=method, size=size)
 
 
 def test_a_preview_is_made_once_and_anew_when_the_request_is_known(previews, asked):
-    assert [previews.of(5, known(100)) for _ in range(3)] == ["a=1"] * 3
+    assert [previews.of(known(5, 100)) for _ in range(3)] == ["a=1"] * 3
     assert len(asked) == 1
-    previews.of(5, known(100, "…"))
+    previews.of(known(5, 100, "…"))
     assert len(asked) == 2
 
 
 def test_of_a_large_message_only_the_beginning_is_read(previews, asked):
-    previews.of(5, known(1 << 16))
-    assert previews.of(6, known((1 << 16) + 1)).startswith('{"content":[1,1,')
+    previews.of(known(5, 1 << 16))
+    assert previews.of(known(6, (1 << 16) + 1)).startswith('{"content":[1,1,')
     assert [limit for _, limit in asked] == [1 << 20, 0]
 
 
 def test_a_line_that_is_gone_has_none(previews):
-    assert previews.of(0, known(1)) == ""
+    assert previews.of(known(0, 1)) == ""
 
 
 def test_not_all_are_kept(previews, asked):
     for n in range(1, 5002):
-        previews.of(n, known(1))
-    previews.of(1, known(1))
+        previews.of(known(n, 1))
+    previews.of(known(1, 1))
     assert len(asked) == 5002
 
 

@@ -6,7 +6,7 @@ from contextlib import closing
 
 from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.catalogue import BY_NAME, answer
-from mcpspy.browse.timeline import OpenCapture
+from mcpspy.browse.timeline import OpenCapture, TimelineRow
 from mcpspy.capture.format import take
 from mcpspy.errors import McpspyError
 from mcpspy.report.differences.exchange_json import to_json
@@ -20,6 +20,8 @@ ADDRESSES = 6
 MEMBERS = """n part t kind sender id method name revision status request response latency size raw text refused
     session""".split()
 """The members of a row that are printed."""
+LINE = "n t kind sender method name id status latency size text severity act held source turn".split()
+"""The members of a line of the timeline that are printed."""
 TOOLS = {
     "find_problems": {},
     "explain_start": {},
@@ -52,7 +54,7 @@ def viewed(path: str) -> Iterator[object]:
         grow(session)
         yield from _state(session)
         for place in range(len(session)):
-            yield session.line(place)
+            yield _line(session.line(place))
             yield (
                 session.partner(place),
                 session.continues(place),
@@ -79,8 +81,16 @@ def grown(path: str) -> Iterator[object]:
             target.close()
             grow(session)
             yield from _state(session)
-            yield from map(session.line, range(len(session)))
+            yield from (_line(session.line(place)) for place in range(len(session)))
     os.unlink(copy)
+
+
+def _line(row: TimelineRow) -> str:
+    act, number = str(row.act or ""), str(row.id or "")
+    texts = row.method or "", row.name or "", number, row.status or ""
+    last = row.text or "", row.severity or "", act, row.held, row.source, row.turn
+    values = row.n, row.t, row.kind, row.sender, *texts, row.latency, row.size, *last
+    return f"TimelineRow({', '.join(f'{name}={value!r}' for name, value in zip(LINE, values, strict=True))})"
 
 
 def _row(row: Row) -> list[object]:

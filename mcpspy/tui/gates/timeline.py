@@ -119,7 +119,7 @@ class GatedTimeline(TimelineView):
             self._refuse(refused)
             return
         line = session.line(there) if len(session) else None
-        text = breakpoint_text(line.method, line.name, line.sender) if line and line.method else ""
+        text = breakpoint_text(line.method, line.name or "", line.sender) if line and line.method else ""
 
         def accept(text: str) -> str:
             if not text.strip():

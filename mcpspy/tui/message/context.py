@@ -63,7 +63,7 @@ def around(model: OpenCapture | Merged, place: int) -> Around:
     if partner is not None:
         opened.append(_opened(session, session.index.record(session.line(partner).n, 1)))
     listed, tool = (
-        _tool(session, row.n, row.name) if row.method == "tools/call" and row.kind == "request" else (0, None)
+        _tool(session, row.n, row.name or "") if row.method == "tools/call" and row.kind == "request" else (0, None)
     )
     changed = record if isinstance(record, Frame) and record.by else None
     return Around(*_heads(session, opened), tool, listed, changed, session, model, place)

@@ -7,6 +7,7 @@ order of the merge: `grow` adds the calls whose rows have a place in the merge, 
 
 import time
 from array import array
+from dataclasses import replace
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -107,15 +108,13 @@ class Calls:
         answer = columns.exchanges.responses[ordinal]
         since, until = columns.time(n) or 0, columns.time(answer) if answer else None
         latency = abs(until - since) if until is not None else None
-        return _member(line, requests[ordinal - first], columns.exchanges.status(ordinal))._replace(latency=latency)
+        return _member(line, requests[ordinal - first], columns.exchanges.status(ordinal), latency)
 
     def _response_of_batch(self, session: OpenCapture, n: int, request: TimelineRow, line: TimelineRow) -> TimelineRow:
         """Return the response to a request from a batch."""
-        found = (
-            row for row in self._batch(session, n) if row.kind in ("result", "error") and str(row.id) == request.id
-        )
+        found = (row for row in self._batch(session, n) if row.kind in ("result", "error") and row.id == request.id)
         row = next(found, None)
-        return _member(line, row, request.status) if row else line
+        return _member(line, row, request.status, line.latency) if row else line
 
     def _batch(self, session: OpenCapture, n: int) -> list[Row]:
         """Return the messages of a batch, cached because each of its calls needs them."""
@@ -128,7 +127,8 @@ class Calls:
         return self._batches[key]
 
 
-def _member(line: TimelineRow, row: Row, status: str) -> TimelineRow:
+def _member(line: TimelineRow, row: Row, status: str | None, latency: int | None) -> TimelineRow:
     """Return the row of a batch, changed to show only one of its messages."""
-    method, name = row.method or line.method, row.name or ""
-    return line._replace(kind=row.kind, method=method, name=name, id=str(row.id or ""), text=row.preview, status=status)
+    shown = replace(line, kind=row.kind, method=row.method or line.method, name=row.name, id=row.id, status=status)
+    shown.text, shown.latency = row.preview, latency
+    return shown

@@ -244,10 +244,11 @@ class Merged:
         which, there = self.index.of(place)
         part = self._parts[which]
         line = part.session.line(there)
-        source = Source(which, line.n, part.session.header.name)
-        held = line.held and line.held.shifted(part.offset)
-        turn = self._turns.get((which, line.n), "")
-        return line._replace(n=place + 1, t=line.t + part.offset, source=source, held=held, turn=turn)
+        line.source = Source(which, line.n, part.session.header.name)
+        line.held = line.held and line.held.shifted(part.offset)
+        line.turn = self._turns.get((which, line.n), "")
+        line.n, line.t = place + 1, line.t + part.offset
+        return line
 
     def partner(self, place: int) -> int | None:
         """Return the place of the response to a request, or of the request of a response."""

@@ -4,6 +4,7 @@ import os
 import time
 from array import array
 from contextlib import ExitStack, closing
+from dataclasses import replace
 
 import pytest
 
@@ -108,7 +109,7 @@ def test_a_row_leads_to_its_session_and_its_place_there(two, merge):
     found = grown(merge(*two))
     session, place = found.of(3)
     assert (session.path, session.line(place).n) == (str(two[1]), 6)
-    assert found.line(3)._replace(n=0, t=0, source=None) == session.line(place)._replace(n=0, t=0)
+    assert replace(found.line(3), n=0, t=0, source=None) == replace(session.line(place), n=0, t=0)
     assert session.of(place) == (session, place)
 
 

@@ -75,7 +75,7 @@ def call_cells(face: CallFace, width: int) -> list[Cell]:
     """Return the cells of a row: finding, session, number, direction, request, result, status, latency, size, bar."""
     request, response = face.call.request, face.call.response
     layout = CallLayout.of(width, merged=request.source is not None)
-    severity = request.severity or (response.severity if response else "")
+    severity = request.severity or (response.severity if response else None) or ""
     number = request.source.n if request.source else request.n
     size = response.size if response else 0
     bad = "view--error" if request.status in _BAD else ""
@@ -163,13 +163,13 @@ def _asked(call: Call, columns: int) -> list[Cell]:
     """Return the cells of the request: the tool, or the method and name, and the arguments."""
     request = call.request
     method = "" if request.method == CALL and request.name else printable(request.method or request.kind, columns)
-    name = printable(request.name, columns)
+    name = printable(request.name or "", columns)
     if not method:
         head = [(fit(name, columns - 1), "view--client")]
     else:
         shown = fit(method, columns - 1)
         head = [(shown, ""), (fit(f" {name}", columns - 1 - cell_len(shown)) if name else "", "view--client")]
-    return _padded([*head, *_words(request.text, columns - 1 - sum(cell_len(text) for text, _ in head))], columns)
+    return _padded([*head, *_words(request.text or "", columns - 1 - sum(cell_len(text) for text, _ in head))], columns)
 
 
 def _came(face: CallFace, columns: int) -> list[Cell]:
@@ -184,13 +184,12 @@ def _came(face: CallFace, columns: int) -> list[Cell]:
         told = [(fit(f" {text}", columns - 1), "view--person")]
     room = columns - 1 - sum(cell_len(text) for text, _ in told)
     if call.response:
-        text, bad = call.response.text or request.status, request.status in _BAD
+        text, bad = call.response.text or request.status or "", request.status in _BAD
         words = [(fit(text, room), "view--error")] if bad else _words(text, room + 2)
         return _padded([*(words if bad else words[1:] or [("", "")]), *told], columns)
     if not face.live or request.status != "pending":
-        return _padded(
-            [(fit(request.status, room), "view--error" if request.status in _BAD else "view--dim"), *told], columns
-        )
+        colour = "view--error" if request.status in _BAD else "view--dim"
+        return _padded([(fit(request.status or "", room), colour), *told], columns)
     waited = waiting_text(max(face.axis.now - request.t, 0) / 1e9)
     text = f"{progress_text(*call.progress)} {waited}" if call.progress else f"waiting {waited}"
     return _padded([(fit(text, room), "view--warning"), *told], columns)

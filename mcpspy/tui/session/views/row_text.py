@@ -52,7 +52,7 @@ def cells(face: Face, width: int) -> list[Cell]:
     """Return the cells of a row: finding, mark, number, time, direction, subject, and outcome."""
     line = face.line
     start = [
-        (MARKS[line.severity], f"timeline--{line.severity}" if line.severity else ""),
+        (MARKS[line.severity or ""], f"timeline--{line.severity}" if line.severity else ""),
         ("*" if face.marked else " ", "timeline--mark"),
         *_address(line, width),
         (f"{_time(face, width)} " if width >= _NARROW else "", "timeline--dim"),
@@ -66,7 +66,7 @@ def cells(face: Face, width: int) -> list[Cell]:
         colour = _COLOURS.get(line.kind, "")
         acted = [] if held else _act(line, room)
         room = max(room - sum(cell_len(text) for text, _ in [*acted, *held]), 1)
-        text = f"{line.kind}: {fit(line.text, max(room - len(line.kind) - 2, 1))}"
+        text = f"{line.kind}: {fit(line.text or '', max(room - len(line.kind) - 2, 1))}"
         return [*start, (set_cell_size(text, room) if held else text, colour), *acted, *held]
     outcome = held or _outcome(face, left)
     spare = outcome[:-1] if left >= _SIZED else outcome
@@ -126,7 +126,8 @@ def _subject(line: TimelineRow, room: int) -> list[Cell]:
     method = fit(method, left)
     name = fit(name, left - cell_len(method))
     left -= cell_len(method) + cell_len(name)
-    text = fit(line.text, left - 2) if left - 2 >= min(_WORD, len(line.text)) else ""
+    told = line.text or ""
+    text = fit(told, left - 2) if left - 2 >= min(_WORD, len(told)) else ""
     preview = [("  ", ""), *_preview(line, text)] if text else []
     blank = " " * (left - sum(cell_len(text) for text, _ in preview))
     colour = "timeline--dim" if line.kind == "notification" else ""
@@ -142,7 +143,7 @@ def _preview(line: TimelineRow, text: str) -> list[Cell]:
 
 def _columns(line: TimelineRow) -> int:
     """Return how many columns the whole subject of a row would take."""
-    return len(line.method) + len(line.name) + 1 + min(cell_len(line.text) + 2 if line.text else 0, LONGEST)
+    return len(line.method or "") + len(line.name or "") + 1 + min(cell_len(line.text) + 2 if line.text else 0, LONGEST)
 
 
 def _act(line: TimelineRow, room: int) -> list[Cell]:
@@ -152,9 +153,9 @@ def _act(line: TimelineRow, room: int) -> list[Cell]:
     """
     if not line.act and not line.turn:
         return []
-    subject = sum(map(cell_len, (line.method or line.kind, line.name or line.text))) + _NUMBER
+    subject = sum(map(cell_len, (line.method or line.kind, line.name or line.text or ""))) + _NUMBER
     columns = max(room - subject, room // 2, min(len(line.turn) + len(_TURN), room - _NUMBER)) - 1
-    text = " · ".join(filter(None, (line.turn and _TURN[1:] + line.turn, line.act)))
+    text = " · ".join(filter(None, (line.turn and _TURN[1:] + line.turn, str(line.act or ""))))
     return [(f" {printable(text, max(columns, 1))}", "timeline--gap")]
 
 

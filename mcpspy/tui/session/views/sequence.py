@@ -97,7 +97,7 @@ class SequenceRows(CatchingUp):
         right = brackets(lane.before & _SIDE, lane.after & _SIDE, layout.right, mirrored=False)
         is_open = lane.before | lane.after
         return [
-            (f"{MARKS[line.severity]} ", f"view--{line.severity}" if line.severity else ""),
+            (f"{MARKS[line.severity or '']} ", f"view--{line.severity}" if line.severity else ""),
             (set_cell_size(f"{'#' + str(line.n):>7}", layout.number), "view--dim"),
             (set_cell_size(f"{line.t / 1e9:>9.3f}", layout.time), "view--dim"),
             (pause_text(pause, layout.pause), waited),
@@ -118,15 +118,15 @@ class SequenceRows(CatchingUp):
 def _field(line: TimelineRow, columns: int) -> list[Cell]:
     """Return the text between the lanes."""
     if line.sender == "mcpspy":
-        subject = " ".join(filter(None, (line.method, line.name or line.text, line.act)))
+        subject = " ".join(filter(None, (line.method, line.name or line.text, str(line.act or ""))))
         text = fit(printable(subject, columns), columns)
         centred = set_cell_size(" " * ((columns - cell_len(text)) // 2) + text, columns)
         return [(centred, "view--warning" if line.kind == "gap" else "")]
     if line.kind == "stderr":  # from the server, but not part of the conversation
-        text = fit(line.text, columns - 2)
+        text = fit(line.text or "", columns - 2)
         return [(" " * (columns - cell_len(text) - 1), ""), (text, "view--dim"), (" "[:columns], "")]
     label, colour = _label(line, columns)
-    label += f"  [{printable(line.act, columns)}]" if line.act else ""
+    label += f"  [{printable(str(line.act), columns)}]" if line.act else ""
     before, text, after = arrow(label, columns, to_right=line.sender == "client", dashed=line.kind in _ANSWERS)
     way = f"view--{line.sender}"
     return [(before, way), (text, colour), (after, way)]
@@ -146,7 +146,8 @@ def _label(line: TimelineRow, columns: int) -> Cell:
         return f"{subject}  {number}{lacking}", "view--error" if line.status == "unanswered" else ""
     if line.kind == "notification":
         return subject, "view--dim"
-    return f"{line.kind}: {printable(line.text, columns)}", "view--warning" if line.kind == "invalid" else "view--dim"
+    text = f"{line.kind}: {printable(line.text or '', columns)}"
+    return text, "view--warning" if line.kind == "invalid" else "view--dim"
 
 
 class SequenceView(View):

@@ -45,7 +45,7 @@ class StderrView(Following):
         line = self._session.line(at)
         number = f"{'#' + str(n):>7} " if width >= 60 else ""
         start = f"{number}{line.t / 1e9:>9.3f}  "
-        return [(start, "view--dim"), (printable(line.text, max(width - len(start), 1)), "")]
+        return [(start, "view--dim"), (printable(line.text or "", max(width - len(start), 1)), "")]
 
     def on_rows_chosen(self) -> None:
         """Show the line in the timeline."""

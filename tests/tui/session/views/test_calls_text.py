@@ -1,5 +1,7 @@
 """The text of a call's row, without a screen."""
 
+from dataclasses import replace
+
 import pytest
 from rich.cells import cell_len
 
@@ -15,12 +17,14 @@ from mcpspy.tui.session.views.calls_text import (
     size_bar,
     waterfall,
 )
+from tests.browse.test_findings import finding
 from tests.test_text import unsafe
 from tests.tui.views import HOSTILE
 
 SECOND = 10**9
-REQUEST = TimelineRow(7, SECOND, "request", "client", "tools/call", "forecast", "3", "ok", SECOND, 90, 'city="Oslo"')
-RESPONSE = REQUEST._replace(n=9, t=2 * SECOND, kind="result", sender="server", size=120_000, text="rain")
+REQUEST = TimelineRow(7, SECOND, "request", "client", method="tools/call", name="forecast", status="ok", size=90)
+REQUEST.latency, REQUEST.text = SECOND, 'city="Oslo"'
+RESPONSE = replace(REQUEST, n=9, t=2 * SECOND, kind="result", sender="server", size=120_000, text="rain")
 AXIS = Axis(0, 4 * SECOND, 3 * SECOND)
 
 
@@ -35,13 +39,13 @@ def text(*args, width=120, **named):
 
 def test_a_row_has_the_request_the_result_and_how_it_went():
     assert text() == '#7 → forecast city="Oslo" rain ok 1.00 s 120.0 kB ▄▄▄▄▄'
-    ping = REQUEST._replace(method="ping", name="", text="", sender="server", severity="warning")
-    assert text(ping, RESPONSE._replace(text="")) == "! #7 ← ping ok ok 1.00 s 120.0 kB ▄▄▄▄▄"
+    ping = replace(REQUEST, method="ping", name="", text="", sender="server", findings=(finding(severity="warning"),))
+    assert text(ping, replace(RESPONSE, text="")) == "! #7 ← ping ok ok 1.00 s 120.0 kB ▄▄▄▄▄"
     assert text(width=72) == '→ forecast city="Oslo" rain 1.00 s ▄▄▄▄'
 
 
 def test_a_latency_that_does_not_fit_says_so():
-    assert " 10000000… " in text(REQUEST._replace(latency=10**17))
+    assert " 10000000… " in text(replace(REQUEST, latency=10**17))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +59,7 @@ def test_a_latency_that_does_not_fit_says_so():
     ],
 )
 def test_a_call_without_an_answer_says_what_is_known(status, live, named, shown):
-    request = REQUEST._replace(status=status, latency=None)
+    request = replace(REQUEST, status=status, latency=None)
     assert text(request, None, live=live, **named) == f'#7 → forecast city="Oslo" {shown}'
 
 
@@ -73,8 +77,8 @@ def test_a_call_that_waited_for_a_person_says_so(asked, continues, width, shown)
 
 
 def test_an_error_is_red_all_over():
-    bad = REQUEST._replace(status="tool-error")
-    cells = call_cells(face(bad, RESPONSE._replace(status="tool-error")), 120)
+    bad = replace(REQUEST, status="tool-error")
+    cells = call_cells(face(bad, replace(RESPONSE, status="tool-error")), 120)
     assert {look for part, look in cells if any(word in part for word in ("rain", "tool-error", "▄"))} == {
         "view--error"
     }
@@ -83,10 +87,10 @@ def test_an_error_is_red_all_over():
 @pytest.mark.parametrize("width", [40, 60, 69, 70, 80, 109, 110, 149, 150, 200, 400])
 @pytest.mark.parametrize("merged", [False, True])
 def test_rows_and_their_heading_are_as_wide_as_the_view(width, merged):
-    request = REQUEST._replace(source=Source(1, 4, "天気予報サーバー")) if merged else REQUEST
+    request = replace(REQUEST, source=Source(1, 4, "天気予報サーバー")) if merged else REQUEST
     for name in HOSTILE:
-        hostile = request._replace(name=name, text=name * 9)
-        row = "".join(part for part, _ in call_cells(face(hostile, RESPONSE._replace(text=name), asked=SECOND), width))
+        hostile = replace(request, name=name, text=name * 9)
+        row = "".join(part for part, _ in call_cells(face(hostile, replace(RESPONSE, text=name), asked=SECOND), width))
         assert cell_len(row) == width
         assert not unsafe(row)
     assert len(heading(width, AXIS, merged=merged)) == width
@@ -102,8 +106,8 @@ def test_what_has_no_room_is_left_out(width):
 def test_bars_begin_and_end_where_their_call_did():
     assert waterfall(face(), 8) == "  ▄▄    "
     assert waterfall(face(axis=Axis(SECOND, 2 * SECOND, 0)), 4) == "▄▄▄▄"
-    assert waterfall(face(response=RESPONSE._replace(t=SECOND + 1)), 8) == "  ▄     "
-    assert waterfall(face(response=RESPONSE._replace(t=0)), 8) == "  ▄     ", "a clock that goes back"
+    assert waterfall(face(response=replace(RESPONSE, t=SECOND + 1)), 8) == "  ▄     "
+    assert waterfall(face(response=replace(RESPONSE, t=0)), 8) == "  ▄     ", "a clock that goes back"
     assert waterfall(face(axis=Axis(0, 0, 0)), 3) == "  ▄"
 
 

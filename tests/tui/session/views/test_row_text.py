@@ -1,14 +1,19 @@
 """The text of a row in the timeline, without a screen."""
 
+from dataclasses import replace
+
 import pytest
 from rich.cells import cell_len
 
 from mcpspy.browse.gates import HeldTime
 from mcpspy.browse.timeline import Source, TimelineRow
 from mcpspy.tui.session.views.row_text import Face, cells, latency_bar, waiting_text
+from mcpspy.wire.jsonrpc import Id
+from tests.browse.test_findings import finding
 from tests.test_text import unsafe
 
-CALL = TimelineRow(17, 8_123_000, "request", "client", "tools/call", "get_all_coding_standards_of_everybody", "3", "ok")
+CALL = TimelineRow(17, 8_123_000, "request", "client", id=Id("number", "3"), method="tools/call", status="ok")
+CALL.name = "get_all_coding_standards_of_everybody"
 
 
 def face(line=CALL, *, since=None, waiting="", marked=False, tie=" ", held=None):
@@ -28,9 +33,9 @@ def colours(line, width, part):
 @pytest.mark.parametrize("width", [130, 100, 99, 80, 70, 69, 60, 59, 40])
 @pytest.mark.parametrize("kind", ["request", "result", "error", "notification"])
 def test_a_row_is_as_wide_as_its_view(kind, width):
-    line = CALL._replace(kind=kind, latency=12_000_000 if kind == "result" else None, size=2_000_000)
+    line = replace(CALL, kind=kind, latency=12_000_000 if kind == "result" else None, size=2_000_000)
     assert cell_len(text(line, width=width)) == width
-    merged = line._replace(source=Source(1, 4, "天気予報サーバー"))
+    merged = replace(line, source=Source(1, 4, "天気予報サーバー"))
     assert cell_len(text(merged, width=width)) == max(width, cell_len(text(merged, width=1)))
 
 
@@ -49,7 +54,7 @@ def test_times_are_to_the_microsecond_where_there_is_room(width, time):
 
 
 def test_a_name_that_is_cut_says_so():
-    result = CALL._replace(kind="result", latency=1)
+    result = replace(CALL, kind="result", latency=1)
     assert "tools/call get_all_coding_standards_of_… ok " in text(result, width=76)
     assert "get_all_coding_standards_of_everybody" in text(width=76)  # a request shows nothing else
     assert "get_all_coding_standards_of_everybody" in text(width=120)
@@ -58,13 +63,13 @@ def test_a_name_that_is_cut_says_so():
 @pytest.mark.parametrize("width", [120, 80, 60])
 def test_what_a_message_says_stands_beside_its_method(width):
     """R-14."""
-    line = TimelineRow(5, 0, "notification", "server", "notifications/progress", text="2/3\x1b[2J: reading")
+    line = TimelineRow(5, 0, "notification", "server", method="notifications/progress", text="2/3\x1b[2J: reading")
     assert "notifications/progress  2/" in text(line, width=width)
     assert "\x1b" not in text(line, width=width)
 
 
-ASKS = CALL._replace(name="search", text='query="Oslo \x1b" days=3 units="metric and imperial"')
-FOUND = ASKS._replace(kind="result", text="3 °C in 東京都と大阪府 and 5 °C elsewhere", latency=12_000_000, size=200)
+ASKS = replace(CALL, name="search", text='query="Oslo \x1b" days=3 units="metric and imperial"')
+FOUND = replace(ASKS, kind="result", text="3 °C in 東京都と大阪府 and 5 °C elsewhere", latency=12_000_000, size=200)
 
 
 @pytest.mark.parametrize("width", [200, 120, 100, 80, 60, 40])
@@ -75,7 +80,7 @@ def test_a_preview_stands_behind_the_name_in_the_free_width(line, width):
     assert cell_len(shown) == width
     assert "tools/call sear" in shown
     assert not unsafe(shown)
-    without = text(line._replace(text=""), width=width)
+    without = text(replace(line, text=""), width=width)
     if line is FOUND and width >= 60:
         assert shown[-13:] == without[-13:]
     assert ("  3 °C" in shown or '  query="' in shown) == (width >= 80 or line is ASKS)
@@ -92,8 +97,8 @@ def test_a_preview_has_colours():
     assert colours(ASKS, 200, "query=") == {"timeline--dim"}
     assert colours(ASKS, 200, "Oslo") == {"timeline--string"}
     assert colours(FOUND, 200, "3 °C") == {""}
-    assert colours(FOUND._replace(status="tool-error"), 200, "3 °C") == {"timeline--error"}
-    assert colours(FOUND._replace(kind="error"), 200, "3 °C") == {"timeline--error"}
+    assert colours(replace(FOUND, status="tool-error"), 200, "3 °C") == {"timeline--error"}
+    assert colours(replace(FOUND, kind="error"), 200, "3 °C") == {"timeline--error"}
 
 
 @pytest.mark.parametrize("width", [120, 80, 50])
@@ -107,27 +112,27 @@ def test_an_error_that_answers_no_request_is_no_success(width):
     ("status", "shown"), [("pending", True), ("unanswered", True), ("cancelled", True), ("ok", False), ("error", False)]
 )
 def test_of_a_request_stands_what_its_response_will_not_say(status, shown):
-    assert (status in text(CALL._replace(status=status))) == shown
+    assert (status in text(replace(CALL, status=status))) == shown
 
 
 def test_a_slow_answer_stands_out_and_so_does_one_that_is_waited_for():
-    slow = CALL._replace(kind="result", latency=1_500_000_000)
+    slow = replace(CALL, kind="result", latency=1_500_000_000)
     assert colours(slow, 120, "1.50 s") == {"timeline--warning"}
-    assert colours(slow._replace(latency=15_000_000), 120, "15.0 ms") == {"timeline--pending"}
-    assert "2.5 s" in text(CALL._replace(status="pending"), waiting="2.5 s")
+    assert colours(replace(slow, latency=15_000_000), 120, "15.0 ms") == {"timeline--pending"}
+    assert "2.5 s" in text(replace(CALL, status="pending"), waiting="2.5 s")
 
 
 def test_marks_ties_and_findings_are_characters_too():
-    assert text(CALL._replace(severity="error"), marked=True, tie="┌").startswith("✗*    #17 ")
+    assert text(replace(CALL, findings=(finding(),)), marked=True, tie="┌").startswith("✗*    #17 ")
     assert " ┌→ tools/call" in text(tie="┌")
 
 
 @pytest.mark.parametrize("hostile", ["\x1b[2J[/]", "\u202egnp", "a\nb", "\ud800", "[red]"])
 def test_what_a_peer_says_is_safe_to_show(hostile):
     for line in (
-        CALL._replace(method=hostile, name=hostile, id=hostile),
+        replace(CALL, method=hostile, name=hostile, id=Id("other", hostile)),
         TimelineRow(5, 0, "stderr", "server", text=hostile),
-        CALL._replace(source=Source(0, 1, hostile)),
+        replace(CALL, source=Source(0, 1, hostile)),
     ):
         assert not unsafe(text(line))
 
@@ -151,7 +156,7 @@ def test_waiting_is_told_as_precisely_as_anybody_wants_to_know(seconds, shown):
 def test_what_a_gate_did_stands_in_the_row(width, kind):
     act = "held 12.30 s, edited by a viewer (gate slow and flaky search\x1b[2J)"
     method = "tools/call" if kind in ("request", "result", "notification") else ""
-    line = CALL._replace(kind=kind, method=method, act=act, text="" if method else "a text")
+    line = replace(CALL, kind=kind, method=method, act=act, text="" if method else "a text")
     shown = text(line, width=width)
     assert "held" in shown
     assert "\x1b" not in shown
@@ -169,7 +174,7 @@ def test_what_a_gate_did_stands_in_the_row(width, kind):
     ],
 )
 def test_what_a_gate_did_has_the_room_that_nothing_else_needs(kind, width, shown):
-    line = CALL._replace(kind=kind, name="add", act="held 12.30 s, edited by a viewer (gate slow)", size=98)
+    line = replace(CALL, kind=kind, name="add", act="held 12.30 s, edited by a viewer (gate slow)", size=98)
     assert text(line, width=width).endswith(f"→ tools/call add    id 3 {shown}")
 
 
@@ -178,18 +183,18 @@ def test_what_a_gate_did_has_the_room_that_nothing_else_needs(kind, width, shown
 def test_a_turn_is_told_where_it_begins(width, kind):
     method = "tools/call" if kind in ("request", "notification") else ""
     turn = "turn 2 · after 14 min"
-    line = CALL._replace(kind=kind, method=method, turn=turn, source=Source(1, 4, "weather"), status="")
+    line = replace(CALL, kind=kind, method=method, turn=turn, source=Source(1, 4, "weather"), status="")
     shown = text(line, width=width)
     assert f"── {turn}"[: {50: 9, 60: 17}.get(width)] in shown
     assert cell_len(shown) <= width
     assert "tool" in shown or not method
     if width == 130:
-        assert f"── {turn} · dropped" in text(line._replace(act="dropped"), width=width)
+        assert f"── {turn} · dropped" in text(replace(line, act="dropped"), width=width)
 
 
 @pytest.mark.parametrize("status", ["held", "dropped"])
 def test_a_request_that_a_gate_did_not_let_through_says_so(status):
-    assert text(CALL._replace(status=status)).count(status) == 1
+    assert text(replace(CALL, status=status)).count(status) == 1
 
 
 @pytest.mark.parametrize(
@@ -207,7 +212,7 @@ def test_a_request_that_a_gate_did_not_let_through_says_so(status):
 )
 @pytest.mark.parametrize("kind", ["request", "notification", "invalid", "event"])
 def test_a_held_row_says_how_long_and_what_is_left(width, held, expected, kind):
-    line = CALL._replace(kind=kind, status="", text="what it says", method="" if kind == "event" else CALL.method)
+    line = replace(CALL, kind=kind, status="", text="what it says", method="" if kind == "event" else CALL.method)
     found = text(line, width=width, held=held)
     assert found.endswith(expected)
     assert cell_len(found) == width

@@ -401,8 +401,8 @@ def test_a_golden_capture_reads_like_its_timeline():
             line = rows.session.line(place)
             text = "".join(cell for cell, _ in rows.cells(place, 200))
             assert text.lstrip("✗!· ").split()[0] == f"#{line.n}"
-            assert line.method[:30] in text
-            assert line.name[:30] in text
+            assert (line.method or "")[:30] in text
+            assert (line.name or "")[:30] in text
         assert "6 errors" in lines(pilot.app)[0]
 
     play(scenario, path)
