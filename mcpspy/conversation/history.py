@@ -34,8 +34,8 @@ ASKED = {"sampling/createMessage": "sampling", "elicitation/create": "elicitatio
 class SessionMemory:
     """What one rule, or a few rules of one module, remember of a session; it is created on first use."""
 
-    def __init__(self, history: "SessionHistory") -> None:
-        self.history = history
+    def __init__(self, session: "SessionHistory") -> None:
+        self.session = session
 
     def lose(self) -> None:
         """React to lost records: what was begun may be complete."""
@@ -263,24 +263,24 @@ def other(side: str) -> str:
     return "server" if side == "client" else "client"
 
 
-def capabilities(side: str, message: Message, history: SessionHistory) -> dict[str, Any] | None:
+def capabilities(side: str, message: Message, session: SessionHistory) -> dict[str, Any] | None:
     """Return the capabilities of a side that apply to a message, or None if they are not known."""
     if side == "server":
-        return history.server
+        return session.server
     request = message.exchange.request if message.exchange else message
     if request.revision in STATELESS:
         found = member(request.body.value, "params", "_meta", CLIENT_CAPABILITIES)
         return found if isinstance(found, dict) else None
-    return history.client
+    return session.client
 
 
-def dialect(message: Message, history: SessionHistory) -> Dialect:
+def dialect(message: Message, session: SessionHistory) -> Dialect:
     """Return the revision of a message, with the extensions of either side that apply to it.
 
     A notification that a server sends on its own belongs to no request. It may use what any request has declared.
     """
-    client, server = declared(capabilities("client", message, history)), declared(history.server)
-    unasked = history.extensions if message.sender == "server" and message.exchange is None else ()
+    client, server = declared(capabilities("client", message, session)), declared(session.server)
+    unasked = session.extensions if message.sender == "server" and message.exchange is None else ()
     return Dialect(message.revision, client.union(server, unasked))
 
 

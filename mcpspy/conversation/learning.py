@@ -36,142 +36,142 @@ _LARGE = ("tools/call", "resources/read", "prompts/get", "sampling/createMessage
 """Requests that never change what is known of a session; neither do their responses."""
 
 
-def learn(event: Judged, history: SessionHistory) -> None:
+def learn(event: Judged, session: SessionHistory) -> None:
     """Add a message, or an HTTP event without a message, to the history."""
     if event.http and not isinstance(event, ServerExit):
-        _learn_http(event, event.http, history)
+        _learn_http(event, event.http, session)
     if type(event) is not Message:
         return
     body = event.body
     if event.frame.omitted:
-        _learn_undecoded(event, history)
+        _learn_undecoded(event, session)
     elif type(body) is Request:
-        _learn_request(event, body, history)
+        _learn_request(event, body, session)
     elif type(body) is Notification:
         known = _NOTIFICATIONS.get(body.method)
         if known:
-            known(event, history)
+            known(event, session)
     elif event.exchange:
-        _learn_answer(event, event.exchange, history)
+        _learn_answer(event, event.exchange, session)
         if type(body) is Result:
             answer = _ANSWERS.get(event.exchange.method)
             if answer:
-                answer(event, body.result, history)
-            _learn_task(event, body, event.exchange.method, history)
+                answer(event, body.result, session)
+            _learn_task(event, body, event.exchange.method, session)
     elif isinstance(body, Invalid):
         if isinstance(body.value, dict) and "id" in body.value:
-            keep(history.malformed, (event.sender, Id.of(body.value["id"])), event.n)
-    elif history.malformed and event.id:
-        history.malformed.pop((other(event.sender), event.id), None)
+            keep(session.malformed, (event.sender, Id.of(body.value["id"])), event.n)
+    elif session.malformed and event.id:
+        session.malformed.pop((other(event.sender), event.id), None)
 
 
-def _learn_http(event: Message | HttpUnit, place: HttpChannel, history: SessionHistory) -> None:
+def _learn_http(event: Message | HttpUnit, place: HttpChannel, session: SessionHistory) -> None:
     """Add what a response shows of its session: that it has an id, that it has ended, that it goes on."""
     agreed = isinstance(event, Message) and isinstance(event.body, Result) and event.exchange
     if agreed and agreed.method == "initialize" and place.request and header(place.opened.head, "mcp-session-id"):
-        history.given = Given(event.n, event.t, place.request.opened.peer)
+        session.given = Given(event.n, event.t, place.request.opened.peer)
     request, code = asked(event), status(place.opened.head)
     if request is None or not request.named:
         return
     if request.summary["method"] == "DELETE" and code in (200, 204):
-        history.over = Over(event.n, event.t, by_client=True)
+        session.over = Over(event.n, event.t, by_client=True)
     elif code == 404 and member(_value(event), "error", "code") != -32601:
-        history.over = history.over or Over(event.n, event.t, by_client=False)
-    elif 200 <= code < 300 and history.over and not history.over.by_client:
-        history.over = None  # the 404 was about something else
+        session.over = session.over or Over(event.n, event.t, by_client=False)
+    elif 200 <= code < 300 and session.over and not session.over.by_client:
+        session.over = None  # the 404 was about something else
 
 
 def _value(event: Message | HttpUnit) -> object:
     return event.body.value if isinstance(event, Message) else None
 
 
-def _learn_undecoded(message: Message, history: SessionHistory) -> None:
+def _learn_undecoded(message: Message, session: SessionHistory) -> None:
     """Forget what a message that is too large to decode may have changed."""
     exchange, calls = message.exchange, isinstance(message.body, Request)
     if exchange and not calls:
-        _learn_answer(message, exchange, history)
-    history.progress_forgotten = history.progress_forgotten or calls  # the request may have a token
+        _learn_answer(message, exchange, session)
+    session.progress_forgotten = session.progress_forgotten or calls  # the request may have a token
     if not exchange or exchange.revision not in HANDSHAKE or exchange.method not in _LARGE:
-        history.lossy = message.session.partial = True
+        session.lossy = message.session.partial = True
 
 
-def _learn_answer(message: Message, exchange: Exchange, history: SessionHistory) -> None:
-    if message.t > history.answered:  # noqa: PLR1730 (`max` takes four times as long)
-        history.answered = message.t
-    if history.called:
-        history.called.pop((exchange.request.n, exchange.request.part), None)
-    if history.progress:
-        _end_progress(message, history)
+def _learn_answer(message: Message, exchange: Exchange, session: SessionHistory) -> None:
+    if message.t > session.answered:  # noqa: PLR1730 (`max` takes four times as long)
+        session.answered = message.t
+    if session.called:
+        session.called.pop((exchange.request.n, exchange.request.part), None)
+    if session.progress:
+        _end_progress(message, session)
 
 
-def _learn_request(message: Message, body: Request, history: SessionHistory) -> None:
+def _learn_request(message: Message, body: Request, session: SessionHistory) -> None:
     params = body.params
     meta = member(params, "_meta")
     token = None
     if meta:
         extensions, token = member(meta, CLIENT_CAPABILITIES, "extensions"), member(meta, "progressToken")
-        if extensions and len(history.extensions) < REMEMBERED:
-            history.extensions |= declared({"extensions": extensions})
+        if extensions and len(session.extensions) < REMEMBERED:
+            session.extensions |= declared({"extensions": extensions})
     if token is not None:
         key = message.side, Id.of(token)
-        before = history.progress.get(key)
+        before = session.progress.get(key)
         if before:
             before.before = None
         before = before if before and before.ended is None else None
-        keep(history.progress, key, Progress(message.n, before=before))
-        if len(history.progress) == REMEMBERED:
-            _forget_progress(history)
+        keep(session.progress, key, Progress(message.n, before=before))
+        if len(session.progress) == REMEMBERED:
+            _forget_progress(session)
     if body.method == "tools/call":
-        tool = history.listing.now(message.name, message.t)
+        tool = session.listing.now(message.name, message.t)
         if tool and "outputSchema" in tool.definition:
-            keep(history.called, (message.n, message.part), tool)
+            keep(session.called, (message.n, message.part), tool)
     elif body.method == "initialize" and message.side == "client":
-        history.initialize = history.initialize or message.n
+        session.initialize = session.initialize or message.n
         found = member(params, "capabilities")
-        history.client = found if isinstance(found, dict) else {}
+        session.client = found if isinstance(found, dict) else {}
     elif body.method == "subscriptions/listen":
-        _learn_listen(message, body, history)
+        _learn_listen(message, body, session)
     elif body.method == "tools/list" and member(params, "cursor") is None:
-        history.listing.complete = False
+        session.listing.complete = False
 
 
-def _learn_listen(message: Message, body: Request, history: SessionHistory) -> None:
+def _learn_listen(message: Message, body: Request, session: SessionHistory) -> None:
     wanted = member(body.params, "notifications")
     asked = frozenset(name for name, value in wanted.items() if value) if isinstance(wanted, dict) else frozenset()
-    acknowledged = history.acknowledged.pop(body.id, False) is None
-    before = history.listens.get(body.id)
+    acknowledged = session.acknowledged.pop(body.id, False) is None
+    before = session.listens.get(body.id)
     if before and not before.ended:  # its notifications may still come, and have the same id
         asked |= before.asked
         acknowledged |= before.acknowledged
-    keep(history.listens, body.id, Listen(message.n, asked, acknowledged))
+    keep(session.listens, body.id, Listen(message.n, asked, acknowledged))
 
 
-def _end_listen(message: Message, result: Any, history: SessionHistory) -> None:  # noqa: ARG001 (table signature)
+def _end_listen(message: Message, result: Any, session: SessionHistory) -> None:  # noqa: ARG001 (table signature)
     request = message.exchange.request if message.exchange else message
-    listen = history.listens.get(request.body.id) if isinstance(request.body, Request) else None
+    listen = session.listens.get(request.body.id) if isinstance(request.body, Request) else None
     if listen and listen.request == request.n:
         listen.ended = True
 
 
-def _learn_initialize(message: Message, result: Any, history: SessionHistory) -> None:
-    history.agreed = message.t
+def _learn_initialize(message: Message, result: Any, session: SessionHistory) -> None:
+    session.agreed = message.t
     found = member(result, "capabilities")
-    history.server = found if isinstance(found, dict) else {}
+    session.server = found if isinstance(found, dict) else {}
 
 
-def _learn_discover(message: Message, result: Any, history: SessionHistory) -> None:  # noqa: ARG001 (table signature)
+def _learn_discover(message: Message, result: Any, session: SessionHistory) -> None:  # noqa: ARG001 (table signature)
     versions = member(result, "supportedVersions")
-    history.discovered = isinstance(versions, list) and any(Revision.of(name) in STATELESS for name in versions)
+    session.discovered = isinstance(versions, list) and any(Revision.of(name) in STATELESS for name in versions)
     found = member(result, "capabilities")
-    history.server = found if isinstance(found, dict) else {}
+    session.server = found if isinstance(found, dict) else {}
 
 
-def _learn_initialized(message: Message, history: SessionHistory) -> None:  # noqa: ARG001 (table signature)
-    history.initialized = True
+def _learn_initialized(message: Message, session: SessionHistory) -> None:  # noqa: ARG001 (table signature)
+    session.initialized = True
 
 
-def _learn_tools(message: Message, result: Any, history: SessionHistory) -> None:  # noqa: ARG001 (table signature)
-    listing, found = history.listing, page(message)
+def _learn_tools(message: Message, result: Any, session: SessionHistory) -> None:  # noqa: ARG001 (table signature)
+    listing, found = session.listing, page(message)
     assert found
     for tool in found.entries or ():
         name = member(tool, "name")
@@ -188,24 +188,24 @@ def _learn_tools(message: Message, result: Any, history: SessionHistory) -> None
         listing.complete = listing.changed is None and len(listing.tools) < REMEMBERED
 
 
-def _forget_tools(message: Message, history: SessionHistory) -> None:
-    history.listing.complete = False
-    history.listing.changed = message.n
+def _forget_tools(message: Message, session: SessionHistory) -> None:
+    session.listing.complete = False
+    session.listing.changed = message.n
 
 
-def _forget_progress(history: SessionHistory) -> None:
+def _forget_progress(session: SessionHistory) -> None:
     """Make room for more entries; entries that have ended are removed first."""
-    history.progress_forgotten = True
-    for old in sorted(history.progress, key=lambda key: history.progress[key].ended is None)[:_FORGOTTEN]:
-        del history.progress[old]
+    session.progress_forgotten = True
+    for old in sorted(session.progress, key=lambda key: session.progress[key].ended is None)[:_FORGOTTEN]:
+        del session.progress[old]
 
 
-def _end_progress(message: Message, history: SessionHistory) -> None:
+def _end_progress(message: Message, session: SessionHistory) -> None:
     assert message.exchange
     request = message.exchange.request
     token = member(request.body.value, "params", "_meta", "progressToken")
     if token is not None:
-        known = history.progress.get((request.side, Id.of(token)))
+        known = session.progress.get((request.side, Id.of(token)))
         if known and known.before and known.before.request == request.n:
             known = known.before
         if known and known.request == request.n:
@@ -213,34 +213,34 @@ def _end_progress(message: Message, history: SessionHistory) -> None:
             known.task = member(message.body.value, "result", "task") is not None
 
 
-def _learn_progress(message: Message, history: SessionHistory) -> None:
+def _learn_progress(message: Message, session: SessionHistory) -> None:
     params = member(message.body.value, "params")
-    known = history.progress.get((other(message.side), Id.of(member(params, "progressToken"))))
+    known = session.progress.get((other(message.side), Id.of(member(params, "progressToken"))))
     value = member(params, "progress")
     if known and type(value) in (int, float) and is_about(message, known.request):
         known.last, known.t = value, message.t
 
 
-def _learn_cancel(message: Message, history: SessionHistory) -> None:
+def _learn_cancel(message: Message, session: SessionHistory) -> None:
     if message.cancels:
         token = member(message.cancels.request.body.value, "params", "_meta", "progressToken")
-        known = history.progress.get((message.side, Id.of(token)))
+        known = session.progress.get((message.side, Id.of(token)))
         if known:
             known.cancelled = True
 
 
-def _learn_acknowledgement(message: Message, history: SessionHistory) -> None:
+def _learn_acknowledgement(message: Message, session: SessionHistory) -> None:
     number = Id.of(subscription(message))
-    listen = history.listens.get(number)
+    listen = session.listens.get(number)
     if listen and not listen.ended:
         listen.acknowledged = True
     else:
-        keep(history.acknowledged, number, None)
+        keep(session.acknowledged, number, None)
 
 
-def _learn_task(message: Message, body: Result, method: str, history: SessionHistory) -> None:
-    if history.tasks and message.side == "server":
-        history.tasks.pop(body.id, None)  # the task of an earlier request with this id
+def _learn_task(message: Message, body: Result, method: str, session: SessionHistory) -> None:
+    if session.tasks and message.side == "server":
+        session.tasks.pop(body.id, None)  # the task of an earlier request with this id
     if method != "tools/call":
         return
     if message.revision in TASKS:
@@ -249,8 +249,8 @@ def _learn_task(message: Message, body: Result, method: str, history: SessionHis
         task = member(body.result, "taskId") if member(body.result, "resultType") == "task" else None
     if isinstance(task, str):
         created = CreatedTask(message.n, message.t, task)
-        keep(history.tasks, body.id, created)
-        keep(history.tasks, task, created)
+        keep(session.tasks, body.id, created)
+        keep(session.tasks, task, created)
 
 
 _ANSWERS: dict[str, Callable[[Message, Any, SessionHistory], None]] = {

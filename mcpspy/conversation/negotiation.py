@@ -72,12 +72,12 @@ def used_extension(message: Message) -> Extension | None:
     return None
 
 
-def undeclared_by(extension: Extension, message: Message, history: SessionHistory) -> list[str]:
+def undeclared_by(extension: Extension, message: Message, session: SessionHistory) -> list[str]:
     """Return the sides that have to declare the extension of a message and are known not to have done so."""
-    return [side for side in extension.needs if _lacks(side, extension.id, message, history)]
+    return [side for side in extension.needs if _lacks(side, extension.id, message, session)]
 
 
-def _lacks(side: str, name: str, message: Message, history: SessionHistory) -> bool:
-    known = capabilities(side, message, history)
-    in_session = known is history.client or known is history.server  # not in the request itself
-    return known is not None and not (in_session and history.lossy) and name not in declared(known)
+def _lacks(side: str, name: str, message: Message, session: SessionHistory) -> bool:
+    known = capabilities(side, message, session)
+    in_session = known is session.client or known is session.server  # not in the request itself
+    return known is not None and not (in_session and session.lossy) and name not in declared(known)

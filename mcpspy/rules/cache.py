@@ -65,8 +65,8 @@ class PageScope(StatefulCheck):
 
     learns_from: ClassVar = {Result: _PAGED}
 
-    def __init__(self, history: SessionHistory) -> None:
-        super().__init__(history)
+    def __init__(self, session: SessionHistory) -> None:
+        super().__init__(session)
         self._given: dict[tuple[str, str], dict[str | None, int]] = {}
         """By method and cursor: the scopes of the pages that issued the cursor, each with one line number."""
 
@@ -122,7 +122,7 @@ def _scope(result: Any) -> str | None:
     """,
     on=(Result,),
 )
-def interim_result(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def interim_result(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report caching hints on a result that must not be cached."""
     result = member(message.body.value, "result")
     hints = [name for name in _HINTS if member(result, name) is not None]
@@ -160,8 +160,8 @@ class FreshAnswers(StatefulCheck):
 
     learns_from: ClassVar = {Result: _CACHED, Error: (), Notification: tuple(_CHANGES)}
 
-    def __init__(self, history: SessionHistory) -> None:
-        super().__init__(history)
+    def __init__(self, session: SessionHistory) -> None:
+        super().__init__(session)
         self._fresh: dict[str, dict[str, _Answer]] = {}
         """By method and key of the request. A change invalidates all answers of a method at once."""
 
@@ -186,9 +186,9 @@ class FreshAnswers(StatefulCheck):
     def check(self, message: Message) -> Iterator[Fault]:
         """Look for a fresh answer to the request."""
         answer = self._fresh.get(message.method or "", {}).get(_key(message))
-        if answer is None or not answer.t < message.t < answer.until or self.history.lossy:
+        if answer is None or not answer.t < message.t < answer.until or self.session.lossy:
             return
-        if self.history.once("cache ignored"):
+        if self.session.once("cache ignored"):
             age, lasts = duration_text(message.t - answer.t), duration_text(answer.until - answer.t)
             yield Fault(f"{message.method} is requested again after {age}; its last result is fresh for {lasts}",
                         "/method", (answer.n,))  # fmt: skip

@@ -33,22 +33,22 @@ _CANCEL = "basic/utilities/cancellation"
     on=(Notification,),
     methods=("notifications/cancelled",),
 )
-def cancel_unknown_request(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def cancel_unknown_request(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a cancellation that names no request of its sender."""
     requested = member(message.body.value, "params", "requestId")
-    if requested is None or message.cancels or history.lossy:
+    if requested is None or message.cancels or session.lossy:
         return
-    session, number = message.session, Id.of(requested)
-    if _names_task(requested, history):  # reported by `cancel/task`
+    number = Id.of(requested)
+    if _names_task(requested, session):  # reported by `cancel/task`
         return
-    if (message.sender, number) in session.completed or _is_listen(message, number, history):
+    if (message.sender, number) in message.session.completed or _is_listen(message, number, session):
         return
     yield Fault(f"the {message.sender} has sent no request with id {str(number)[:60]}", "/params/requestId")
 
 
-def _is_listen(message: Message, number: Id, history: SessionHistory) -> bool:
+def _is_listen(message: Message, number: Id, session: SessionHistory) -> bool:
     """Return whether a server ends a subscription (2026-07-28): it cancels the client's `subscriptions/listen`."""
-    return message.sender == "server" and number in history.listens
+    return message.sender == "server" and number in session.listens
 
 
 @rule(
@@ -75,8 +75,8 @@ def _is_listen(message: Message, number: Id, history: SessionHistory) -> bool:
 class RepeatedCancel(StatefulCheck):
     """Report the second cancellation of a request. Remember which cancellation was the first."""
 
-    def __init__(self, history: SessionHistory) -> None:
-        super().__init__(history)
+    def __init__(self, session: SessionHistory) -> None:
+        super().__init__(session)
         self._first: dict[tuple[int, Id], tuple[int, int]] = {}
         """By line number and id of the request (a batch has several ids): line and part of the first cancellation."""
 
@@ -118,13 +118,13 @@ class RepeatedCancel(StatefulCheck):
     on=(Notification,),
     methods=("notifications/cancelled",),
 )
-def already_answered(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def already_answered(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a cancellation that came too late, unless `cancel/repeated` or `cancel/task` reports it."""
     request = _cancelled(message)
-    if message.cancels or request is None or not history.of(RepeatedCancel).is_first(request, message):
+    if message.cancels or request is None or not session.of(RepeatedCancel).is_first(request, message):
         return
     n, number = request
-    if number in history.tasks and message.sender == "client":
+    if number in session.tasks and message.sender == "client":
         return
     answered = message.session.completed[message.sender, number]
     yield Fault(f"request #{n} was answered by #{answered[1]} before it was cancelled", "/params/requestId", answered)
@@ -161,7 +161,7 @@ def _cancelled(message: Message) -> tuple[int, Id] | None:
     on=(Notification,),
     methods=("notifications/cancelled",),
 )
-def cancel_initialize(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def cancel_initialize(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report the cancellation of `initialize`."""
     if message.cancels and message.cancels.method == "initialize":
         yield Fault("`initialize` must not be cancelled", "/params/requestId", (message.cancels.request.n,))
@@ -194,13 +194,13 @@ def cancel_initialize(message: Message, history: SessionHistory) -> Iterator[Fau
     on=(Notification,),
     methods=("notifications/cancelled",),
 )
-def cancel_task(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def cancel_task(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a cancellation that names a task, or a request that created one. A race is not reported."""
     requested = member(message.body.value, "params", "requestId")
     if message.sender != "client" or message.cancels or requested is None:
         return
-    named = _names_task(requested, history)
-    created = history.tasks.get(requested if named else Id.of(requested))
+    named = _names_task(requested, session)
+    created = session.tasks.get(requested if named else Id.of(requested))
     if created and (named or message.t > created.t + HOLD):
         task = excerpt(created.task)
         sentence = f"the task {task} is cancelled by `notifications/cancelled`; expected `tasks/cancel`"
@@ -208,6 +208,6 @@ def cancel_task(message: Message, history: SessionHistory) -> Iterator[Fault]:
         yield Fault(sentence, "/params/requestId", (created.n,), source=page)
 
 
-def _names_task(requested: Any, history: SessionHistory) -> bool:
+def _names_task(requested: Any, session: SessionHistory) -> bool:
     """Return whether a cancellation has the id of a task as its `requestId`."""
-    return isinstance(requested, str) and requested in history.tasks
+    return isinstance(requested, str) and requested in session.tasks

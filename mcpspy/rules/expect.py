@@ -32,7 +32,7 @@ def _expected(id: str, explanation: str, fix: str, blame: Blame, spec: str, fail
     """Enter a rule that looks at no message."""
 
     @rule(id, "error", explanation, fix=fix, blame=blame, spec=spec, fails=fails, passes=passes, on=())
-    def nothing(message: Message, history: SessionHistory) -> Iterator[Fault]:
+    def nothing(message: Message, session: SessionHistory) -> Iterator[Fault]:
         return iter(())
 
 

@@ -49,10 +49,10 @@ _NEGOTIATION = "https://modelcontextprotocol.io/extensions/overview#negotiation"
     """,
     on=(Request, Notification, Result),
 )
-def not_negotiated(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def not_negotiated(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report the use of a known extension that was not declared. A warning if the client need not declare it."""
     extension = used_extension(message)
-    missing = undeclared_by(extension, message, history) if extension else []
+    missing = undeclared_by(extension, message, session) if extension else []
     if extension and missing:
         what, pointer = _part(message)
         who = " and ".join(missing)
@@ -98,28 +98,28 @@ def _part(message: Message) -> tuple[str, str]:
     """,
     on=(Error,),
 )
-def required_error(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def required_error(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Check errors for requests that need an undeclared extension, and errors that ask for a declared one."""
     request = message.exchange.request if message.exchange else None
     if request is None or message.sender != "server":
         return
-    needed, error = _needed(request, history), member(message.body.value, "error")
+    needed, error = _needed(request, session), member(message.body.value, "error")
     code, required = member(error, "code"), member(error, "data", "requiredCapabilities")
     extensions = member(required, "extensions")
     names = frozenset(extensions) if isinstance(extensions, dict) else frozenset()
     if code == _MISSING_CAPABILITY:
-        if names and len(required) == 1 and names <= declared(capabilities("client", message, history)):
+        if names and len(required) == 1 and names <= declared(capabilities("client", message, session)):
             yield Fault(f"{' and '.join(sorted(names)[:3])} is reported as missing, but the client declared it",
                         "/error/data/requiredCapabilities/extensions")  # fmt: skip
         elif needed and needed.id not in names:
             yield Fault(f"data.requiredCapabilities.extensions does not name {needed.id}", "/error/data")
-    elif needed and needed.id in declared(history.server) and not _has_other_reason(code, request, history):
+    elif needed and needed.id in declared(session.server) and not _has_other_reason(code, request, session):
         yield Fault(f"expected the error {_MISSING_CAPABILITY}, because the client did not declare {needed.id}",
                     "/error/code", (request.n,), severity="warning")  # fmt: skip
 
 
-def _has_other_reason(code: Any, request: Message, history: SessionHistory) -> bool:
-    return code in _OTHER_REASONS or request.n in history.explained
+def _has_other_reason(code: Any, request: Message, session: SessionHistory) -> bool:
+    return code in _OTHER_REASONS or request.n in session.explained
 
 
 @rule(
@@ -149,16 +149,16 @@ def _has_other_reason(code: Any, request: Message, history: SessionHistory) -> b
     on=(Result,),
     methods=_FOR_BOTH,
 )
-def served_undeclared(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def served_undeclared(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a result for a client that did not declare the extension."""
     request = message.exchange.request if message.exchange else None
-    needed = _needed(request, history) if request and message.sender == "server" else None
-    if request and needed and needed.id in declared(history.server):
+    needed = _needed(request, session) if request and message.sender == "server" else None
+    if request and needed and needed.id in declared(session.server):
         yield Fault(f"{request.method} is answered, but the client did not declare {needed.id}; "
                     f"expected the error {_MISSING_CAPABILITY}", "/result", (request.n,))  # fmt: skip
 
 
-def _needed(request: Message, history: SessionHistory) -> Extension | None:
+def _needed(request: Message, session: SessionHistory) -> Extension | None:
     """Return the extension that a request belongs to, if its client has not declared it."""
     extension = used_extension(request)
-    return extension if extension and "client" in undeclared_by(extension, request, history) else None
+    return extension if extension and "client" in undeclared_by(extension, request, session) else None

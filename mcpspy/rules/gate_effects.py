@@ -105,8 +105,8 @@ class _Acted:
 class _Inbox(SessionMemory):
     """Frames that peers of a session received differently from how they were sent, by receiver and method or kind."""
 
-    def __init__(self, history: SessionHistory) -> None:
-        super().__init__(history)
+    def __init__(self, session: SessionHistory) -> None:
+        super().__init__(session)
         self._changed: set[tuple[str, str]] = set()
         self._later: dict[tuple[str, str], int] = {}  # the time until which the last frame that was only late was held
         self._waiting: list[tuple[tuple[str, str], GateAct]] = []
@@ -157,10 +157,10 @@ class GateEffects:
             if isinstance(name, str) and isinstance(action, dict) and len(self._ends) < _NAMES:
                 self._ends[name] = self._ends.get(name, False) or any(it in action for it in _ENDING)
 
-    def note(self, event: Message | HttpUnit, act: GateAct, history: SessionHistory) -> None:
+    def note(self, event: Message | HttpUnit, act: GateAct, session: SessionHistory) -> None:
         """Record an act of a gate on the frame of a message or of an HTTP unit without a message."""
         self.any = True
-        inbox = history.of(_Inbox)
+        inbox = session.of(_Inbox)
         side = event.side if isinstance(event, Message) else event.http.sender
         for kind in _kinds(event):
             if act.by != RELOAD or (act.dropped and kind in _HANDSHAKE):
@@ -177,7 +177,7 @@ class GateEffects:
         if len(self._acted) > ACTS:
             forget(self._acted)
 
-    def explain(self, finding: Finding, event: Judged, history: SessionHistory) -> bool:
+    def explain(self, finding: Finding, event: Judged, session: SessionHistory) -> bool:
         """Return whether a gate may have caused the finding, so that the peer is not responsible."""
         place = None if isinstance(event, ServerExit) else event.http
         if place and place.opened.sender == "mcpspy" and is_gate(place.opened.by):
@@ -200,7 +200,7 @@ class GateEffects:
                 return True
         if rule.startswith(_ON_IDS) and isinstance(event, Message) and self._made_id(blamed, event):
             return True
-        return history.of(_Inbox).explains(rule, blamed, event.t)
+        return session.of(_Inbox).explains(rule, blamed, event.t)
 
     def _made_id(self, receiver: str, message: Message) -> bool:
         """Return whether a gate put the id that a message has or names into a frame that the peer received."""

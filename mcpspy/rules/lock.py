@@ -20,7 +20,7 @@ _LISTED = f"""
 _SAME = f"{_LISTED}        -- locked{_LISTED}"
 
 
-def found_with_a_lock(message: Any, history: SessionHistory) -> Iterator[Fault]:
+def found_with_a_lock(message: Any, session: SessionHistory) -> Iterator[Fault]:
     """Find nothing: a message alone does not show what is locked."""
     return iter(())
 

@@ -44,7 +44,7 @@ _ASKING = ("tools/call", "prompts/get", "resources/read")
     """,
     on=(Request,),
 )
-def state_missing(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
+def state_missing(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
     """Report a retry without the `requestState` of the answer."""
     params = member(message.body.value, "params")
     if member(params, "inputResponses") is None or member(params, "requestState") is not None:
@@ -81,7 +81,7 @@ def state_missing(message: Message, history: SessionHistory) -> Iterator[Fault |
     """,
     on=(Request,),
 )
-def state_changed(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
+def state_changed(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
     """Report a retry with another `requestState` than the answer."""
     echoed = member(message.body.value, "params", "requestState")
     if echoed is None:
@@ -118,7 +118,7 @@ def state_changed(message: Message, history: SessionHistory) -> Iterator[Fault |
     """,
     on=(Request,),
 )
-def unrequested_input(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
+def unrequested_input(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
     """Report the first input of a retry that was not requested."""
     params = member(message.body.value, "params")
     given = member(params, "inputResponses")
@@ -160,7 +160,7 @@ def unrequested_input(message: Message, history: SessionHistory) -> Iterator[Fau
     """,
     on=(Request,),
 )
-def same_id(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
+def same_id(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
     """Report a retry with the id of the request that it continues."""
     params = member(message.body.value, "params")
     if member(params, "inputResponses") is None and member(params, "requestState") is None:
@@ -197,12 +197,12 @@ def same_id(message: Message, history: SessionHistory) -> Iterator[Fault | Later
     on=(Result,),
     methods=_ASKING,
 )
-def undeclared_input(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def undeclared_input(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report requested input that the client did not declare, each capability once per message."""
     result = member(message.body.value, "result")
     if member(result, "resultType") != "input_required":
         return
-    declared, asked = capabilities("client", message, history), member(result, "inputRequests")
+    declared, asked = capabilities("client", message, session), member(result, "inputRequests")
     if declared is None or not isinstance(asked, dict):
         return
     told: set[str] = set()
@@ -237,7 +237,7 @@ def undeclared_input(message: Message, history: SessionHistory) -> Iterator[Faul
     on=(Result,),
     methods=_ASKING,
 )
-def nothing_asked(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def nothing_asked(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report an `input_required` result with neither requests nor a state."""
     result = member(message.body.value, "result")
     if member(result, "resultType") != "input_required":

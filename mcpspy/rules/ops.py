@@ -46,7 +46,7 @@ _ANSWERED = '        < 3 = {"content":[]}\n'
     on=(Result, Error),
     methods=_CALL,
 )
-def tool_failed(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def tool_failed(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a call that failed."""
     if isinstance(message.body, Error):
         code, told = (member(message.body.error, key) for key in ("code", "message"))
@@ -81,8 +81,8 @@ class SlowCalls(StatefulCheck):
 
     learns_from: ClassVar[dict[type, tuple[str, ...]]] = {Request: PERSONAL, Result: PERSONAL, Error: PERSONAL}
 
-    def __init__(self, history: SessionHistory) -> None:
-        super().__init__(history)
+    def __init__(self, session: SessionHistory) -> None:
+        super().__init__(session)
         self._asked: deque[tuple[int, int]] = deque(maxlen=_ASKED)
         self._asking: dict[int, int] = {}  # by line number of the request: when it was sent
 
@@ -97,7 +97,7 @@ class SlowCalls(StatefulCheck):
 
     def check(self, message: Message) -> Iterator[Fault]:
         """Compare the duration of a call with the limit."""
-        exchange, operations = message.exchange, self.history.operations
+        exchange, operations = message.exchange, self.session.operations
         if exchange is None or operations is None or (exchange.latency or 0) <= operations.slow:
             return
         took = (exchange.latency or 0) - self._time_asked(exchange.request.t, message.t)
@@ -142,8 +142,8 @@ class SlowCalls(StatefulCheck):
 class Loops(StatefulCheck):
     """Report calls that repeat with the same arguments. Remember the latest equal calls."""
 
-    def __init__(self, history: SessionHistory) -> None:
-        super().__init__(history)
+    def __init__(self, session: SessionHistory) -> None:
+        super().__init__(session)
         self._latest: tuple[str | None, Any] = None, {}
         self._frames: list[int] = []
 
@@ -184,14 +184,14 @@ class Loops(StatefulCheck):
 class UnusedServers(StatefulCheck):
     """Report a server whose tools were never called. Remember the first listing of a session with tools."""
 
-    def __init__(self, history: SessionHistory) -> None:
-        super().__init__(history)
+    def __init__(self, session: SessionHistory) -> None:
+        super().__init__(session)
         self._listing: Message | None = None
         self._tools = self._size = 0
 
     def check(self, message: Message) -> Iterator[Fault]:
         """Remember a listing or a call. Nothing is reported before the end."""
-        operations = self.history.operations
+        operations = self.session.operations
         if operations and message.method == "tools/call":
             operations.used = True
             return iter(())
@@ -205,8 +205,8 @@ class UnusedServers(StatefulCheck):
 
     def close(self) -> tuple[Message, Iterator[Fault]] | None:
         """Report that no tool was called, once for all sessions of the capture."""
-        operations = self.history.operations
-        if self._listing is None or operations is None or operations.used or self.history.lossy:
+        operations = self.session.operations
+        if self._listing is None or operations is None or operations.used or self.session.lossy:
             return None
         operations.used = True
         what = f"the server lists {plural(self._tools, 'tool')} ({tokens_text(self._size)} tokens), and none was called"

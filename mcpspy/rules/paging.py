@@ -38,8 +38,8 @@ class UnknownCursor(StatefulCheck):
 
     learns_from: ClassVar = {Result: _LISTS}
 
-    def __init__(self, history: SessionHistory) -> None:
-        super().__init__(history)
+    def __init__(self, session: SessionHistory) -> None:
+        super().__init__(session)
         self._issued: dict[str, dict[str, None]] = {}
         """By method: the cursors that the server has issued."""
 
@@ -52,7 +52,7 @@ class UnknownCursor(StatefulCheck):
     def check(self, message: Message) -> Iterator[Fault | Later]:
         """Look up the cursor of a request."""
         method, cursor = member(message.body.value, "method"), member(message.body.value, "params", "cursor")
-        if isinstance(cursor, str) and not self.history.lossy and not self._knows(method, cursor):
+        if isinstance(cursor, str) and not self.session.lossy and not self._knows(method, cursor):
             yield Later(self._later(method, cursor))
 
     def _later(self, method: str, cursor: str) -> Iterator[Fault]:

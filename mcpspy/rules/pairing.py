@@ -50,14 +50,14 @@ _PATIENT = ("elicitation/create", "sampling/createMessage", "tasks/result")
     """,
     on=(Result, Error),
 )
-def orphan_response(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def orphan_response(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a response to no request. Over HTTP also one that does not match the request of its POST."""
     refused, wrong = _refused_by(message), _id_text(message)
     if refused and _loosely(refused.key[1]) != _loosely(_id(message)):
         asked = str(refused.key[1])[:60]
         yield Fault(f"the answer has id {wrong}; expected {asked}, the id of the request", "/id", (refused.request.n,),
                     severity="warning")  # fmt: skip
-    elif _unpaired(message, history) and not _why_unpaired(message):
+    elif _unpaired(message, session) and not _why_unpaired(message):
         yield Fault(f"no request has id {wrong}", "/id", _only_one_waiting(message))
 
 
@@ -92,9 +92,9 @@ def _only_one_waiting(message: Message) -> tuple[int, ...]:
     """,
     on=(Result, Error),
 )
-def duplicate_response(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def duplicate_response(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a second answer to a request."""
-    if _unpaired(message, history) and _why_unpaired(message) == "duplicate":
+    if _unpaired(message, session) and _why_unpaired(message) == "duplicate":
         related = message.session.completed[other(message.sender), _id(message)]
         yield Fault(f"request #{related[0]} was already answered by #{related[1]}", "/id", related)
 
@@ -119,13 +119,13 @@ def duplicate_response(message: Message, history: SessionHistory) -> Iterator[Fa
     """,
     on=(Result, Error),
 )
-def id_loose_match(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def id_loose_match(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report an id of another type, or with other digits."""
     refused = _refused_by(message)
     if refused:
         exchange = refused if _loosely(refused.key[1]) == _loosely(_id(message)) else None
     else:
-        loose = _unpaired(message, history) and _why_unpaired(message) == "loose"
+        loose = _unpaired(message, session) and _why_unpaired(message) == "loose"
         exchange = next(_loose_matches(message)) if loose else None
     if exchange:
         asked = getattr(exchange.request.body, "id", "")
@@ -152,9 +152,9 @@ def id_loose_match(message: Message, history: SessionHistory) -> Iterator[Fault]
     """,
     on=(Result, Error),
 )
-def response_by_wrong_side(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def response_by_wrong_side(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a response by the side that sent the request."""
-    if _unpaired(message, history) and _why_unpaired(message) == "side":
+    if _unpaired(message, session) and _why_unpaired(message) == "side":
         yield Fault(f"the {message.sender} answers its own request {_id_text(message)}", "/id")
 
 
@@ -168,20 +168,20 @@ def _refused_by(message: Message) -> Exchange | None:
     return None if answers_by_id(message) else message.exchange
 
 
-def _unpaired(message: Message, history: SessionHistory) -> bool:
+def _unpaired(message: Message, session: SessionHistory) -> bool:
     if message.exchange is not None or _id(message).kind in ("null", "absent"):
         return False
-    if (other(message.sender), _id(message)) in history.malformed:
+    if (other(message.sender), _id(message)) in session.malformed:
         return False  # the frame with that id was malformed, but got an answer
     place = message.http
     if place is None or place.request is None:
-        return not history.lossy
+        return not session.lossy
     if is_resumed(place):
         return False  # a repeated response may have been recorded the first time
     asks = any(isinstance(it.body, Request) for it in place.request.carried)
     if place.opened.framing == "body" and (asks or place.failed):
         return asks  # the answer to one POST answers nothing else, even after a gap
-    return not history.lossy
+    return not session.lossy
 
 
 def _why_unpaired(message: Message) -> str:
@@ -230,7 +230,7 @@ def _loosely(number: Id) -> str:
     """,
     on=(Request,),
 )
-def id_in_flight(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
+def id_in_flight(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
     """Report an id that is in use. Checked later, because the answer that frees it may be recorded late."""
     pending = message.session.pending.get((message.sender, _id(message)), ())
     if len(pending) < 2:
@@ -281,8 +281,8 @@ def id_in_flight(message: Message, history: SessionHistory) -> Iterator[Fault | 
 class Unanswered(StatefulCheck):
     """Report requests without an answer at the end of the capture."""
 
-    def __init__(self, history: SessionHistory) -> None:
-        super().__init__(history)
+    def __init__(self, session: SessionHistory) -> None:
+        super().__init__(session)
         self._asks: bool | None = None
         """At the end: whether the server waits for input that it requested."""
 
@@ -294,7 +294,7 @@ class Unanswered(StatefulCheck):
         if request.sender == "server" and request.revision in STATELESS:
             return  # clients send no responses in these revisions; see `lifecycle/wrong-direction`
         left = exchange.left if request.http else request.session.left
-        if request.n in self.history.explained or exchange.lost:  # reported by `lifecycle/server-exit`
+        if request.n in self.session.explained or exchange.lost:  # reported by `lifecycle/server-exit`
             return
         blame, method, heard = other(request.sender), exchange.method, self._heard(request)
         only_cancelled = exchange.cancelled and exchange.left is None  # over HTTP, a client may cancel by leaving
@@ -305,7 +305,7 @@ class Unanswered(StatefulCheck):
                         severity="info" if self._may_wait(request, method) else None)  # fmt: skip
         elif exchange.cancelled or left is not None:
             return  # no answer is needed after a cancellation, or when the client leaves
-        elif request.session.last_answered < request.n or self.history.answered - heard < _PATIENCE:
+        elif request.session.last_answered < request.n or self.session.answered - heard < _PATIENCE:
             yield Fault(f"{method} was not answered when the stream ended", severity="info", blame=blame)
         else:
             yield Fault(f"{method} was not answered, but later requests were", blame=blame,
@@ -314,7 +314,7 @@ class Unanswered(StatefulCheck):
     def _heard(self, request: Message) -> int:
         """Return when a request was sent, or when its last progress arrived."""
         token = member(request.body.value, "params", "_meta", "progressToken")
-        known = self.history.progress.get((request.sender, Id.of(token))) if token is not None else None
+        known = self.session.progress.get((request.sender, Id.of(token))) if token is not None else None
         return known.t if known and known.request == request.n and known.t else request.t
 
     def _may_wait(self, request: Message, method: str) -> bool:
@@ -351,7 +351,7 @@ class Unanswered(StatefulCheck):
     """,
     on=(Result, Error),
 )
-def late_after_cancel(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def late_after_cancel(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report the answer to a cancelled request."""
     if message.exchange and message.exchange.cancelled and message.exchange.method != ENDLESS:
         number = message.exchange.request.n

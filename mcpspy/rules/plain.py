@@ -27,7 +27,7 @@ ASPECTS: tuple[Aspect, ...] = ("bytes", "shape", "meta", "pairing", "handshake",
 """The aspects with a test, in the order of `aspects`."""
 
 
-def aspects(message: Message, method: str | None, history: SessionHistory) -> tuple[bool, ...]:
+def aspects(message: Message, method: str | None, session: SessionHistory) -> tuple[bool, ...]:
     """Return for each of `ASPECTS` whether a message is plain in it. `method` is its own or that of its request.
 
     - bytes: one complete JSON object in ASCII, not large, with nothing that a rule looks for;
@@ -48,8 +48,8 @@ def aspects(message: Message, method: str | None, history: SessionHistory) -> tu
     elif type(body) is Result or type(body) is Error:
         exchange = message.exchange
         pairing = exchange is not None and not exchange.cancelled and (http is None or answers_by_id(message))
-    begun = history.initialized and history.agreed is not None
-    shape = fits(message, told) and not (told.extended and is_extended(message, history))
+    begun = session.initialized and session.agreed is not None
+    shape = fits(message, told) and not (told.extended and is_extended(message, session))
     return in_bytes(message), shape, meta, pairing, begun, http is None, direction
 
 

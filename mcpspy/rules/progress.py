@@ -36,15 +36,15 @@ _PROGRESS = "basic/utilities/progress"
     on=(Notification,),
     methods=("notifications/progress",),
 )
-def unknown_token(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
+def unknown_token(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
     """Report a token that no request has. Checked later, because the request may be recorded late."""
     token = member(message.body.value, "params", "progressToken")
     key = (other(message.sender), Id.of(token))
-    if key in history.progress or history.lossy or history.progress_forgotten or token is None:
+    if key in session.progress or session.lossy or session.progress_forgotten or token is None:
         return
 
     def question() -> Iterator[Fault]:
-        if key not in history.progress and not history.progress_forgotten:
+        if key not in session.progress and not session.progress_forgotten:
             yield Fault(f"no request has the progressToken {str(Id.of(token))[:60]}", "/params/progressToken")
 
     yield Later(question())
@@ -70,11 +70,11 @@ def unknown_token(message: Message, history: SessionHistory) -> Iterator[Fault |
     """,
     on=(Request,),
 )
-def token_reused(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
+def token_reused(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
     """Report a token that is in use. Checked later, because the answer that frees it may be recorded late."""
     token = member(message.body.value, "params", "_meta", "progressToken")
-    known = history.progress.get((message.sender, Id.of(token))) if token is not None else None
-    if known is None or known.ended is not None or known.cancelled or history.lossy:
+    known = session.progress.get((message.sender, Id.of(token))) if token is not None else None
+    if known is None or known.ended is not None or known.cancelled or session.lossy:
         return
 
     def question() -> Iterator[Fault]:
@@ -107,20 +107,20 @@ def token_reused(message: Message, history: SessionHistory) -> Iterator[Fault | 
     on=(Notification,),
     methods=("notifications/progress",),
 )
-def not_increasing(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def not_increasing(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report progress that is not larger than before."""
     value = member(message.body.value, "params", "progress")
-    known = _reported_on(message, history)
+    known = _reported_on(message, session)
     if known is None or (known.before and known.before.ended is None):
         return  # it may be the progress of the other request with this token
     if known.last is not None and type(value) in (int, float) and value <= known.last:
         yield Fault(f"progress is {value}; expected more than {known.last}, the value before", "/params/progress")
 
 
-def _reported_on(message: Message, history: SessionHistory) -> Progress | None:
+def _reported_on(message: Message, session: SessionHistory) -> Progress | None:
     """Return the request that a progress notification belongs to, or None if that is uncertain."""
     token = member(message.body.value, "params", "progressToken")
-    known = history.progress.get((other(message.sender), Id.of(token)))
+    known = session.progress.get((other(message.sender), Id.of(token)))
     return known if known and is_about(message, known.request) else None
 
 
@@ -146,9 +146,9 @@ def _reported_on(message: Message, history: SessionHistory) -> Progress | None:
     on=(Notification,),
     methods=("notifications/progress",),
 )
-def after_completion(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def after_completion(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report progress after the answer. Allowed for a cancelled request, and for a task of 2025-11-25."""
-    known = _reported_on(message, history)
+    known = _reported_on(message, session)
     if known is None or known.ended is None or known.cancelled or known.task:
         return
     crossing = message.http is not None and not is_in_answer(message, known.request)  # one stream may be ahead

@@ -219,29 +219,29 @@ class Rule:
             return False
         return revision is None or revision in self.revisions
 
-    def learn(self, message: Judged, history: SessionHistory) -> None:
+    def learn(self, message: Judged, session: SessionHistory) -> None:
         """Let the check learn from a message."""
         if isinstance(self.check, type):
-            history.of(self.check).learn(message)
+            session.of(self.check).learn(message)
 
     @property
     def ends(self) -> bool:
         """Whether the check looks at requests without an answer at the end."""
         return getattr(self.check, "end", StatefulCheck.end) is not StatefulCheck.end
 
-    def end(self, request: Message, history: SessionHistory) -> Iterator[Fault]:
+    def end(self, request: Message, session: SessionHistory) -> Iterator[Fault]:
         """Yield what the check finds about a request without an answer at the end, if it looks at those."""
         if isinstance(self.check, type):
-            yield from history.of(self.check).end(request)
+            yield from session.of(self.check).end(request)
 
     @property
     def closes(self) -> bool:
         """Whether the check can find something when the capture ends."""
         return getattr(self.check, "close", StatefulCheck.close) is not StatefulCheck.close
 
-    def close(self, history: SessionHistory) -> tuple[Message, Iterator[Fault]] | None:
+    def close(self, session: SessionHistory) -> tuple[Message, Iterator[Fault]] | None:
         """Return what the check finds about a session when the capture ends."""
-        known = history.memories.get(self.check) if isinstance(self.check, type) else None
+        known = session.memories.get(self.check) if isinstance(self.check, type) else None
         return known.close() if isinstance(known, StatefulCheck) else None
 
     @property
@@ -303,8 +303,8 @@ def _concerned(message: Message, pointer: str) -> tuple[str | None, ...]:
 
 
 def _asking(check: type[StatefulCheck]) -> Function:
-    def ask(message: Any, history: SessionHistory) -> Iterator[Fault | Later]:
-        return history.of(check).check(message)
+    def ask(message: Any, session: SessionHistory) -> Iterator[Fault | Later]:
+        return session.of(check).check(message)
 
     return ask
 

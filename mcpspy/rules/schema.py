@@ -38,16 +38,16 @@ Subject = tuple[str, Any, str]
 """The definition for a message, the part of the message that it applies to, and the pointer to that part."""
 
 
-def subjects(message: Message, history: SessionHistory) -> list[Subject]:
+def subjects(message: Message, session: SessionHistory) -> list[Subject]:
     """Return all definitions for a message: its own, and those that negotiated extensions add."""
-    spoken = dialect(message, history)
+    spoken = dialect(message, session)
     own = subject(message, spoken)
     return [*([own] if own else []), *_additions(message, spoken)]
 
 
-def is_extended(message: Message, history: SessionHistory) -> bool:
+def is_extended(message: Message, session: SessionHistory) -> bool:
     """Return whether a negotiated extension adds a definition to one of the protocol's own messages."""
-    return bool(_additions(message, dialect(message, history)))
+    return bool(_additions(message, dialect(message, session)))
 
 
 def _additions(message: Message, spoken: Dialect) -> list[Subject]:
@@ -159,9 +159,9 @@ def fits(message: Message, told: MethodFacts) -> bool:
     """,
     on=_MESSAGES,
 )
-def invalid(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def invalid(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report the first violation of a definition, and for tools the first one apart from their schemas."""
-    for definition, value, pointer in subjects(message, history):
+    for definition, value, pointer in subjects(message, session):
         judged = value if pointer else _with_version(value)
         if message.revision is None or verdict(message.revision, definition, judged):
             continue
@@ -210,12 +210,12 @@ def _with_version(value: dict[str, Any]) -> dict[str, Any]:
     """,
     on=(Request, Notification),
 )
-def unknown_method(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def unknown_method(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a method that does not exist."""
     body = message.body
     if not isinstance(body, Request | Notification) or revisions_with_method(body.method):
         return
-    if extension_with(body.method) or dialect(message, history).has_method(body.method):
+    if extension_with(body.method) or dialect(message, session).has_method(body.method):
         return  # `extension/not-negotiated` reports whether it was negotiated
     known = [name for revision in Revision for name in (*methods(revision), *extension_methods(revision))]
     near = get_close_matches(body.method[:100], dict.fromkeys(known), n=2)
@@ -242,13 +242,13 @@ def unknown_method(message: Message, history: SessionHistory) -> Iterator[Fault]
     """,
     on=(Request, Notification),
 )
-def method_not_in_revision(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def method_not_in_revision(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a method of another revision."""
     body = message.body
     if not isinstance(body, Request | Notification) or message.revision is None:
         return
     having, owner = revisions_with_method(body.method), extension_with(body.method)
-    if not (having or owner) or used_extension(message) or dialect(message, history).has_method(body.method):
+    if not (having or owner) or used_extension(message) or dialect(message, session).has_method(body.method):
         return
     if having and not becomes_round(message):  # otherwise reported by `lifecycle/wrong-direction`
         yield Fault(f"{body.method} {_existence(having)}; {message.revision.value} does not have it", "/method")
@@ -277,9 +277,9 @@ def method_not_in_revision(message: Message, history: SessionHistory) -> Iterato
     """,
     on=_MESSAGES,
 )
-def member_not_in_revision(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def member_not_in_revision(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report members of other revisions, each name once per message."""
-    found = subject(message, dialect(message, history))
+    found = subject(message, dialect(message, session))
     if found is None or message.revision is None:
         return
     told: set[str] = set()
@@ -306,15 +306,15 @@ def member_not_in_revision(message: Message, history: SessionHistory) -> Iterato
     """,
     on=_MESSAGES,
 )
-def deprecated(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def deprecated(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report deprecated features, each name once per session."""
-    found = subject(message, dialect(message, history))
+    found = subject(message, dialect(message, session))
     if found is None or message.revision is None:
         return
     for part in outdated(message.revision, found[0], found[1]):
         where = found[2] + part.pointer
         # the input is what the server requested, and is reported there (R-07)
-        if not where.startswith("/params/inputResponses/") and history.once(f"deprecated {part.name}"):
+        if not where.startswith("/params/inputResponses/") and session.once(f"deprecated {part.name}"):
             yield Fault(f"{part.name[:60]} is deprecated in {message.revision.value}", where)
 
 
@@ -336,9 +336,9 @@ def deprecated(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """,
     on=_MESSAGES,
 )
-def format_(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def format_(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report strings that violate their format."""
-    for definition, value, pointer in subjects(message, history):
+    for definition, value, pointer in subjects(message, session):
         for bad in bad_formats(message.revision, definition, value) if message.revision else ():
             severity: Severity | None = "info" if bad.format == "iri" else None
             yield Fault(f"{bad.found} is not a valid {bad.why}", pointer + bad.pointer, severity=severity)

@@ -53,7 +53,7 @@ _JOINING = ("ARABIC", "SYRIAC", "MONGOLIAN", "DEVANAGARI", "BENGALI", "GURMUKHI"
     """,
     on=_MESSAGES,
 )
-def hidden_text(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def hidden_text(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report the first string of a message with hidden characters."""
     raw = message.frame.raw
     if not message.part and raw.isascii() and not ESCAPED.search(raw):
@@ -126,7 +126,7 @@ def _joins(text: str, place: int) -> bool:
     """,
     on=_MESSAGES,
 )
-def secret_in_frame(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def secret_in_frame(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a token that has the form of a known kind of secret."""
     found = None if message.part else in_frame(message.frame.raw)
     if found:
@@ -164,8 +164,8 @@ def secret_in_frame(message: Message, history: SessionHistory) -> Iterator[Fault
 class InstructionsToModel(StatefulCheck):
     """Report instructions to a model. Remember each definition and the instructions found in it."""
 
-    def __init__(self, history: SessionHistory) -> None:
-        super().__init__(history)
+    def __init__(self, session: SessionHistory) -> None:
+        super().__init__(session)
         self._known: dict[tuple[str, str], tuple[bytes, frozenset[str]]] = {}
 
     def check(self, message: Message) -> Iterator[Fault]:
@@ -225,15 +225,15 @@ class InstructionsToModel(StatefulCheck):
     on=(Result,),
     methods=("tools/list",),
 )
-def definition_changed(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def definition_changed(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report tools whose texts differ from the listing before."""
     tools = member(message.body.value, "result", "tools")
     for place, tool in enumerate(tools if isinstance(tools, list) else ()):
         name = member(tool, "name")
-        known = history.listing.tools.get(name) if isinstance(name, str) else None
+        known = session.listing.tools.get(name) if isinstance(name, str) else None
         found = next(reworded(known.definition, tool), None) if known else None
         if known and found:
-            announced = history.listing.changed is not None
+            announced = session.listing.changed is not None
             old, new = apart(found.old, found.new)
             silent = "" if announced else " without a list_changed notification"
             sentence = f"{pointer(*found.path)[1:101]} of {str(name)[:60]} changed{silent}: was {old}, is now {new}"

@@ -40,7 +40,7 @@ _MOST_FILES, _MOST_BYTES = 512, 16 << 20  # limits for one skill
     on=(Result,),
     methods=("initialize", "server/discover"),
 )
-def resources_undeclared(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def resources_undeclared(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a server that declares skills but not resources."""
     capabilities = member(message.body.value, "result", "capabilities")
     if member(capabilities, "extensions", SKILLS.id) is not None and member(capabilities, "resources") is None:
@@ -73,10 +73,10 @@ def resources_undeclared(message: Message, history: SessionHistory) -> Iterator[
     on=(Request,),
     methods=("resources/directory/read",),
 )
-def directory_undeclared(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def directory_undeclared(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report reading a directory without `directoryRead`. Undeclared skills: `extension/not-negotiated`."""
-    settings = member(history.server, "extensions", SKILLS.id)
-    if settings is not None and member(settings, "directoryRead") is not True and not history.lossy:
+    settings = member(session.server, "extensions", SKILLS.id)
+    if settings is not None and member(settings, "directoryRead") is not True and not session.lossy:
         yield Fault("the server did not declare directoryRead: true", "/method")
 
 
@@ -107,7 +107,7 @@ def directory_undeclared(message: Message, history: SessionHistory) -> Iterator[
     on=(Result,),
     methods=("skills/list", "skills/get"),
 )
-def entry(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def entry(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report the first fault of each entry that is inconsistent. Other rules check the shape of entries."""
     result = member(message.body.value, "result")
     listed = member(result, "skills")

@@ -46,21 +46,21 @@ _IN_OTHER_STREAMS = ("notifications/message",)
     """,
     on=(Notification,),
 )
-def unacknowledged(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def unacknowledged(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report notifications of a subscription before its acknowledgement."""
-    if not history.listens or not isinstance(message.body, Notification):
+    if not session.listens or not isinstance(message.body, Notification):
         return
     if message.body.method in ("notifications/subscriptions/acknowledged", "notifications/cancelled"):
         return
-    listen = _listen(message, history)
+    listen = _listen(message, session)
     if listen and not listen.acknowledged:
         yield Fault(f"subscription #{listen.request} is not acknowledged yet", "/params/_meta", (listen.request,))
 
 
-def _listen(message: Message, history: SessionHistory) -> Listen | None:
+def _listen(message: Message, session: SessionHistory) -> Listen | None:
     """Return the subscription in flight that a notification belongs to, or None if that is uncertain."""
-    listen = history.listens.get(Id.of(subscription(message)))
-    if listen is None or listen.ended or (history.lossy and not message.http):
+    listen = session.listens.get(Id.of(subscription(message)))
+    if listen is None or listen.ended or (session.lossy and not message.http):
         return None
     return listen if is_about(message, listen.request) else None
 
@@ -91,7 +91,7 @@ def _listen(message: Message, history: SessionHistory) -> Listen | None:
     on=(Notification,),
     methods=(*_FILTERS, *_IN_OTHER_STREAMS),
 )
-def unrequested(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def unrequested(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a notification that the subscription did not request.
 
     The URI of a resource is not compared, because it may be a part of the requested one. There is no finding while the
@@ -99,7 +99,7 @@ def unrequested(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """
     if not isinstance(message.body, Notification):
         return
-    method, listen = message.body.method, _listen(message, history)
+    method, listen = message.body.method, _listen(message, session)
     if listen and _FILTERS.get(method) not in listen.asked:
         yield Fault(
             f"{method} is not among the notifications that subscription #{listen.request} requests",
@@ -131,9 +131,9 @@ def unrequested(message: Message, history: SessionHistory) -> Iterator[Fault]:
     on=(Notification,),
     methods=("notifications/subscriptions/acknowledged", *_FILTERS),
 )
-def missing_id(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def missing_id(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a notification without the id of a subscription. On stdio only if no record was lost."""
-    if subscription(message) is None and (message.http or not history.lossy) and message.sender == "server":
+    if subscription(message) is None and (message.http or not session.lossy) and message.sender == "server":
         # the example in the tasks extension has no id; the protocol requires one
         severity: Severity | None = "warning" if message.method == "notifications/tasks" else None
         yield Fault(
@@ -165,14 +165,14 @@ def missing_id(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """,
     on=(Notification,),
 )
-def unknown_subscription(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
+def unknown_subscription(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
     """Report the id of an unknown subscription. Checked later, because the request may be recorded late."""
     found = subscription(message)
-    if found is None or history.lossy or Id.of(found) in history.listens:
+    if found is None or session.lossy or Id.of(found) in session.listens:
         return
 
     def question() -> Iterator[Fault]:
-        if Id.of(found) not in history.listens:
+        if Id.of(found) not in session.listens:
             yield Fault(f"no subscription has the id {str(Id.of(found))[:60]}", "/params/_meta")
 
     yield Later(question())

@@ -42,7 +42,7 @@ _SCHEME = "ui://"
     on=(Result,),
     methods=("tools/list",),
 )
-def resource_uri(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def resource_uri(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report an interface whose URI does not begin with `ui://`, or two different URIs."""
     for place, name, meta in _tools(message):
         uri, flat = member(meta, "ui", "resourceUri"), member(meta, _FLAT)
@@ -81,14 +81,14 @@ def resource_uri(message: Message, history: SessionHistory) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/list",),
 )
-def flat_resource_uri(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def flat_resource_uri(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report tools that have only the deprecated member."""
     flat = [
         (place, name)
         for place, name, meta in _tools(message)
         if member(meta, _FLAT) is not None and member(meta, "ui", "resourceUri") is None
     ]
-    if flat and history.once("flat ui/resourceUri"):
+    if flat and session.once("flat ui/resourceUri"):
         place, name = flat[0]
         names = f" and {len(flat) - 1} more name their interfaces" if len(flat) > 1 else " names its interface"
         where = pointer("result", "tools", place, "_meta", _FLAT)
@@ -117,10 +117,10 @@ def flat_resource_uri(message: Message, history: SessionHistory) -> Iterator[Fau
     on=(Result,),
     methods=("resources/read",),
 )
-def mime_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def mime_type(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report an interface of a type that the client does not accept."""
     contents = member(message.body.value, "result", "contents")
-    settings = member(capabilities("client", message, history), "extensions", UI.id)
+    settings = member(capabilities("client", message, session), "extensions", UI.id)
     if settings is None or not isinstance(contents, list):
         return
     more = member(settings, "mimeTypes")

@@ -63,10 +63,10 @@ def tool_rule(
     """Enter a check of single tools into the table of rules. Its limits have the same id in their own table."""
 
     def enter(check: _ToolCheck) -> _ToolCheck:
-        def breaches(message: Message, history: SessionHistory) -> Iterator[Fault]:
-            known = limits(id, history.clients)
-            for place, tool in _new_tools(message, history) if known else ():
-                for breach in check(tool, known, history):
+        def breaches(message: Message, session: SessionHistory) -> Iterator[Fault]:
+            known = limits(id, session.clients)
+            for place, tool in _new_tools(message, session) if known else ():
+                for breach in check(tool, known, session):
                     where = pointer("result", "tools", place, *breach.path)
                     got = " ".join(filter(None, ("tool", excerpt(tool.get("name")), breach.got)))
                     yield from refused(got, breach.broken, where, breach.advice)
@@ -79,12 +79,12 @@ def tool_rule(
     return enter
 
 
-def _new_tools(message: Message, history: SessionHistory) -> Iterator[tuple[int, dict[str, Any]]]:
+def _new_tools(message: Message, session: SessionHistory) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the tools of a listing that are new or have changed, each with its index."""
     found = page(message)
     for place, tool in enumerate(found.entries or () if found else ()):
         name = member(tool, "name")
-        known = history.listing.tools.get(name) if isinstance(name, str) else None
+        known = session.listing.tools.get(name) if isinstance(name, str) else None
         if isinstance(tool, dict) and not (known and known.definition == tool):
             yield place, tool
 

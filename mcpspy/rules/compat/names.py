@@ -34,7 +34,7 @@ from mcpspy.wire.jsonrpc import Result
         < 2 = {"tools":[{"name":"city_forecast","inputSchema":{"type":"object","properties":{}}}]}
     """,
 )
-def tool_name(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
+def tool_name(tool: dict[str, Any], known: Sequence[Limit], session: SessionHistory) -> Iterator[Breach]:
     """Report a name that does not match the pattern of a client."""
     name = tool.get("name")
     if isinstance(name, str):
@@ -62,7 +62,7 @@ def tool_name(tool: dict[str, Any], known: Sequence[Limit], history: SessionHist
         < 2 = {"tools":[{"name":"a","inputSchema":{"type":"object","properties":{"filter.id":{"type":"string"}}}}]}
     """,
 )
-def property_name(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
+def property_name(tool: dict[str, Any], known: Sequence[Limit], session: SessionHistory) -> Iterator[Breach]:
     """Report the first top-level property whose name does not match the pattern of a client."""
     names = member(tool, "inputSchema", "properties")
     for name in names if isinstance(names, dict) else ():
@@ -91,7 +91,7 @@ def property_name(tool: dict[str, Any], known: Sequence[Limit], history: Session
         < 2 = {"tools":[{"name":"a","description":"short","inputSchema":{"type":"object","properties":{}}}]}
     """,
 )
-def description_length(tool: dict[str, Any], known: Sequence[Limit], history: SessionHistory) -> Iterator[Breach]:
+def description_length(tool: dict[str, Any], known: Sequence[Limit], session: SessionHistory) -> Iterator[Breach]:
     """Report a description that is longer than a client passes on."""
     text = tool.get("description")
     if isinstance(text, str):
@@ -127,9 +127,9 @@ class ToolCount(StatefulCheck):
     Several listings may share a cursor, so a page may belong to any of them. Then the smallest count before it is used.
     """
 
-    def __init__(self, history: SessionHistory) -> None:
-        super().__init__(history)
-        self._limits = limits("compat/tool-count", history.clients)
+    def __init__(self, session: SessionHistory) -> None:
+        super().__init__(session)
+        self._limits = limits("compat/tool-count", session.clients)
         self._before: dict[str, int] = {}
         """By cursor: the number of tools on the pages before the page that the cursor requests."""
 
@@ -144,5 +144,5 @@ class ToolCount(StatefulCheck):
         if isinstance(more, str):
             keep(self._before, more, min(counted, self._before.get(more, counted)))
         broken = [limit for limit in self._limits if counted > limit.most]
-        if found.last and broken and self.history.once(f"tool-count {counted}"):
+        if found.last and broken and self.session.once(f"tool-count {counted}"):
             yield from refused(f"the server lists {counted:,} tools", broken, "/result/tools", "offer fewer tools")

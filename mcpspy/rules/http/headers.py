@@ -60,7 +60,7 @@ _REDACTED = "«redacted:"  # see mcpspy.secrets.redactor
     """,
     on=(Request,),
 )
-def header_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def header_missing(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a request without a required header."""
     place = posted(message)
     if place is None:
@@ -68,7 +68,7 @@ def header_missing(message: Message, history: SessionHistory) -> Iterator[Fault]
     missing = _missing(message, place)
     if missing:
         yield Fault(f"the request has no {' and no '.join(missing)}")
-    for name, where, value, listed in _parameters(message, history):
+    for name, where, value, listed in _parameters(message, session):
         if value is not None and header(place.opened.head, name.lower()) is None:
             yield Fault(f"the request has no {name}, which the tool's inputSchema asks for", where, (listed,),
                         severity="warning")  # fmt: skip
@@ -104,9 +104,9 @@ def _missing(message: Message, place: HttpChannel) -> list[str]:
     """,
     on=(Request,),
 )
-def header_mismatch(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def header_mismatch(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a header that differs from the body."""
-    yield from _mismatches(message, history)
+    yield from _mismatches(message, session)
 
 
 @rule(
@@ -132,7 +132,7 @@ def header_mismatch(message: Message, history: SessionHistory) -> Iterator[Fault
     """,
     on=(Result,),
 )
-def mismatch_accepted(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def mismatch_accepted(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report the result of a request that the server had to refuse.
 
     `Mcp-Param-*` are not checked, because the tool's definition may have changed in the meantime.
@@ -150,8 +150,8 @@ def mismatch_accepted(message: Message, history: SessionHistory) -> Iterator[Fau
         return
 
 
-def _mismatches(message: Message, history: SessionHistory | None) -> Iterator[Fault]:
-    """Yield the headers that differ from the body of a request. Without a `history`, skip `Mcp-Param-*`."""
+def _mismatches(message: Message, session: SessionHistory | None) -> Iterator[Fault]:
+    """Yield the headers that differ from the body of a request. Without a `session`, skip `Mcp-Param-*`."""
     place = posted(message)
     if place is None or not isinstance(message.body, Request):
         return
@@ -162,7 +162,7 @@ def _mismatches(message: Message, history: SessionHistory | None) -> Iterator[Fa
     for name, where, value in pairs:
         if isinstance(value, str):
             yield from _compared(head, name, where, value)
-    for name, where, value, _ in _parameters(message, history) if history else ():
+    for name, where, value, _ in _parameters(message, session) if session else ():
         yield from _compared(head, name, where, value)
 
 
@@ -215,10 +215,10 @@ def _text(value: Any) -> str:
     return {True: "true", False: "false"}[value] if type(value) is bool else str(value)
 
 
-def _parameters(message: Message, history: SessionHistory) -> Iterator[tuple[str, str, Any, int]]:
+def _parameters(message: Message, session: SessionHistory) -> Iterator[tuple[str, str, Any, int]]:
     """Yield the headers of a called tool: name, pointer to the argument, value or None, line number of the listing."""
     name = message.exchange.name if message.exchange and message.exchange.method == "tools/call" else None
-    tool = history.listing.tools.get(name) if name is not None and history.listing.complete else None
+    tool = session.listing.tools.get(name) if name is not None and session.listing.complete else None
     for header_name, path in _marked(tool) if tool else ():
         value = member(message.body.value, "params", "arguments", *path)
         if value is None or type(value) in (str, int, float, bool):

@@ -41,7 +41,7 @@ _LARGEST = 65536  # bytes of a metadata document
     """,
     on=(Error, HttpUnit),
 )
-def oauth_origin(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
+def oauth_origin(event: Message | HttpUnit, session: SessionHistory) -> Iterator[Fault]:
     """Report metadata that a client will refuse, or whose URL is on another origin."""
     place = event.http
     request = place.request if place else None
@@ -50,7 +50,7 @@ def oauth_origin(event: Message | HttpUnit, history: SessionHistory) -> Iterator
     named = _metadata_url(place) or (_resource(event, request) if isinstance(event, HttpUnit) else None)
     dialled = authority(f"//{header(request.opened.head, 'host') or ''}")
     there = authority(named or "")
-    if there and dialled and there != dialled and history.once("oauth-origin"):
+    if there and dialled and there != dialled and session.once("oauth-origin"):
         yield Fault(
             f"login will fail: the metadata names {there[:200]}; expected {dialled[:200]}, where the client connects"
         )

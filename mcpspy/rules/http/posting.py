@@ -50,7 +50,7 @@ _STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code 
     """,
     on=(*_MESSAGES, HttpUnit),
 )
-def accept(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
+def accept(event: Message | HttpUnit, session: SessionHistory) -> Iterator[Fault]:
     """Report an `Accept` header that lacks a required type."""
     place = asks(event) if isinstance(event, HttpUnit) else posted(event)
     if place is None or (isinstance(event, HttpUnit) and place.summary["method"] != "GET"):
@@ -58,7 +58,7 @@ def accept(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault
     wanted = _TYPES[1:] if isinstance(event, HttpUnit) else _TYPES
     listed = [part.partition(";")[0].strip() for part in (header(place.opened.head, "accept") or "").lower().split(",")]
     missing = [kind for kind in wanted if kind not in listed]
-    if missing and history.once(f"accept {missing}"):
+    if missing and session.once(f"accept {missing}"):
         sentence = f"the request's Accept does not list {' and '.join(missing)}"
         yield Fault(sentence, severity="warning" if any(it in listed for it in _WILDCARDS) else None)
 
@@ -84,10 +84,10 @@ def accept(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault
     """,
     on=_MESSAGES,
 )
-def request_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def request_type(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a message that is not posted as `application/json`."""
     place = posted(message)
-    if place and media_type(place.opened.head) != "application/json" and history.once("request-type"):
+    if place and media_type(place.opened.head) != "application/json" and session.once("request-type"):
         kind = media_type(place.opened.head)
         yield Fault(f"the message is posted {f'as {kind[:60]}' if kind else 'without a Content-Type'}")
 
@@ -116,7 +116,7 @@ def request_type(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """,
     on=(HttpUnit,),
 )
-def answer_type(remark: HttpUnit, history: SessionHistory) -> Iterator[Fault]:
+def answer_type(remark: HttpUnit, session: SessionHistory) -> Iterator[Fault]:
     """Report a successful answer whose head names another type."""
     place, head = asked(remark), remark.http.opened.head
     if place is None or not 200 <= status(head) < 300:
@@ -162,7 +162,7 @@ def _told(remark: HttpUnit) -> str:
     """,
     on=(*EVERY, HttpUnit),
 )
-def notification_status(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
+def notification_status(event: Message | HttpUnit, session: SessionHistory) -> Iterator[Fault]:
     """Report an answer to a notification or response with another status than 202, or with a body."""
     place = event.http.request if event.http else None
     if event.http is None or place is None or place.legacy or event.http.opened.sender != "server":
@@ -200,7 +200,7 @@ def notification_status(event: Message | HttpUnit, history: SessionHistory) -> I
     """,
     on=(Error,),
 )
-def error_status(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def error_status(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report an error with the wrong HTTP status.
 
     If a tool, prompt or resource is named, -32601 may mean that it does not exist. A server that does not know
@@ -242,18 +242,18 @@ def error_status(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """,
     on=(*_MESSAGES, HttpUnit),
 )
-def version_header(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
+def version_header(event: Message | HttpUnit, session: SessionHistory) -> Iterator[Fault]:
     """Report a request without `MCP-Protocol-Version`, or with another revision than the negotiated one."""
     place = asks(event) if isinstance(event, HttpUnit) else posted(event)
     agreed = event.session.negotiated
-    if place is None or agreed is None or history.agreed is None or place.opened.t <= history.agreed:
+    if place is None or agreed is None or session.agreed is None or place.opened.t <= session.agreed:
         return
     if isinstance(event, Message) and member(event.body.value, "method") == "initialize":
         return
     stated = header(place.opened.head, "mcp-protocol-version")
-    if stated is None and history.once("version-header missing"):
+    if stated is None and session.once("version-header missing"):
         yield Fault(f"the request has no MCP-Protocol-Version header; expected {agreed.value}")
-    elif stated is not None and stated != agreed.value and history.once("version-header other"):
+    elif stated is not None and stated != agreed.value and session.once("version-header other"):
         yield Fault(
             f"MCP-Protocol-Version is {stated[:40]}; expected {agreed.value}, as in the answer to initialize",
             severity="warning",
@@ -282,7 +282,7 @@ def version_header(event: Message | HttpUnit, history: SessionHistory) -> Iterat
     """,
     on=(HttpUnit,),
 )
-def redirect_elsewhere(remark: HttpUnit, history: SessionHistory) -> Iterator[Fault]:
+def redirect_elsewhere(remark: HttpUnit, session: SessionHistory) -> Iterator[Fault]:
     """Report a redirect to another origin."""
     opened = remark.http.opened
     request = remark.http.request
@@ -317,7 +317,7 @@ def _dialled(request: HttpChannel) -> str:
     """,
     on=(Invalid,),
 )
-def not_json(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
+def not_json(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
     """Report a body that is not JSON, unless the stream broke off in it or its content coding could not be decoded."""
     place = message.http
     reason = message.body.reason if isinstance(message.body, Invalid) else ""
@@ -356,7 +356,7 @@ def _unless_damaged(place: HttpChannel, fault: Fault) -> Iterator[Fault]:
     """,
     on=(Result, Error),
 )
-def client_response(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def client_response(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a response that the client posted."""
     if posted(message):
         yield Fault("the client posts a response, but servers of this revision send no requests", "/id")

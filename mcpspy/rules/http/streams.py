@@ -48,9 +48,9 @@ _MESSAGES = (Request, Notification, Result, Error)
     """,
     on=(*EVERY, HttpUnit),
 )
-def session_missing(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
+def session_missing(event: Message | HttpUnit, session: SessionHistory) -> Iterator[Fault]:
     """Report a request without the session id that the server assigned."""
-    answered, given = asked(event), history.given
+    answered, given = asked(event), session.given
     place = answered or (posted(event) if isinstance(event, Message) else None)
     if place is None or event.http is None or given is None or place.named or place.opened.t <= given.t:
         return
@@ -58,7 +58,7 @@ def session_missing(event: Message | HttpUnit, history: SessionHistory) -> Itera
     if message is None or message.body.value is None or member(message.body.value, "method") == "initialize":
         return
     same = place.opened.peer is not None and place.opened.peer == given.peer
-    if (same or (answered and status(event.http.opened.head) == 400)) and history.once("session-missing"):
+    if (same or (answered and status(event.http.opened.head) == 400)) and session.once("session-missing"):
         yield Fault("the request has no Mcp-Session-Id; the answer to initialize has one", related=(given.n,),
                     blame="client", at=message)  # fmt: skip
 
@@ -87,12 +87,12 @@ def session_missing(event: Message | HttpUnit, history: SessionHistory) -> Itera
     """,
     on=_MESSAGES,
 )
-def session_over(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def session_over(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a request in a session that has ended."""
-    place, over = posted(message), history.over
+    place, over = posted(message), session.over
     if place is None or over is None or not place.named or place.opened.t <= over.t + HOLD:
         return
-    if history.once("session-over"):
+    if session.once("session-over"):
         how = "the client deleted it" if over.by_client else "the server answered 404"
         yield Fault(f"the session has ended: {how}", related=(over.n,))
 
@@ -124,14 +124,14 @@ def session_over(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """,
     on=(*EVERY, HttpUnit),
 )
-def session_status(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
+def session_status(event: Message | HttpUnit, session: SessionHistory) -> Iterator[Fault]:
     """Report an answer with the wrong status to a request in a deleted session."""
-    place, over = asked(event), history.over
+    place, over = asked(event), session.over
     if place is None or event.http is None or over is None or not over.by_client or not place.carried:
         return
     code = status(event.http.opened.head)
     wrong = code == 400 or 200 <= code < 300
-    if wrong and place.named and place.opened.t > over.t and history.once("session-status"):
+    if wrong and place.named and place.opened.t > over.t and session.once("session-status"):
         yield Fault(
             f"the session was deleted; the request is answered with status {code}, expected 404", related=(over.n,)
         )
@@ -159,7 +159,7 @@ def session_status(event: Message | HttpUnit, history: SessionHistory) -> Iterat
     on=(Result,),
     methods=("initialize",),
 )
-def session_id(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def session_id(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a session id that is not valid in a header."""
     given = header(message.http.opened.head, "mcp-session-id") if message.http and message.http.request else None
     wrong = next((character for character in given or "" if not "!" <= character <= "~"), None)
@@ -197,7 +197,7 @@ def session_id(message: Message, history: SessionHistory) -> Iterator[Fault]:
     """,
     on=(Result, Error),
 )
-def get_stream_response(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def get_stream_response(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a response on a stream that a GET opened."""
     place = message.http
     if place is None or place.request is None or place.legacy or place.opened.framing != "sse" or is_resumed(place):
@@ -229,11 +229,11 @@ def get_stream_response(message: Message, history: SessionHistory) -> Iterator[F
     """,
     on=(HttpUnit,),
 )
-def unknown_event_id(remark: HttpUnit, history: SessionHistory) -> Iterator[Fault]:
+def unknown_event_id(remark: HttpUnit, session: SessionHistory) -> Iterator[Fault]:
     """Report a `Last-Event-ID` that no event of the session had."""
     place = asks(remark)
     wanted = header(place.opened.head, "last-event-id") if place else None
-    if place is None or not wanted or place.resumes or history.lossy or remark.session.partial:
+    if place is None or not wanted or place.resumes or session.lossy or remark.session.partial:
         return
     if place.summary["method"] == "GET" and place.never_delivered:
         yield Fault(f"Last-Event-ID is {excerpt(wanted)}; no event of the session has this id")
@@ -271,10 +271,10 @@ def unknown_event_id(remark: HttpUnit, history: SessionHistory) -> Iterator[Faul
     """,
     on=(*EVERY, HttpUnit),
 )
-def event_id_reused(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
+def event_id_reused(event: Message | HttpUnit, session: SessionHistory) -> Iterator[Fault]:
     """Report two events with the same id."""
     before = event.http.repeated.get(event.n) if event.http else None
-    if before and event.http and not is_resumed(event.http) and history.once("event-id-reused"):
+    if before and event.http and not is_resumed(event.http) and session.once("event-id-reused"):
         yield Fault(f"the event has the same id as #{before.n}", related=(before.n,))
 
 
@@ -313,7 +313,7 @@ def event_id_reused(event: Message | HttpUnit, history: SessionHistory) -> Itera
     """,
     on=(*EVERY, HttpUnit),
 )
-def replayed_elsewhere(event: Message | HttpUnit, history: SessionHistory) -> Iterator[Fault]:
+def replayed_elsewhere(event: Message | HttpUnit, session: SessionHistory) -> Iterator[Fault]:
     """Report a repeated event that belongs to another stream."""
     place = event.http
     before = place.repeated.get(event.n) if place else None

@@ -75,38 +75,38 @@ _OF_NAMES = ("tools/call", "resources/read", "prompts/get")
     on=(Request, Notification),
     methods=(*_NEEDS, *_TASKS),
 )
-def capability_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def capability_missing(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a method whose capability was not declared. A request as a task needs one capability more."""
     body = message.body
     if not isinstance(body, _CALLS):
         return
     if message.revision in TASKS and (body.method in _TASKS or member(body.params, "task") is not None):
-        yield from _task_missing(message, body, history)
+        yield from _task_missing(message, body, session)
     if body.method not in _NEEDS:
         return
     side, path = _NEEDS[body.method]
     if path[0] == "completions" and message.revision in _WITHOUT_COMPLETIONS:
         return
-    declared = capabilities(side, message, history)
+    declared = capabilities(side, message, session)
     if declared is None:
         return
     if side == "client" and body.method in ASKED:
         lacking = undeclared(body.method, body.params, declared)
     else:
         lacking = None if _declares(declared, path) else ".".join(path)
-    if lacking and not history.is_unsure(message.revision) and history.once(f"capability {side} {lacking}"):
+    if lacking and not session.is_unsure(message.revision) and session.once(f"capability {side} {lacking}"):
         yield Fault(f"the {side} did not declare the capability {lacking}, which {body.method} needs", "/method")
 
 
-def _task_missing(message: Message, body: Request | Notification, history: SessionHistory) -> Iterator[Fault]:
+def _task_missing(message: Message, body: Request | Notification, session: SessionHistory) -> Iterator[Fault]:
     """Report a task that its receiver has not declared to support."""
     side = other(message.sender)
     path = _TASKS.get(body.method) or ("tasks", "requests", *body.method.split("/"))
-    declared = capabilities(side, message, history)
-    if declared is None or history.lossy or _declares(declared, path):
+    declared = capabilities(side, message, session)
+    if declared is None or session.lossy or _declares(declared, path):
         return
     lacking = ".".join(path)
-    if history.once(f"capability {side} {lacking}"):
+    if session.once(f"capability {side} {lacking}"):
         what = body.method if body.method in _TASKS else f"{body.method} as a task"
         where = "/method" if body.method in _TASKS else "/params/task"
         yield Fault(f"the {side} did not declare the capability {lacking}, which {what} needs", where)
@@ -134,16 +134,16 @@ def _task_missing(message: Message, body: Request | Notification, history: Sessi
     on=(Error,),
     methods=tuple(method for method in _NEEDS if method not in _OF_NAMES),
 )
-def capability_not_served(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def capability_not_served(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a method that is missing although its capability was declared."""
     exchange = message.exchange
     if exchange is None or exchange.revision is None or exchange.method not in methods(exchange.revision):
         return
     side, path = _NEEDS[exchange.method]
     missing = member(message.body.value, "error", "code") == -32601
-    if not missing or side != message.sender or not _declares(capabilities(side, message, history), path):
+    if not missing or side != message.sender or not _declares(capabilities(side, message, session), path):
         return
-    if history.once(f"not served {exchange.method}"):
+    if session.once(f"not served {exchange.method}"):
         declared = ".".join(path)
         yield Fault(f"the {side} declared {declared}, but answers {exchange.method} with -32601 (method not found)",
                     "/error/code",

@@ -55,14 +55,14 @@ class ServerGone(StatefulCheck):
 
     def _exit(self, exited: ServerExit) -> Iterator[Fault]:
         """Find which side left first, and which requests were in flight."""
-        history = self.history
+        session = self.session
         requests = [it for it in exited.session.exchanges() if it.request.sender == "client"]
-        waiting = [it for it in requests if not it.cancelled and it.request.n not in history.explained]
+        waiting = [it for it in requests if not it.cancelled and it.request.n not in session.explained]
         certain = [it for it in waiting if not it.in_doubt and it.method != ENDLESS]
         what = self._wrong(exited, [it.method for it in certain], asked=bool(requests))
         if what:
             numbers = [it.request.n for it in certain]
-            history.explained.update(dict.fromkeys(numbers))
+            session.explained.update(dict.fromkeys(numbers))
             yield Fault(what, related=tuple(numbers[:_MOST]))
 
     def _wrong(self, exited: ServerExit, certain: Sequence[str], *, asked: bool) -> str | None:
@@ -74,22 +74,22 @@ class ServerGone(StatefulCheck):
         end = exited.end
         if end.why is not None:
             return end.why
-        if exited.session.gone is None or self.history.lossy:
+        if exited.session.gone is None or self.session.lossy:
             return None
         how = f"by signal {end.signal}" if end.signal is not None else f"with exit code {end.code}"
-        if certain and not self.history.answered:
+        if certain and not self.session.answered:
             return f"the server ended {how} and did not answer {certain[0]}"
         if end.code == 0:
             return None
         if certain:
             more = f" and {len(certain) - 1} more" if len(certain) > 1 else ""
             return f"the server ended {how} while {certain[0]}{more} waited for an answer"
-        return None if asked or self.history.answered else f"the server ended {how} before its client sent a request"
+        return None if asked or self.session.answered else f"the server ended {how} before its client sent a request"
 
     def end(self, request: Message) -> Iterator[Fault]:
         """Report an answer that was broken off, unless a resumed stream delivered it later."""
         exchange = request.exchange
-        if request.n in self.history.explained:
+        if request.n in self.session.explained:
             return
         if exchange and exchange.lost and not exchange.cancelled and not exchange.in_doubt:
             how = "the server was unreachable for" if exchange.refused else "the server broke off its answer to"

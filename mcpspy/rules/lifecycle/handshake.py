@@ -49,8 +49,8 @@ class BeforeInitialize(StatefulCheck):
     The report waits for what the request had to wait for, because the request may only have been recorded too early.
     """
 
-    def __init__(self, history: SessionHistory) -> None:
-        super().__init__(history)
+    def __init__(self, session: SessionHistory) -> None:
+        super().__init__(session)
         self._early: list[Message] = []
 
     def lose(self) -> None:
@@ -76,21 +76,21 @@ class BeforeInitialize(StatefulCheck):
                     yield Fault(f"{early.body.method} was sent before {awaited}", at=early, related=(message.n,))
 
     def _is_early(self, message: Message, body: Request) -> bool:
-        history = self.history
-        if history.initialized or history.lossy or body.method in ("ping", "initialize", "server/discover"):
+        session = self.session
+        if session.initialized or session.lossy or body.method in ("ping", "initialize", "server/discover"):
             return False
         modern = message.revision in STATELESS
-        return not modern and (message.sender == "server" or history.agreed is None) and len(self._early) < _MOST_EARLY
+        return not modern and (message.sender == "server" or session.agreed is None) and len(self._early) < _MOST_EARLY
 
     def _may_lack_initialize(self, message: Message, body: Request) -> bool:
         """Return whether the first request of a client may turn out to have no `initialize`. True once per session."""
         modern = message.session.stated is not None or body.method == "server/discover"
-        if message.sender == "server" or modern or self.history.initialize:
+        if message.sender == "server" or modern or self.session.initialize:
             return False
-        return self.history.once("not initialized")
+        return self.session.once("not initialized")
 
     def _later(self, message: Message, method: str) -> Iterator[Fault]:
-        if self.history.initialize is None and message.session.stated is None:
+        if self.session.initialize is None and message.session.stated is None:
             self._early.clear()
             yield Fault(f"{method[:60]} was sent without `initialize` before it", "/method")
 
@@ -114,10 +114,10 @@ class BeforeInitialize(StatefulCheck):
     on=(Request,),
     methods=("initialize",),
 )
-def initialize_twice(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def initialize_twice(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a second `initialize` after one that succeeded."""
-    if history.agreed is not None and history.initialize:
-        yield Fault("the session is already initialized", "/method", (history.initialize,))
+    if session.agreed is not None and session.initialize:
+        yield Fault("the session is already initialized", "/method", (session.initialize,))
 
 
 @rule(
@@ -143,17 +143,17 @@ def initialize_twice(message: Message, history: SessionHistory) -> Iterator[Faul
     """,
     on=(Request,),
 )
-def initialized_missing(message: Message, history: SessionHistory) -> Iterator[Fault | Later]:
+def initialized_missing(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
     """Report the first request of a client that skipped `notifications/initialized`."""
-    if message.sender != "client" or history.initialized or history.agreed is None or history.lossy:
+    if message.sender != "client" or session.initialized or session.agreed is None or session.lossy:
         return
     asks = isinstance(message.body, Request) and message.body.method not in ("ping", "initialize")
-    if not (asks and message.t > history.agreed and history.once("initialized-missing")):
+    if not (asks and message.t > session.agreed and session.once("initialized-missing")):
         return
     crossing = message.http is not None  # two HTTP requests that are sent at once can arrive in any order
 
     def question() -> Iterator[Fault]:
-        if not (crossing and history.initialized):
+        if not (crossing and session.initialized):
             yield Fault("the request was sent before `notifications/initialized`", "/method")
 
     yield Later(question())
@@ -178,12 +178,12 @@ def initialized_missing(message: Message, history: SessionHistory) -> Iterator[F
     """,
     on=(Request, Notification),
 )
-def wrong_direction(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def wrong_direction(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a method that only the other side may send."""
     body = message.body
     if not isinstance(body, Request | Notification) or message.revision is None:
         return
-    method = dialect(message, history).method(body.method)
+    method = dialect(message, session).method(body.method)
     if method and message.sender not in method.senders:
         yield Fault(f"{body.method} is sent by the {message.sender}; only a {method.senders[0]} may send it", "/method")
     elif becomes_round(message):
@@ -206,7 +206,7 @@ def wrong_direction(message: Message, history: SessionHistory) -> Iterator[Fault
     """,
     on=(Request, Result),
 )
-def unknown_revision(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def unknown_revision(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a revision that does not exist."""
     body = message.body
     if isinstance(body, Request):
@@ -243,7 +243,7 @@ def unknown_revision(message: Message, history: SessionHistory) -> Iterator[Faul
     on=(Request,),
     methods=("initialize",),
 )
-def initialize_in_batch(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def initialize_in_batch(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report an `initialize` in a batch."""
     if message.frame.raw.lstrip()[:1] == b"[":
         yield Fault("`initialize` is part of a batch; it must be sent by itself", "/method")
@@ -268,7 +268,7 @@ def initialize_in_batch(message: Message, history: SessionHistory) -> Iterator[F
     """,
     on=(Request, Result),
 )
-def revision_mismatch(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def revision_mismatch(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a revision that is not possible here."""
     body = message.body
     if isinstance(body, Result):
@@ -276,7 +276,7 @@ def revision_mismatch(message: Message, history: SessionHistory) -> Iterator[Fau
         if agrees and message.revision and message.revision in STATELESS:
             sentence = f"{message.revision.value} has no `initialize`; the newest with one is {NEWEST_HANDSHAKE.value}"
             yield Fault(sentence, "/result/protocolVersion")
-    elif isinstance(body, Request) and history.agreed is not None and message.session.negotiated:
+    elif isinstance(body, Request) and session.agreed is not None and message.session.negotiated:
         stated = Revision.of(stated_revision(message))
         if stated and stated in HANDSHAKE and stated is not message.session.negotiated:
             agreed = message.session.negotiated.value
@@ -310,11 +310,11 @@ def revision_mismatch(message: Message, history: SessionHistory) -> Iterator[Fau
     """,
     on=(Request,),
 )
-def era_mixed(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def era_mixed(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a client that mixes the two eras."""
     if message.sender != "client" or not isinstance(message.body, Request):
         return
-    if message.body.method == "initialize" and history.discovered and history.once("era-mixed"):
+    if message.body.method == "initialize" and session.discovered and session.once("era-mixed"):
         yield Fault("`initialize` was sent after a successful `server/discover`", "/method")
-    elif history.agreed is not None and message.revision in STATELESS and history.once("era-mixed"):
+    elif session.agreed is not None and message.revision in STATELESS and session.once("era-mixed"):
         yield Fault("the request names its revision in `_meta`, after `initialize`", "/params/_meta")

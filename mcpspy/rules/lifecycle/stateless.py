@@ -35,7 +35,7 @@ _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
     on=(Request,),
     methods=("server/discover",),
 )
-def discover_missing_meta(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def discover_missing_meta(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a `server/discover` without the revision in its `_meta`."""
     if stated_revision(message) is None:
         yield Fault(f"params._meta of server/discover lacks {PROTOCOL_VERSION}", "/params")
@@ -61,7 +61,7 @@ def discover_missing_meta(message: Message, history: SessionHistory) -> Iterator
     """,
     on=(Request,),
 )
-def meta_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def meta_missing(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a request without the required `_meta`. `server/discover` has a rule of its own."""
     missing, revision = missing_meta(message), message.revision
     if missing and revision and is_known(message.body.value["method"], revision):
@@ -95,8 +95,8 @@ class LoggingWithoutLevel(StatefulCheck):
 
     learns_from: ClassVar = {Request: ()}
 
-    def __init__(self, history: SessionHistory) -> None:
-        super().__init__(history)
+    def __init__(self, session: SessionHistory) -> None:
+        super().__init__(session)
         self._asked = False
 
     def learn(self, message: Message) -> None:
@@ -109,7 +109,7 @@ class LoggingWithoutLevel(StatefulCheck):
         if carried:
             if not any(_asks_for_logs(request) for request in carried):
                 yield Fault("a log message, but its request has no io.modelcontextprotocol/logLevel", "/method")
-        elif not self._asked and not self.history.lossy:
+        elif not self._asked and not self.session.lossy:
             yield Later(self._later())
 
     def _later(self) -> Iterator[Fault]:
@@ -143,12 +143,12 @@ def _asks_for_logs(request: Message) -> bool:
     """,
     on=(Result,),
 )
-def result_type_unknown(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def result_type_unknown(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a result type that neither the protocol nor a declared extension defines for the method."""
     found, method = member(message.body.value, "result", "resultType"), message.method
     if not isinstance(found, str) or method is None or used_extension(message):
         return
-    if not dialect(message, history).has_result_type(found, method):
+    if not dialect(message, session).has_result_type(found, method):
         methods = [name for it in EXTENSIONS.values() for name in it.result_types.get(found, ())]
         why = f"is allowed for {' and '.join(methods)} only" if methods else "is not defined by the protocol"
         severity: Severity | None = "error" if methods else None

@@ -39,9 +39,9 @@ LISTED = """
     on=(Request,),
     methods=("tools/call",),
 )
-def unknown_tool(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def unknown_tool(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a call of a tool that is not listed. Only if the listing is complete and certainly current."""
-    listing = history.listing
+    listing = session.listing
     if not listing.complete or listing.t > message.t:
         return
     name = message.exchange.name if message.exchange else None
@@ -63,13 +63,13 @@ def unknown_tool(message: Message, history: SessionHistory) -> Iterator[Fault]:
     on=(Request,),
     methods=("tools/call",),
 )
-def arguments(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def arguments(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report arguments that violate the tool's `inputSchema`."""
-    tool = history.listing.now(message.exchange.name if message.exchange else None, message.t)
+    tool = session.listing.now(message.exchange.name if message.exchange else None, message.t)
     given = member(message.body.value, "params").get("arguments", {}) if tool else None
     if tool is None or not isinstance(given, dict):
         return  # `schema/invalid` reports arguments that are not an object
-    found = _judge(tool, "inputSchema", given, history)
+    found = _judge(tool, "inputSchema", given, session)
     if found and found.outcome is Outcome.INVALID:
         why = found.message or "invalid"
         sentence = f"arguments of {tool.definition['name'][:60]} violate its inputSchema: {why}"
@@ -92,14 +92,14 @@ def arguments(message: Message, history: SessionHistory) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/call",),
 )
-def structured_content(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def structured_content(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a result that violates the tool's `outputSchema`."""
-    tool = _called(message, history)
+    tool = _called(message, session)
     if tool is None:
         return
     result = member(message.body.value, "result")
     if isinstance(result, dict) and "structuredContent" in result:
-        found = _judge(tool, "outputSchema", result["structuredContent"], history)
+        found = _judge(tool, "outputSchema", result["structuredContent"], session)
         if found and found.outcome is Outcome.INVALID:
             sentence = f"structuredContent of {tool.definition['name'][:60]} violates its outputSchema: {found.message}"
             yield Fault(sentence, f"/result/structuredContent{found.pointer}", (tool.listed,))
@@ -121,9 +121,9 @@ def structured_content(message: Message, history: SessionHistory) -> Iterator[Fa
     on=(Result,),
     methods=("tools/call",),
 )
-def structured_missing(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def structured_missing(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a result without the `structuredContent` that the `outputSchema` requires."""
-    tool = _called(message, history)
+    tool = _called(message, session)
     if tool is None:
         return
     result = member(message.body.value, "result")
@@ -134,20 +134,20 @@ def structured_missing(message: Message, history: SessionHistory) -> Iterator[Fa
                     "/result", (tool.listed,))  # fmt: skip
 
 
-def _called(message: Message, history: SessionHistory) -> Tool | None:
+def _called(message: Message, session: SessionHistory) -> Tool | None:
     """Return the tool of a result as it was when it was called, or None if it had no `outputSchema`."""
-    if not history.called:
+    if not session.called:
         return None
     request = message.exchange.request if message.exchange else message
-    return history.called.get((request.n, request.part))
+    return session.called.get((request.n, request.part))
 
 
-def _judge(tool: Tool, which: str, value: Any, history: SessionHistory) -> Judgement | None:
+def _judge(tool: Tool, which: str, value: Any, session: SessionHistory) -> Judgement | None:
     """Validate a value against a schema of a tool. Return None if there is no such schema."""
     schema = tool.definition.get(which)
     if not isinstance(schema, dict):
         return None
     known = tool.schemas.get(which)
     if known is None:
-        known = tool.schemas[which] = Foreign(schema, history.budget)
+        known = tool.schemas[which] = Foreign(schema, session.budget)
     return known.judge(value)

@@ -28,14 +28,14 @@ def _listed(message: Message) -> Iterator[tuple[int, dict[str, Any]]]:
             yield place, tool
 
 
-def _schemas(message: Message, history: SessionHistory) -> Iterator[tuple[str, str, Judgement]]:
+def _schemas(message: Message, session: SessionHistory) -> Iterator[tuple[str, str, Judgement]]:
     """Yield the new schemas of a listing: pointer, name of the tool, and the result of checking the schema."""
     for place, tool in _listed(message):
         name = tool.get("name") if isinstance(tool.get("name"), str) else ""
-        known = history.listing.tools.get(str(name))
+        known = session.listing.tools.get(str(name))
         if known and known.definition == tool:
             continue  # reported when it was first listed
-        checked = history.of(CheckedSchemas)
+        checked = session.of(CheckedSchemas)
         for which in ("inputSchema", "outputSchema"):
             if isinstance(tool.get(which), dict):
                 yield f"/result/tools/{place}/{which}", str(name)[:60], checked.of(tool[which], message)
@@ -44,8 +44,8 @@ def _schemas(message: Message, history: SessionHistory) -> Iterator[tuple[str, s
 class CheckedSchemas(SessionMemory):
     """The results of checking the schemas of the latest listing, which several rules need."""
 
-    def __init__(self, history: SessionHistory) -> None:
-        super().__init__(history)
+    def __init__(self, session: SessionHistory) -> None:
+        super().__init__(session)
         self._listing = (0, 0)
         self._checked: dict[int, tuple[Any, Judgement]] = {}
 
@@ -56,15 +56,15 @@ class CheckedSchemas(SessionMemory):
             self._checked.clear()
         known = self._checked.get(id(schema))
         if known is None or known[0] is not schema:
-            known = self._checked[id(schema)] = (schema, _check(schema, message, self.history))
+            known = self._checked[id(schema)] = (schema, _check(schema, message, self.session))
         return known[1]
 
 
-def _check(schema: dict[str, Any], message: Message, history: SessionHistory) -> Judgement:
+def _check(schema: dict[str, Any], message: Message, session: SessionHistory) -> Judgement:
     """Check a schema in its dialect. Before there was a default dialect, any dialect may be meant."""
-    found = Foreign(schema, history.budget).check()
+    found = Foreign(schema, session.budget).check()
     if found.outcome is Outcome.NO_SCHEMA and "$schema" not in schema and message.revision not in DEFAULT_DIALECT:
-        others = (Foreign(schema | {"$schema": dialect}, history.budget).check() for dialect in DIALECTS)
+        others = (Foreign(schema | {"$schema": dialect}, session.budget).check() for dialect in DIALECTS)
         return next((other for other in others if other.outcome is not Outcome.NO_SCHEMA), found)
     return found
 
@@ -91,7 +91,7 @@ def _check(schema: dict[str, Any], message: Message, history: SessionHistory) ->
     on=(Result,),
     methods=("tools/list",),
 )
-def schema_not_object(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def schema_not_object(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report an `inputSchema` that is missing or not the schema of an object."""
     for place, tool in _listed(message):
         schema = tool.get("inputSchema")
@@ -123,9 +123,9 @@ def schema_not_object(message: Message, history: SessionHistory) -> Iterator[Fau
     on=(Result,),
     methods=("tools/list",),
 )
-def schema_invalid(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def schema_invalid(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a schema that is invalid or has an unresolved reference."""
-    for where, name, found in _schemas(message, history):
+    for where, name, found in _schemas(message, session):
         if found.outcome in (Outcome.NO_SCHEMA, Outcome.UNRESOLVED, Outcome.EXTERNAL):
             what = where.rpartition("/")[2]
             severity: Severity | None = "warning" if found.outcome is Outcome.EXTERNAL else None
@@ -155,9 +155,9 @@ def schema_invalid(message: Message, history: SessionHistory) -> Iterator[Fault]
     on=(Result,),
     methods=("tools/list",),
 )
-def schema_dialect(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def schema_dialect(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report an unknown dialect."""
-    for where, name, found in _schemas(message, history):
+    for where, name, found in _schemas(message, session):
         if found.outcome is Outcome.UNKNOWN_DIALECT:
             yield Fault(f"the schema of {name} has an unknown dialect: {found.message}", f"{where}/$schema")
 
@@ -184,9 +184,9 @@ def schema_dialect(message: Message, history: SessionHistory) -> Iterator[Fault]
     on=(Result,),
     methods=("tools/list",),
 )
-def schema_too_costly(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def schema_too_costly(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a schema that exceeds our limits."""
-    for where, name, found in _schemas(message, history):
+    for where, name, found in _schemas(message, session):
         if found.outcome in (Outcome.TOO_LARGE, Outcome.TOO_COSTLY):
             yield Fault(f"the schema of {name} is too costly to evaluate: {found.message}", where)
         elif found.outcome is Outcome.NOT_JUDGED:
@@ -216,7 +216,7 @@ def schema_too_costly(message: Message, history: SessionHistory) -> Iterator[Fau
     on=(Result,),
     methods=("tools/list",),
 )
-def duplicate_name(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def duplicate_name(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a name that is used twice on a page."""
     seen: dict[str, int] = {}
     for place, tool in _listed(message):
@@ -244,15 +244,15 @@ def duplicate_name(message: Message, history: SessionHistory) -> Iterator[Fault]
     on=(Result,),
     methods=("tools/list",),
 )
-def definition_changed(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def definition_changed(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report a tool whose definition has changed."""
     for place, tool in _listed(message):
         name = tool.get("name")
-        known = history.listing.tools.get(name) if isinstance(name, str) else None
+        known = session.listing.tools.get(name) if isinstance(name, str) else None
         changed = {*known.definition, *tool}.difference(WORDS) if known and known.definition != tool else ()
         members = sorted(key for key in changed if known and known.definition.get(key) != tool.get(key))
         if known and members:
-            announced = "" if history.listing.changed else " without a list_changed notification"
+            announced = "" if session.listing.changed else " without a list_changed notification"
             sentence = f"{', '.join(members)[:100]} of {str(name)[:60]} changed{announced}"
             yield Fault(sentence, f"/result/tools/{place}", (known.listed,))
 
@@ -281,7 +281,7 @@ def definition_changed(message: Message, history: SessionHistory) -> Iterator[Fa
     on=(Result,),
     methods=("tools/list",),
 )
-def header_annotation(message: Message, history: SessionHistory) -> Iterator[Fault]:
+def header_annotation(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """Report an `x-mcp-header` that cannot be a header."""
     for place, tool in _listed(message):
         seen: set[str] = set()
