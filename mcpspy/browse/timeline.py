@@ -24,8 +24,8 @@ from mcpspy.capture.order import Window
 from mcpspy.capture.reader import Records
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record
 from mcpspy.conversation.counts import Counts
+from mcpspy.conversation.facts import Operations
 from mcpspy.conversation.gate_acts import GateAct
-from mcpspy.conversation.history import Operations
 from mcpspy.conversation.model import Event, HttpUnit, Message
 from mcpspy.conversation.times import Times
 from mcpspy.overview import Announced

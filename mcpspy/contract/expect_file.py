@@ -32,7 +32,7 @@ from mcpspy.contract.expectations import (
     ToolForbidden,
     Wanted,
 )
-from mcpspy.conversation.history import Operations
+from mcpspy.conversation.facts import Operations
 from mcpspy.errors import UsageError
 from mcpspy.foreign_file import read_foreign
 from mcpspy.gate_files.values import duration, instead, json_text, shown, text, true, whole

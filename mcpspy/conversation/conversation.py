@@ -5,12 +5,14 @@ The meaning of a frame depends on its channel. A line of stdin or stdout is a me
 paired (`mcpspy.conversation.pairing`). Nothing here decides what is right or wrong: the rules judge the output.
 """
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
 from mcpspy.capture.format import RELOAD
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Release, Signal
+from mcpspy.conversation import bounds
 from mcpspy.conversation.gate_acts import GateAct, GateActs, is_gate
 from mcpspy.conversation.http_sessions import HttpSessions
 from mcpspy.conversation.model import Event, Exchange, HttpChannel, HttpUnit, Message, ServerExit, Session
@@ -22,15 +24,21 @@ _AT_ONCE = 50_000_000  # nanoseconds
 
 
 class Conversation:
-    """Folds the records of one capture, in the order of their times. `feed` each record."""
+    """Folds the records of one capture, in the order of their times. `feed` each record.
 
-    def __init__(self) -> None:
+    `rest` is called with each session that was idle for long, `drop` with each that is forgotten completely.
+    """
+
+    def __init__(
+        self, rest: Callable[[Session], None] = Session.rest, drop: Callable[[Session], None] = lambda _: None
+    ) -> None:
         self._channels: dict[int, tuple[Open, Session]] = {}  # channels that are not HTTP
         self._stdio = Session()  # the latest; a second stdin begins another one
-        self._earlier: list[Session] = []  # sessions before it that have requests without a response
+        self._earlier: deque[Session] = deque(maxlen=bounds.RESTING)
         self._stdin = False  # the latest session has a stdin
         self._since_gap: dict[Session, None] = {}  # sessions with requests since the last gap
-        self._http = HttpSessions(self._drop)
+        self._http = HttpSessions(rest, self._drop)
+        self._forget = drop
         self._acts = GateActs()
         self._requests = 0
         self.newest = 0
@@ -88,7 +96,7 @@ class Conversation:
         """Open a channel of a process; a second stdin belongs to the next process, unless it is the same channel."""
         if opened.role == "stdin" and opened.ch not in self._channels:
             if self._stdin:
-                self._earlier += [self._stdio] if any(self._stdio.exchanges()) else []
+                self._earlier.append(self._stdio)
                 self._stdio = Session()
             self._stdin = True
         self._channels[opened.ch] = opened, self._stdio
@@ -109,15 +117,23 @@ class Conversation:
         told = end.why is not None or end.code is not None or end.signal is not None
         return ServerExit(end, session, session.negotiated or session.stated) if told else None
 
+    def sessions(self) -> list[Session]:
+        """Return all remembered sessions, the oldest first."""
+        return [*self._earlier, self._stdio, *self._http.sessions()]
+
+    def finish(self, session: Session) -> None:
+        """Record that a session has ended: it is the next to be forgotten."""
+        self._http.finish(session)
+
     def pending(self) -> Iterator[Exchange]:
         """Yield the exchanges without a message in response, oldest first within a session."""
-        for session in [*self._earlier, self._stdio, *self._http.sessions()]:
+        for session in self.sessions():
             yield from session.exchanges()
             yield from session.refused
 
     def _drop(self, session: Session) -> None:
-        """Forget a session."""
         self._since_gap.pop(session, None)
+        self._forget(session)
 
     def _frame(self, frame: Frame) -> Iterable[Message | HttpUnit | Frame]:
         """Return the messages of a frame, or the frame itself or an `HttpUnit` if it is not a message.

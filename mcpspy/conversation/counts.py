@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from mcpspy.capture.records import Frame, Record
+from mcpspy.conversation import bounds
 from mcpspy.conversation.conversation import events_of
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, kind_of
 from mcpspy.conversation.preview import INTRODUCE, introduction, preview
 from mcpspy.conversation.turns import Spell, add_message
 from mcpspy.wire.jsonrpc import Invalid, Request
 
-_CALLED = 1000  # tools that are counted
 _TOLD = 100  # characters of a name
 
 
@@ -52,7 +52,7 @@ class Counts:
         self.exchanges += 1
         if message.method == "tools/call" and message.name:
             name = message.name[:_TOLD]
-            if name in self.called or len(self.called) < _CALLED:
+            if name in self.called or len(self.called) < bounds.CALLED_TOOLS:
                 self.called[name] = self.called.get(name, 0) + 1
         elif not self.client and message.method in INTRODUCE:
             self.client = introduction(body.value)

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 from mcpspy.capture.format import RELOAD, VIEWER
 from mcpspy.capture.records import Frame, Release
-from mcpspy.conversation.recent import FORGOTTEN, forget
+from mcpspy.conversation import bounds
 from mcpspy.text import duration_text
 
 _GATE = "gate "
-_WAITING = 8192  # held frames whose release may still come
 _TOLD = ("answered", "cancelled", "closed")  # releases whose word is more precise than `dropped`
 
 
@@ -96,8 +95,8 @@ class GateActs:
             return GateAct(frame.n, frame.t, by, "made")
         if frame.held is not None:
             act = self._waiting[frame.held] = GateAct(frame.n, frame.t, by, "held")
-            if len(self._waiting) > _WAITING + FORGOTTEN:
-                forget(self._waiting)
+            if len(self._waiting) > bounds.HELD + bounds.FORGOTTEN:
+                bounds.forget(self._waiting)
             return act
         how = "dropped" if frame.dropped else "repeated" if frame.sent in (None, frame.raw) else "edited"
         return GateAct(frame.n, frame.t, by, how, sent=frame.sent, dropped=frame.dropped)

@@ -28,9 +28,11 @@ from urllib.parse import urlsplit
 import orjson
 
 from mcpspy.capture.records import Close, Frame, Omitted, Open
-from mcpspy.conversation.model import ENDLESS, REMEMBERED, Delivery, Exchange, HttpChannel, HttpUnit, Session
+from mcpspy.conversation import bounds
+from mcpspy.conversation.facts import Delivery
+from mcpspy.conversation.model import ENDLESS, Exchange, HttpChannel, HttpUnit, Session
 from mcpspy.conversation.pairing import refuse, unanswered
-from mcpspy.conversation.recent import Recent, forget
+from mcpspy.conversation.recent import Recent
 from mcpspy.json_values import text_of
 from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS, Revision
 from mcpspy.wire.http_head import LEGACY_SESSION, Head, header, media_type, query, stands_alone, title
@@ -42,12 +44,7 @@ _CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 _DELETED = (200, 204)  # the statuses by which a DELETE ends a session
 _NAMED = 100  # characters shown of the id of an event
 _UPGRADED = 101  # the status of a response that begins a WebSocket
-_NAMES = 16  # names by which one session is found
-UNANSWERED = 4096
-"""The number of complete requests without a response that are remembered."""
 _ID, _CLIENT = "id", "client"  # the kinds of names
-_ENDPOINTS = 64  # paths of legacy SSE that are remembered
-_REPEATED = 100  # events of a stream that reuse an id
 
 
 @dataclass(slots=True)
@@ -63,12 +60,16 @@ class _Known:
 
 
 class HttpSessions:
-    """The HTTP channels of one capture. `drop` is called with each session that is forgotten completely."""
+    """The HTTP channels of one capture.
 
-    def __init__(self, drop: Callable[[Session], None]) -> None:
+    `rest` is called with a session that was idle for long, `drop` with one that is forgotten completely.
+    """
+
+    def __init__(self, rest: Callable[[Session], None], drop: Callable[[Session], None]) -> None:
         self._channels: dict[int, HttpChannel] = {}
         self._unanswered: OrderedDict[int, None] = OrderedDict()  # channels of complete requests
-        self._known: Recent[Session, _Known] = Recent(_rest, self._drop)
+        self._known: Recent[Session, _Known] = Recent(self._rest, self._drop)
+        self._reduce = rest
         self._forget = drop
         self._begun = 0  # number of sessions
         self._names: dict[tuple[str, str], Session] = {}
@@ -79,6 +80,10 @@ class HttpSessions:
         """Return all remembered sessions, the oldest first."""
         found = zip(self._known, self._known.values(), strict=True)
         return [session for session, _ in sorted(found, key=lambda pair: pair[1].number)]
+
+    def finish(self, session: Session) -> None:
+        """Record that a session has ended: it is the next to be forgotten."""
+        self._known.finish(session)
 
     def channel(self, ch: int) -> HttpChannel | None:
         """Return the state of a channel, or None if it is not HTTP."""
@@ -172,7 +177,7 @@ class HttpSessions:
         if last_event:
             events = self._use(session).events
             channel.resumes = events.get(last_event)
-            channel.never_delivered = channel.resumes is None and len(events) < REMEMBERED
+            channel.never_delivered = channel.resumes is None and len(events) < bounds.EXCHANGES
         return channel
 
     def _endpoint(self, target: str, head: Head) -> str | None:
@@ -222,7 +227,7 @@ class HttpSessions:
         channel.legacy = True
         path = urlsplit(url).path.rpartition("./")[2]
         name = query(url, *LEGACY_SESSION)
-        if name is None and path.strip("/") and len(self._endpoints) < _ENDPOINTS:
+        if name is None and path.strip("/") and len(self._endpoints) < bounds.ENDPOINTS:
             self._endpoints[path] = None
             self._names.pop((_ID, path), None)  # it belongs to an earlier client
             name = path
@@ -241,9 +246,9 @@ class HttpSessions:
         known = events.get(event.id)
         if known is None:
             events[event.id] = Delivery(frame.n, data, stream)
-            if len(events) > REMEMBERED:
-                forget(events)
-        if known and len(channel.repeated) < _REPEATED:
+            if len(events) > bounds.EXCHANGES:
+                bounds.forget(events)
+        if known and len(channel.repeated) < bounds.REPEATED_EVENTS:
             channel.repeated[frame.n] = known
         return known if known and known.data == data and is_resumed(channel) else None
 
@@ -293,7 +298,7 @@ class HttpSessions:
         names = self._use(session).names
         names[name] = None
         self._names[name] = session
-        if len(names) > _NAMES:
+        if len(names) > bounds.NAMES:
             oldest = next(known for known in names if known[0] == _ID)
             del names[oldest]
             self._unname(oldest, session)
@@ -303,6 +308,10 @@ class HttpSessions:
         if self._names.get(name) is session:
             del self._names[name]
 
+    def _rest(self, session: Session, known: _Known) -> None:
+        self._reduce(session)
+        known.events.clear()
+
     def _drop(self, session: Session, known: _Known) -> None:
         for name in known.names:
             self._unname(name, session)
@@ -311,7 +320,7 @@ class HttpSessions:
     def _wait(self, ch: int) -> None:
         """Remember a request that waits for its response; if there are too many, forget the oldest."""
         self._unanswered[ch] = None
-        if len(self._unanswered) > UNANSWERED:
+        if len(self._unanswered) > bounds.UNANSWERED:
             self._channels.pop(self._unanswered.popitem(last=False)[0], None)
 
 
@@ -355,12 +364,6 @@ def _leave(exchange: Exchange, t: int, *, answered: bool) -> None:
     if not exchange.cancelled and not (cancels and answered):
         exchange.left = t
     exchange.cancelled = exchange.cancelled or cancels
-
-
-def _rest(session: Session, known: _Known) -> None:
-    """Forget what is over in a session that was idle for a long time."""
-    session.rest()
-    known.events.clear()
 
 
 def _of_frame(frame: Frame, channel: HttpChannel, kind: str, text: str) -> HttpUnit:

@@ -7,23 +7,12 @@ the session got its id and how it ended. Nothing is judged here.
 from collections.abc import Callable
 from typing import Any
 
-from mcpspy.conversation.history import (
-    CLIENT_CAPABILITIES,
-    REMEMBERED,
-    CreatedTask,
-    Given,
-    Listen,
-    Over,
-    Progress,
-    SessionHistory,
-    Tool,
-    is_about,
-    keep,
-    other,
-    subscription,
-)
+from mcpspy.conversation import bounds
+from mcpspy.conversation.bounds import keep
+from mcpspy.conversation.facts import CreatedTask, Given, Listen, Over, Progress, Tool
+from mcpspy.conversation.history import CLIENT_CAPABILITIES, is_about, other, subscription
 from mcpspy.conversation.http_requests import asked
-from mcpspy.conversation.model import Exchange, HttpChannel, HttpUnit, Judged, Message, ServerExit
+from mcpspy.conversation.model import Exchange, HttpChannel, HttpUnit, Judged, Message, ServerExit, Session
 from mcpspy.conversation.offers import page
 from mcpspy.json_values import member
 from mcpspy.spec.extensions.extension import declared
@@ -31,12 +20,11 @@ from mcpspy.spec.revisions import HANDSHAKE, STATELESS, TASKS, Revision
 from mcpspy.wire.http_head import header, status
 from mcpspy.wire.jsonrpc import Id, Invalid, Notification, Request, Result
 
-_FORGOTTEN = 256  # progress entries, at once
 _LARGE = ("tools/call", "resources/read", "prompts/get", "sampling/createMessage")
 """Requests that never change what is known of a session; neither do their responses."""
 
 
-def learn(event: Judged, session: SessionHistory) -> None:
+def learn(event: Judged, session: Session) -> None:
     """Add a message, or an HTTP event without a message, to the history."""
     if event.http and not isinstance(event, ServerExit):
         _learn_http(event, event.http, session)
@@ -65,7 +53,7 @@ def learn(event: Judged, session: SessionHistory) -> None:
         session.malformed.pop((other(event.sender), event.id), None)
 
 
-def _learn_http(event: Message | HttpUnit, place: HttpChannel, session: SessionHistory) -> None:
+def _learn_http(event: Message | HttpUnit, place: HttpChannel, session: Session) -> None:
     """Add what a response shows of its session: that it has an id, that it has ended, that it goes on."""
     agreed = isinstance(event, Message) and isinstance(event.body, Result) and event.exchange
     if agreed and agreed.method == "initialize" and place.request and header(place.opened.head, "mcp-session-id"):
@@ -85,7 +73,7 @@ def _value(event: Message | HttpUnit) -> object:
     return event.body.value if isinstance(event, Message) else None
 
 
-def _learn_undecoded(message: Message, session: SessionHistory) -> None:
+def _learn_undecoded(message: Message, session: Session) -> None:
     """Forget what a message that is too large to decode may have changed."""
     exchange, calls = message.exchange, isinstance(message.body, Request)
     if exchange and not calls:
@@ -95,7 +83,7 @@ def _learn_undecoded(message: Message, session: SessionHistory) -> None:
         session.lossy = message.session.partial = True
 
 
-def _learn_answer(message: Message, exchange: Exchange, session: SessionHistory) -> None:
+def _learn_answer(message: Message, exchange: Exchange, session: Session) -> None:
     if message.t > session.answered:  # noqa: PLR1730 (`max` takes four times as long)
         session.answered = message.t
     if session.called:
@@ -104,13 +92,13 @@ def _learn_answer(message: Message, exchange: Exchange, session: SessionHistory)
         _end_progress(message, session)
 
 
-def _learn_request(message: Message, body: Request, session: SessionHistory) -> None:
+def _learn_request(message: Message, body: Request, session: Session) -> None:
     params = body.params
     meta = member(params, "_meta")
     token = None
     if meta:
         extensions, token = member(meta, CLIENT_CAPABILITIES, "extensions"), member(meta, "progressToken")
-        if extensions and len(session.extensions) < REMEMBERED:
+        if extensions and len(session.extensions) < bounds.FACTS:
             session.extensions |= declared({"extensions": extensions})
     if token is not None:
         key = message.side, Id.of(token)
@@ -119,14 +107,14 @@ def _learn_request(message: Message, body: Request, session: SessionHistory) -> 
             before.before = None
         before = before if before and before.ended is None else None
         keep(session.progress, key, Progress(message.n, before=before))
-        if len(session.progress) == REMEMBERED:
+        if len(session.progress) == bounds.FACTS:
             _forget_progress(session)
     if body.method == "tools/call":
         tool = session.listing.now(message.name, message.t)
         if tool and "outputSchema" in tool.definition:
             keep(session.called, (message.n, message.part), tool)
     elif body.method == "initialize" and message.side == "client":
-        session.initialize = session.initialize or message.n
+        session.first_initialize = session.first_initialize or message.n
         found = member(params, "capabilities")
         session.client = found if isinstance(found, dict) else {}
     elif body.method == "subscriptions/listen":
@@ -135,7 +123,7 @@ def _learn_request(message: Message, body: Request, session: SessionHistory) -> 
         session.listing.complete = False
 
 
-def _learn_listen(message: Message, body: Request, session: SessionHistory) -> None:
+def _learn_listen(message: Message, body: Request, session: Session) -> None:
     wanted = member(body.params, "notifications")
     asked = frozenset(name for name, value in wanted.items() if value) if isinstance(wanted, dict) else frozenset()
     acknowledged = session.acknowledged.pop(body.id, False) is None
@@ -146,31 +134,31 @@ def _learn_listen(message: Message, body: Request, session: SessionHistory) -> N
     keep(session.listens, body.id, Listen(message.n, asked, acknowledged))
 
 
-def _end_listen(message: Message, result: Any, session: SessionHistory) -> None:  # noqa: ARG001 (table signature)
+def _end_listen(message: Message, result: Any, session: Session) -> None:  # noqa: ARG001 (table signature)
     request = message.exchange.request if message.exchange else message
     listen = session.listens.get(request.body.id) if isinstance(request.body, Request) else None
     if listen and listen.request == request.n:
         listen.ended = True
 
 
-def _learn_initialize(message: Message, result: Any, session: SessionHistory) -> None:
+def _learn_initialize(message: Message, result: Any, session: Session) -> None:
     session.agreed = message.t
     found = member(result, "capabilities")
     session.server = found if isinstance(found, dict) else {}
 
 
-def _learn_discover(message: Message, result: Any, session: SessionHistory) -> None:  # noqa: ARG001 (table signature)
+def _learn_discover(message: Message, result: Any, session: Session) -> None:  # noqa: ARG001 (table signature)
     versions = member(result, "supportedVersions")
     session.discovered = isinstance(versions, list) and any(Revision.of(name) in STATELESS for name in versions)
     found = member(result, "capabilities")
     session.server = found if isinstance(found, dict) else {}
 
 
-def _learn_initialized(message: Message, session: SessionHistory) -> None:  # noqa: ARG001 (table signature)
+def _learn_initialized(message: Message, session: Session) -> None:  # noqa: ARG001 (table signature)
     session.initialized = True
 
 
-def _learn_tools(message: Message, result: Any, session: SessionHistory) -> None:  # noqa: ARG001 (table signature)
+def _learn_tools(message: Message, result: Any, session: Session) -> None:  # noqa: ARG001 (table signature)
     listing, found = session.listing, page(message)
     assert found
     for tool in found.entries or ():
@@ -185,22 +173,22 @@ def _learn_tools(message: Message, result: Any, session: SessionHistory) -> None
     if found.last:
         if listing.changed is not None and listing.changed < listing.begun:
             listing.changed = None
-        listing.complete = listing.changed is None and len(listing.tools) < REMEMBERED
+        listing.complete = listing.changed is None and len(listing.tools) < bounds.FACTS
 
 
-def _forget_tools(message: Message, session: SessionHistory) -> None:
+def _forget_tools(message: Message, session: Session) -> None:
     session.listing.complete = False
     session.listing.changed = message.n
 
 
-def _forget_progress(session: SessionHistory) -> None:
+def _forget_progress(session: Session) -> None:
     """Make room for more entries; entries that have ended are removed first."""
     session.progress_forgotten = True
-    for old in sorted(session.progress, key=lambda key: session.progress[key].ended is None)[:_FORGOTTEN]:
+    for old in sorted(session.progress, key=lambda key: session.progress[key].ended is None)[: bounds.FORGOTTEN_FACTS]:
         del session.progress[old]
 
 
-def _end_progress(message: Message, session: SessionHistory) -> None:
+def _end_progress(message: Message, session: Session) -> None:
     assert message.exchange
     request = message.exchange.request
     token = member(request.body.value, "params", "_meta", "progressToken")
@@ -213,7 +201,7 @@ def _end_progress(message: Message, session: SessionHistory) -> None:
             known.task = member(message.body.value, "result", "task") is not None
 
 
-def _learn_progress(message: Message, session: SessionHistory) -> None:
+def _learn_progress(message: Message, session: Session) -> None:
     params = member(message.body.value, "params")
     known = session.progress.get((other(message.side), Id.of(member(params, "progressToken"))))
     value = member(params, "progress")
@@ -221,7 +209,7 @@ def _learn_progress(message: Message, session: SessionHistory) -> None:
         known.last, known.t = value, message.t
 
 
-def _learn_cancel(message: Message, session: SessionHistory) -> None:
+def _learn_cancel(message: Message, session: Session) -> None:
     if message.cancels:
         token = member(message.cancels.request.body.value, "params", "_meta", "progressToken")
         known = session.progress.get((message.side, Id.of(token)))
@@ -229,7 +217,7 @@ def _learn_cancel(message: Message, session: SessionHistory) -> None:
             known.cancelled = True
 
 
-def _learn_acknowledgement(message: Message, session: SessionHistory) -> None:
+def _learn_acknowledgement(message: Message, session: Session) -> None:
     number = Id.of(subscription(message))
     listen = session.listens.get(number)
     if listen and not listen.ended:
@@ -238,7 +226,7 @@ def _learn_acknowledgement(message: Message, session: SessionHistory) -> None:
         keep(session.acknowledged, number, None)
 
 
-def _learn_task(message: Message, body: Result, method: str, session: SessionHistory) -> None:
+def _learn_task(message: Message, body: Result, method: str, session: Session) -> None:
     if session.tasks and message.side == "server":
         session.tasks.pop(body.id, None)  # the task of an earlier request with this id
     if method != "tools/call":
@@ -253,13 +241,13 @@ def _learn_task(message: Message, body: Result, method: str, session: SessionHis
         keep(session.tasks, task, created)
 
 
-_ANSWERS: dict[str, Callable[[Message, Any, SessionHistory], None]] = {
+_ANSWERS: dict[str, Callable[[Message, Any, Session], None]] = {
     "initialize": _learn_initialize,
     "server/discover": _learn_discover,
     "tools/list": _learn_tools,
     "subscriptions/listen": _end_listen,
 }
-_NOTIFICATIONS: dict[str, Callable[[Message, SessionHistory], None]] = {
+_NOTIFICATIONS: dict[str, Callable[[Message, Session], None]] = {
     "notifications/initialized": _learn_initialized,
     "notifications/tools/list_changed": _forget_tools,
     "notifications/progress": _learn_progress,

@@ -11,8 +11,8 @@ kept for them. Each table forgets its oldest entries.
 
 from typing import Any
 
-from mcpspy.conversation.model import ENDLESS, REMEMBERED, Exchange, Message
-from mcpspy.conversation.recent import FORGOTTEN, forget
+from mcpspy.conversation import bounds
+from mcpspy.conversation.model import ENDLESS, Exchange, Message
 from mcpspy.json_values import member
 from mcpspy.spec.revisions import SUBSCRIPTION_ID
 from mcpspy.wire.jsonrpc import Id, Notification, Request, exact_id
@@ -24,12 +24,12 @@ def enter(message: Message, body: Request, ordinal: int) -> None:
     token = member(body.params, "_meta", "progressToken")
     if token is not None:
         session.tokens[message.side, Id.of(token)] = ordinal
-        if len(session.tokens) > REMEMBERED + FORGOTTEN:
-            forget(session.tokens)
+        if len(session.tokens) > bounds.EXCHANGES + bounds.FORGOTTEN:
+            bounds.forget(session.tokens)
     if body.method == ENDLESS:
         session.subscriptions[body.id] = ordinal
-        if len(session.subscriptions) > REMEMBERED + FORGOTTEN:
-            forget(session.subscriptions)
+        if len(session.subscriptions) > bounds.EXCHANGES + bounds.FORGOTTEN:
+            bounds.forget(session.subscriptions)
 
 
 def follow(message: Message, body: Notification) -> None:
@@ -59,7 +59,7 @@ def follow(message: Message, body: Notification) -> None:
 
 def follow_task(sender: str, exchange: Exchange, result: Any) -> None:
     """Follow a request that was answered by a task: its result comes in response to `tasks/result`."""
-    tasks = exchange.request.session.tasks
+    tasks = exchange.request.session.task_methods
     if exchange.method == "tasks/result":
         wanted = member(exchange.request.body.value.get("params"), "taskId")
         exchange.underlying = tasks.get((sender, wanted)) if isinstance(wanted, str) else None
@@ -67,5 +67,5 @@ def follow_task(sender: str, exchange: Exchange, result: Any) -> None:
     given = member(result, "task", "taskId")
     if isinstance(given, str):
         tasks[sender, given] = exchange.method
-        if len(tasks) > REMEMBERED:
-            forget(tasks)
+        if len(tasks) > bounds.EXCHANGES:
+            bounds.forget(tasks)

@@ -8,20 +8,31 @@ if it has one.
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from mcpspy.capture.records import End, Frame, Gap, Gates, Open, Signal
+from mcpspy.conversation import bounds
+from mcpspy.conversation.facts import (
+    CreatedTask,
+    Delivery,
+    Given,
+    Listen,
+    Operations,
+    Over,
+    Progress,
+    Round,
+    Tool,
+    ToolListing,
+)
 from mcpspy.conversation.gate_acts import GateAct
-from mcpspy.spec.revisions import Revision
+from mcpspy.spec.peer_schemas import Budget
+from mcpspy.spec.revisions import STATELESS, Revision
 from mcpspy.wire.http_head import media_type, status
 from mcpspy.wire.jsonrpc import Body, Error, Id, Invalid, Notification, Request, Result, Undecoded
 from mcpspy.wire.subject import subject
 
 HOLD = 1_000_000_000
 """Nanoseconds for which a rule waits for records of other connections."""
-
-REMEMBERED = 8192
-"""The number of answered exchanges that a session remembers: 4096 per direction, if both sides send as many."""
 
 ENDLESS = "subscriptions/listen"
 """The request that is answered only when its subscription ends: it is complete without a response (2026-07-28)."""
@@ -155,9 +166,31 @@ class Exchange:
         self.request.exchange = self.response = None
 
 
+class SessionMemory:
+    """What one rule, or a few rules of one module, remember of a session; it is created on first use."""
+
+    def __init__(self, session: "Session") -> None:
+        self.session = session
+
+    def lose(self) -> None:
+        """React to lost records: what was begun may be complete."""
+
+
+_Kept = TypeVar("_Kept", bound=SessionMemory)
+
+
 @dataclass(slots=True, eq=False)
 class Session:
-    """What one client has negotiated with the server, and the exchanges between the two."""
+    """What is known of one client and its server: what was negotiated and announced, and their exchanges.
+
+    The upper part changes when a message is entered (`mcpspy.conversation.pairing`), so it includes the message that is
+    examined. The lower part is what was known before that message: it changes after the rules have examined it
+    (`mcpspy.conversation.learning`). What a peer announces is valid until the peer announces something else. What only
+    one rule remembers is an object of a class of its own (`of`). After a gap nothing is reported as missing.
+
+    Memory is bounded (`mcpspy.conversation.bounds`). In a session that was idle while many others were active, only
+    what late frames need is kept (`rest`).
+    """
 
     name: str | None = None
     """The session id, if the transport has one."""
@@ -174,15 +207,15 @@ class Session:
     """The line numbers of request and response of the exchanges that were answered last."""
     last_answered: int = 0
     """The highest line number of a request that was answered."""
-    refused: deque[Exchange] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    refused: deque[Exchange] = field(default_factory=lambda: deque(maxlen=bounds.EXCHANGES))
     """The exchanges that were refused without a message (over HTTP, by a status)."""
-    tasks: dict[tuple[str, str], str] = field(default_factory=dict)
+    task_methods: dict[tuple[str, str], str] = field(default_factory=dict)
     """By the sender and the id of the task: the method of the request that created it (2025-11-25)."""
     tokens: dict[tuple[str, Id], int] = field(default_factory=dict)
     """By the sender and its progress token: the ordinal of the latest request with that token."""
     subscriptions: dict[Id, int] = field(default_factory=dict)
     """By id: the ordinal of the latest `subscriptions/listen` (2026-07-28)."""
-    rounds: dict[tuple[str, str | None], deque["Round"]] = field(default_factory=dict)
+    rounds: dict[tuple[str, str | None], deque[Round]] = field(default_factory=dict)
     """By method and name: the latest `input_required` responses (2026-07-28)."""
     initialize: Exchange | None = None
     """The `initialize` exchange, until it is answered."""
@@ -190,6 +223,57 @@ class Session:
     """On stdio: when the client began to end the session, by a signal or by closing stdin."""
     gone: int | None = None
     """On stdio: when the server closed stdout or stopped reading, unless the client had left before."""
+
+    judged: bool = False
+    """The rules have examined a message of it."""
+    lossy: bool = False
+    """Records are missing."""
+    gaps: int = 0
+    """The number of gaps that are known."""
+    first_initialize: int | None = None
+    """The line number of the first `initialize` request."""
+    agreed: int | None = None
+    """The time of the response to `initialize`."""
+    initialized: bool = False
+    discovered: bool = False
+    """The result of `server/discover` lists a revision without a handshake."""
+    client: dict[str, Any] | None = None
+    """The capabilities that the client declared for the session."""
+    server: dict[str, Any] | None = None
+    malformed: dict[tuple[str, Id], int] = field(default_factory=dict)
+    """By sender and id: the line number of an invalid message that has an id. A response with that id may answer it."""
+    explained: dict[int, None] = field(default_factory=dict)
+    """The line numbers of requests without a response that another finding already explains."""
+    extensions: set[str] = field(default_factory=set)
+    """In the per-request era: the extensions that the client declared in any request."""
+    said: set[str] = field(default_factory=set)
+    """Keys of findings that are reported once per session and were reported."""
+    listing: ToolListing = field(default_factory=ToolListing)
+    called: dict[tuple[int, int], Tool] = field(default_factory=dict)
+    """By the line number and part of an unanswered call: the tool as listed then, if it has an `outputSchema`."""
+    budget: Budget = field(default_factory=Budget)
+    """The remaining cost of validation by schemas, for all sessions of the capture."""
+    clients: frozenset[str] = frozenset()
+    """The clients whose limits are checked (`mcpspy.spec.client_limits`)."""
+    answered: int = 0
+    """The time of the latest response."""
+    progress: dict[tuple[str, Id], Progress] = field(default_factory=dict)
+    """By the side that sent the request, and the token."""
+    progress_forgotten: bool = False
+    """There were so many that some are no longer known."""
+    tasks: dict[Id | str, CreatedTask] = field(default_factory=dict)
+    """Calls of tools that were answered by a task, by the id of the request and by the id of the task."""
+    listens: dict[Id, Listen] = field(default_factory=dict)
+    acknowledged: dict[Id, None] = field(default_factory=dict)
+    """Acknowledgements of subscriptions whose request is not recorded yet."""
+    given: Given | None = None
+    """Over HTTP: how the session got its id."""
+    over: Over | None = None
+    """Over HTTP: how the session ended."""
+    operations: Operations | None = None
+    """None if operational findings were not requested."""
+    memories: dict[type[SessionMemory], SessionMemory] = field(default_factory=dict)
+    """By class: what single rules remember."""
 
     @property
     def begun(self) -> bool:
@@ -205,41 +289,54 @@ class Session:
         """Return the exchanges without a response that have the sender and id of `exchange`, itself included."""
         return tuple(self.pending.get(exchange.key, ()))
 
+    def of(self, kind: type[_Kept]) -> _Kept:
+        """Return the session's object of a class of memory."""
+        found = self.memories.get(kind)
+        if not isinstance(found, kind):
+            found = self.memories[kind] = kind(self)
+        return found
+
+    def once(self, what: str) -> bool:
+        """Return whether this is reported for the first time in the session; the number of keys is limited."""
+        if what in self.said or len(self.said) >= bounds.FACTS:
+            return False
+        self.said.add(what)
+        return True
+
+    def lose(self, gaps: int) -> None:
+        """Record that records were lost before the next message: nothing that was begun counts as complete."""
+        self.gaps, self.lossy = gaps, True
+        self.listing.complete = False
+        for memory in self.memories.values():
+            memory.lose()
+
+    def is_unsure(self, revision: Revision | None) -> bool:
+        """Return whether something that requests depend on may be missing; requests of 2026-07-28 need no session."""
+        return self.gaps > 0 if revision in STATELESS else self.lossy
+
     def rest(self) -> None:
-        """Forget what is over, in a session that was idle for a long time: later messages may repeat or answer it."""
+        """Forget what is over, in a session that was idle for a long time; keep how it began, went on and ended.
+
+        Later messages may repeat or answer what is forgotten.
+        """
         self.partial = True
-        for table in (self.completed, self.tasks, self.tokens, self.subscriptions, self.rounds):
+        self.listing = ToolListing()
+        tables: tuple[dict[Any, Any], ...] = (
+            self.completed,
+            self.task_methods,
+            self.tokens,
+            self.subscriptions,
+            self.rounds,
+            self.called,
+            self.progress,
+            self.tasks,
+            self.listens,
+            self.acknowledged,
+            self.malformed,
+            self.memories,
+        )
+        for table in tables:
             table.clear()
-
-
-@dataclass(slots=True)
-class Round:
-    """A response by which a server requests input before it continues (2026-07-28)."""
-
-    answer: int
-    """The line number of the result."""
-    t: int
-    id: Id
-    """The id of the request."""
-    key: int
-    """The hash of its params."""
-    state: int | None
-    """The hash of its `requestState`."""
-    asked: frozenset[str]
-    """The keys of its `inputRequests`."""
-    continued: bool = False
-    """A request continued it."""
-
-
-@dataclass(slots=True)
-class Delivery:
-    """An SSE event that has an id."""
-
-    n: int
-    data: int
-    """A hash of its data."""
-    stream: int
-    """The channel of the request that the stream belongs to, resumed or not."""
 
 
 @dataclass(slots=True)

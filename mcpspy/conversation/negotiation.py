@@ -7,16 +7,15 @@ concluded from that.
 
 from collections.abc import Iterable
 
-from mcpspy.conversation.history import CLIENT_CAPABILITIES, SessionHistory, capabilities
-from mcpspy.conversation.model import ENDLESS, Message
+from mcpspy.conversation import bounds
+from mcpspy.conversation.history import CLIENT_CAPABILITIES, capabilities
+from mcpspy.conversation.model import ENDLESS, Message, Session
 from mcpspy.conversation.offers import HANDSHAKES
 from mcpspy.json_values import member
 from mcpspy.spec.extensions import extension_methods, known_extensions
 from mcpspy.spec.extensions.extension import Extension, declared
 from mcpspy.spec.revisions import STATELESS
 from mcpspy.wire.jsonrpc import Notification, Request, Result
-
-_MOST = 100  # extensions of a capture that are distinguished
 
 
 class Declarations:
@@ -29,7 +28,7 @@ class Declarations:
     def add(self, n: int, side: str, names: Iterable[str]) -> None:
         """Add the names that a message of a side declares."""
         for name in names:
-            if name in self.sides or len(self.sides) < _MOST:
+            if name in self.sides or len(self.sides) < bounds.EXTENSIONS:
                 self.sides.setdefault(name, {}).setdefault(side, n)
 
     def told(self) -> list[str]:
@@ -72,12 +71,12 @@ def used_extension(message: Message) -> Extension | None:
     return None
 
 
-def undeclared_by(extension: Extension, message: Message, session: SessionHistory) -> list[str]:
+def undeclared_by(extension: Extension, message: Message, session: Session) -> list[str]:
     """Return the sides that have to declare the extension of a message and are known not to have done so."""
     return [side for side in extension.needs if _lacks(side, extension.id, message, session)]
 
 
-def _lacks(side: str, name: str, message: Message, session: SessionHistory) -> bool:
+def _lacks(side: str, name: str, message: Message, session: Session) -> bool:
     known = capabilities(side, message, session)
     in_session = known is session.client or known is session.server  # not in the request itself
     return known is not None and not (in_session and session.lossy) and name not in declared(known)

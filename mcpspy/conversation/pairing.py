@@ -13,9 +13,9 @@ Otherwise the revision is unknown.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from mcpspy.conversation import bounds
 from mcpspy.conversation.links import enter, follow, follow_task
-from mcpspy.conversation.model import ENDLESS, REMEMBERED, Exchange, Message, Session
-from mcpspy.conversation.recent import FORGOTTEN, forget
+from mcpspy.conversation.model import ENDLESS, Exchange, Message, Session
 from mcpspy.conversation.rounds import INPUT_REQUIRED, begin_round, follow_round
 from mcpspy.json_values import member
 from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, ROUNDS, STATELESS, TASKS, Revision
@@ -139,8 +139,8 @@ def _join(message: Message, key: tuple[str, Id], exchange: Exchange) -> None:
     completed[key] = (exchange.request.n, message.n)
     if exchange.request.n > session.last_answered:  # noqa: PLR1730 (`max` takes four times as long)
         session.last_answered = exchange.request.n
-    if len(completed) > REMEMBERED + FORGOTTEN:
-        forget(completed)
+    if len(completed) > bounds.EXCHANGES + bounds.FORGOTTEN:
+        bounds.forget(completed)
     if type(message.body) is not Result:
         return
     if exchange.revision in ROUNDS and member(message.body.result, "resultType") == INPUT_REQUIRED:

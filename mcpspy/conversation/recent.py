@@ -7,24 +7,12 @@ time, however many entries there are.
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-FULL = 256
-"""The number of entries that are kept in full."""
-MOST = 4096
-"""The number of entries that are kept in total."""
-
-FORGOTTEN = 1024
-"""Entries of a table that are forgotten at once: finding the oldest one is slow in a dict that lost many."""
+from mcpspy.conversation import bounds
 
 K = TypeVar("K")
 V = TypeVar("V")
-
-
-def forget(table: dict[Any, Any]) -> None:
-    """Make room in a table: remove its oldest entries."""
-    for old in list(table)[:FORGOTTEN]:
-        del table[old]
 
 
 class Recent(Generic[K, V]):
@@ -67,11 +55,11 @@ class Recent(Generic[K, V]):
     def add(self, key: K, value: V) -> None:
         """Add a new entry, or one that was at rest."""
         self._active[key] = value
-        if len(self._active) > FULL:
+        if len(self._active) > bounds.SESSIONS:
             old, shrinks = self._active.popitem(last=False)
             self._rest(old, shrinks)
             self._idle[old] = shrinks
-            if len(self) > MOST:
+            if len(self) > bounds.RESTING:
                 self._drop(*self._idle.popitem(last=False))
 
     def finish(self, key: K) -> None:

@@ -12,15 +12,13 @@ The responses are kept in their session, which forgets the oldest of them.
 from collections import deque
 from typing import Any
 
-from mcpspy.conversation.model import Exchange, Message, Round
-from mcpspy.conversation.recent import FORGOTTEN, forget
+from mcpspy.conversation import bounds
+from mcpspy.conversation.facts import Round
+from mcpspy.conversation.model import Exchange, Message
 from mcpspy.json_values import member, text_of
 
 INPUT_REQUIRED = "input_required"
 _OF_A_ROUND = ("_meta", "inputResponses", "requestState")
-_SAME = 32  # responses that are remembered per method and name
-NAMES = 1024
-"""The number of methods and names that are remembered."""
 
 
 def begin_round(message: Message, exchange: Exchange, result: Any) -> None:
@@ -32,12 +30,12 @@ def begin_round(message: Message, exchange: Exchange, result: Any) -> None:
     methods = (member(request, "method") for request in wanted.values())
     exchange.inputs = frozenset(method for method in methods if isinstance(method, str))
     rounds, subject = message.session.rounds, (exchange.method, exchange.name)
-    alike = rounds.pop(subject, None) or deque(maxlen=_SAME)
+    alike = rounds.pop(subject, None) or deque(maxlen=bounds.SAME_ROUNDS)
     state, key = mark(member(result, "requestState")), round_key(exchange.request)
     alike.append(Round(message.n, message.t, exchange.key[1], key, state, frozenset(wanted)))
     rounds[subject] = alike
-    if len(rounds) > NAMES + FORGOTTEN:
-        forget(rounds)
+    if len(rounds) > bounds.ROUNDS + bounds.FORGOTTEN:
+        bounds.forget(rounds)
 
 
 def follow_round(message: Message, exchange: Exchange) -> None:

@@ -21,6 +21,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from mcpspy.capture.records import Gap
+from mcpspy.conversation import bounds
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import ENDLESS, Event, Exchange, HttpUnit, Message
 from mcpspy.text import duration_text
@@ -30,12 +31,7 @@ PERSONAL = ("elicitation/create", "sampling/createMessage")
 """The requests of a server that a person answers."""
 WAITED = ("server", "asked", "held", "client")
 """The possible answers to the question who was waited for."""
-STALE = 1000
-"""Messages after which a request without a response no longer counts."""
-MOST = 64
-"""The maximum number of requests, of `input_required` responses, and of held frames that are followed at once."""
 _FIRST = {"asked": 0, "client": 1, "server": 2}  # priority among parallel waits
-_CALLS = 100_000  # calls for which the time of asking a person is kept
 
 
 class _Wait(NamedTuple):
@@ -86,7 +82,7 @@ class Times:
         exchange = message.exchange
         if message.act:
             self._gated = True
-            if message.act.waits and len(self._held) < MOST:
+            if message.act.waits and len(self._held) < bounds.WAITS:
                 self._held.append(message.act)
         if message.cancels:
             self._open.pop(message.cancels.ordinal, None)
@@ -155,13 +151,13 @@ class Times:
         return min((wait.whom for wait in chain(self._open.values(), self._rounds.values())), key=_FIRST.__getitem__)
 
     def _add_asked(self, ordinal: int, span: int) -> None:
-        if ordinal in self.asked or len(self.asked) < _CALLS:
+        if ordinal in self.asked or len(self.asked) < bounds.ASKED_CALLS:
             self.asked[ordinal] = self.asked.get(ordinal, 0) + span
 
     def _forget(self, *, silently: bool) -> None:
         """Remove waits that are too old, and with `silently` those that may have ended without a message."""
         for waits in (self._open, self._rounds):
-            if waits and self._messages - next(iter(waits.values())).message > STALE:
+            if waits and self._messages - next(iter(waits.values())).message > bounds.STALE:
                 waits.popitem(last=False)
         if silently:
             for ordinal in [ordinal for ordinal, wait in self._open.items() if _is_over(wait.exchange)]:
@@ -187,5 +183,5 @@ def _is_over(exchange: Exchange | None) -> bool:
 
 
 def _bound(waits: OrderedDict[int, _Wait]) -> None:
-    if len(waits) > MOST:
+    if len(waits) > bounds.WAITS:
         waits.popitem(last=False)

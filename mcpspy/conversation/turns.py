@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from mcpspy.conversation import bounds
 from mcpspy.conversation.model import Message
 from mcpspy.wire.jsonrpc import Error, Request, Result
 
 PAUSE = 300_000_000_000
 """Nanoseconds without a message that separate two turns."""
-_MOST = 1000  # spells of one capture that are distinguished
 
 
 @dataclass(slots=True)
@@ -46,7 +46,8 @@ def add_message(spells: list[Spell], message: Message) -> None:
         return
     n, t = message.n, message.t
     last = spells[-1] if spells else None
-    if not last or (t - last.end >= PAUSE and not isinstance(message.body, Result | Error) and len(spells) < _MOST):
+    begins = not last or (t - last.end >= PAUSE and not isinstance(message.body, Result | Error))
+    if not last or (begins and len(spells) < bounds.SPELLS):
         last = Spell(n, t, t)
         spells.append(last)
     last.end = max(last.end, t)

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from mcpspy.capture.reader import Capture
+from mcpspy.conversation import bounds
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import ENDLESS, Exchange, Message, Session
 from mcpspy.conversation.offers import statement
-from mcpspy.conversation.recent import MOST
 from mcpspy.conversation.times import WAITED, Times
 from mcpspy.overview import Announced, Latencies, Peer, ToolUse, peer
 from mcpspy.rules import LocatedFinding
@@ -144,7 +144,7 @@ class _CaptureFold(Fold):
                 self._introduce(known, said)
         self._clients[session] = known
         self._clients.move_to_end(session)
-        if len(self._clients) > MOST:
+        if len(self._clients) > bounds.RESTING:
             self._clients.popitem(last=False)
         return known
 

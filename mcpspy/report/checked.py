@@ -17,8 +17,8 @@ from mcpspy.contract.expectations import Expectation, Expectations
 from mcpspy.contract.lock import Lock
 from mcpspy.contract.locked import LockCheck
 from mcpspy.contract.watch import ExpectationWatch, Met
+from mcpspy.conversation.facts import Operations
 from mcpspy.conversation.gate_acts import GateAct
-from mcpspy.conversation.history import Operations
 from mcpspy.conversation.model import Exchange, HttpUnit, Message
 from mcpspy.report.shown import ShownFrame, shown
 from mcpspy.rules import SEVERITIES, Finding, LocatedFinding, Severity

@@ -7,8 +7,9 @@ params and the client's declared capabilities are equal. Each page of a listing 
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
-from mcpspy.conversation.history import CLIENT_CAPABILITIES, SessionHistory, keep
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.bounds import keep
+from mcpspy.conversation.history import CLIENT_CAPABILITIES
+from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.rounds import round_key
 from mcpspy.json_values import member, text_of
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
@@ -65,7 +66,7 @@ class PageScope(StatefulCheck):
 
     learns_from: ClassVar = {Result: _PAGED}
 
-    def __init__(self, session: SessionHistory) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._given: dict[tuple[str, str], dict[str | None, int]] = {}
         """By method and cursor: the scopes of the pages that issued the cursor, each with one line number."""
@@ -122,7 +123,7 @@ def _scope(result: Any) -> str | None:
     """,
     on=(Result,),
 )
-def interim_result(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def interim_result(message: Message, session: Session) -> Iterator[Fault]:
     """Report caching hints on a result that must not be cached."""
     result = member(message.body.value, "result")
     hints = [name for name in _HINTS if member(result, name) is not None]
@@ -160,7 +161,7 @@ class FreshAnswers(StatefulCheck):
 
     learns_from: ClassVar = {Result: _CACHED, Error: (), Notification: tuple(_CHANGES)}
 
-    def __init__(self, session: SessionHistory) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._fresh: dict[str, dict[str, _Answer]] = {}
         """By method and key of the request. A change invalidates all answers of a method at once."""

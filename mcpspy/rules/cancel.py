@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.history import REMEMBERED, SessionHistory
-from mcpspy.conversation.model import HOLD, Message
+from mcpspy.conversation import bounds
+from mcpspy.conversation.model import HOLD, Message, Session
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.spec.revisions import TASKS, Revision, since
@@ -33,7 +33,7 @@ _CANCEL = "basic/utilities/cancellation"
     on=(Notification,),
     methods=("notifications/cancelled",),
 )
-def cancel_unknown_request(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def cancel_unknown_request(message: Message, session: Session) -> Iterator[Fault]:
     """Report a cancellation that names no request of its sender."""
     requested = member(message.body.value, "params", "requestId")
     if requested is None or message.cancels or session.lossy:
@@ -46,7 +46,7 @@ def cancel_unknown_request(message: Message, session: SessionHistory) -> Iterato
     yield Fault(f"the {message.sender} has sent no request with id {str(number)[:60]}", "/params/requestId")
 
 
-def _is_listen(message: Message, number: Id, session: SessionHistory) -> bool:
+def _is_listen(message: Message, number: Id, session: Session) -> bool:
     """Return whether a server ends a subscription (2026-07-28): it cancels the client's `subscriptions/listen`."""
     return message.sender == "server" and number in session.listens
 
@@ -75,7 +75,7 @@ def _is_listen(message: Message, number: Id, session: SessionHistory) -> bool:
 class RepeatedCancel(StatefulCheck):
     """Report the second cancellation of a request. Remember which cancellation was the first."""
 
-    def __init__(self, session: SessionHistory) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._first: dict[tuple[int, Id], tuple[int, int]] = {}
         """By line number and id of the request (a batch has several ids): line and part of the first cancellation."""
@@ -88,7 +88,7 @@ class RepeatedCancel(StatefulCheck):
         first = self._first.setdefault(request, (message.n, message.part))
         if first != (message.n, message.part):
             yield Fault(f"request #{request[0]} is cancelled again", "/params/requestId", (request[0], first[0]))
-        if len(self._first) > REMEMBERED:
+        if len(self._first) > bounds.FACTS:
             del self._first[next(iter(self._first))]
 
     def is_first(self, request: tuple[int, Id], message: Message) -> bool:
@@ -118,7 +118,7 @@ class RepeatedCancel(StatefulCheck):
     on=(Notification,),
     methods=("notifications/cancelled",),
 )
-def already_answered(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def already_answered(message: Message, session: Session) -> Iterator[Fault]:
     """Report a cancellation that came too late, unless `cancel/repeated` or `cancel/task` reports it."""
     request = _cancelled(message)
     if message.cancels or request is None or not session.of(RepeatedCancel).is_first(request, message):
@@ -161,7 +161,7 @@ def _cancelled(message: Message) -> tuple[int, Id] | None:
     on=(Notification,),
     methods=("notifications/cancelled",),
 )
-def cancel_initialize(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def cancel_initialize(message: Message, session: Session) -> Iterator[Fault]:
     """Report the cancellation of `initialize`."""
     if message.cancels and message.cancels.method == "initialize":
         yield Fault("`initialize` must not be cancelled", "/params/requestId", (message.cancels.request.n,))
@@ -194,7 +194,7 @@ def cancel_initialize(message: Message, session: SessionHistory) -> Iterator[Fau
     on=(Notification,),
     methods=("notifications/cancelled",),
 )
-def cancel_task(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def cancel_task(message: Message, session: Session) -> Iterator[Fault]:
     """Report a cancellation that names a task, or a request that created one. A race is not reported."""
     requested = member(message.body.value, "params", "requestId")
     if message.sender != "client" or message.cancels or requested is None:
@@ -208,6 +208,6 @@ def cancel_task(message: Message, session: SessionHistory) -> Iterator[Fault]:
         yield Fault(sentence, "/params/requestId", (created.n,), source=page)
 
 
-def _names_task(requested: Any, session: SessionHistory) -> bool:
+def _names_task(requested: Any, session: Session) -> bool:
     """Return whether a cancellation has the id of a task as its `requestId`."""
     return isinstance(requested, str) and requested in session.tasks

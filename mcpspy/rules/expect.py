@@ -6,8 +6,7 @@ nothing with them.
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.history import SessionHistory
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.model import Message, Session
 from mcpspy.rules.rule import Blame, Fault, rule
 
 _CALLED = """
@@ -32,7 +31,7 @@ def _expected(id: str, explanation: str, fix: str, blame: Blame, spec: str, fail
     """Enter a rule that looks at no message."""
 
     @rule(id, "error", explanation, fix=fix, blame=blame, spec=spec, fails=fails, passes=passes, on=())
-    def nothing(message: Message, session: SessionHistory) -> Iterator[Fault]:
+    def nothing(message: Message, session: Session) -> Iterator[Fault]:
         return iter(())
 
 

@@ -6,8 +6,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.history import SessionHistory, capabilities
-from mcpspy.conversation.model import ENDLESS, Message
+from mcpspy.conversation.history import capabilities
+from mcpspy.conversation.model import ENDLESS, Message, Session
 from mcpspy.conversation.negotiation import undeclared_by, used_extension
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, Severity, rule
@@ -49,7 +49,7 @@ _NEGOTIATION = "https://modelcontextprotocol.io/extensions/overview#negotiation"
     """,
     on=(Request, Notification, Result),
 )
-def not_negotiated(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def not_negotiated(message: Message, session: Session) -> Iterator[Fault]:
     """Report the use of a known extension that was not declared. A warning if the client need not declare it."""
     extension = used_extension(message)
     missing = undeclared_by(extension, message, session) if extension else []
@@ -98,7 +98,7 @@ def _part(message: Message) -> tuple[str, str]:
     """,
     on=(Error,),
 )
-def required_error(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def required_error(message: Message, session: Session) -> Iterator[Fault]:
     """Check errors for requests that need an undeclared extension, and errors that ask for a declared one."""
     request = message.exchange.request if message.exchange else None
     if request is None or message.sender != "server":
@@ -118,7 +118,7 @@ def required_error(message: Message, session: SessionHistory) -> Iterator[Fault]
                     "/error/code", (request.n,), severity="warning")  # fmt: skip
 
 
-def _has_other_reason(code: Any, request: Message, session: SessionHistory) -> bool:
+def _has_other_reason(code: Any, request: Message, session: Session) -> bool:
     return code in _OTHER_REASONS or request.n in session.explained
 
 
@@ -149,7 +149,7 @@ def _has_other_reason(code: Any, request: Message, session: SessionHistory) -> b
     on=(Result,),
     methods=_FOR_BOTH,
 )
-def served_undeclared(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def served_undeclared(message: Message, session: Session) -> Iterator[Fault]:
     """Report a result for a client that did not declare the extension."""
     request = message.exchange.request if message.exchange else None
     needed = _needed(request, session) if request and message.sender == "server" else None
@@ -158,7 +158,7 @@ def served_undeclared(message: Message, session: SessionHistory) -> Iterator[Fau
                     f"expected the error {_MISSING_CAPABILITY}", "/result", (request.n,))  # fmt: skip
 
 
-def _needed(request: Message, session: SessionHistory) -> Extension | None:
+def _needed(request: Message, session: Session) -> Extension | None:
     """Return the extension that a request belongs to, if its client has not declared it."""
     extension = used_extension(request)
     return extension if extension and "client" in undeclared_by(extension, request, session) else None

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mcpspy.conversation.history import SessionHistory, other
-from mcpspy.conversation.model import HttpUnit, Message
+from mcpspy.conversation.history import other
+from mcpspy.conversation.model import HttpUnit, Message, Session
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.wire.jsonrpc import Error, Invalid, Result, parse
 
@@ -58,7 +58,7 @@ class Spread:
 class ContentLength(StatefulCheck):
     """Report the first `Content-Length` header of each channel."""
 
-    def __init__(self, session: SessionHistory) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._channels: set[int] = set()
 
@@ -101,7 +101,7 @@ class ContentLength(StatefulCheck):
 class MultilineJson(StatefulCheck):
     """Collect lines from an opening bracket on, and parse them together when all brackets are closed."""
 
-    def __init__(self, session: SessionHistory) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._spreads: dict[int, Spread] = {}
         """The collected lines, by channel."""
@@ -157,7 +157,7 @@ class MultilineJson(StatefulCheck):
                 yield Fault(_what(line), at=line)
 
 
-def is_spread(message: Message, session: SessionHistory) -> bool:
+def is_spread(message: Message, session: Session) -> bool:
     """Return whether a line may be part of a message over several lines. It is then not checked by itself."""
     return session.of(MultilineJson).holding(message) is not None
 
@@ -185,7 +185,7 @@ def _what(message: Message) -> str:
     passes="! Fetching forecast for Oslo",
     on=(Invalid,),
 )
-def not_json(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
+def not_json(message: Message, session: Session) -> Iterator[Fault | Later]:
     """Report a line that is not JSON."""
     lines = session.of(MultilineJson)
     spread = lines.holding(message)
@@ -209,7 +209,7 @@ def not_json(message: Message, session: SessionHistory) -> Iterator[Fault | Late
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
     on=(Invalid,),
 )
-def null_byte(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def null_byte(message: Message, session: Session) -> Iterator[Fault]:
     """Report a NUL byte, which JSON does not allow."""
     place = -1 if message.part else message.frame.raw.find(b"\0")
     if place >= 0 and not message.http:
@@ -227,7 +227,7 @@ def null_byte(message: Message, session: SessionHistory) -> Iterator[Fault]:
     passes="< notifications/tools/list_changed",
     on=(Invalid,),
 )
-def blank_line(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def blank_line(message: Message, session: Session) -> Iterator[Fault]:
     """Report blank lines, once per session and side."""
     blank = not message.http and isinstance(message.body, Invalid) and message.body.reason == "a blank line"
     if blank and not session.of(ContentLength).frames(message) and session.once(f"blank-line {message.sender}"):
@@ -244,7 +244,7 @@ def blank_line(message: Message, session: SessionHistory) -> Iterator[Fault]:
     fails='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\\r',
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )
-def crlf(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def crlf(message: Message, session: Session) -> Iterator[Fault]:
     """Report lines that end with CR LF, once per session and side."""
     if not message.frame.raw.endswith(b"\r") or message.http or session.of(ContentLength).frames(message):
         return
@@ -264,7 +264,7 @@ def crlf(message: Message, session: SessionHistory) -> Iterator[Fault]:
     fails='< |… {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )
-def unterminated(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def unterminated(message: Message, session: Session) -> Iterator[Fault]:
     """Report the last line of a channel without a newline. Not after a gap, which may have lost the newline."""
     if session.of(ContentLength).frames(message):
         return
@@ -283,7 +283,7 @@ def unterminated(message: Message, session: SessionHistory) -> Iterator[Fault]:
     fails='< |x11000000 {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )
-def oversize(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def oversize(message: Message, session: Session) -> Iterator[Fault]:
     """Report frames over 10 MiB."""
     size = message.frame.size
     if size > _OVERSIZE and not message.http and not message.part:
@@ -303,7 +303,7 @@ def oversize(message: Message, session: SessionHistory) -> Iterator[Fault]:
     fails='< | {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"\\xff"}}',
     passes='< | {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"ÿ"}}',
 )
-def invalid_utf8(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def invalid_utf8(message: Message, session: Session) -> Iterator[Fault]:
     """Report frames that are not valid UTF-8."""
     refused = message.body.refused
     if refused and refused.startswith("invalid UTF-8") and not message.part:
@@ -322,7 +322,7 @@ def invalid_utf8(message: Message, session: SessionHistory) -> Iterator[Fault]:
     fails='< | \\xef\\xbb\\xbf{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
     passes='< | {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}',
 )
-def bom(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def bom(message: Message, session: Session) -> Iterator[Fault]:
     """Report a byte order mark."""
     if message.body.refused and message.frame.raw.startswith(b"\xef\xbb\xbf") and not message.part:
         yield Fault("the frame begins with a byte order mark")
@@ -350,7 +350,7 @@ def bom(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """,
     on=(HttpUnit,),
 )
-def undecodable(remark: HttpUnit, session: SessionHistory) -> Iterator[Fault]:
+def undecodable(remark: HttpUnit, session: Session) -> Iterator[Fault]:
     """Report a content coding that could not be decoded."""
     if remark.damage:
         ours = remark.damage.endswith(_OURS)

@@ -25,10 +25,10 @@ from typing import Any
 
 from mcpspy.capture.format import RELOAD
 from mcpspy.capture.records import Gates
+from mcpspy.conversation import bounds
 from mcpspy.conversation.gate_acts import GateAct, is_gate
-from mcpspy.conversation.history import SessionHistory, SessionMemory, other
-from mcpspy.conversation.model import HttpUnit, Judged, Message, ServerExit
-from mcpspy.conversation.recent import FORGOTTEN, forget
+from mcpspy.conversation.history import other
+from mcpspy.conversation.model import HttpUnit, Judged, Message, ServerExit, Session, SessionMemory
 from mcpspy.rules.rule import Finding
 from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, parse
 from mcpspy.wire.sse import parse_event
@@ -105,7 +105,7 @@ class _Acted:
 class _Inbox(SessionMemory):
     """Frames that peers of a session received differently from how they were sent, by receiver and method or kind."""
 
-    def __init__(self, session: SessionHistory) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._changed: set[tuple[str, str]] = set()
         self._later: dict[tuple[str, str], int] = {}  # the time until which the last frame that was only late was held
@@ -114,7 +114,7 @@ class _Inbox(SessionMemory):
     def add(self, receiver: str, kind: str, act: GateAct) -> None:
         """Add one act."""
         self._waiting.append(((receiver, kind), act))
-        if len(self._waiting) >= FORGOTTEN:
+        if len(self._waiting) >= bounds.FORGOTTEN:
             self._settle(all_of_it=True)
 
     def explains(self, rule: str, receiver: str, t: int) -> bool:
@@ -157,7 +157,7 @@ class GateEffects:
             if isinstance(name, str) and isinstance(action, dict) and len(self._ends) < _NAMES:
                 self._ends[name] = self._ends.get(name, False) or any(it in action for it in _ENDING)
 
-    def note(self, event: Message | HttpUnit, act: GateAct, session: SessionHistory) -> None:
+    def note(self, event: Message | HttpUnit, act: GateAct, session: Session) -> None:
         """Record an act of a gate on the frame of a message or of an HTTP unit without a message."""
         self.any = True
         inbox = session.of(_Inbox)
@@ -175,9 +175,9 @@ class GateEffects:
         if isinstance(event, Message) and event.cancels:
             self._acted.setdefault(event.cancels.request.n, _Acted(act, other(side), None))
         if len(self._acted) > ACTS:
-            forget(self._acted)
+            bounds.forget(self._acted)
 
-    def explain(self, finding: Finding, event: Judged, session: SessionHistory) -> bool:
+    def explain(self, finding: Finding, event: Judged, session: Session) -> bool:
         """Return whether a gate may have caused the finding, so that the peer is not responsible."""
         place = None if isinstance(event, ServerExit) else event.http
         if place and place.opened.sender == "mcpspy" and is_gate(place.opened.by):

@@ -5,8 +5,8 @@ gets each event and then the end. `JudgedEvents` is the same loop in steps, for 
 
 The rules that look at a message (or at a remark: an HTTP event without a message) depend on its kind, method and
 revision, and on the aspects in which it is plain (`mcpspy.rules.plain`). Each such combination has its own short list
-of rules. A check that needs the next second of the capture yields a `Later`, and goes on then. The full history is kept
-only for the sessions that were used last (`mcpspy.conversation.recent`).
+of rules. A check that needs the next second of the capture yields a `Later`, and goes on then. All that is known
+is kept only for the sessions that were used last (`mcpspy.conversation.recent`).
 
 A finding often names an earlier frame than the current one. It comes after the event that caused it.
 
@@ -19,17 +19,16 @@ A rule that raises an exception is a bug of ours and blames nobody. It is report
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypedDict, Unpack
 
 from mcpspy.capture.records import End, Gap, Gates, Record, Release
+from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.facts import Operations
 from mcpspy.conversation.gate_acts import GateAct
-from mcpspy.conversation.history import Operations, SessionHistory, keep
 from mcpspy.conversation.learning import learn
 from mcpspy.conversation.model import HOLD, Event, Exchange, HttpUnit, Judged, Message, Session
-from mcpspy.conversation.recent import Recent
 from mcpspy.rules import RULES, LocatedFinding, Rule
 from mcpspy.rules.follows import explained, specific
 from mcpspy.rules.gate_effects import GateEffects
@@ -56,6 +55,8 @@ _ON_OPERATIONS = ("ops/",)
 _ON_ORDER = ("lifecycle/", "pairing/", "cancel/", "progress/", "paging/", "mrtr/", "subscription/", "http/session-",
              "extension/", "cache/")  # fmt: skip
 """Rules that depend on what came before a message. They are off for a message that is out of order."""
+_Postponed = tuple[int, Rule, Judged, Iterator[Fault]]
+"""A check that waits for later records, with the time when it is due."""
 _Rules = tuple[tuple[Rule, ...], tuple[Rule, ...]]
 """The rules that look at a message, and the rules that learn from it."""
 LISTS: dict[tuple[bool, bool, bool], dict[_Key, _Rules]] = {}
@@ -63,21 +64,6 @@ LISTS: dict[tuple[bool, bool, bool], dict[_Key, _Rules]] = {}
 
 The outer key: whether another revision is set, whether clients are named, whether operational findings are requested.
 """
-
-
-@dataclass(slots=True, eq=False)
-class _Session:
-    """What the judge keeps for a session."""
-
-    history: SessionHistory
-    later: deque[tuple[int, Rule, Judged, Iterator[Fault]]] = field(default_factory=deque)
-    """The postponed checks, each with the time when it is due."""
-
-    def lose(self, gaps: int) -> None:
-        """Note that records were lost before the next message, if there are more gaps than before."""
-        if gaps != self.history.gaps:
-            self.history.lose(gaps)
-            self.later.clear()
 
 
 def complain(sentence: str) -> None:
@@ -111,10 +97,8 @@ class Judge:
         self._reported: set[str] = set()
         kind = as_revision is not None, bool(self._clients), operations is not None
         self._lists = LISTS.setdefault(kind, {})
-        self._conversation = Conversation()
-        self._sessions: Recent[Session, _Session] = Recent(self._rest, self._drop)
-        self._latest: Session | None = None  # the session that was used last; `_known` belongs to it
-        self._known = _Session(SessionHistory())
+        self._conversation = Conversation(self._rest, self._drop)
+        self._later: dict[Session, deque[_Postponed]] = {}
         self._found_late: list[LocatedFinding] = []  # findings of sessions that were put to rest
         self._budget = Budget()
         self._gates = GateEffects()
@@ -158,23 +142,22 @@ class Judge:
 
     def end(self) -> Iterator[LocatedFinding]:
         """Yield the findings that were waiting for more records."""
-        for session in self._sessions.values():
-            session.lose(self._gaps)
+        sessions = [session for session in self._conversation.sessions() if session.judged]
+        for session in sessions:
+            self._lose(session)
             yield from self._late(session, None)
         looking = [rule for rule in RULES.values() if rule.ends]
         for exchange in self.pending():
             request = exchange.request
-            known = self._sessions.get(request.session)
-            history = known.history if known else SessionHistory()
             for rule in looking:
                 if not (request.act and request.act.made):
-                    yield from self._findings(rule, request, rule.end(request, history), history)
+                    yield from self._findings(rule, request, rule.end(request, request.session))
         closing = [rule for rule in RULES.values() if rule.closes]
-        for session in self._sessions.values():
+        for session in sessions:
             for rule in closing:
-                closed = rule.close(session.history)
+                closed = rule.close(session)
                 if closed:
-                    yield from self._findings(rule, *closed, session.history)
+                    yield from self._findings(rule, *closed)
 
     def pending(self) -> Iterator[Exchange]:
         """Return the exchanges without a response, oldest first."""
@@ -185,77 +168,76 @@ class Judge:
         if self._as:
             message.revision = self._as
         self._t = message.t
-        if message.session is not self._latest:
-            self._latest = message.session
-            self._known = self._sessions.use(message.session) or self._begin(message.session)
-        session = self._known
-        history = session.history
-        if self._gaps != history.gaps:
-            session.lose(self._gaps)
+        session = message.session
+        if not session.judged:
+            self._begin(session)
+        if self._gaps != session.gaps:
+            self._lose(session)
         if message.http:  # whether clients can be told apart may become clear later
-            history.lossy = self._gaps > 0 or self._forgetful or message.session.partial
+            session.lossy = self._gaps > 0 or self._forgetful or session.partial
         if self._found_late:
             found, self._found_late = self._found_late, []
-        if session.later:
+        if self._later:
             found += self._late(session, message.t)
-        looking, learning = self._rules(message, history)
+        looking, learning = self._rules(message, session)
         if message.t < self._conversation.newest:
             looking = tuple(rule for rule in looking if not rule.id.startswith(_ON_ORDER))
         if message.act:
-            self._gates.note(message, message.act, history)
+            self._gates.note(message, message.act, session)
             looking = () if message.act.made else looking  # no peer is responsible for frames that we made
         faults: list[tuple[Rule, Fault]] = []
         for rule in looking:
             try:
-                for fault in rule.ask(message, history):
+                for fault in rule.ask(message, session):
                     if isinstance(fault, Fault):
                         faults.append((rule, fault))
                     else:
-                        session.later.append((message.t + HOLD, rule, message, fault.faults))
+                        later = self._later.setdefault(session, deque())
+                        later.append((message.t + HOLD, rule, message, fault.faults))
             except Exception as error:
                 self._failed(f"the rule {rule.id}", message, error)
         if faults:
-            made = (self._finding(rule, fault, message, history) for rule, fault in specific(faults))
+            made = (self._finding(rule, fault, message) for rule, fault in specific(faults))
             found += filter(None, made)
         for rule in learning:
             try:
-                rule.learn(message, history)
+                rule.learn(message, session)
             except Exception as error:
                 self._failed(f"the rule {rule.id}", message, error)
         try:
-            learn(message, history)
+            learn(message, session)
         except Exception as error:
             self._failed("what several rules need to know", message, error)
-        if history.over:
-            self._sessions.finish(message.session)
-            self._latest = None
+        if session.over:
+            self._conversation.finish(session)
         return found
 
-    def _begin(self, of: Session) -> _Session:
-        """Create the state of a session at its first message."""
-        lossy = self._gaps > 0 or self._forgetful
-        session = _Session(SessionHistory(lossy, self._gaps, budget=self._budget, clients=self._clients))
-        session.history.operations = self._operations
-        self._sessions.add(of, session)
-        return session
+    def _begin(self, session: Session) -> None:
+        """Prepare a session at its first message."""
+        session.judged, session.lossy, session.gaps = True, self._gaps > 0 or self._forgetful, self._gaps
+        session.budget, session.clients, session.operations = self._budget, self._clients, self._operations
 
-    def _findings(
-        self, rule: Rule, message: Judged, faults: Iterator[Fault], history: SessionHistory
-    ) -> Iterator[LocatedFinding]:
+    def _lose(self, session: Session) -> None:
+        """Note that records were lost before the next message of a session, if there are more gaps than before."""
+        if self._gaps != session.gaps:
+            session.lose(self._gaps)
+            self._later.pop(session, None)
+
+    def _findings(self, rule: Rule, message: Judged, faults: Iterator[Fault]) -> Iterator[LocatedFinding]:
         try:
             for fault in faults:
-                finding = self._finding(rule, fault, message, history)
+                finding = self._finding(rule, fault, message)
                 if finding:
                     yield finding
         except Exception as error:
             self._failed(f"the rule {rule.id}", message, error)
 
-    def _finding(self, rule: Rule, fault: Fault, message: Judged, history: SessionHistory) -> LocatedFinding | None:
+    def _finding(self, rule: Rule, fault: Fault, message: Judged) -> LocatedFinding | None:
         finding, at = rule.finding(fault, message), fault.at or message
-        if self._gates.any and self._gates.explain(finding, at, history):
+        if self._gates.any and self._gates.explain(finding, at, message.session):
             return None
         for request in explained(finding, at):
-            keep(history.explained, request, None)
+            keep(message.session.explained, request, None)
         return LocatedFinding(finding, at)
 
     def _failed(self, what: str, message: Judged, error: Exception) -> None:
@@ -264,7 +246,7 @@ class Judge:
             why = printable(f"{type(error).__name__}: {error}", 200)
             self._report(f"a bug in {what} at #{message.n} ({why}); the other rules go on")
 
-    def _rules(self, message: Judged, history: SessionHistory) -> _Rules:
+    def _rules(self, message: Judged, session: Session) -> _Rules:
         frame = message.frame
         if frame and frame.omitted:  # only the size of a frame that was not decoded is known
             return ((RULES["framing/oversize"],) if type(message) is Message else ()), ()
@@ -275,7 +257,7 @@ class Judge:
             else:
                 method = body.method if isinstance(body, _CALLS) else None
             try:
-                plainly = aspects(message, method, history)
+                plainly = aspects(message, method, session)
             except Exception as error:
                 self._failed("the tests for plain messages", message, error)
                 plainly = (False,) * len(ASPECTS)
@@ -301,25 +283,27 @@ class Judge:
             self._lists[key] = rules
         return rules
 
-    def _late(self, session: _Session, t: int | None) -> Iterator[LocatedFinding]:
+    def _late(self, session: Session, t: int | None) -> Iterator[LocatedFinding]:
         """Yield the findings of the checks that were due before `t`, or of all of them if it is `None`."""
-        later = session.later
+        later = self._later.get(session)
         while later and (t is None or later[0][0] < t):
             _, rule, message, faults = later.popleft()
-            yield from self._findings(rule, message, faults, session.history)
+            yield from self._findings(rule, message, faults)
+        if later is not None and not later:
+            self._later.pop(session, None)
 
-    def _rest(self, session: Session, idle: _Session) -> None:
-        """Run the due checks of a session that was idle for long. Keep its history while a check is not due."""
-        idle.lose(self._gaps)
-        self._found_late += self._late(idle, self._t)
-        if not idle.later:
-            idle.history.rest()
-            session.partial = True
+    def _rest(self, session: Session) -> None:
+        """Run the due checks of a session that was idle for long. Keep all that is known while a check is not due."""
+        self._lose(session)
+        self._found_late += self._late(session, self._t)
+        if session not in self._later:
+            session.rest()
 
-    def _drop(self, _: Session, idle: _Session) -> None:
-        idle.lose(self._gaps)
-        self._found_late += self._late(idle, self._t)
-        self._forgetful = True
+    def _drop(self, session: Session) -> None:
+        self._lose(session)
+        self._found_late += self._late(session, self._t)
+        self._later.pop(session, None)
+        self._forgetful = self._forgetful or session.judged
 
 
 def _concerns(rule: Rule, key: _Key) -> bool:

@@ -7,7 +7,7 @@ module has their texts. In the examples, the lines above `-- locked` are in the 
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.history import SessionHistory
+from mcpspy.conversation.model import Session
 from mcpspy.rules.rule import Fault, rule
 
 _CHANGED = "server/tools#list-changed-notification"
@@ -20,7 +20,7 @@ _LISTED = f"""
 _SAME = f"{_LISTED}        -- locked{_LISTED}"
 
 
-def found_with_a_lock(message: Any, session: SessionHistory) -> Iterator[Fault]:
+def found_with_a_lock(message: Any, session: Session) -> Iterator[Fault]:
     """Find nothing: a message alone does not show what is locked."""
     return iter(())
 

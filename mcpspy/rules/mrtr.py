@@ -7,8 +7,8 @@ recorded a moment later, so every check of a retry runs a second after it.
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.history import ASKED, SessionHistory, capabilities
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.history import ASKED, capabilities
+from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.rounds import continued, mark, rounds_before
 from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.lifecycle.capabilities import undeclared
@@ -44,7 +44,7 @@ _ASKING = ("tools/call", "prompts/get", "resources/read")
     """,
     on=(Request,),
 )
-def state_missing(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
+def state_missing(message: Message, session: Session) -> Iterator[Fault | Later]:
     """Report a retry without the `requestState` of the answer."""
     params = member(message.body.value, "params")
     if member(params, "inputResponses") is None or member(params, "requestState") is not None:
@@ -81,7 +81,7 @@ def state_missing(message: Message, session: SessionHistory) -> Iterator[Fault |
     """,
     on=(Request,),
 )
-def state_changed(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
+def state_changed(message: Message, session: Session) -> Iterator[Fault | Later]:
     """Report a retry with another `requestState` than the answer."""
     echoed = member(message.body.value, "params", "requestState")
     if echoed is None:
@@ -118,7 +118,7 @@ def state_changed(message: Message, session: SessionHistory) -> Iterator[Fault |
     """,
     on=(Request,),
 )
-def unrequested_input(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
+def unrequested_input(message: Message, session: Session) -> Iterator[Fault | Later]:
     """Report the first input of a retry that was not requested."""
     params = member(message.body.value, "params")
     given = member(params, "inputResponses")
@@ -160,7 +160,7 @@ def unrequested_input(message: Message, session: SessionHistory) -> Iterator[Fau
     """,
     on=(Request,),
 )
-def same_id(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
+def same_id(message: Message, session: Session) -> Iterator[Fault | Later]:
     """Report a retry with the id of the request that it continues."""
     params = member(message.body.value, "params")
     if member(params, "inputResponses") is None and member(params, "requestState") is None:
@@ -197,7 +197,7 @@ def same_id(message: Message, session: SessionHistory) -> Iterator[Fault | Later
     on=(Result,),
     methods=_ASKING,
 )
-def undeclared_input(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def undeclared_input(message: Message, session: Session) -> Iterator[Fault]:
     """Report requested input that the client did not declare, each capability once per message."""
     result = member(message.body.value, "result")
     if member(result, "resultType") != "input_required":
@@ -237,7 +237,7 @@ def undeclared_input(message: Message, session: SessionHistory) -> Iterator[Faul
     on=(Result,),
     methods=_ASKING,
 )
-def nothing_asked(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def nothing_asked(message: Message, session: Session) -> Iterator[Fault]:
     """Report an `input_required` result with neither requests nor a state."""
     result = member(message.body.value, "result")
     if member(result, "resultType") != "input_required":

@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from mcpspy.conversation.history import SessionHistory, keep
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.bounds import keep
+from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.offers import page
 from mcpspy.conversation.times import PERSONAL
 from mcpspy.conversation.wording import same
@@ -46,7 +46,7 @@ _ANSWERED = '        < 3 = {"content":[]}\n'
     on=(Result, Error),
     methods=_CALL,
 )
-def tool_failed(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def tool_failed(message: Message, session: Session) -> Iterator[Fault]:
     """Report a call that failed."""
     if isinstance(message.body, Error):
         code, told = (member(message.body.error, key) for key in ("code", "message"))
@@ -81,7 +81,7 @@ class SlowCalls(StatefulCheck):
 
     learns_from: ClassVar[dict[type, tuple[str, ...]]] = {Request: PERSONAL, Result: PERSONAL, Error: PERSONAL}
 
-    def __init__(self, session: SessionHistory) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._asked: deque[tuple[int, int]] = deque(maxlen=_ASKED)
         self._asking: dict[int, int] = {}  # by line number of the request: when it was sent
@@ -142,7 +142,7 @@ class SlowCalls(StatefulCheck):
 class Loops(StatefulCheck):
     """Report calls that repeat with the same arguments. Remember the latest equal calls."""
 
-    def __init__(self, session: SessionHistory) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._latest: tuple[str | None, Any] = None, {}
         self._frames: list[int] = []
@@ -184,7 +184,7 @@ class Loops(StatefulCheck):
 class UnusedServers(StatefulCheck):
     """Report a server whose tools were never called. Remember the first listing of a session with tools."""
 
-    def __init__(self, session: SessionHistory) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._listing: Message | None = None
         self._tools = self._size = 0

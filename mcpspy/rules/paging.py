@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import ClassVar
 
-from mcpspy.conversation.history import SessionHistory, keep
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.bounds import keep
+from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.wire.jsonrpc import Request, Result
@@ -38,7 +38,7 @@ class UnknownCursor(StatefulCheck):
 
     learns_from: ClassVar = {Result: _LISTS}
 
-    def __init__(self, session: SessionHistory) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._issued: dict[str, dict[str, None]] = {}
         """By method: the cursors that the server has issued."""

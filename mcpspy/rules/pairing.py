@@ -7,9 +7,9 @@ still active, nothing is reported as missing.
 from collections.abc import Iterator
 from itertools import islice, product
 
-from mcpspy.conversation.history import SessionHistory, other
+from mcpspy.conversation.history import other
 from mcpspy.conversation.http_sessions import is_resumed
-from mcpspy.conversation.model import ENDLESS, Exchange, Message
+from mcpspy.conversation.model import ENDLESS, Exchange, Message, Session
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.spec.revisions import STATELESS
@@ -50,7 +50,7 @@ _PATIENT = ("elicitation/create", "sampling/createMessage", "tasks/result")
     """,
     on=(Result, Error),
 )
-def orphan_response(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def orphan_response(message: Message, session: Session) -> Iterator[Fault]:
     """Report a response to no request. Over HTTP also one that does not match the request of its POST."""
     refused, wrong = _refused_by(message), _id_text(message)
     if refused and _loosely(refused.key[1]) != _loosely(_id(message)):
@@ -92,7 +92,7 @@ def _only_one_waiting(message: Message) -> tuple[int, ...]:
     """,
     on=(Result, Error),
 )
-def duplicate_response(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def duplicate_response(message: Message, session: Session) -> Iterator[Fault]:
     """Report a second answer to a request."""
     if _unpaired(message, session) and _why_unpaired(message) == "duplicate":
         related = message.session.completed[other(message.sender), _id(message)]
@@ -119,7 +119,7 @@ def duplicate_response(message: Message, session: SessionHistory) -> Iterator[Fa
     """,
     on=(Result, Error),
 )
-def id_loose_match(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def id_loose_match(message: Message, session: Session) -> Iterator[Fault]:
     """Report an id of another type, or with other digits."""
     refused = _refused_by(message)
     if refused:
@@ -152,7 +152,7 @@ def id_loose_match(message: Message, session: SessionHistory) -> Iterator[Fault]
     """,
     on=(Result, Error),
 )
-def response_by_wrong_side(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def response_by_wrong_side(message: Message, session: Session) -> Iterator[Fault]:
     """Report a response by the side that sent the request."""
     if _unpaired(message, session) and _why_unpaired(message) == "side":
         yield Fault(f"the {message.sender} answers its own request {_id_text(message)}", "/id")
@@ -168,7 +168,7 @@ def _refused_by(message: Message) -> Exchange | None:
     return None if answers_by_id(message) else message.exchange
 
 
-def _unpaired(message: Message, session: SessionHistory) -> bool:
+def _unpaired(message: Message, session: Session) -> bool:
     if message.exchange is not None or _id(message).kind in ("null", "absent"):
         return False
     if (other(message.sender), _id(message)) in session.malformed:
@@ -230,7 +230,7 @@ def _loosely(number: Id) -> str:
     """,
     on=(Request,),
 )
-def id_in_flight(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
+def id_in_flight(message: Message, session: Session) -> Iterator[Fault | Later]:
     """Report an id that is in use. Checked later, because the answer that frees it may be recorded late."""
     pending = message.session.pending.get((message.sender, _id(message)), ())
     if len(pending) < 2:
@@ -281,7 +281,7 @@ def id_in_flight(message: Message, session: SessionHistory) -> Iterator[Fault | 
 class Unanswered(StatefulCheck):
     """Report requests without an answer at the end of the capture."""
 
-    def __init__(self, session: SessionHistory) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._asks: bool | None = None
         """At the end: whether the server waits for input that it requested."""
@@ -351,7 +351,7 @@ class Unanswered(StatefulCheck):
     """,
     on=(Result, Error),
 )
-def late_after_cancel(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def late_after_cancel(message: Message, session: Session) -> Iterator[Fault]:
     """Report the answer to a cancelled request."""
     if message.exchange and message.exchange.cancelled and message.exchange.method != ENDLESS:
         number = message.exchange.request.n

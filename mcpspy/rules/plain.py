@@ -9,8 +9,7 @@ from typing import Any
 
 import orjson
 
-from mcpspy.conversation.history import SessionHistory
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.model import Message, Session
 from mcpspy.rules.jsonrpc.values import LONG_NUMBER
 from mcpspy.rules.pairing import answers_by_id
 from mcpspy.rules.rule import Aspect
@@ -27,7 +26,7 @@ ASPECTS: tuple[Aspect, ...] = ("bytes", "shape", "meta", "pairing", "handshake",
 """The aspects with a test, in the order of `aspects`."""
 
 
-def aspects(message: Message, method: str | None, session: SessionHistory) -> tuple[bool, ...]:
+def aspects(message: Message, method: str | None, session: Session) -> tuple[bool, ...]:
     """Return for each of `ASPECTS` whether a message is plain in it. `method` is its own or that of its request.
 
     - bytes: one complete JSON object in ASCII, not large, with nothing that a rule looks for;

@@ -6,8 +6,9 @@ nothing is reported as missing.
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.history import Progress, SessionHistory, is_about, is_in_answer, other
-from mcpspy.conversation.model import HOLD, Message
+from mcpspy.conversation.facts import Progress
+from mcpspy.conversation.history import is_about, is_in_answer, other
+from mcpspy.conversation.model import HOLD, Message, Session
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, Later, rule
 from mcpspy.wire.jsonrpc import Id, Notification, Request
@@ -36,7 +37,7 @@ _PROGRESS = "basic/utilities/progress"
     on=(Notification,),
     methods=("notifications/progress",),
 )
-def unknown_token(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
+def unknown_token(message: Message, session: Session) -> Iterator[Fault | Later]:
     """Report a token that no request has. Checked later, because the request may be recorded late."""
     token = member(message.body.value, "params", "progressToken")
     key = (other(message.sender), Id.of(token))
@@ -70,7 +71,7 @@ def unknown_token(message: Message, session: SessionHistory) -> Iterator[Fault |
     """,
     on=(Request,),
 )
-def token_reused(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
+def token_reused(message: Message, session: Session) -> Iterator[Fault | Later]:
     """Report a token that is in use. Checked later, because the answer that frees it may be recorded late."""
     token = member(message.body.value, "params", "_meta", "progressToken")
     known = session.progress.get((message.sender, Id.of(token))) if token is not None else None
@@ -107,7 +108,7 @@ def token_reused(message: Message, session: SessionHistory) -> Iterator[Fault | 
     on=(Notification,),
     methods=("notifications/progress",),
 )
-def not_increasing(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def not_increasing(message: Message, session: Session) -> Iterator[Fault]:
     """Report progress that is not larger than before."""
     value = member(message.body.value, "params", "progress")
     known = _reported_on(message, session)
@@ -117,7 +118,7 @@ def not_increasing(message: Message, session: SessionHistory) -> Iterator[Fault]
         yield Fault(f"progress is {value}; expected more than {known.last}, the value before", "/params/progress")
 
 
-def _reported_on(message: Message, session: SessionHistory) -> Progress | None:
+def _reported_on(message: Message, session: Session) -> Progress | None:
     """Return the request that a progress notification belongs to, or None if that is uncertain."""
     token = member(message.body.value, "params", "progressToken")
     known = session.progress.get((other(message.sender), Id.of(token)))
@@ -146,7 +147,7 @@ def _reported_on(message: Message, session: SessionHistory) -> Progress | None:
     on=(Notification,),
     methods=("notifications/progress",),
 )
-def after_completion(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def after_completion(message: Message, session: Session) -> Iterator[Fault]:
     """Report progress after the answer. Allowed for a cancelled request, and for a task of 2025-11-25."""
     known = _reported_on(message, session)
     if known is None or known.ended is None or known.cancelled or known.task:

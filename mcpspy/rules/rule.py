@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
-from mcpspy.conversation.history import SessionHistory, SessionMemory
-from mcpspy.conversation.model import Event, Judged, Message
+from mcpspy.conversation.model import Event, Judged, Message, Session, SessionMemory
 from mcpspy.json_values import member, nearest, resolve
 from mcpspy.spec.revisions import Lifetime, Revision, as_of
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
@@ -172,7 +171,7 @@ class StatefulCheck(SessionMemory):
         return None
 
 
-Function = Callable[[Any, SessionHistory], Iterator[Fault | Later]]
+Function = Callable[[Any, Session], Iterator[Fault | Later]]
 """A check: it takes a message or a remark of a kind that the rule looks at."""
 
 
@@ -219,7 +218,7 @@ class Rule:
             return False
         return revision is None or revision in self.revisions
 
-    def learn(self, message: Judged, session: SessionHistory) -> None:
+    def learn(self, message: Judged, session: Session) -> None:
         """Let the check learn from a message."""
         if isinstance(self.check, type):
             session.of(self.check).learn(message)
@@ -229,7 +228,7 @@ class Rule:
         """Whether the check looks at requests without an answer at the end."""
         return getattr(self.check, "end", StatefulCheck.end) is not StatefulCheck.end
 
-    def end(self, request: Message, session: SessionHistory) -> Iterator[Fault]:
+    def end(self, request: Message, session: Session) -> Iterator[Fault]:
         """Yield what the check finds about a request without an answer at the end, if it looks at those."""
         if isinstance(self.check, type):
             yield from session.of(self.check).end(request)
@@ -239,7 +238,7 @@ class Rule:
         """Whether the check can find something when the capture ends."""
         return getattr(self.check, "close", StatefulCheck.close) is not StatefulCheck.close
 
-    def close(self, session: SessionHistory) -> tuple[Message, Iterator[Fault]] | None:
+    def close(self, session: Session) -> tuple[Message, Iterator[Fault]] | None:
         """Return what the check finds about a session when the capture ends."""
         known = session.memories.get(self.check) if isinstance(self.check, type) else None
         return known.close() if isinstance(known, StatefulCheck) else None
@@ -303,7 +302,7 @@ def _concerned(message: Message, pointer: str) -> tuple[str | None, ...]:
 
 
 def _asking(check: type[StatefulCheck]) -> Function:
-    def ask(message: Any, session: SessionHistory) -> Iterator[Fault | Later]:
+    def ask(message: Any, session: Session) -> Iterator[Fault | Later]:
         return session.of(check).check(message)
 
     return ask

@@ -10,8 +10,8 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, NamedTuple
 
-from mcpspy.conversation.history import SessionHistory, becomes_round, dialect, missing_meta
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.history import becomes_round, dialect, missing_meta
+from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.negotiation import used_extension
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, Severity, rule
@@ -38,14 +38,14 @@ Subject = tuple[str, Any, str]
 """The definition for a message, the part of the message that it applies to, and the pointer to that part."""
 
 
-def subjects(message: Message, session: SessionHistory) -> list[Subject]:
+def subjects(message: Message, session: Session) -> list[Subject]:
     """Return all definitions for a message: its own, and those that negotiated extensions add."""
     spoken = dialect(message, session)
     own = subject(message, spoken)
     return [*([own] if own else []), *_additions(message, spoken)]
 
 
-def is_extended(message: Message, session: SessionHistory) -> bool:
+def is_extended(message: Message, session: Session) -> bool:
     """Return whether a negotiated extension adds a definition to one of the protocol's own messages."""
     return bool(_additions(message, dialect(message, session)))
 
@@ -159,7 +159,7 @@ def fits(message: Message, told: MethodFacts) -> bool:
     """,
     on=_MESSAGES,
 )
-def invalid(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def invalid(message: Message, session: Session) -> Iterator[Fault]:
     """Report the first violation of a definition, and for tools the first one apart from their schemas."""
     for definition, value, pointer in subjects(message, session):
         judged = value if pointer else _with_version(value)
@@ -210,7 +210,7 @@ def _with_version(value: dict[str, Any]) -> dict[str, Any]:
     """,
     on=(Request, Notification),
 )
-def unknown_method(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def unknown_method(message: Message, session: Session) -> Iterator[Fault]:
     """Report a method that does not exist."""
     body = message.body
     if not isinstance(body, Request | Notification) or revisions_with_method(body.method):
@@ -242,7 +242,7 @@ def unknown_method(message: Message, session: SessionHistory) -> Iterator[Fault]
     """,
     on=(Request, Notification),
 )
-def method_not_in_revision(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def method_not_in_revision(message: Message, session: Session) -> Iterator[Fault]:
     """Report a method of another revision."""
     body = message.body
     if not isinstance(body, Request | Notification) or message.revision is None:
@@ -277,7 +277,7 @@ def method_not_in_revision(message: Message, session: SessionHistory) -> Iterato
     """,
     on=_MESSAGES,
 )
-def member_not_in_revision(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def member_not_in_revision(message: Message, session: Session) -> Iterator[Fault]:
     """Report members of other revisions, each name once per message."""
     found = subject(message, dialect(message, session))
     if found is None or message.revision is None:
@@ -306,7 +306,7 @@ def member_not_in_revision(message: Message, session: SessionHistory) -> Iterato
     """,
     on=_MESSAGES,
 )
-def deprecated(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def deprecated(message: Message, session: Session) -> Iterator[Fault]:
     """Report deprecated features, each name once per session."""
     found = subject(message, dialect(message, session))
     if found is None or message.revision is None:
@@ -336,7 +336,7 @@ def deprecated(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """,
     on=_MESSAGES,
 )
-def format_(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def format_(message: Message, session: Session) -> Iterator[Fault]:
     """Report strings that violate their format."""
     for definition, value, pointer in subjects(message, session):
         for bad in bad_formats(message.revision, definition, value) if message.revision else ():

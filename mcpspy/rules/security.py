@@ -6,8 +6,8 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.history import SessionHistory, keep
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.bounds import keep
+from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.offers import HANDSHAKES, LISTED, page
 from mcpspy.conversation.wording import apart, reworded
 from mcpspy.cost import compact_json
@@ -53,7 +53,7 @@ _JOINING = ("ARABIC", "SYRIAC", "MONGOLIAN", "DEVANAGARI", "BENGALI", "GURMUKHI"
     """,
     on=_MESSAGES,
 )
-def hidden_text(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def hidden_text(message: Message, session: Session) -> Iterator[Fault]:
     """Report the first string of a message with hidden characters."""
     raw = message.frame.raw
     if not message.part and raw.isascii() and not ESCAPED.search(raw):
@@ -126,7 +126,7 @@ def _joins(text: str, place: int) -> bool:
     """,
     on=_MESSAGES,
 )
-def secret_in_frame(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def secret_in_frame(message: Message, session: Session) -> Iterator[Fault]:
     """Report a token that has the form of a known kind of secret."""
     found = None if message.part else in_frame(message.frame.raw)
     if found:
@@ -164,7 +164,7 @@ def secret_in_frame(message: Message, session: SessionHistory) -> Iterator[Fault
 class InstructionsToModel(StatefulCheck):
     """Report instructions to a model. Remember each definition and the instructions found in it."""
 
-    def __init__(self, session: SessionHistory) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._known: dict[tuple[str, str], tuple[bytes, frozenset[str]]] = {}
 
@@ -225,7 +225,7 @@ class InstructionsToModel(StatefulCheck):
     on=(Result,),
     methods=("tools/list",),
 )
-def definition_changed(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def definition_changed(message: Message, session: Session) -> Iterator[Fault]:
     """Report tools whose texts differ from the listing before."""
     tools = member(message.body.value, "result", "tools")
     for place, tool in enumerate(tools if isinstance(tools, list) else ()):

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from mcpspy.conversation.history import SessionHistory
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, Severity, rule
 from mcpspy.spec.extensions.skills import SKILLS
@@ -40,7 +39,7 @@ _MOST_FILES, _MOST_BYTES = 512, 16 << 20  # limits for one skill
     on=(Result,),
     methods=("initialize", "server/discover"),
 )
-def resources_undeclared(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def resources_undeclared(message: Message, session: Session) -> Iterator[Fault]:
     """Report a server that declares skills but not resources."""
     capabilities = member(message.body.value, "result", "capabilities")
     if member(capabilities, "extensions", SKILLS.id) is not None and member(capabilities, "resources") is None:
@@ -73,7 +72,7 @@ def resources_undeclared(message: Message, session: SessionHistory) -> Iterator[
     on=(Request,),
     methods=("resources/directory/read",),
 )
-def directory_undeclared(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def directory_undeclared(message: Message, session: Session) -> Iterator[Fault]:
     """Report reading a directory without `directoryRead`. Undeclared skills: `extension/not-negotiated`."""
     settings = member(session.server, "extensions", SKILLS.id)
     if settings is not None and member(settings, "directoryRead") is not True and not session.lossy:
@@ -107,7 +106,7 @@ def directory_undeclared(message: Message, session: SessionHistory) -> Iterator[
     on=(Result,),
     methods=("skills/list", "skills/get"),
 )
-def entry(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def entry(message: Message, session: Session) -> Iterator[Fault]:
     """Report the first fault of each entry that is inconsistent. Other rules check the shape of entries."""
     result = member(message.body.value, "result")
     listed = member(result, "skills")

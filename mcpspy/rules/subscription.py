@@ -7,8 +7,9 @@ with equal ids can be told apart.
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.history import Listen, SessionHistory, is_about, subscription
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.facts import Listen
+from mcpspy.conversation.history import is_about, subscription
+from mcpspy.conversation.model import Message, Session
 from mcpspy.rules.rule import Fault, Later, Severity, rule
 from mcpspy.spec.revisions import SUBSCRIPTIONS
 from mcpspy.wire.jsonrpc import Id, Notification
@@ -46,7 +47,7 @@ _IN_OTHER_STREAMS = ("notifications/message",)
     """,
     on=(Notification,),
 )
-def unacknowledged(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def unacknowledged(message: Message, session: Session) -> Iterator[Fault]:
     """Report notifications of a subscription before its acknowledgement."""
     if not session.listens or not isinstance(message.body, Notification):
         return
@@ -57,7 +58,7 @@ def unacknowledged(message: Message, session: SessionHistory) -> Iterator[Fault]
         yield Fault(f"subscription #{listen.request} is not acknowledged yet", "/params/_meta", (listen.request,))
 
 
-def _listen(message: Message, session: SessionHistory) -> Listen | None:
+def _listen(message: Message, session: Session) -> Listen | None:
     """Return the subscription in flight that a notification belongs to, or None if that is uncertain."""
     listen = session.listens.get(Id.of(subscription(message)))
     if listen is None or listen.ended or (session.lossy and not message.http):
@@ -91,7 +92,7 @@ def _listen(message: Message, session: SessionHistory) -> Listen | None:
     on=(Notification,),
     methods=(*_FILTERS, *_IN_OTHER_STREAMS),
 )
-def unrequested(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def unrequested(message: Message, session: Session) -> Iterator[Fault]:
     """Report a notification that the subscription did not request.
 
     The URI of a resource is not compared, because it may be a part of the requested one. There is no finding while the
@@ -131,7 +132,7 @@ def unrequested(message: Message, session: SessionHistory) -> Iterator[Fault]:
     on=(Notification,),
     methods=("notifications/subscriptions/acknowledged", *_FILTERS),
 )
-def missing_id(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def missing_id(message: Message, session: Session) -> Iterator[Fault]:
     """Report a notification without the id of a subscription. On stdio only if no record was lost."""
     if subscription(message) is None and (message.http or not session.lossy) and message.sender == "server":
         # the example in the tasks extension has no id; the protocol requires one
@@ -165,7 +166,7 @@ def missing_id(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """,
     on=(Notification,),
 )
-def unknown_subscription(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
+def unknown_subscription(message: Message, session: Session) -> Iterator[Fault | Later]:
     """Report the id of an unknown subscription. Checked later, because the request may be recorded late."""
     found = subscription(message)
     if found is None or session.lossy or Id.of(found) in session.listens:

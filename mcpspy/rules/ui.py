@@ -7,8 +7,8 @@ an interface is checked only if the client declared the extension.
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.history import SessionHistory, capabilities
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.history import capabilities
+from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.extensions.ui import MIME_TYPE, UI
@@ -42,7 +42,7 @@ _SCHEME = "ui://"
     on=(Result,),
     methods=("tools/list",),
 )
-def resource_uri(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def resource_uri(message: Message, session: Session) -> Iterator[Fault]:
     """Report an interface whose URI does not begin with `ui://`, or two different URIs."""
     for place, name, meta in _tools(message):
         uri, flat = member(meta, "ui", "resourceUri"), member(meta, _FLAT)
@@ -81,7 +81,7 @@ def resource_uri(message: Message, session: SessionHistory) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/list",),
 )
-def flat_resource_uri(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def flat_resource_uri(message: Message, session: Session) -> Iterator[Fault]:
     """Report tools that have only the deprecated member."""
     flat = [
         (place, name)
@@ -117,7 +117,7 @@ def flat_resource_uri(message: Message, session: SessionHistory) -> Iterator[Fau
     on=(Result,),
     methods=("resources/read",),
 )
-def mime_type(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def mime_type(message: Message, session: Session) -> Iterator[Fault]:
     """Report an interface of a type that the client does not accept."""
     contents = member(message.body.value, "result", "contents")
     settings = member(capabilities("client", message, session), "extensions", UI.id)

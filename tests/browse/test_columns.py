@@ -5,7 +5,7 @@ import pytest
 from mcpspy.browse.columns import Columns
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame, Gap, Gates, Signal
-from mcpspy.conversation import recent
+from mcpspy.conversation import bounds
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import kind_of, sender_of
 from mcpspy.timeline import Row, final_rows
@@ -84,8 +84,8 @@ def test_a_batch_is_one_line_and_its_requests_have_their_statuses():
 
 def test_what_a_forgotten_session_has_asked_is_unanswered_at_the_end(monkeypatch):
     """A-02: the rows of `show` and those of the TUI agree."""
-    monkeypatch.setattr(recent, "FULL", 1)
-    monkeypatch.setattr(recent, "MOST", 2)
+    monkeypatch.setattr(bounds, "SESSIONS", 1)
+    monkeypatch.setattr(bounds, "RESTING", 2)
     http = Exchange()
     for number in range(5):
         http.ask(request(number, "tools/list"), mcp_session_id=f"s{number}")

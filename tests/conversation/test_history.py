@@ -1,13 +1,8 @@
 """The bounded history of a session, and facts that follow from a message and that history."""
 
-from mcpspy.conversation.history import (
-    REMEMBERED,
-    SessionHistory,
-    becomes_round,
-    dialect,
-    keep,
-    missing_meta,
-)
+from mcpspy.conversation.bounds import FACTS, keep
+from mcpspy.conversation.history import becomes_round, dialect, missing_meta
+from mcpspy.conversation.model import Session
 from mcpspy.spec.dialect import Dialect
 from mcpspy.spec.revisions import R2025_06_18, R2026_07_28
 from tests.rules.examples import messages
@@ -15,19 +10,19 @@ from tests.rules.examples import messages
 
 def test_a_table_forgets_its_oldest():
     table = {}
-    for n in range(2 * REMEMBERED):
+    for n in range(2 * FACTS):
         keep(table, n, n)
-        assert len(table) <= REMEMBERED
-    assert list(table) == list(range(2 * REMEMBERED - len(table), 2 * REMEMBERED))
-    assert len(table) > REMEMBERED * 0.9
+        assert len(table) <= FACTS
+    assert list(table) == list(range(2 * FACTS - len(table), 2 * FACTS))
+    assert len(table) > FACTS * 0.9
     first = next(iter(table))
     keep(table, first, "again")
     assert list(table)[-1] == first
 
 
 def test_what_is_said_once_is_bounded():
-    state = SessionHistory()
-    assert sum(state.once(str(n)) for n in range(REMEMBERED + 10)) == REMEMBERED
+    state = Session()
+    assert sum(state.once(str(n)) for n in range(FACTS + 10)) == FACTS
 
 
 def test_a_message_is_said_in_its_revision_with_what_either_side_declared():
@@ -35,12 +30,10 @@ def test_a_message_is_said_in_its_revision_with_what_either_side_declared():
         > 1 tools/list {META}
     """)
     capabilities = request.body.params["_meta"]["io.modelcontextprotocol/clientCapabilities"]
-    assert dialect(request, SessionHistory()) == Dialect(R2026_07_28)
+    assert dialect(request, Session()) == Dialect(R2026_07_28)
     capabilities["extensions"] = {"com.example/x": {}}
     server = {"experimental": {"turbo": {}}}
-    assert dialect(request, SessionHistory(server=server)) == Dialect(
-        R2026_07_28, frozenset({"com.example/x", "turbo"})
-    )
+    assert dialect(request, Session(server=server)) == Dialect(R2026_07_28, frozenset({"com.example/x", "turbo"}))
 
 
 def test_in_a_session_the_handshake_declared_what_both_sides_have():
@@ -48,7 +41,7 @@ def test_in_a_session_the_handshake_declared_what_both_sides_have():
         = 2025-06-18
         > 2 tools/list
     """)
-    state = SessionHistory(client={"experimental": {"turbo": {}}}, server={"extensions": {}})
+    state = Session(client={"experimental": {"turbo": {}}}, server={"extensions": {}})
     assert dialect(request, state) == Dialect(R2025_06_18, frozenset({"turbo"}))
 
 

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from mcpspy.capture.records import Gap, Open
-from mcpspy.conversation import recent
+from mcpspy.conversation import bounds
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.http_sessions import HttpSessions
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
@@ -177,8 +177,8 @@ def test_a_websocket_is_a_session_in_both_directions():
 
 def test_sessions_are_forgotten_when_there_are_too_many(monkeypatch):
     """A-02."""
-    monkeypatch.setattr(recent, "FULL", 2)
-    monkeypatch.setattr(recent, "MOST", 3)
+    monkeypatch.setattr(bounds, "SESSIONS", 2)
+    monkeypatch.setattr(bounds, "RESTING", 3)
     http = Exchange()
     for number in range(10):
         http.answer(http.ask(request(number, "tools/list"), mcp_session_id=f"s{number}"), result(number, tools=[]))
@@ -190,8 +190,8 @@ def test_sessions_are_forgotten_when_there_are_too_many(monkeypatch):
 
 def test_a_session_that_is_used_is_not_forgotten_for_its_age(monkeypatch):
     """A-02: the requests of the oldest session are still paired, although many newer sessions began."""
-    monkeypatch.setattr(recent, "FULL", 4)
-    monkeypatch.setattr(recent, "MOST", 5)
+    monkeypatch.setattr(bounds, "SESSIONS", 4)
+    monkeypatch.setattr(bounds, "RESTING", 5)
     http = Exchange()
     initialize(http, "old")
     for number in range(1, 10):
@@ -205,8 +205,8 @@ def test_a_session_that_is_used_is_not_forgotten_for_its_age(monkeypatch):
 
 def test_the_stream_of_a_session_that_was_forgotten_goes_on(monkeypatch):
     """A-02."""
-    monkeypatch.setattr(recent, "FULL", 1)
-    monkeypatch.setattr(recent, "MOST", 2)
+    monkeypatch.setattr(bounds, "SESSIONS", 1)
+    monkeypatch.setattr(bounds, "RESTING", 2)
     http = Exchange()
     initialize(http, "old")
     asked = http.ask(request(1, "tools/call"), mcp_session_id="old")
@@ -257,7 +257,7 @@ def test_a_server_that_gives_a_new_id_each_time_names_a_session_only_so_often():
 
 def test_requests_that_nobody_answers_are_remembered_only_so_long(monkeypatch):
     """A-02."""
-    monkeypatch.setattr("mcpspy.conversation.http_sessions.UNANSWERED", 10)
+    monkeypatch.setattr(bounds, "UNANSWERED", 10)
     http = Exchange()
     for number in range(50):
         http.ask(request(number, "ping"), mcp_session_id="one")

@@ -1,13 +1,13 @@
 """The state of a session that the rules use, after some messages."""
 
-from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.learning import learn
+from mcpspy.conversation.model import Session
 from mcpspy.wire.jsonrpc import Id
 from tests.rules.examples import messages
 
 
 def state_after(text):
-    state = SessionHistory()
+    state = Session()
     for message in messages(text):
         learn(message, state)
     return state

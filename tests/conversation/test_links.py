@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpspy.conversation import links
+from mcpspy.conversation import bounds
 from mcpspy.conversation.model import Message
 from tests.transcript import events
 
@@ -27,10 +27,10 @@ def asks(number, token):
 
 def test_tokens_and_subscriptions_are_forgotten_when_there_are_too_many(monkeypatch):
     """A-02."""
-    monkeypatch.setattr(links, "REMEMBERED", 4)
-    monkeypatch.setattr(links, "FORGOTTEN", 0)
+    monkeypatch.setattr(bounds, "EXCHANGES", 4)
+    monkeypatch.setattr(bounds, "FORGOTTEN", 0)
     many = "\n".join(f'> {asks(n, n)}\n> {{"id":"{n}","method":"subscriptions/listen"}}' for n in range(5))
-    monkeypatch.setattr(links, "forget", lambda table: [table.pop(key) for key in list(table)[:2]])
+    monkeypatch.setattr(bounds, "forget", lambda table: [table.pop(key) for key in list(table)[:2]])
     session = events(many)[-1].session
     assert [token.token for _, token in session.tokens] == ["2", "3", "4"]
     assert [number.token for number in session.subscriptions] == ["2", "3", "4"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpspy.conversation.history import SessionHistory
+from mcpspy.conversation.model import Session
 from mcpspy.conversation.negotiation import Declarations, declares, undeclared_by, used_extension
 from mcpspy.spec.extensions.tasks import TASKS
 from tests.rules.examples import messages
@@ -45,12 +45,12 @@ def test_x_01_a_message_uses_an_extension_by_method_result_type_or_filter(text, 
 )
 def test_x_01_what_is_not_known_of_a_side_counts_for_nothing(client, server, sides):
     (request,) = messages(f'> 1 tasks/get {{META {client}"taskId":"a"}}')
-    assert undeclared_by(TASKS, request, SessionHistory(server=server)) == sides
+    assert undeclared_by(TASKS, request, Session(server=server)) == sides
 
 
 def test_x_01_after_a_loss_nothing_is_held_against_the_server():
     (request,) = messages(f'> 1 tasks/get {{META with {TASKS.id} "taskId":"a"}}')
-    assert undeclared_by(TASKS, request, SessionHistory(server={}, lossy=True)) == []
+    assert undeclared_by(TASKS, request, Session(server={}, lossy=True)) == []
 
 
 def test_x_03_what_a_message_declares_is_known_of_both_eras():

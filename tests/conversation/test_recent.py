@@ -2,14 +2,14 @@
 
 import pytest
 
-from mcpspy.conversation import recent
+from mcpspy.conversation import bounds
 from mcpspy.conversation.recent import Recent
 
 
 @pytest.fixture
 def table(monkeypatch):
-    monkeypatch.setattr(recent, "FULL", 2)
-    monkeypatch.setattr(recent, "MOST", 4)
+    monkeypatch.setattr(bounds, "SESSIONS", 2)
+    monkeypatch.setattr(bounds, "RESTING", 4)
     return Recent(lambda key, value: value.append("rests"), lambda key, value: value.append("gone"))
 
 

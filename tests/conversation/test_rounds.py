@@ -1,6 +1,6 @@
 """Which `input_required` answer a request continues (H-13)."""
 
-from mcpspy.conversation import rounds as module
+from mcpspy.conversation import bounds
 from mcpspy.conversation.rounds import mark, round_key
 from tests.rules.examples import messages
 
@@ -48,8 +48,8 @@ def test_only_so_many_answers_are_remembered(monkeypatch):
     (rounds,) = session.rounds.values()
     assert len(rounds) == 32
     assert rounds[-1].state == mark("39")
-    monkeypatch.setattr(module, "NAMES", 4)
-    monkeypatch.setattr(module, "FORGOTTEN", 0)
-    monkeypatch.setattr(module, "forget", lambda table: [table.pop(key) for key in list(table)[:2]])
+    monkeypatch.setattr(bounds, "ROUNDS", 4)
+    monkeypatch.setattr(bounds, "FORGOTTEN", 0)
+    monkeypatch.setattr(bounds, "forget", lambda table: [table.pop(key) for key in list(table)[:2]])
     session = messages("".join(ask.format(n=n, name=n) for n in range(1, 6)))[-1].session
     assert len(session.rounds) == 3

@@ -4,9 +4,9 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Release
-from mcpspy.conversation import times as module
+from mcpspy.conversation import bounds
 from mcpspy.conversation.conversation import Conversation
-from mcpspy.conversation.times import MOST, WAITED, Times, waited_text
+from mcpspy.conversation.times import WAITED, Times, waited_text
 from tests.timelines import CAPTURES
 from tests.transcript import OPENS, events
 
@@ -81,15 +81,17 @@ def test_a_subscription_is_not_waited_for():
 
 
 def test_a_request_without_an_answer_counts_no_longer_after_many_messages(monkeypatch):
-    monkeypatch.setattr(module, "STALE", 3)
+    monkeypatch.setattr(bounds, "STALE", 3)
     text = f"@0 > {CALL % 1}\n" + "".join(f'@{n} > {{"method":"notifications/x"}}\n' for n in range(1, 9))
     assert told(text)[0] == {"server": 4, "client": 4}
 
 
 def test_what_is_followed_is_bounded():
-    text = "".join(f"@{n} > {n} ping\n" for n in range(MOST + 1))
-    last = "".join(f"@{MOST + 1} < {n} = {{}}\n" for n in range(1, MOST + 1))
-    assert told(f"{text}{last}@{MOST + 3} > 99 ping")[0] == {"server": MOST + 1, "client": 2}, "the oldest is forgotten"
+    text = "".join(f"@{n} > {n} ping\n" for n in range(bounds.WAITS + 1))
+    last = "".join(f"@{bounds.WAITS + 1} < {n} = {{}}\n" for n in range(1, bounds.WAITS + 1))
+    assert told(f"{text}{last}@{bounds.WAITS + 3} > 99 ping")[0] == {"server": bounds.WAITS + 1, "client": 2}, (
+        "the oldest is forgotten"
+    )
 
 
 def test_a_held_frame_counts_as_held_until_it_is_let_go():

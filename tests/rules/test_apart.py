@@ -3,7 +3,7 @@
 `tests/contract/` tests what they find.
 """
 
-from mcpspy.conversation.history import Operations
+from mcpspy.conversation.facts import Operations
 from mcpspy.rules import RULES
 from tests.each import each
 from tests.rules.examples import judged, records, unlocked

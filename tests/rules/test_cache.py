@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from mcpspy.conversation.history import SessionHistory
+from mcpspy.conversation.model import Session
 from mcpspy.rules.cache import FreshAnswers
 from tests.rules.examples import findings, messages, told
 
@@ -76,7 +76,7 @@ def test_x_04_a_change_costs_the_same_however_many_other_answers_are_fresh():
     """Measure the lines of Python that run, not the time."""
 
     def lines_of_a_change(answers):
-        fresh = FreshAnswers(SessionHistory())
+        fresh = FreshAnswers(Session())
         reads = "".join(asked("resources/read", FRESH, n, f'"uri":"a:{n}"') for n in range(answers))
         *found, changed = messages(reads + "@0 < notifications/tools/list_changed")
         for message in found[1::2]:

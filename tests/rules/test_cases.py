@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mcpspy.conversation.history import Operations
+from mcpspy.conversation.facts import Operations
 from tests.cases import check, renewed
 from tests.rules.examples import findings
 

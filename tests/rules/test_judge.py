@@ -11,10 +11,8 @@ import pytest
 from mcpspy.capture.order import ordered
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Gap
-from mcpspy.conversation import history as remembered
-from mcpspy.conversation import recent
-from mcpspy.conversation.history import SessionHistory
-from mcpspy.conversation.model import Message
+from mcpspy.conversation import bounds
+from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.recent import Recent
 from mcpspy.rules import RULES, LocatedFinding
 from mcpspy.rules.judge import Fold, Judge, JudgedEvents, judged_events
@@ -78,6 +76,11 @@ def test_links_between_request_and_response_hold_until_the_next_record():
     assert (event.exchange.response, event.exchange.request.exchange) == (event, event.exchange)
     list(events.feed(Frame(9, 1, 10**9, b"{}")))
     assert event.exchange.response is None
+
+
+def judged_sessions(judge):
+    """Return the remembered sessions of which a message was examined."""
+    return [session for session in objects_in(judge, Session) if session.judged]
 
 
 def above_info(findings):
@@ -153,21 +156,25 @@ def test_an_example_can_be_judged_by_another_revision(rule):
 def test_what_is_remembered_of_a_session_is_bounded(monkeypatch):
     """A client without a handshake keeps sending requests, with ever new cursors, tokens, tools and subscriptions."""
     most = 1000 if NIGHTLY else 200
-    monkeypatch.setattr(remembered, "REMEMBERED", most)
+    monkeypatch.setattr(bounds, "FACTS", most)
+    monkeypatch.setattr(bounds, "FORGOTTEN_FACTS", most // 4)
+    monkeypatch.setattr(bounds, "EXCHANGES", most // 2)
+    monkeypatch.setattr(bounds, "FORGOTTEN", most // 2)
     judge = Judge()
     [list(judge.feed(record)) for record in OPENS]
-    for n in range(1, 6 * most, 3):
+    for n in range(1, 8 * most, 4):
         meta = {"progressToken": f"t{n}", "io.modelcontextprotocol/protocolVersion": "2026-07-28"}
-        call = message(id=n, method="tools/list", params={"_meta": meta} if n % 2 else {"cursor": str(n)})
+        call = message(id=n, method="tools/list", params={"_meta": meta} if n % 8 == 1 else {"cursor": str(n)})
         answer = message(id=n, result={"tools": [{"name": f"tool {n}", "inputSchema": {}}], "nextCursor": str(n)})
         listen = message(id=f"l{n}", method="subscriptions/listen", params={})
-        for place, (ch, raw) in enumerate(((1, call), (2, answer), (1, listen))):
+        ended = message(id=f"l{n}", result={})
+        for place, (ch, raw) in enumerate(((1, call), (2, answer), (1, listen), (2, ended))):
             list(judge.feed(Frame(n + place, ch, n * 10**9 // most, raw)))
-    (history,) = objects_in(judge, SessionHistory)
-    for table in (history.progress, history.listens, history.listing.tools):
+    (session,) = judged_sessions(judge)
+    for table in (session.progress, session.listens, session.listing.tools):
         assert 0 < len(table) <= most
-    assert max(map(len, objects_in(history, dict))) <= most, "nor does any rule remember more"
-    assert max(map(len, objects_in(history, list))) <= 100, "of requests before the handshake"
+    assert max(map(len, objects_in(session, dict))) <= most, "nor does any rule remember more"
+    assert max(map(len, objects_in(session, list))) <= 100, "of requests before the handshake"
     assert max(map(len, objects_in(judge, deque))) <= 3 * most, "of what one second brought"
 
 
@@ -404,8 +411,8 @@ def test_all_the_costly_schemas_of_a_capture_share_a_budget(monkeypatch):
 
 
 def test_a_session_after_so_many_that_some_were_dropped_misses_nothing(monkeypatch):
-    monkeypatch.setattr(recent, "MOST", 1)
-    monkeypatch.setattr(recent, "FULL", 1)
+    monkeypatch.setattr(bounds, "RESTING", 1)
+    monkeypatch.setattr(bounds, "SESSIONS", 1)
     http = Exchange()
     judge = Judge()
     lossy = []
@@ -413,14 +420,14 @@ def test_a_session_after_so_many_that_some_were_dropped_misses_nothing(monkeypat
         http.answer(http.ask(request(0, "initialize")), result(0), mcp_session_id=f"s{number}")
     for record in http.records:
         list(judge.feed(record))
-        lossy += [history.lossy for history in objects_in(judge, SessionHistory)]
+        lossy += [session.lossy for session in judged_sessions(judge)]
     assert lossy[4] is False
     assert lossy[-1] is True
 
 
 def test_of_sessions_that_were_idle_for_long_only_what_late_frames_need_is_kept(monkeypatch):
     """A-02: 20 sessions list tools; only the last 3 keep their tools, and all sessions are still known."""
-    monkeypatch.setattr(recent, "FULL", 3)
+    monkeypatch.setattr(bounds, "SESSIONS", 3)
     judge, http = Judge(), Exchange()
     for number in range(20):
         http.answer(http.ask(request(0, "initialize")), result(0), mcp_session_id=f"s{number}")
@@ -429,15 +436,15 @@ def test_of_sessions_that_were_idle_for_long_only_what_late_frames_need_is_kept(
         http.wait((number + 2) * 2 * 10**9)  # so that no deferred check is pending
     for record in http.records:
         list(judge.feed(record))
-    states = objects_in(judge, SessionHistory)
+    states = judged_sessions(judge)
     assert len(states) == 20
     assert sorted(bool(state.listing.tools) for state in states) == [False] * 17 + [True] * 3
-    assert all(state.initialize and state.agreed for state in states)
+    assert all(state.first_initialize and state.agreed for state in states)
 
 
 def test_a_session_that_has_ended_is_the_first_to_be_forgotten(monkeypatch):
     """A-02: a request in the ended session is still reported as sent too late."""
-    monkeypatch.setattr(recent, "FULL", 2)
+    monkeypatch.setattr(bounds, "SESSIONS", 2)
     judge, http = Judge(), Exchange()
     found = []
     for name in ("one", "two", "three"):
@@ -484,16 +491,16 @@ def reported(text):
     return [it.finding.rule for it in events if isinstance(it, LocatedFinding)], sentences
 
 
-def at_once(message, history):
+def at_once(message, session):
     raise RuntimeError("oh")
 
 
-def after_a_finding(message, history):
+def after_a_finding(message, session):
     yield Fault("found before")
     raise RuntimeError("oh")
 
 
-def afterwards(message, history):
+def afterwards(message, session):
     def question():
         yield from ()
         raise RuntimeError("oh")
@@ -520,7 +527,7 @@ class Ending(StatefulCheck):
 
 
 class Beginning(StatefulCheck):
-    def __init__(self, history):
+    def __init__(self, session):
         raise RuntimeError("oh")
 
 
@@ -550,7 +557,7 @@ def test_what_a_session_is_known_by_is_learned_although_a_rule_raises(broken):
 
 
 def test_a_bug_in_the_tests_for_plain_messages_shows_them_to_every_rule(monkeypatch):
-    def fails(message, method, history):
+    def fails(message, method, session):
         raise RecursionError("too deep")
 
     before, _ = reported(TWICE)

@@ -1,6 +1,6 @@
 """The `ops` rules: findings about operations, only on request."""
 
-from mcpspy.conversation.history import Operations
+from mcpspy.conversation.facts import Operations
 from tests.rules.examples import findings
 
 LISTED = """

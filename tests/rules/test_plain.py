@@ -7,7 +7,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
-from mcpspy.conversation.history import SessionHistory
+from mcpspy.conversation.model import Session
 from mcpspy.rules import RULES
 from mcpspy.rules.judge import Judge
 from mcpspy.rules.plain import ASPECTS, aspects, in_bytes
@@ -92,7 +92,7 @@ def test_what_a_rule_about_bytes_may_look_at_is_not_plain(raw):
 def test_every_aspect_that_a_rule_names_has_its_test():
     named = {rule.about for rule in RULES.values()} - {None}
     assert named == set(ASPECTS)
-    assert len(aspects(message(b'{"jsonrpc":"2.0","id":1,"method":"ping"}'), "ping", SessionHistory())) == len(ASPECTS)
+    assert len(aspects(message(b'{"jsonrpc":"2.0","id":1,"method":"ping"}'), "ping", Session())) == len(ASPECTS)
 
 
 def test_a_method_that_a_peer_made_up_is_not_kept():

@@ -17,8 +17,7 @@ def report(value, token='"t"'):  # noqa: S107 (a progress token)
 
 
 def test_a_token_is_not_unknown_after_so_many_that_some_were_forgotten(monkeypatch):
-    for module in ("history", "learning"):
-        monkeypatch.setattr(f"mcpspy.conversation.{module}.REMEMBERED", 300)
+    monkeypatch.setattr("mcpspy.conversation.bounds.FACTS", 300)
     others = "".join(
         f'> {n} tools/call {{"name":"a","_meta":{{"progressToken":{n}}}}}\n< {n} = {{"content":[]}}\n'
         for n in range(3, 320)

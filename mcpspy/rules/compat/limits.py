@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mcpspy.conversation.history import SessionHistory
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.offers import page
 from mcpspy.json_values import Path, excerpt, member, pointer
 from mcpspy.rules.rule import SEVERITIES, Fault, Severity, rule
@@ -44,7 +43,7 @@ class Breach:
     advice: str
 
 
-_ToolCheck = Callable[[dict[str, Any], Sequence[Limit], SessionHistory], Iterator[Breach]]
+_ToolCheck = Callable[[dict[str, Any], Sequence[Limit], Session], Iterator[Breach]]
 """A check of a tool that is new or has changed, against the limits that apply."""
 
 
@@ -63,7 +62,7 @@ def tool_rule(
     """Enter a check of single tools into the table of rules. Its limits have the same id in their own table."""
 
     def enter(check: _ToolCheck) -> _ToolCheck:
-        def breaches(message: Message, session: SessionHistory) -> Iterator[Fault]:
+        def breaches(message: Message, session: Session) -> Iterator[Fault]:
             known = limits(id, session.clients)
             for place, tool in _new_tools(message, session) if known else ():
                 for breach in check(tool, known, session):
@@ -79,7 +78,7 @@ def tool_rule(
     return enter
 
 
-def _new_tools(message: Message, session: SessionHistory) -> Iterator[tuple[int, dict[str, Any]]]:
+def _new_tools(message: Message, session: Session) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the tools of a listing that are new or have changed, each with its index."""
     found = page(message)
     for place, tool in enumerate(found.entries or () if found else ()):

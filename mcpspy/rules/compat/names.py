@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mcpspy.conversation.history import SessionHistory, keep
+from mcpspy.conversation.bounds import keep
+from mcpspy.conversation.model import Session
 from mcpspy.conversation.offers import page
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.compat.limits import Breach, refused, tool_rule
@@ -34,7 +35,7 @@ from mcpspy.wire.jsonrpc import Result
         < 2 = {"tools":[{"name":"city_forecast","inputSchema":{"type":"object","properties":{}}}]}
     """,
 )
-def tool_name(tool: dict[str, Any], known: Sequence[Limit], session: SessionHistory) -> Iterator[Breach]:
+def tool_name(tool: dict[str, Any], known: Sequence[Limit], session: Session) -> Iterator[Breach]:
     """Report a name that does not match the pattern of a client."""
     name = tool.get("name")
     if isinstance(name, str):
@@ -62,7 +63,7 @@ def tool_name(tool: dict[str, Any], known: Sequence[Limit], session: SessionHist
         < 2 = {"tools":[{"name":"a","inputSchema":{"type":"object","properties":{"filter.id":{"type":"string"}}}}]}
     """,
 )
-def property_name(tool: dict[str, Any], known: Sequence[Limit], session: SessionHistory) -> Iterator[Breach]:
+def property_name(tool: dict[str, Any], known: Sequence[Limit], session: Session) -> Iterator[Breach]:
     """Report the first top-level property whose name does not match the pattern of a client."""
     names = member(tool, "inputSchema", "properties")
     for name in names if isinstance(names, dict) else ():
@@ -91,7 +92,7 @@ def property_name(tool: dict[str, Any], known: Sequence[Limit], session: Session
         < 2 = {"tools":[{"name":"a","description":"short","inputSchema":{"type":"object","properties":{}}}]}
     """,
 )
-def description_length(tool: dict[str, Any], known: Sequence[Limit], session: SessionHistory) -> Iterator[Breach]:
+def description_length(tool: dict[str, Any], known: Sequence[Limit], session: Session) -> Iterator[Breach]:
     """Report a description that is longer than a client passes on."""
     text = tool.get("description")
     if isinstance(text, str):
@@ -127,7 +128,7 @@ class ToolCount(StatefulCheck):
     Several listings may share a cursor, so a page may belong to any of them. Then the smallest count before it is used.
     """
 
-    def __init__(self, session: SessionHistory) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._limits = limits("compat/tool-count", session.clients)
         self._before: dict[str, int] = {}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mcpspy.conversation.history import SessionHistory
+from mcpspy.conversation.model import Session
 from mcpspy.json_values import Path, excerpt, pointer, steps_of
 from mcpspy.rules.compat.limits import Breach, subschemas, tool_rule
 from mcpspy.spec.client_limits import Limit
@@ -30,7 +30,7 @@ def _listed(*schemas: str, revision: str = "2025-11-25") -> str:
     fails=_listed('"description":"Ring the bell"'),
     passes=_listed('"description":"Ring the bell","inputSchema":{"type":"object","properties":{}}'),
 )
-def schema_missing(tool: dict[str, Any], known: Sequence[Limit], session: SessionHistory) -> Iterator[Breach]:
+def schema_missing(tool: dict[str, Any], known: Sequence[Limit], session: Session) -> Iterator[Breach]:
     """Report a tool without an `inputSchema`."""
     schema = tool.get("inputSchema")
     if not isinstance(schema, dict):
@@ -50,7 +50,7 @@ def schema_missing(tool: dict[str, Any], known: Sequence[Limit], session: Sessio
     fails=_listed('"inputSchema":{"anyOf":[{"type":"object"}]}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{}}'),
 )
-def schema_type(tool: dict[str, Any], known: Sequence[Limit], session: SessionHistory) -> Iterator[Breach]:
+def schema_type(tool: dict[str, Any], known: Sequence[Limit], session: Session) -> Iterator[Breach]:
     """Report an `inputSchema` without `"type": "object"`."""
     schema = tool.get("inputSchema")
     if isinstance(schema, dict) and schema.get("type") != "object":
@@ -69,7 +69,7 @@ def schema_type(tool: dict[str, Any], known: Sequence[Limit], session: SessionHi
     fails=_listed('"inputSchema":{"type":"object","properties":{}},"outputSchema":{"type":"array","items":{}}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{}},"outputSchema":{"type":"object"}'),
 )
-def output_schema_type(tool: dict[str, Any], known: Sequence[Limit], session: SessionHistory) -> Iterator[Breach]:
+def output_schema_type(tool: dict[str, Any], known: Sequence[Limit], session: Session) -> Iterator[Breach]:
     """Report an `outputSchema` without `"type": "object"`."""
     schema = tool.get("outputSchema")
     if isinstance(schema, dict) and schema.get("type") != "object":
@@ -95,7 +95,7 @@ def output_schema_type(tool: dict[str, Any], known: Sequence[Limit], session: Se
 "properties":{"a":{"$ref":"#/$defs/A"}},"$defs":{"A":{}}}'
     ),
 )
-def output_schema_reference(tool: dict[str, Any], known: Sequence[Limit], session: SessionHistory) -> Iterator[Breach]:
+def output_schema_reference(tool: dict[str, Any], known: Sequence[Limit], session: Session) -> Iterator[Breach]:
     """Report an `outputSchema` with a reference that is unresolved or external."""
     schema = tool.get("outputSchema")
     if isinstance(schema, dict):
@@ -126,7 +126,7 @@ def _type_of(schema: dict[str, Any]) -> str:
     fails=_listed('"inputSchema":{"type":"object","properties":{"a":{}},"anyOf":[{"required":["a"]}]}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{"a":{"anyOf":[{"type":"string"}]}}}'),
 )
-def schema_combination(tool: dict[str, Any], known: Sequence[Limit], session: SessionHistory) -> Iterator[Breach]:
+def schema_combination(tool: dict[str, Any], known: Sequence[Limit], session: Session) -> Iterator[Breach]:
     """Report top-level keywords that a model API refuses there."""
     schema = tool.get("inputSchema")
     if isinstance(schema, dict):
@@ -148,7 +148,7 @@ def schema_combination(tool: dict[str, Any], known: Sequence[Limit], session: Se
     fails=_listed('"inputSchema":{"type":"object"}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{}}'),
 )
-def schema_properties(tool: dict[str, Any], known: Sequence[Limit], session: SessionHistory) -> Iterator[Breach]:
+def schema_properties(tool: dict[str, Any], known: Sequence[Limit], session: Session) -> Iterator[Breach]:
     """Report the schema of an object that has no `properties`."""
     schema = tool.get("inputSchema")
     if isinstance(schema, dict) and schema.get("type") == "object" and "properties" not in schema:
@@ -168,7 +168,7 @@ def schema_properties(tool: dict[str, Any], known: Sequence[Limit], session: Ses
     fails=_listed('"inputSchema":{"type":"object","properties":{"data":true}}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{"data":{}},"required":["data"]}'),
 )
-def schema_members(tool: dict[str, Any], known: Sequence[Limit], session: SessionHistory) -> Iterator[Breach]:
+def schema_members(tool: dict[str, Any], known: Sequence[Limit], session: Session) -> Iterator[Breach]:
     """Report the first member of a schema whose type differs from the one that SDKs expect."""
     for which in ("inputSchema", "outputSchema"):
         odd = _odd_member(tool.get(which))
@@ -211,7 +211,7 @@ def _odd_member(schema: Any) -> tuple[Path, Any] | None:
     ),
     passes=_listed('"inputSchema":{"type":"object","properties":{"pair":{"type":"array","items":{"type":"string"}}}}'),
 )
-def schema_dialect(tool: dict[str, Any], known: Sequence[Limit], session: SessionHistory) -> Iterator[Breach]:
+def schema_dialect(tool: dict[str, Any], known: Sequence[Limit], session: Session) -> Iterator[Breach]:
     """Report a schema that is invalid in the dialect of a client."""
     schema = tool.get("inputSchema")
     if isinstance(schema, dict):
@@ -225,7 +225,7 @@ def schema_dialect(tool: dict[str, Any], known: Sequence[Limit], session: Sessio
             yield Breach(got, broken, path, "write it in draft 2020-12")
 
 
-def _judgement(schema: dict[str, Any], limit: Limit, session: SessionHistory) -> Judgement:
+def _judgement(schema: dict[str, Any], limit: Limit, session: Session) -> Judgement:
     """Check a schema in the client's dialect."""
     dialect = next(name for name in DIALECTS if limit.keywords[0].replace(" ", "/") in name)
     return Foreign(schema | {"$schema": dialect}, session.budget).check()
@@ -242,7 +242,7 @@ def _judgement(schema: dict[str, Any], limit: Limit, session: SessionHistory) ->
     fails=_listed('"inputSchema":{"type":"object","properties":{"tags":{"type":"array"}}}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{"tags":{"type":"array","items":{"type":"string"}}}}'),
 )
-def array_items(tool: dict[str, Any], known: Sequence[Limit], session: SessionHistory) -> Iterator[Breach]:
+def array_items(tool: dict[str, Any], known: Sequence[Limit], session: Session) -> Iterator[Breach]:
     """Report the first array without `items`. Definitions are ignored: no refusal of one has been observed."""
     bare = (
         path
@@ -263,7 +263,7 @@ def array_items(tool: dict[str, Any], known: Sequence[Limit], session: SessionHi
     fails=_listed('"inputSchema":{"type":"object","properties":{"size":{"type":"integer","enum":[1,2]}}}'),
     passes=_listed('"inputSchema":{"type":"object","properties":{"size":{"type":"string","enum":["1","2"]}}}'),
 )
-def enum_values(tool: dict[str, Any], known: Sequence[Limit], session: SessionHistory) -> Iterator[Breach]:
+def enum_values(tool: dict[str, Any], known: Sequence[Limit], session: Session) -> Iterator[Breach]:
     """Report the first enumeration with numbers or booleans."""
     odd = (path for path, node in subschemas(tool.get("inputSchema")) if _has_numbers(node.get("enum")))
     yield from _first(odd, known, "numbers or booleans in the enum of {}", "use strings")
@@ -292,7 +292,7 @@ def _has_numbers(values: Any) -> bool:
 "$defs":{"Unit":{"type":"string"}}}'
     ),
 )
-def reference_siblings(tool: dict[str, Any], known: Sequence[Limit], session: SessionHistory) -> Iterator[Breach]:
+def reference_siblings(tool: dict[str, Any], known: Sequence[Limit], session: Session) -> Iterator[Breach]:
     """Report the first `$ref` with more keywords beside it than a client accepts."""
     allowed = {"$ref", *(keyword for limit in known for keyword in limit.keywords)}
     mixed = (path for path, node in subschemas(tool.get("inputSchema")) if "$ref" in node and node.keys() - allowed)

@@ -10,9 +10,10 @@ import binascii
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.history import SessionHistory, Tool, annotated
+from mcpspy.conversation.facts import Tool
+from mcpspy.conversation.history import annotated
 from mcpspy.conversation.http_requests import posted
-from mcpspy.conversation.model import HttpChannel, Message
+from mcpspy.conversation.model import HttpChannel, Message, Session
 from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.revisions import PROTOCOL_VERSION, Revision, since
@@ -60,7 +61,7 @@ _REDACTED = "«redacted:"  # see mcpspy.secrets.redactor
     """,
     on=(Request,),
 )
-def header_missing(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def header_missing(message: Message, session: Session) -> Iterator[Fault]:
     """Report a request without a required header."""
     place = posted(message)
     if place is None:
@@ -104,7 +105,7 @@ def _missing(message: Message, place: HttpChannel) -> list[str]:
     """,
     on=(Request,),
 )
-def header_mismatch(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def header_mismatch(message: Message, session: Session) -> Iterator[Fault]:
     """Report a header that differs from the body."""
     yield from _mismatches(message, session)
 
@@ -132,7 +133,7 @@ def header_mismatch(message: Message, session: SessionHistory) -> Iterator[Fault
     """,
     on=(Result,),
 )
-def mismatch_accepted(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def mismatch_accepted(message: Message, session: Session) -> Iterator[Fault]:
     """Report the result of a request that the server had to refuse.
 
     `Mcp-Param-*` are not checked, because the tool's definition may have changed in the meantime.
@@ -150,7 +151,7 @@ def mismatch_accepted(message: Message, session: SessionHistory) -> Iterator[Fau
         return
 
 
-def _mismatches(message: Message, session: SessionHistory | None) -> Iterator[Fault]:
+def _mismatches(message: Message, session: Session | None) -> Iterator[Fault]:
     """Yield the headers that differ from the body of a request. Without a `session`, skip `Mcp-Param-*`."""
     place = posted(message)
     if place is None or not isinstance(message.body, Request):
@@ -215,7 +216,7 @@ def _text(value: Any) -> str:
     return {True: "true", False: "false"}[value] if type(value) is bool else str(value)
 
 
-def _parameters(message: Message, session: SessionHistory) -> Iterator[tuple[str, str, Any, int]]:
+def _parameters(message: Message, session: Session) -> Iterator[tuple[str, str, Any, int]]:
     """Yield the headers of a called tool: name, pointer to the argument, value or None, line number of the listing."""
     name = message.exchange.name if message.exchange and message.exchange.method == "tools/call" else None
     tool = session.listing.tools.get(name) if name is not None and session.listing.complete else None

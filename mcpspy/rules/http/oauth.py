@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from mcpspy.conversation.history import SessionHistory
-from mcpspy.conversation.model import HttpChannel, HttpUnit, Message
+from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.wire.http_head import authority, header, status
@@ -41,7 +40,7 @@ _LARGEST = 65536  # bytes of a metadata document
     """,
     on=(Error, HttpUnit),
 )
-def oauth_origin(event: Message | HttpUnit, session: SessionHistory) -> Iterator[Fault]:
+def oauth_origin(event: Message | HttpUnit, session: Session) -> Iterator[Fault]:
     """Report metadata that a client will refuse, or whose URL is on another origin."""
     place = event.http
     request = place.request if place else None

@@ -8,9 +8,8 @@ answered itself is nobody's fault. An answer is checked once, at the first event
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.http_requests import asked, asks, posted
-from mcpspy.conversation.model import HttpChannel, HttpUnit, Message
+from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.json_values import member
 from mcpspy.rules.rule import EVERY, Fault, Later, rule
 from mcpspy.spec.revisions import ROUNDS, STREAMABLE_HTTP, Revision, between, since
@@ -50,7 +49,7 @@ _STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code 
     """,
     on=(*_MESSAGES, HttpUnit),
 )
-def accept(event: Message | HttpUnit, session: SessionHistory) -> Iterator[Fault]:
+def accept(event: Message | HttpUnit, session: Session) -> Iterator[Fault]:
     """Report an `Accept` header that lacks a required type."""
     place = asks(event) if isinstance(event, HttpUnit) else posted(event)
     if place is None or (isinstance(event, HttpUnit) and place.summary["method"] != "GET"):
@@ -84,7 +83,7 @@ def accept(event: Message | HttpUnit, session: SessionHistory) -> Iterator[Fault
     """,
     on=_MESSAGES,
 )
-def request_type(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def request_type(message: Message, session: Session) -> Iterator[Fault]:
     """Report a message that is not posted as `application/json`."""
     place = posted(message)
     if place and media_type(place.opened.head) != "application/json" and session.once("request-type"):
@@ -116,7 +115,7 @@ def request_type(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """,
     on=(HttpUnit,),
 )
-def answer_type(remark: HttpUnit, session: SessionHistory) -> Iterator[Fault]:
+def answer_type(remark: HttpUnit, session: Session) -> Iterator[Fault]:
     """Report a successful answer whose head names another type."""
     place, head = asked(remark), remark.http.opened.head
     if place is None or not 200 <= status(head) < 300:
@@ -162,7 +161,7 @@ def _told(remark: HttpUnit) -> str:
     """,
     on=(*EVERY, HttpUnit),
 )
-def notification_status(event: Message | HttpUnit, session: SessionHistory) -> Iterator[Fault]:
+def notification_status(event: Message | HttpUnit, session: Session) -> Iterator[Fault]:
     """Report an answer to a notification or response with another status than 202, or with a body."""
     place = event.http.request if event.http else None
     if event.http is None or place is None or place.legacy or event.http.opened.sender != "server":
@@ -200,7 +199,7 @@ def notification_status(event: Message | HttpUnit, session: SessionHistory) -> I
     """,
     on=(Error,),
 )
-def error_status(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def error_status(message: Message, session: Session) -> Iterator[Fault]:
     """Report an error with the wrong HTTP status.
 
     If a tool, prompt or resource is named, -32601 may mean that it does not exist. A server that does not know
@@ -242,7 +241,7 @@ def error_status(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """,
     on=(*_MESSAGES, HttpUnit),
 )
-def version_header(event: Message | HttpUnit, session: SessionHistory) -> Iterator[Fault]:
+def version_header(event: Message | HttpUnit, session: Session) -> Iterator[Fault]:
     """Report a request without `MCP-Protocol-Version`, or with another revision than the negotiated one."""
     place = asks(event) if isinstance(event, HttpUnit) else posted(event)
     agreed = event.session.negotiated
@@ -282,7 +281,7 @@ def version_header(event: Message | HttpUnit, session: SessionHistory) -> Iterat
     """,
     on=(HttpUnit,),
 )
-def redirect_elsewhere(remark: HttpUnit, session: SessionHistory) -> Iterator[Fault]:
+def redirect_elsewhere(remark: HttpUnit, session: Session) -> Iterator[Fault]:
     """Report a redirect to another origin."""
     opened = remark.http.opened
     request = remark.http.request
@@ -317,7 +316,7 @@ def _dialled(request: HttpChannel) -> str:
     """,
     on=(Invalid,),
 )
-def not_json(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
+def not_json(message: Message, session: Session) -> Iterator[Fault | Later]:
     """Report a body that is not JSON, unless the stream broke off in it or its content coding could not be decoded."""
     place = message.http
     reason = message.body.reason if isinstance(message.body, Invalid) else ""
@@ -356,7 +355,7 @@ def _unless_damaged(place: HttpChannel, fault: Fault) -> Iterator[Fault]:
     """,
     on=(Result, Error),
 )
-def client_response(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def client_response(message: Message, session: Session) -> Iterator[Fault]:
     """Report a response that the client posted."""
     if posted(message):
         yield Fault("the client posts a response, but servers of this revision send no requests", "/id")

@@ -9,10 +9,9 @@ A request and an answer may cross on the way, so a request sent within a second 
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.history import SessionHistory
 from mcpspy.conversation.http_requests import asked, asks, posted
 from mcpspy.conversation.http_sessions import is_resumed
-from mcpspy.conversation.model import HOLD, HttpUnit, Message
+from mcpspy.conversation.model import HOLD, HttpUnit, Message, Session
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import EVERY, Fault, rule
 from mcpspy.spec.revisions import HTTP_SESSIONS
@@ -48,7 +47,7 @@ _MESSAGES = (Request, Notification, Result, Error)
     """,
     on=(*EVERY, HttpUnit),
 )
-def session_missing(event: Message | HttpUnit, session: SessionHistory) -> Iterator[Fault]:
+def session_missing(event: Message | HttpUnit, session: Session) -> Iterator[Fault]:
     """Report a request without the session id that the server assigned."""
     answered, given = asked(event), session.given
     place = answered or (posted(event) if isinstance(event, Message) else None)
@@ -87,7 +86,7 @@ def session_missing(event: Message | HttpUnit, session: SessionHistory) -> Itera
     """,
     on=_MESSAGES,
 )
-def session_over(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def session_over(message: Message, session: Session) -> Iterator[Fault]:
     """Report a request in a session that has ended."""
     place, over = posted(message), session.over
     if place is None or over is None or not place.named or place.opened.t <= over.t + HOLD:
@@ -124,7 +123,7 @@ def session_over(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """,
     on=(*EVERY, HttpUnit),
 )
-def session_status(event: Message | HttpUnit, session: SessionHistory) -> Iterator[Fault]:
+def session_status(event: Message | HttpUnit, session: Session) -> Iterator[Fault]:
     """Report an answer with the wrong status to a request in a deleted session."""
     place, over = asked(event), session.over
     if place is None or event.http is None or over is None or not over.by_client or not place.carried:
@@ -159,7 +158,7 @@ def session_status(event: Message | HttpUnit, session: SessionHistory) -> Iterat
     on=(Result,),
     methods=("initialize",),
 )
-def session_id(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def session_id(message: Message, session: Session) -> Iterator[Fault]:
     """Report a session id that is not valid in a header."""
     given = header(message.http.opened.head, "mcp-session-id") if message.http and message.http.request else None
     wrong = next((character for character in given or "" if not "!" <= character <= "~"), None)
@@ -197,7 +196,7 @@ def session_id(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """,
     on=(Result, Error),
 )
-def get_stream_response(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def get_stream_response(message: Message, session: Session) -> Iterator[Fault]:
     """Report a response on a stream that a GET opened."""
     place = message.http
     if place is None or place.request is None or place.legacy or place.opened.framing != "sse" or is_resumed(place):
@@ -229,7 +228,7 @@ def get_stream_response(message: Message, session: SessionHistory) -> Iterator[F
     """,
     on=(HttpUnit,),
 )
-def unknown_event_id(remark: HttpUnit, session: SessionHistory) -> Iterator[Fault]:
+def unknown_event_id(remark: HttpUnit, session: Session) -> Iterator[Fault]:
     """Report a `Last-Event-ID` that no event of the session had."""
     place = asks(remark)
     wanted = header(place.opened.head, "last-event-id") if place else None
@@ -271,7 +270,7 @@ def unknown_event_id(remark: HttpUnit, session: SessionHistory) -> Iterator[Faul
     """,
     on=(*EVERY, HttpUnit),
 )
-def event_id_reused(event: Message | HttpUnit, session: SessionHistory) -> Iterator[Fault]:
+def event_id_reused(event: Message | HttpUnit, session: Session) -> Iterator[Fault]:
     """Report two events with the same id."""
     before = event.http.repeated.get(event.n) if event.http else None
     if before and event.http and not is_resumed(event.http) and session.once("event-id-reused"):
@@ -313,7 +312,7 @@ def event_id_reused(event: Message | HttpUnit, session: SessionHistory) -> Itera
     """,
     on=(*EVERY, HttpUnit),
 )
-def replayed_elsewhere(event: Message | HttpUnit, session: SessionHistory) -> Iterator[Fault]:
+def replayed_elsewhere(event: Message | HttpUnit, session: Session) -> Iterator[Fault]:
     """Report a repeated event that belongs to another stream."""
     place = event.http
     before = place.repeated.get(event.n) if place else None

@@ -6,8 +6,7 @@ A message that matches its definition exactly cannot break most of these rules, 
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.history import SessionHistory
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.framing import is_spread
 from mcpspy.rules.jsonrpc.values import is_batch
@@ -33,7 +32,7 @@ _MESSAGES = (Request, Notification, Result, Error)
     fails='> | {"id":1,"method":"ping"}',
     passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
 )
-def version_missing(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def version_missing(message: Message, session: Session) -> Iterator[Fault]:
     """Report a member "jsonrpc" that is missing or not "2.0"."""
     value = message.body.value
     if isinstance(value, dict) and value.get("jsonrpc") != "2.0" and not is_spread(message, session):
@@ -51,7 +50,7 @@ def version_missing(message: Message, session: SessionHistory) -> Iterator[Fault
     passes="< notifications/tools/list_changed",
     on=(Invalid,),
 )
-def not_an_object(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def not_an_object(message: Message, session: Session) -> Iterator[Fault]:
     """Report JSON that is not an object."""
     body = message.body
     if isinstance(body, Invalid) and body.reason.endswith(_NO_OBJECT) and not is_spread(message, session):
@@ -68,7 +67,7 @@ def not_an_object(message: Message, session: SessionHistory) -> Iterator[Fault]:
     passes='< | {"jsonrpc":"2.0","id":1,"result":{}}',
     on=(Invalid,),
 )
-def neither_result_nor_error(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def neither_result_nor_error(message: Message, session: Session) -> Iterator[Fault]:
     """Report an object that is not a message."""
     body = message.body
     if isinstance(body, Invalid) and isinstance(body.value, dict) and not is_spread(message, session):
@@ -92,7 +91,7 @@ def neither_result_nor_error(message: Message, session: SessionHistory) -> Itera
     passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
     on=(Request, Result),
 )
-def id_null(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def id_null(message: Message, session: Session) -> Iterator[Fault]:
     """Report an id that is null."""
     if _id(message).kind == "null" and not _is_echo(message):
         yield Fault("the id is null; expected a string or an integer", "/id")
@@ -109,7 +108,7 @@ def id_null(message: Message, session: SessionHistory) -> Iterator[Fault]:
     passes='> | {"jsonrpc":"2.0","id":"true","method":"ping"}',
     on=(Request, Result, Error),
 )
-def id_type(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def id_type(message: Message, session: Session) -> Iterator[Fault]:
     """Report an id that is a boolean, an array or an object."""
     if _id(message).kind == "other" and not _is_echo(message):
         yield Fault(f"the id is {excerpt(message.body.value.get('id'))}; expected a string or an integer", "/id")
@@ -127,7 +126,7 @@ def id_type(message: Message, session: SessionHistory) -> Iterator[Fault]:
     passes='> | {"jsonrpc":"2.0","id":15,"method":"ping"}',
     on=(Request, Result, Error),
 )
-def id_fraction(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def id_fraction(message: Message, session: Session) -> Iterator[Fault]:
     """Report a numeric id that is not written as an integer."""
     number = _id(message)
     if number.kind == "number" and not number.token.lstrip("-").isdigit() and not _is_echo(message):
@@ -147,7 +146,7 @@ def id_fraction(message: Message, session: SessionHistory) -> Iterator[Fault]:
     passes='< | {"jsonrpc":"2.0","id":1,"result":{}}',
     on=(Result, Error),
 )
-def result_and_error(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def result_and_error(message: Message, session: Session) -> Iterator[Fault]:
     """Report a response with a result and an error."""
     value = message.body.value
     if "result" in value and "error" in value:
@@ -171,7 +170,7 @@ def result_and_error(message: Message, session: SessionHistory) -> Iterator[Faul
         > | [{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","id":3,"method":"ping"}]
     """,
 )
-def batch(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def batch(message: Message, session: Session) -> Iterator[Fault]:
     """Report a batch."""
     if message.revision and not message.part and is_batch(message.frame.raw) and message.body.value is not None:
         yield Fault(f"the message is a batch; {message.revision.value} has no batches")
@@ -196,7 +195,7 @@ def batch(message: Message, session: SessionHistory) -> Iterator[Fault]:
     """,
     on=(Error,),
 )
-def error_code(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def error_code(message: Message, session: Session) -> Iterator[Fault]:
     """Report an error code that is reserved."""
     code = member(message.body.value, "error", "code")
     if type(code) is int and (code in (-32002, -32042) or -32099 <= code <= -32023):
@@ -216,7 +215,7 @@ def error_code(message: Message, session: SessionHistory) -> Iterator[Fault]:
     passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
     on=_MESSAGES,
 )
-def extra_member(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def extra_member(message: Message, session: Session) -> Iterator[Fault]:
     """Report a member that JSON-RPC does not define."""
     for name in message.body.value:
         if name not in _MEMBERS:

@@ -12,8 +12,7 @@ from typing import Any
 
 import orjson
 
-from mcpspy.conversation.history import SessionHistory
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import Number, excerpt, pointer, walk
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.wire.jsonrpc import Invalid
@@ -33,7 +32,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
     fails='> | {"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}',
     passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
 )
-def duplicate_key(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def duplicate_key(message: Message, session: Session) -> Iterator[Fault]:
     """Report a key that is used twice. If none is, serializing the parsed message keeps the number of keys."""
     raw, value = message.frame.raw, message.body.value
     if message.part or not isinstance(value, dict) or is_batch(raw):
@@ -76,7 +75,7 @@ def _doubled(raw: bytes) -> list[str]:
     fails='< | {"jsonrpc":"2.0","id":1,"result":{"mean":NaN}}',
     passes='< | {"jsonrpc":"2.0","id":1,"result":{"mean":null}}',
 )
-def not_a_number(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def not_a_number(message: Message, session: Session) -> Iterator[Fault]:
     """Report constants of JavaScript and Python that are not valid JSON, once per frame."""
     named = () if message.part else _constants(message)
     if named:
@@ -108,7 +107,7 @@ def _constants(message: Message) -> list[str]:
     fails='> | {"jsonrpc":"2.0","id":12345678901234567890,"method":"ping"}',
     passes='> | {"jsonrpc":"2.0","id":"12345678901234567890","method":"ping"}',
 )
-def number_range(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def number_range(message: Message, session: Session) -> Iterator[Fault]:
     """Report a number that loses precision in some peers."""
     if message.part or not (message.body.refused or LONG_NUMBER.search(message.frame.raw)):
         return
@@ -132,7 +131,7 @@ def number_range(message: Message, session: SessionHistory) -> Iterator[Fault]:
     fails=r'< | {"jsonrpc":"2.0","id":1,"result":{"text":"a\ud800b"}}',
     passes=r'< | {"jsonrpc":"2.0","id":1,"result":{"text":"a\ud83d\ude00b"}}',
 )
-def lone_surrogate(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def lone_surrogate(message: Message, session: Session) -> Iterator[Fault]:
     """Report half of a surrogate pair."""
     if not message.body.refused or message.part or not _SURROGATE.search(message.frame.raw):
         return
@@ -159,7 +158,7 @@ def _has_surrogate(value: Any) -> bool:
     passes="< |nest10",
     on=(Invalid,),
 )
-def too_deep(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def too_deep(message: Message, session: Session) -> Iterator[Fault]:
     """Report nesting that mcpspy cannot parse either."""
     if isinstance(message.body, Invalid) and message.body.reason.startswith("nested too deeply"):
         yield Fault("the message is nested too deeply to parse")

@@ -7,8 +7,8 @@ server declares them in its answer to `server/discover`, the client in the `_met
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.history import ASKED, SessionHistory, capabilities, other
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.history import ASKED, capabilities, other
+from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.methods import methods
@@ -75,7 +75,7 @@ _OF_NAMES = ("tools/call", "resources/read", "prompts/get")
     on=(Request, Notification),
     methods=(*_NEEDS, *_TASKS),
 )
-def capability_missing(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def capability_missing(message: Message, session: Session) -> Iterator[Fault]:
     """Report a method whose capability was not declared. A request as a task needs one capability more."""
     body = message.body
     if not isinstance(body, _CALLS):
@@ -98,7 +98,7 @@ def capability_missing(message: Message, session: SessionHistory) -> Iterator[Fa
         yield Fault(f"the {side} did not declare the capability {lacking}, which {body.method} needs", "/method")
 
 
-def _task_missing(message: Message, body: Request | Notification, session: SessionHistory) -> Iterator[Fault]:
+def _task_missing(message: Message, body: Request | Notification, session: Session) -> Iterator[Fault]:
     """Report a task that its receiver has not declared to support."""
     side = other(message.sender)
     path = _TASKS.get(body.method) or ("tasks", "requests", *body.method.split("/"))
@@ -134,7 +134,7 @@ def _task_missing(message: Message, body: Request | Notification, session: Sessi
     on=(Error,),
     methods=tuple(method for method in _NEEDS if method not in _OF_NAMES),
 )
-def capability_not_served(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def capability_not_served(message: Message, session: Session) -> Iterator[Fault]:
     """Report a method that is missing although its capability was declared."""
     exchange = message.exchange
     if exchange is None or exchange.revision is None or exchange.method not in methods(exchange.revision):

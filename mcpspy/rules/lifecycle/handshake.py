@@ -7,8 +7,8 @@ session.
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.history import SessionHistory, becomes_round, dialect, stated_revision
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.history import becomes_round, dialect, stated_revision
+from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import member, pointer
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.spec.revisions import BATCHES, HANDSHAKE, NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS, Revision
@@ -49,7 +49,7 @@ class BeforeInitialize(StatefulCheck):
     The report waits for what the request had to wait for, because the request may only have been recorded too early.
     """
 
-    def __init__(self, session: SessionHistory) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._early: list[Message] = []
 
@@ -85,12 +85,12 @@ class BeforeInitialize(StatefulCheck):
     def _may_lack_initialize(self, message: Message, body: Request) -> bool:
         """Return whether the first request of a client may turn out to have no `initialize`. True once per session."""
         modern = message.session.stated is not None or body.method == "server/discover"
-        if message.sender == "server" or modern or self.session.initialize:
+        if message.sender == "server" or modern or self.session.first_initialize:
             return False
         return self.session.once("not initialized")
 
     def _later(self, message: Message, method: str) -> Iterator[Fault]:
-        if self.session.initialize is None and message.session.stated is None:
+        if self.session.first_initialize is None and message.session.stated is None:
             self._early.clear()
             yield Fault(f"{method[:60]} was sent without `initialize` before it", "/method")
 
@@ -114,10 +114,10 @@ class BeforeInitialize(StatefulCheck):
     on=(Request,),
     methods=("initialize",),
 )
-def initialize_twice(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def initialize_twice(message: Message, session: Session) -> Iterator[Fault]:
     """Report a second `initialize` after one that succeeded."""
-    if session.agreed is not None and session.initialize:
-        yield Fault("the session is already initialized", "/method", (session.initialize,))
+    if session.agreed is not None and session.first_initialize:
+        yield Fault("the session is already initialized", "/method", (session.first_initialize,))
 
 
 @rule(
@@ -143,7 +143,7 @@ def initialize_twice(message: Message, session: SessionHistory) -> Iterator[Faul
     """,
     on=(Request,),
 )
-def initialized_missing(message: Message, session: SessionHistory) -> Iterator[Fault | Later]:
+def initialized_missing(message: Message, session: Session) -> Iterator[Fault | Later]:
     """Report the first request of a client that skipped `notifications/initialized`."""
     if message.sender != "client" or session.initialized or session.agreed is None or session.lossy:
         return
@@ -178,7 +178,7 @@ def initialized_missing(message: Message, session: SessionHistory) -> Iterator[F
     """,
     on=(Request, Notification),
 )
-def wrong_direction(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def wrong_direction(message: Message, session: Session) -> Iterator[Fault]:
     """Report a method that only the other side may send."""
     body = message.body
     if not isinstance(body, Request | Notification) or message.revision is None:
@@ -206,7 +206,7 @@ def wrong_direction(message: Message, session: SessionHistory) -> Iterator[Fault
     """,
     on=(Request, Result),
 )
-def unknown_revision(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def unknown_revision(message: Message, session: Session) -> Iterator[Fault]:
     """Report a revision that does not exist."""
     body = message.body
     if isinstance(body, Request):
@@ -243,7 +243,7 @@ def unknown_revision(message: Message, session: SessionHistory) -> Iterator[Faul
     on=(Request,),
     methods=("initialize",),
 )
-def initialize_in_batch(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def initialize_in_batch(message: Message, session: Session) -> Iterator[Fault]:
     """Report an `initialize` in a batch."""
     if message.frame.raw.lstrip()[:1] == b"[":
         yield Fault("`initialize` is part of a batch; it must be sent by itself", "/method")
@@ -268,7 +268,7 @@ def initialize_in_batch(message: Message, session: SessionHistory) -> Iterator[F
     """,
     on=(Request, Result),
 )
-def revision_mismatch(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def revision_mismatch(message: Message, session: Session) -> Iterator[Fault]:
     """Report a revision that is not possible here."""
     body = message.body
     if isinstance(body, Result):
@@ -310,7 +310,7 @@ def revision_mismatch(message: Message, session: SessionHistory) -> Iterator[Fau
     """,
     on=(Request,),
 )
-def era_mixed(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def era_mixed(message: Message, session: Session) -> Iterator[Fault]:
     """Report a client that mixes the two eras."""
     if message.sender != "client" or not isinstance(message.body, Request):
         return

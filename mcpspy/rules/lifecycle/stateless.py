@@ -7,8 +7,8 @@ notifications.
 from collections.abc import Iterator
 from typing import ClassVar
 
-from mcpspy.conversation.history import SessionHistory, dialect, missing_meta, stated_revision
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.history import dialect, missing_meta, stated_revision
+from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.negotiation import used_extension
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, Later, Severity, StatefulCheck, rule
@@ -35,7 +35,7 @@ _LOG_LEVEL = "io.modelcontextprotocol/logLevel"
     on=(Request,),
     methods=("server/discover",),
 )
-def discover_missing_meta(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def discover_missing_meta(message: Message, session: Session) -> Iterator[Fault]:
     """Report a `server/discover` without the revision in its `_meta`."""
     if stated_revision(message) is None:
         yield Fault(f"params._meta of server/discover lacks {PROTOCOL_VERSION}", "/params")
@@ -61,7 +61,7 @@ def discover_missing_meta(message: Message, session: SessionHistory) -> Iterator
     """,
     on=(Request,),
 )
-def meta_missing(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def meta_missing(message: Message, session: Session) -> Iterator[Fault]:
     """Report a request without the required `_meta`. `server/discover` has a rule of its own."""
     missing, revision = missing_meta(message), message.revision
     if missing and revision and is_known(message.body.value["method"], revision):
@@ -95,7 +95,7 @@ class LoggingWithoutLevel(StatefulCheck):
 
     learns_from: ClassVar = {Request: ()}
 
-    def __init__(self, session: SessionHistory) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._asked = False
 
@@ -143,7 +143,7 @@ def _asks_for_logs(request: Message) -> bool:
     """,
     on=(Result,),
 )
-def result_type_unknown(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def result_type_unknown(message: Message, session: Session) -> Iterator[Fault]:
     """Report a result type that neither the protocol nor a declared extension defines for the method."""
     found, method = member(message.body.value, "result", "resultType"), message.method
     if not isinstance(found, str) or method is None or used_extension(message):

@@ -6,8 +6,8 @@ The schemas of a tool come from a peer and are hostile until proved otherwise (s
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.history import SessionHistory, Tool
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.facts import Tool
+from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.peer_schemas import Foreign, Judgement, Outcome
@@ -39,7 +39,7 @@ LISTED = """
     on=(Request,),
     methods=("tools/call",),
 )
-def unknown_tool(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def unknown_tool(message: Message, session: Session) -> Iterator[Fault]:
     """Report a call of a tool that is not listed. Only if the listing is complete and certainly current."""
     listing = session.listing
     if not listing.complete or listing.t > message.t:
@@ -63,7 +63,7 @@ def unknown_tool(message: Message, session: SessionHistory) -> Iterator[Fault]:
     on=(Request,),
     methods=("tools/call",),
 )
-def arguments(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def arguments(message: Message, session: Session) -> Iterator[Fault]:
     """Report arguments that violate the tool's `inputSchema`."""
     tool = session.listing.now(message.exchange.name if message.exchange else None, message.t)
     given = member(message.body.value, "params").get("arguments", {}) if tool else None
@@ -92,7 +92,7 @@ def arguments(message: Message, session: SessionHistory) -> Iterator[Fault]:
     on=(Result,),
     methods=("tools/call",),
 )
-def structured_content(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def structured_content(message: Message, session: Session) -> Iterator[Fault]:
     """Report a result that violates the tool's `outputSchema`."""
     tool = _called(message, session)
     if tool is None:
@@ -121,7 +121,7 @@ def structured_content(message: Message, session: SessionHistory) -> Iterator[Fa
     on=(Result,),
     methods=("tools/call",),
 )
-def structured_missing(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def structured_missing(message: Message, session: Session) -> Iterator[Fault]:
     """Report a result without the `structuredContent` that the `outputSchema` requires."""
     tool = _called(message, session)
     if tool is None:
@@ -134,7 +134,7 @@ def structured_missing(message: Message, session: SessionHistory) -> Iterator[Fa
                     "/result", (tool.listed,))  # fmt: skip
 
 
-def _called(message: Message, session: SessionHistory) -> Tool | None:
+def _called(message: Message, session: Session) -> Tool | None:
     """Return the tool of a result as it was when it was called, or None if it had no `outputSchema`."""
     if not session.called:
         return None
@@ -142,7 +142,7 @@ def _called(message: Message, session: SessionHistory) -> Tool | None:
     return session.called.get((request.n, request.part))
 
 
-def _judge(tool: Tool, which: str, value: Any, session: SessionHistory) -> Judgement | None:
+def _judge(tool: Tool, which: str, value: Any, session: Session) -> Judgement | None:
     """Validate a value against a schema of a tool. Return None if there is no such schema."""
     schema = tool.definition.get(which)
     if not isinstance(schema, dict):

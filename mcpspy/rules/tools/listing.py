@@ -7,8 +7,8 @@ measured once, when they are listed. A schema that was too costly is not tried a
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.history import SessionHistory, SessionMemory, annotated
-from mcpspy.conversation.model import Message
+from mcpspy.conversation.history import annotated
+from mcpspy.conversation.model import Message, Session, SessionMemory
 from mcpspy.conversation.wording import WORDS
 from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.rule import Fault, Severity, rule
@@ -28,7 +28,7 @@ def _listed(message: Message) -> Iterator[tuple[int, dict[str, Any]]]:
             yield place, tool
 
 
-def _schemas(message: Message, session: SessionHistory) -> Iterator[tuple[str, str, Judgement]]:
+def _schemas(message: Message, session: Session) -> Iterator[tuple[str, str, Judgement]]:
     """Yield the new schemas of a listing: pointer, name of the tool, and the result of checking the schema."""
     for place, tool in _listed(message):
         name = tool.get("name") if isinstance(tool.get("name"), str) else ""
@@ -44,7 +44,7 @@ def _schemas(message: Message, session: SessionHistory) -> Iterator[tuple[str, s
 class CheckedSchemas(SessionMemory):
     """The results of checking the schemas of the latest listing, which several rules need."""
 
-    def __init__(self, session: SessionHistory) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._listing = (0, 0)
         self._checked: dict[int, tuple[Any, Judgement]] = {}
@@ -60,7 +60,7 @@ class CheckedSchemas(SessionMemory):
         return known[1]
 
 
-def _check(schema: dict[str, Any], message: Message, session: SessionHistory) -> Judgement:
+def _check(schema: dict[str, Any], message: Message, session: Session) -> Judgement:
     """Check a schema in its dialect. Before there was a default dialect, any dialect may be meant."""
     found = Foreign(schema, session.budget).check()
     if found.outcome is Outcome.NO_SCHEMA and "$schema" not in schema and message.revision not in DEFAULT_DIALECT:
@@ -91,7 +91,7 @@ def _check(schema: dict[str, Any], message: Message, session: SessionHistory) ->
     on=(Result,),
     methods=("tools/list",),
 )
-def schema_not_object(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def schema_not_object(message: Message, session: Session) -> Iterator[Fault]:
     """Report an `inputSchema` that is missing or not the schema of an object."""
     for place, tool in _listed(message):
         schema = tool.get("inputSchema")
@@ -123,7 +123,7 @@ def schema_not_object(message: Message, session: SessionHistory) -> Iterator[Fau
     on=(Result,),
     methods=("tools/list",),
 )
-def schema_invalid(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def schema_invalid(message: Message, session: Session) -> Iterator[Fault]:
     """Report a schema that is invalid or has an unresolved reference."""
     for where, name, found in _schemas(message, session):
         if found.outcome in (Outcome.NO_SCHEMA, Outcome.UNRESOLVED, Outcome.EXTERNAL):
@@ -155,7 +155,7 @@ def schema_invalid(message: Message, session: SessionHistory) -> Iterator[Fault]
     on=(Result,),
     methods=("tools/list",),
 )
-def schema_dialect(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def schema_dialect(message: Message, session: Session) -> Iterator[Fault]:
     """Report an unknown dialect."""
     for where, name, found in _schemas(message, session):
         if found.outcome is Outcome.UNKNOWN_DIALECT:
@@ -184,7 +184,7 @@ def schema_dialect(message: Message, session: SessionHistory) -> Iterator[Fault]
     on=(Result,),
     methods=("tools/list",),
 )
-def schema_too_costly(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def schema_too_costly(message: Message, session: Session) -> Iterator[Fault]:
     """Report a schema that exceeds our limits."""
     for where, name, found in _schemas(message, session):
         if found.outcome in (Outcome.TOO_LARGE, Outcome.TOO_COSTLY):
@@ -216,7 +216,7 @@ def schema_too_costly(message: Message, session: SessionHistory) -> Iterator[Fau
     on=(Result,),
     methods=("tools/list",),
 )
-def duplicate_name(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def duplicate_name(message: Message, session: Session) -> Iterator[Fault]:
     """Report a name that is used twice on a page."""
     seen: dict[str, int] = {}
     for place, tool in _listed(message):
@@ -244,7 +244,7 @@ def duplicate_name(message: Message, session: SessionHistory) -> Iterator[Fault]
     on=(Result,),
     methods=("tools/list",),
 )
-def definition_changed(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def definition_changed(message: Message, session: Session) -> Iterator[Fault]:
     """Report a tool whose definition has changed."""
     for place, tool in _listed(message):
         name = tool.get("name")
@@ -281,7 +281,7 @@ def definition_changed(message: Message, session: SessionHistory) -> Iterator[Fa
     on=(Result,),
     methods=("tools/list",),
 )
-def header_annotation(message: Message, session: SessionHistory) -> Iterator[Fault]:
+def header_annotation(message: Message, session: Session) -> Iterator[Fault]:
     """Report an `x-mcp-header` that cannot be a header."""
     for place, tool in _listed(message):
         seen: set[str] = set()

@@ -1,0 +1,65 @@
+"""How much is remembered of a capture, so that memory does not grow with its length.
+
+A capture may hold a session that runs for weeks, and any number of HTTP sessions. What is over is needed only by frames
+that come late. So each table forgets its oldest entries after a number that no orderly session reaches. Of a session
+that was idle while many others were active, only a part is kept (`mcpspy.conversation.recent`).
+"""
+
+from typing import Any
+
+SESSIONS = 256
+"""The sessions of a capture that are known in full."""
+RESTING = 4096
+"""The sessions that are known at all."""
+EXCHANGES = 8192
+"""The answered or refused exchanges of a session, its progress tokens, subscriptions, tasks, and events with an id.
+
+4096 for each direction, if both sides send as many.
+"""
+FACTS = 4096
+"""The entries of each table of facts that rules use: tools, requests with progress, subscriptions, tasks, …"""
+ROUNDS = 1024
+"""The methods and names whose `input_required` responses are known (2026-07-28)."""
+SAME_ROUNDS = 32
+"""The `input_required` responses with the same method and name."""
+UNANSWERED = 4096
+"""The complete HTTP requests without a response."""
+NAMES = 16
+"""The names by which one HTTP session is found; a server may invent any number."""
+ENDPOINTS = 64
+"""The paths of HTTP+SSE for POST."""
+REPEATED_EVENTS = 100
+"""The events of a stream that reuse an id."""
+HELD = 8192
+"""The held frames whose release may still come."""
+WAITS = 64
+"""The requests, `input_required` responses and held frames for which the time of waiting is measured at once."""
+STALE = 1000
+"""The messages after which a request without a response no longer counts as waited for."""
+ASKED_CALLS = 100_000
+"""The calls for which the time of asking a person is known."""
+CALLED_TOOLS = 1000
+"""The tools whose calls are counted in a summary."""
+SPELLS = 1000
+"""The times between pauses of a capture that are distinguished."""
+EXTENSIONS = 100
+"""The extensions of a capture that are distinguished."""
+
+FORGOTTEN = 1024
+"""The entries of a table that are forgotten at once: finding the oldest one is slow in a dict that lost many."""
+FORGOTTEN_FACTS = 256
+"""The same for a table of facts."""
+
+
+def forget(table: dict[Any, Any], entries: int = 0) -> None:
+    """Make room in a table: remove its oldest entries, `FORGOTTEN` unless `entries` is another number."""
+    for old in list(table)[: entries or FORGOTTEN]:
+        del table[old]
+
+
+def keep(table: dict[Any, Any], key: Any, value: Any) -> None:
+    """Add an entry at the end of a table of facts that forgets its oldest entries."""
+    table.pop(key, None)
+    table[key] = value
+    if len(table) > FACTS:
+        forget(table, FORGOTTEN_FACTS)
