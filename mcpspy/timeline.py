@@ -7,6 +7,7 @@ findings.
 """
 
 import json
+import signal as signals
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,14 +18,13 @@ from typing import Any
 import orjson
 from orjson import Fragment
 
-from mcpspy.capture.records import End, Frame, Header, Open, Record
+from mcpspy.capture.records import End, Frame, Gap, Gates, Header, Open, Record, Signal
 from mcpspy.conversation.conversation import Conversation, events_of
 from mcpspy.conversation.exchanges import Exchanges
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, kind_of, sender_of
 from mcpspy.conversation.negotiation import declares
 from mcpspy.conversation.preview import preview, preview_of_large
-from mcpspy.conversation.record_text import record_text
 from mcpspy.rules import Finding, LocatedFinding, Severity, worst
 from mcpspy.rules.judge import Fold, JudgedEvent, JudgedEvents, judged_events
 from mcpspy.spec.revisions import Revision
@@ -219,7 +219,7 @@ def row_of(event: Event) -> Row:
         if event.frame:
             _add_frame(row, event.frame)
     elif not isinstance(event, Frame):
-        row.text = record_text(event)
+        row.text = _record_text(event)
     else:
         row.channel, row.text = event.ch, event.raw.decode(errors="replace")
         _add_frame(row, event)
@@ -270,6 +270,38 @@ def _message_row(message: Message) -> Row:
         message.http.summary if message.http else None,
         message.act,
     )
+
+
+def _record_text(record: Gap | Signal | Gates | End) -> str:
+    """Return the text of a row for a record that is not a frame."""
+    if isinstance(record, Gap):
+        return f"{record.lost} lost: {record.why}"
+    if isinstance(record, Signal):
+        return _signal_text(record)
+    return _gates_text(record) if isinstance(record, Gates) else _end_text(record)
+
+
+def _signal_text(signal: Signal) -> str:
+    try:
+        name = signals.Signals(signal.signal).name
+    except ValueError:
+        name = str(signal.signal)
+    if signal.to == "group":
+        return f"{name} to the process group" + (", forwarded to the server" if signal.forwarded else "")
+    return f"{name} to mcpspy, {'' if signal.forwarded else 'not '}forwarded to the server"
+
+
+def _gates_text(gates: Gates) -> str:
+    names = ", ".join(str(gate.get("name", "?")) for gate in gates.gates) or "none in force"
+    return f"{names} (set by {'the gate file' if gates.by == 'file' else 'a viewer'})"
+
+
+def _end_text(end: End) -> str:
+    if end.signal is not None:
+        return f"the server was killed by signal {end.signal}"
+    if end.code is None:
+        return end.why or "the recording ended"
+    return end.why or f"the server exited with code {end.code}"
 
 
 def row_fields(row: Row, header: Header) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from mcpspy.conversation.history import ASKED
+from mcpspy.conversation.context import ASKED
 from mcpspy.conversation.model import Exchange, Message
 from mcpspy.json_values import member
 from mcpspy.wire.jsonrpc import Notification, Request

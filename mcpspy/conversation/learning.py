@@ -9,9 +9,8 @@ from typing import Any
 
 from mcpspy.conversation import bounds
 from mcpspy.conversation.bounds import keep
+from mcpspy.conversation.context import CLIENT_CAPABILITIES, asked, is_about, other, subscription
 from mcpspy.conversation.facts import CreatedTask, Given, Listen, Over, Progress, Tool
-from mcpspy.conversation.history import CLIENT_CAPABILITIES, is_about, other, subscription
-from mcpspy.conversation.http_requests import asked
 from mcpspy.conversation.model import Exchange, HttpChannel, HttpUnit, Judged, Message, ServerExit, Session
 from mcpspy.conversation.offers import page
 from mcpspy.json_values import member

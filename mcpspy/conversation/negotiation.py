@@ -8,7 +8,7 @@ concluded from that.
 from collections.abc import Iterable
 
 from mcpspy.conversation import bounds
-from mcpspy.conversation.history import CLIENT_CAPABILITIES, capabilities
+from mcpspy.conversation.context import CLIENT_CAPABILITIES, capabilities
 from mcpspy.conversation.model import ENDLESS, Message, Session
 from mcpspy.conversation.offers import HANDSHAKES
 from mcpspy.json_values import member

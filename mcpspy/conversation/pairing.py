@@ -8,18 +8,31 @@ carried its request, and that decides.
 The revision belongs to the exchange, not to the connection. It is the first of these that is known: the request's own
 `_meta`; what its session negotiated; what earlier requests without a handshake stated; what the transport indicates.
 Otherwise the revision is unknown.
+
+Some messages belong to a request without being its response. A request may ask for progress by a token that its sender
+chooses; the latest request with a token owns it. A notification of a subscription names the `subscriptions/listen`
+request by its id (2026-07-28). A cancellation names a request of its own sender. If a request is answered by a task,
+its result is in the response to `tasks/result` (2025-11-25). The link is the ordinal of the exchange, because such a
+message may come long after the response, and a finished exchange is not kept for it.
 """
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mcpspy.conversation import bounds
-from mcpspy.conversation.links import enter, follow, follow_task
 from mcpspy.conversation.model import ENDLESS, Exchange, Message, Session
 from mcpspy.conversation.rounds import INPUT_REQUIRED, begin_round, follow_round
 from mcpspy.json_values import member
-from mcpspy.spec.revisions import NEWEST_HANDSHAKE, PROTOCOL_VERSION, ROUNDS, STATELESS, TASKS, Revision
-from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result, Undecoded
+from mcpspy.spec.revisions import (
+    NEWEST_HANDSHAKE,
+    PROTOCOL_VERSION,
+    ROUNDS,
+    STATELESS,
+    SUBSCRIPTION_ID,
+    TASKS,
+    Revision,
+)
+from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result, Undecoded, exact_id
 from mcpspy.wire.subject import subject
 
 _PROBE = "server/discover"
@@ -43,7 +56,7 @@ def pair(message: Message, ordinal: int, carrier: int | None) -> None:
         if exchange:
             _join(message, key, exchange)
     elif isinstance(body, Notification):
-        follow(message, body)
+        _follow(message, body)
     elif isinstance(body, Undecoded):
         _doubt(message.session, message.side)
 
@@ -77,7 +90,7 @@ def _begin(message: Message, body: Request, ordinal: int) -> None:
     message.exchange = exchange
     session.pending.setdefault((message.side, body.id), []).append(exchange)
     if meta or body.method == ENDLESS:
-        enter(message, body, ordinal)
+        _enter(message, body, ordinal)
     if session.rounds and revision in ROUNDS:
         follow_round(message, exchange)
     if body.method == "initialize":
@@ -148,7 +161,7 @@ def _join(message: Message, key: tuple[str, Id], exchange: Exchange) -> None:
     if exchange.method == "initialize":
         message.revision = session.negotiated = Revision.of(member(message.body.result, "protocolVersion"))
     elif exchange.revision in TASKS:
-        follow_task(key[0], exchange, message.body.result)
+        _follow_task(key[0], exchange, message.body.result)
     elif exchange.method == _PROBE:
         session.stated = session.stated or exchange.revision or _supported(message.body.result)
 
@@ -166,3 +179,56 @@ def _doubt(session: Session, sender: str) -> None:
     for exchange in session.exchanges():
         if exchange.request.side != sender:
             exchange.in_doubt = exchange.undecoded = True
+
+
+def _enter(message: Message, body: Request, ordinal: int) -> None:
+    """Store the names by which later notifications may refer to a request."""
+    session = message.session
+    token = member(body.params, "_meta", "progressToken")
+    if token is not None:
+        session.tokens[message.side, Id.of(token)] = ordinal
+        if len(session.tokens) > bounds.EXCHANGES + bounds.FORGOTTEN:
+            bounds.forget(session.tokens)
+    if body.method == ENDLESS:
+        session.subscriptions[body.id] = ordinal
+        if len(session.subscriptions) > bounds.EXCHANGES + bounds.FORGOTTEN:
+            bounds.forget(session.subscriptions)
+
+
+def _follow(message: Message, body: Notification) -> None:
+    """Link a notification to the exchange that it names.
+
+    Mark an exchange as cancelled if the notification cancels it.
+    """
+    session = message.session
+    message.revision = session.negotiated or session.stated or message.revision
+    subscription = member(body.params, "_meta", SUBSCRIPTION_ID)
+    if subscription is not None:
+        listen = exact_id(subscription, message.frame.raw, message.part, "params", "_meta", SUBSCRIPTION_ID)
+        message.link = session.subscriptions.get(listen)
+        for exchange in session.pending.get(("client", listen), ()):
+            message.revision = exchange.revision
+    elif body.method == "notifications/progress":
+        token = member(body.params, "progressToken")
+        if token is not None:
+            message.link = session.tokens.get(("client" if message.side == "server" else "server", Id.of(token)))
+    if body.method == "notifications/cancelled":
+        requested = member(body.params, "requestId")
+        target = exact_id(requested, message.frame.raw, message.part, "params", "requestId")
+        for exchange in session.pending.get((message.side, target), ()):
+            exchange.cancelled = True
+            message.cancels = exchange
+
+
+def _follow_task(sender: str, exchange: Exchange, result: Any) -> None:
+    """Follow a request that was answered by a task: its result comes in response to `tasks/result`."""
+    tasks = exchange.request.session.task_methods
+    if exchange.method == "tasks/result":
+        wanted = member(exchange.request.body.value.get("params"), "taskId")
+        exchange.underlying = tasks.get((sender, wanted)) if isinstance(wanted, str) else None
+        return
+    given = member(result, "task", "taskId")
+    if isinstance(given, str):
+        tasks[sender, given] = exchange.method
+        if len(tasks) > bounds.EXCHANGES:
+            bounds.forget(tasks)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
 from mcpspy.conversation.bounds import keep
-from mcpspy.conversation.history import CLIENT_CAPABILITIES
+from mcpspy.conversation.context import CLIENT_CAPABILITIES
 from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.rounds import round_key
 from mcpspy.json_values import member, text_of

@@ -6,7 +6,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.history import capabilities
+from mcpspy.conversation.context import capabilities
 from mcpspy.conversation.model import ENDLESS, Message, Session
 from mcpspy.conversation.negotiation import undeclared_by, used_extension
 from mcpspy.json_values import excerpt, member

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mcpspy.conversation.history import other
+from mcpspy.conversation.context import other
 from mcpspy.conversation.model import HttpUnit, Message, Session
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.wire.jsonrpc import Error, Invalid, Result, parse

@@ -26,8 +26,8 @@ from typing import Any
 from mcpspy.capture.format import RELOAD
 from mcpspy.capture.records import Gates
 from mcpspy.conversation import bounds
+from mcpspy.conversation.context import other
 from mcpspy.conversation.gate_acts import GateAct, is_gate
-from mcpspy.conversation.history import other
 from mcpspy.conversation.model import HttpUnit, Judged, Message, ServerExit, Session, SessionMemory
 from mcpspy.rules.rule import Finding
 from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, parse

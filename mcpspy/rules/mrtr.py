@@ -7,7 +7,7 @@ recorded a moment later, so every check of a retry runs a second after it.
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.history import ASKED, capabilities
+from mcpspy.conversation.context import ASKED, capabilities
 from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.rounds import continued, mark, rounds_before
 from mcpspy.json_values import excerpt, member, pointer

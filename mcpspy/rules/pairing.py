@@ -7,7 +7,7 @@ still active, nothing is reported as missing.
 from collections.abc import Iterator
 from itertools import islice, product
 
-from mcpspy.conversation.history import other
+from mcpspy.conversation.context import other
 from mcpspy.conversation.http_sessions import is_resumed
 from mcpspy.conversation.model import ENDLESS, Exchange, Message, Session
 from mcpspy.json_values import member

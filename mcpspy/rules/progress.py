@@ -6,8 +6,8 @@ nothing is reported as missing.
 
 from collections.abc import Iterator
 
+from mcpspy.conversation.context import is_about, is_in_answer, other
 from mcpspy.conversation.facts import Progress
-from mcpspy.conversation.history import is_about, is_in_answer, other
 from mcpspy.conversation.model import HOLD, Message, Session
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, Later, rule

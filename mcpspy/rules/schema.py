@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, NamedTuple
 
-from mcpspy.conversation.history import becomes_round, dialect, missing_meta
+from mcpspy.conversation.context import becomes_round, dialect, missing_meta
 from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.negotiation import used_extension
 from mcpspy.json_values import excerpt, member

@@ -7,8 +7,8 @@ with equal ids can be told apart.
 
 from collections.abc import Iterator
 
+from mcpspy.conversation.context import is_about, subscription
 from mcpspy.conversation.facts import Listen
-from mcpspy.conversation.history import is_about, subscription
 from mcpspy.conversation.model import Message, Session
 from mcpspy.rules.rule import Fault, Later, Severity, rule
 from mcpspy.spec.revisions import SUBSCRIPTIONS

@@ -7,7 +7,7 @@ an interface is checked only if the client declared the extension.
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.history import capabilities
+from mcpspy.conversation.context import capabilities
 from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.rule import Fault, rule

@@ -5,8 +5,8 @@ from functools import cache
 
 import pytest
 
+from mcpspy.conversation.context import other
 from mcpspy.conversation.facts import Operations
-from mcpspy.conversation.history import other
 from mcpspy.json_values import nearest, resolve
 from mcpspy.report.checked import check
 from mcpspy.rules import FORMER, RULES, SEVERITIES, Finding, current, worst

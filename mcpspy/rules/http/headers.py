@@ -10,9 +10,8 @@ import binascii
 from collections.abc import Iterator
 from typing import Any
 
+from mcpspy.conversation.context import annotated, posted
 from mcpspy.conversation.facts import Tool
-from mcpspy.conversation.history import annotated
-from mcpspy.conversation.http_requests import posted
 from mcpspy.conversation.model import HttpChannel, Message, Session
 from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.rule import Fault, rule

@@ -8,7 +8,7 @@ answered itself is nobody's fault. An answer is checked once, at the first event
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.http_requests import asked, asks, posted
+from mcpspy.conversation.context import asked, asks, posted
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.json_values import member
 from mcpspy.rules.rule import EVERY, Fault, Later, rule

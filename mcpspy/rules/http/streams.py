@@ -9,7 +9,7 @@ A request and an answer may cross on the way, so a request sent within a second 
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.http_requests import asked, asks, posted
+from mcpspy.conversation.context import asked, asks, posted
 from mcpspy.conversation.http_sessions import is_resumed
 from mcpspy.conversation.model import HOLD, HttpUnit, Message, Session
 from mcpspy.json_values import excerpt, member

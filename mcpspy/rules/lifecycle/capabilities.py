@@ -7,7 +7,7 @@ server declares them in its answer to `server/discover`, the client in the `_met
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.history import ASKED, capabilities, other
+from mcpspy.conversation.context import ASKED, capabilities, other
 from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, rule

@@ -7,7 +7,7 @@ session.
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.history import becomes_round, dialect, stated_revision
+from mcpspy.conversation.context import becomes_round, dialect, stated_revision
 from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import member, pointer
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule

@@ -7,7 +7,7 @@ notifications.
 from collections.abc import Iterator
 from typing import ClassVar
 
-from mcpspy.conversation.history import dialect, missing_meta, stated_revision
+from mcpspy.conversation.context import dialect, missing_meta, stated_revision
 from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.negotiation import used_extension
 from mcpspy.json_values import excerpt, member

@@ -7,7 +7,7 @@ measured once, when they are listed. A schema that was too costly is not tried a
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.history import annotated
+from mcpspy.conversation.context import annotated
 from mcpspy.conversation.model import Message, Session, SessionMemory
 from mcpspy.conversation.wording import WORDS
 from mcpspy.json_values import excerpt, member, pointer

@@ -1,11 +1,13 @@
-"""The bounded history of a session, and facts that follow from a message and that history."""
+"""What of a session applies to a message, and the HTTP request that it belongs to."""
 
 from mcpspy.conversation.bounds import FACTS, keep
-from mcpspy.conversation.history import becomes_round, dialect, missing_meta
-from mcpspy.conversation.model import Session
+from mcpspy.conversation.context import asked, asks, becomes_round, dialect, missing_meta, posted
+from mcpspy.conversation.conversation import events_of
+from mcpspy.conversation.model import HttpUnit, Message, Session
 from mcpspy.spec.dialect import Dialect
 from mcpspy.spec.revisions import R2025_06_18, R2026_07_28
 from tests.rules.examples import messages
+from tests.rules.web import records
 
 
 def test_a_table_forgets_its_oldest():
@@ -67,3 +69,30 @@ def test_what_a_server_asks_becomes_a_round_in_2026_07_28_alone():
     asked.revision = other.revision = modern.revision
     assert becomes_round(asked)
     assert not becomes_round(other)
+
+
+def over_http(transcript):
+    return list(events_of(records(transcript)))
+
+
+def test_a_message_is_posted_by_the_client_only():
+    ping, answer = (event for event in over_http("= 2025-06-18 http\n>> 2 ping\n<< 200 2 = {}")[-2:])
+    assert posted(ping) is ping.http
+    assert posted(answer) is None
+
+
+def test_an_answer_is_that_to_its_request_once():
+    """The first event of a stream answers the request; later events on the stream do not."""
+    found = over_http("= 2025-06-18 http\n>> 2 tools/list\n<< 200 events\n<- notifications/message {}\n<- 2 = {}")
+    request, *streamed = [event for event in found if isinstance(event, Message)][3:]
+    assert [asked(event) for event in streamed] == [request.http, None]
+    assert asked(request) is None
+
+
+def test_a_head_without_a_body_asks_in_its_session():
+    head, answer = over_http("= 2025-06-18 http\n>> DELETE\n<< 200")[-2:]
+    assert isinstance(head, HttpUnit)
+    assert isinstance(answer, HttpUnit)
+    assert asks(head) is head.http
+    assert asks(answer) is None
+    assert asked(answer) is head.http

@@ -1,9 +1,9 @@
-"""What of a session applies to a message: capabilities, extensions, and the request that the message is about."""
+"""What applies to a message: capabilities and extensions of its session, and the request that it belongs to."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.model import Message, Session
+from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.json_values import Path, member, walk
 from mcpspy.spec.dialect import Dialect
 from mcpspy.spec.extensions.extension import declared
@@ -91,3 +91,26 @@ def annotated(schema: Any) -> Iterator[tuple[Path, dict[str, Any]]]:
         of_argument = path and len(path) % 2 == 0 and all(step == "properties" for step in path[::2])
         if of_argument and isinstance(inner, dict) and "x-mcp-header" in inner:
             yield tuple(path), inner
+
+
+def posted(message: Message) -> HttpChannel | None:
+    """Return the POST of Streamable HTTP that carried a message of the client; None for any other message."""
+    place = message.http
+    if place is None or place.opened.role != "request" or place.legacy or place.summary["method"] != "POST":
+        return None
+    return place
+
+
+def asked(event: Message | HttpUnit) -> HttpChannel | None:
+    """Return the request, if an event is the first one of its response from the server; else None."""
+    place = event.http
+    if place is None or place.request is None or place.legacy or place.opened.role != "response":
+        return None
+    return place.request if (event.n, event.part, place.opened.sender) == (place.first, 0, "server") else None
+
+
+def asks(remark: HttpUnit) -> HttpChannel | None:
+    """Return the request of Streamable HTTP with a session id that a unit is the head of; None for any other unit."""
+    place = remark.http
+    is_head = place.opened.role == "request" and place.first == remark.n and remark.frame is None
+    return place if is_head and place.named and not place.legacy else None
