@@ -22,7 +22,7 @@ import fcntl
 import os
 from collections.abc import Iterator
 
-from mcpspy.capture.order import ordered
+from mcpspy.capture.reader import ordered
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Signal
 from mcpspy.capture.writer import Writer, create
 from mcpspy.conversation.conversation import Conversation, events_of

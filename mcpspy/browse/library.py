@@ -18,8 +18,7 @@ from datetime import datetime
 import orjson
 
 from mcpspy.capture.location import SUFFIX
-from mcpspy.capture.order import Window
-from mcpspy.capture.reader import Capture, Records
+from mcpspy.capture.reader import Capture, Records, Window
 from mcpspy.capture.records import Header, Record
 from mcpspy.capture.runs import client_process
 from mcpspy.conversation.counts import Counts

@@ -20,8 +20,7 @@ from mcpspy.browse.gates import GatesInCapture, HeldFrame
 from mcpspy.browse.previews import Previews
 from mcpspy.browse.refusals import GROUP, Refusals
 from mcpspy.capture.index import Index
-from mcpspy.capture.order import Window
-from mcpspy.capture.reader import Records
+from mcpspy.capture.reader import Records, Window
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record
 from mcpspy.conversation.counts import Counts
 from mcpspy.conversation.facts import Operations

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.capture.order import BYTES, RECORDS, SPAN, Window, ordered
+from mcpspy.capture.reader import BYTES, RECORDS, SPAN, Window, ordered
 from mcpspy.capture.records import Close, End, Frame, Gap, Open
 
 

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from mcpspy.capture.order import ordered
-from mcpspy.capture.reader import Capture
+from mcpspy.capture.reader import Capture, ordered
 from mcpspy.capture.records import Frame, Gap
 from mcpspy.conversation import bounds
 from mcpspy.conversation.model import Message, Session
