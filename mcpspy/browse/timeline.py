@@ -9,7 +9,7 @@ row is shown without decoding it. Anything more that is on the screen is decoded
 import time
 from array import array
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,7 +17,6 @@ from mcpspy.browse.columns import Columns
 from mcpspy.browse.control import SessionControl
 from mcpspy.browse.findings import SessionFindings
 from mcpspy.browse.gates import GatesInCapture, HeldFrame
-from mcpspy.browse.previews import Previews
 from mcpspy.browse.refusals import GROUP, Refusals
 from mcpspy.capture.index import Index
 from mcpspy.capture.reader import Records, Window
@@ -26,6 +25,7 @@ from mcpspy.conversation.counts import Counts
 from mcpspy.conversation.facts import Operations
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Event, HttpUnit, Message
+from mcpspy.conversation.preview import preview_of_large
 from mcpspy.conversation.times import Times
 from mcpspy.overview import Announced
 from mcpspy.rules import Finding, LocatedFinding
@@ -40,6 +40,9 @@ _SHOWN = 1 << 20  # bytes of a frame shown to a person
 _READ = 1 << 12  # bytes of a frame that is not a message, for its line
 _LAST = 0.1  # the longest time for which the fold continues when a session is closed, in seconds
 _NAMED = 9  # maximum messages of a batch listed in its line
+_DECODED = 1 << 16  # the largest frame that is decoded for its preview, in bytes
+_WHOLE = 1 << 20  # the largest record of such a frame: each byte may be escaped
+_KEPT = 5000  # previews
 
 
 class Source(NamedTuple):
@@ -357,3 +360,45 @@ class OpenCapture:
 def _part(event: Event) -> int:
     """Return the place of an event in its batch, else 0."""
     return event.part if isinstance(event, Message) else 0
+
+
+class Previews:
+    """The text that rows show after method and name, each made when its row is first drawn.
+
+    A row that is drawn again has the same preview, so previews are cached for as many rows as a person scrolls over.
+    Decoding some hundred kilobytes takes a millisecond, so a larger message shows its start, undecoded.
+
+    `read` returns the rows on a line, decoded from about the given number of first bytes; `pieces` yields the bytes of
+    the frame on a line, piece by piece.
+    """
+
+    def __init__(self, read: Callable[[int, int], list[Row]], pieces: Callable[[int], Iterator[bytes]]) -> None:
+        self._read, self._pieces = read, pieces
+        self._made: dict[tuple[int, str | None], str] = {}  # by line number and method
+        self._heads: dict[int, str] = {}
+
+    def of(self, row: Row) -> str:
+        """Return the preview of a message, whose row has no content."""
+        n = row.n
+        address = (n, row.method)  # the method of a response comes from its request
+        if address not in self._made:
+            if len(self._made) == _KEPT:
+                self._made.clear()
+            self._made[address] = self._make(n) if row.size <= _DECODED else self._begin(n)
+        return self._made[address]
+
+    def _make(self, n: int) -> str:
+        found = self._read(n, _WHOLE)
+        return found[0].preview if found else ""
+
+    def _begin(self, n: int) -> str:
+        return preview_of_large(next(self._pieces(n), b""))
+
+    def note(self, unit: HttpUnit) -> None:
+        """Remember the text of a head that resumes a stream: only the fold knows after which event it resumes."""
+        if unit.http.resumes and unit.frame is None:
+            self._heads[unit.n] = unit.text
+
+    def head(self, row: Row) -> str:
+        """Return the text of a row that is not a message."""
+        return self._heads.get(row.n, row.text or "")

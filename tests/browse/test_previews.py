@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mcpspy.browse.previews import Previews
+from mcpspy.browse.timeline import Previews
 from mcpspy.timeline import Row
 
 VALUE = {"method": "tools/call", "params": {"name": "f", "arguments": {"a": 1}}}
