@@ -156,14 +156,14 @@ def test_imports_point_downwards_only(module):
 @pytest.mark.parametrize(
     ("module", "source", "fault"),
     [
-        ("wire.lines", "from mcpspy.recording.stream import Tap", "wire imports recording"),
-        ("wire.lines", "import mcpspy.recording.stream", "wire imports recording"),
+        ("wire.lines", "from mcpspy.recording.recording import Tap", "wire imports recording"),
+        ("wire.lines", "import mcpspy.recording.recording", "wire imports recording"),
         ("wire.lines", "from mcpspy import recording", "wire imports recording"),
         ("recording.stream", "from mcpspy.spec.revisions import Era", "recording imports spec"),
-        ("conversation.conversation", "from mcpspy.recording.stream import Tap", "conversation imports recording"),
+        ("conversation.conversation", "from mcpspy.recording.recording import Tap", "conversation imports recording"),
         ("wire.jsonrpc", "from mcpspy.capture import reader", "wire imports capture"),
         ("gate.gate", "from mcpspy.capture.writer import Writer", "gate imports capture"),
-        ("gate.order", "def f():\n    from mcpspy.recording.stream import Tap", "gate imports recording"),
+        ("gate.order", "def f():\n    from mcpspy.recording.recording import Tap", "gate imports recording"),
         ("gate.gate", "from mcpspy.errors import Error", "gate imports errors"),
         ("text", "from mcpspy.wire.jsonrpc import Id", "text imports wire"),
         ("relay.stdio.pump", "def f():\n    from mcpspy.cli import main", "relay imports cli"),

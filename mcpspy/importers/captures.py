@@ -14,8 +14,7 @@ from typing import Any
 
 from mcpspy.capture.location import directory, file_name, make_directory
 from mcpspy.errors import CaptureError
-from mcpspy.recording.recording import Clock, Recording
-from mcpspy.recording.stream import Channel
+from mcpspy.recording.recording import Channel, Clock, Recording
 
 MOST = 200
 """Captures that may be open at once: a file may name any number of servers, but descriptors are limited."""

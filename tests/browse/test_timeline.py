@@ -565,7 +565,7 @@ def test_a_held_row_is_shown_anew_when_it_is_released(tmp_path, session):
     before = len(found.revised)
     grow(found)
     assert line.n in found.revised[before:]
-    assert (found.line(0).status, found.line(0).act) == ("pending", "held 2.00 s by gate g")
+    assert (found.line(0).status, str(found.line(0).act)) == ("pending", "held 2.00 s by gate g")
     writer.frame(2, 3 * 10**9 + 5_000_000, b'{"jsonrpc":"2.0","id":1,"result":{}}', False, False)
     finish(writer, 4 * 10**9)
     grow(found)

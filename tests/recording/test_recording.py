@@ -7,8 +7,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Gates
-from mcpspy.recording.recording import Clock, Recording
-from mcpspy.recording.stream import Channel
+from mcpspy.recording.recording import Channel, Clock, Recording
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, End, Frame, Open, Release
-from mcpspy.recording.recording import Recording
-from mcpspy.recording.stream import Channel
+from mcpspy.recording.recording import Channel, Recording
 from mcpspy.wire.lines import PIECE, Lines
 from tests.recording.recorder import Recorder
 from tests.transcript import begin

@@ -24,8 +24,7 @@ if sys.platform == "win32":
 from mcpspy.capture.format import RELOAD
 from mcpspy.errors import SpawnError
 from mcpspy.process.child import Child, die_by, spawn
-from mcpspy.recording.recording import Clock, Recording
-from mcpspy.recording.stream import Channel
+from mcpspy.recording.recording import Channel, Clock, Recording
 from mcpspy.relay.reload.files import StartChanges, WatchedFiles, age, import_watcher
 from mcpspy.relay.reload.server import STDERR, ReloadableServer, write_errors
 from mcpspy.relay.reload.session import HOLDING, IDLING, REST, RUNNING, ReloadSession

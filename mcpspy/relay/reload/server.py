@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcpspy.recording.stream import Channel
+    from mcpspy.recording.recording import Channel
 
 _TAIL = 15  # the last lines of stderr, which show why a server exited
 _LONGEST = 500  # the most characters of such a line

@@ -22,7 +22,7 @@ from mcpspy.relay.reload.streams import LineSink
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcpspy.gate.messages import Key
-    from mcpspy.recording.stream import Channel
+    from mcpspy.recording.recording import Channel
 
 RUNNING, IDLING, HOLDING, FAILED = "running", "idling", "holding", "failed"
 HELD_LINES, HELD_BYTES = 1000, 16 << 20

@@ -14,7 +14,7 @@ from mcpspy.relay.stdio.pump import CHUNK, interrupt, wait_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcpspy.recording.stream import Channel
+    from mcpspy.recording.recording import Channel
 
 
 class LineSource:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
 
-    from mcpspy.recording.stream import Channel
+    from mcpspy.recording.recording import Channel
 
     class LineGate(Protocol):
         """Replaces the plain loop when a gate is in force; `GatedLines` implements it."""

@@ -68,8 +68,7 @@ def run(
     for pump in pumps:
         start_new_thread(pump.run, ())
     _import_rest(check=check, control=control)  # after the pumps have started, and before there is a capture
-    from mcpspy.recording.recording import Clock, Recording
-    from mcpspy.recording.stream import Channel
+    from mcpspy.recording.recording import Channel, Clock, Recording
     from mcpspy.relay.stdio.drain import drain
     from mcpspy.relay.stdio.hangup import watch
 

@@ -17,8 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from mcpspy.errors import CaptureError
-from mcpspy.recording.recording import Recording
-from mcpspy.recording.stream import Channel
+from mcpspy.recording.recording import Channel, Recording
 from mcpspy.replay.streams import chunks, lines, room, send
 from mcpspy.wire.jsonrpc import Id
 

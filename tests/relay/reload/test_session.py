@@ -9,8 +9,7 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Release
 from mcpspy.process.pipes import waiting
-from mcpspy.recording.recording import Recording
-from mcpspy.recording.stream import Channel
+from mcpspy.recording.recording import Channel, Recording
 from mcpspy.relay.reload import session as module
 from mcpspy.relay.reload.server import ReloadableServer
 from mcpspy.relay.reload.session import FAILED, HOLDING, IDLING, ReloadSession

@@ -7,8 +7,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import Gate
-from mcpspy.recording.recording import Recording
-from mcpspy.recording.stream import Channel
+from mcpspy.recording.recording import Channel, Recording
 from mcpspy.relay.stdio.gated import gate_lines
 from mcpspy.relay.stdio.pump import Pump
 from mcpspy.relay.stdio.session import GatedSession

@@ -17,7 +17,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, Frame, Release
 from mcpspy.gate.gate import LIMIT
 from mcpspy.gate.order import BYTES, FRAMES, GatedFrame
-from mcpspy.recording.stream import Channel
+from mcpspy.recording.recording import Channel
 from tests import limits
 from tests.memory import objects_in
 from tests.relay import gated

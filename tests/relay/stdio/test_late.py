@@ -8,8 +8,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Gates, Signal
-from mcpspy.recording.recording import Recording
-from mcpspy.recording.stream import Channel
+from mcpspy.recording.recording import Channel, Recording
 from mcpspy.relay.stdio.pump import Pump
 from tests import limits
 from tests.relay import late

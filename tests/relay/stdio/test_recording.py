@@ -11,8 +11,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, Frame, Gap, Open
-from mcpspy.recording.recording import Clock, Recording
-from mcpspy.recording.stream import Channel
+from mcpspy.recording.recording import Channel, Clock, Recording
 from mcpspy.relay.stdio.pump import Pump
 from mcpspy.timeline import final_rows
 from tests import limits
