@@ -1,0 +1,66 @@
+"""Ideas that stand in one place of the package, found again by a search in its syntax trees."""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import mcpspy
+
+PACKAGE = Path(mcpspy.__file__).parent
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Return the syntax tree of each module of the package, by its path in the package."""
+    return {path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_bytes()) for path in PACKAGE.rglob("*.py")}
+
+
+def nodes(kind: type[ast.AST], folder: str = "") -> Iterator[tuple[str, ast.AST]]:
+    """Yield the nodes of a kind, each with its module."""
+    for module, tree in trees().items():
+        if module.startswith(folder):
+            yield from ((module, node) for node in ast.walk(tree) if isinstance(node, kind))
+
+
+def fields(node: ast.ClassDef) -> list[ast.AnnAssign]:
+    """Return the declared fields of a class."""
+    return [it for it in node.body if isinstance(it, ast.AnnAssign) and isinstance(it.target, ast.Name)]
+
+
+def calls_of(name: str) -> list[str]:
+    """Return the modules that call a function or class, once for each call."""
+    return [module for module, node in nodes(ast.Call) if isinstance(node.func, ast.Name) and node.func.id == name]
+
+
+def test_one_loop_feeds_the_judge():
+    assert calls_of("Judge") == ["rules/judge.py"]
+    assert set(calls_of("Conversation")) <= {
+        "conversation/conversation.py",
+        "rules/judge.py",
+        "timeline.py",  # one record alone
+        "exporters/har.py",  # channels and messages side by side
+        "replay/script/turns.py",
+    }
+
+
+def test_one_class_has_what_a_row_has():
+    """A row of a viewer inherits it."""
+    wanted = {"kind", "sender", "status", "latency"}
+    found = []
+    for module, node in nodes(ast.ClassDef):
+        if wanted <= {it.target.id for it in fields(node)}:
+            found.append((module, node.name))
+    assert found == [("timeline.py", "Row")]
+
+
+def test_how_much_a_session_remembers_is_told_in_one_module():
+    """The tables of sessions are compared with no other number."""
+    tables = {it.target.id for _, node in nodes(ast.ClassDef, "conversation/") for it in fields(node)}
+    for module, node in nodes(ast.Compare, "conversation/"):
+        measured = [
+            it.args[0] for it in ast.walk(node) if isinstance(it, ast.Call) and getattr(it.func, "id", "") == "len"
+        ]
+        if any(isinstance(it, ast.Attribute) and it.attr in tables for it in measured):
+            numbers = [it for it in ast.walk(node) if isinstance(it, ast.Name) and it.id.isupper()]
+            assert not numbers, (module, ast.unparse(node))
