@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     Gated = tuple[GatedSession, GatedLines]
     """A gate in force, and its direction from client to server."""
 
-_INTERVAL = 100_000_000  # nanoseconds between two checks for the directory, as in `relay.control`
-_IDLE, _CONTROLLED = 1.0, 0.1  # seconds between two checks while nothing passes: without and with a viewer
+INTERVAL = 100_000_000  # nanoseconds between two checks for the directory, as in `relay.control`
+IDLE, CONTROLLED = 1.0, 0.1  # seconds between two checks while nothing passes: without and with a viewer
 
 
 class Watch:
@@ -61,7 +61,7 @@ class Watch:
         with self._looking:
             try:
                 if self._control is None and self._due <= t < NEVER:
-                    self._due = t + _INTERVAL
+                    self._due = t + INTERVAL
                     if os.path.lexists(self._path):
                         self._begin()
                 if self._control and self._session:
@@ -115,5 +115,5 @@ class Watch:
 
     def _look_when_idle(self) -> None:
         while not self._ended:
-            time.sleep(_CONTROLLED if self._control else _IDLE)
+            time.sleep(CONTROLLED if self._control else IDLE)
             self.look(self._recording.clock.now())

@@ -34,6 +34,7 @@ class Pair:
         if gated:
             self.switch()
         self.client, self.server = (pipes[0][1], pipes[3][0]), (pipes[2][1], pipes[1][0])
+        self._open = {*self.client, *self.server}
         recording = Recording(self.said.append, sink=begin(path))
         self.threads = []
         self.channels = Channel(recording, 0, "client", "stdin"), back(recording, 0, "server", "stdout")
@@ -48,6 +49,7 @@ class Pair:
 
     def close(self, *fds):
         for fd in fds:
+            self._open.remove(fd)
             os.close(fd)
 
     def join(self):
@@ -63,12 +65,19 @@ class Pair:
         return {frame.held: frame.raw for frame in self.records(Frame) if frame.held is not None}
 
     def finish(self):
-        """Close the input of both peers; return the rest of the output for the server and for the client."""
-        self.close(self.client[0], self.server[0])
-        left = rest(self.server[1]), rest(self.client[1])
+        """Close what is still open; return the rest of the output for the server and for the client."""
+        self.close(*self._open & {self.client[0], self.server[0]})
+        left = tuple(rest(fd) if fd in self._open else b"" for fd in (self.server[1], self.client[1]))
         self.join()
-        self.close(self.server[1], self.client[1])
+        self.close(*self._open.copy())
         return left
+
+
+def aside(call, *arguments):
+    """Call a function in a thread, and return that."""
+    thread = threading.Thread(target=call, args=arguments, daemon=True)
+    thread.start()
+    return thread
 
 
 def rest(fd):

@@ -4,8 +4,6 @@ import contextlib
 import functools
 import json
 import os
-import signal
-import subprocess
 import sys
 import threading
 from random import Random
@@ -13,17 +11,15 @@ from random import Random
 import pytest
 
 import mcpspy
-from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, Frame, Release
 from mcpspy.gate.gate import LIMIT
 from mcpspy.gate.order import BYTES, FRAMES, GatedFrame
 from mcpspy.recording.recording import Channel
 from tests import limits
 from tests.memory import objects_in
-from tests.relay import gated
 from tests.relay.harness import LIMIT as SECONDS
-from tests.relay.harness import end_group, python, until
-from tests.relay.stdio.pair import SECOND, Pair, compiled, line, rest, send
+from tests.relay.harness import until
+from tests.relay.stdio.pair import SECOND, Pair, aside, compiled, exactly, line, rest, send
 
 CALL = b'{"id":1,"method":"tools/call","params":{"name":"search"}}'
 OTHER = b'{"id":2,"method":"tools/list"}'
@@ -55,22 +51,16 @@ def test_what_no_gate_names_passes_byte_for_byte_in_both_directions(pair, seed):
             size = chance.choice((1, 7, 100, 5000, 65536))
             os.write(fd, data[:size])
             data = data[size:]
-        os.close(fd)
+        relay.close(fd)
 
     def read(place, fd):
         found[place] = rest(fd)
 
-    ends = (relay.client[0], relay.server[0])
-    threads = [threading.Thread(target=write, args=pair, daemon=True) for pair in zip(ends, streams, strict=True)]
-    threads += [
-        threading.Thread(target=read, args=pair, daemon=True) for pair in enumerate((relay.server[1], relay.client[1]))
-    ]
-    for thread in threads:
-        thread.start()
+    threads = [aside(write, relay.client[0], streams[0]), aside(write, relay.server[0], streams[1])]
+    threads += [aside(read, *it) for it in enumerate((relay.server[1], relay.client[1]))]
     for thread in threads:
         thread.join(SECONDS)
-    relay.join()
-    relay.close(relay.server[1], relay.client[1])
+    relay.finish()
     assert found == streams
     for ch in (1, 2):
         frames = [frame for frame in relay.records(Frame) if frame.ch == ch]
@@ -115,14 +105,12 @@ def test_a_line_without_its_end_waits_and_goes_when_the_stream_ends(pair):
 def test_a_line_of_2_mb_passes_as_it_arrives_and_the_capture_says_so(pair):
     relay = pair(compiled({"drop": True}))
     first, second = b"a" * (LIMIT + 200_000), b"b" * 900_000
-    writer = threading.Thread(target=os.write, args=(relay.client[0], first), daemon=True)
-    writer.start()
+    writer = aside(os.write, relay.client[0], first)
     found = b""
     while len(found) < LIMIT:
         found += limits.read(relay.server[1], 65536)
     writer.join(SECONDS)
-    writer = threading.Thread(target=send, args=(relay.client[0], second, CALL), daemon=True)
-    writer.start()
+    writer = aside(send, relay.client[0], second, CALL)
     while not found.endswith(b"\n"):
         found += limits.read(relay.server[1], 65536)
     writer.join(SECONDS)
@@ -182,8 +170,7 @@ def test_an_answer_goes_to_the_side_that_asked_between_its_other_frames(pair):
 def test_an_answer_never_lands_inside_a_line_that_passes_as_it_arrives(pair):
     relay = pair(compiled({"answer": '{"result":{}}'}, **CALLS))
     long = b"a" * (LIMIT + 200_000)
-    writer = threading.Thread(target=os.write, args=(relay.server[0], long), daemon=True)
-    writer.start()
+    writer = aside(os.write, relay.server[0], long)
     found = b""
     while len(found) < LIMIT:
         found += limits.read(relay.client[1], 65536)
@@ -247,14 +234,10 @@ def test_the_records_of_a_channel_are_the_lines_on_the_wire_in_their_order(pair,
     relay = pair(compiled({"drop": True}, method="never"), back=interrupted)
     relay.channels[1].pump = relay.back
     found = []
-    reader = threading.Thread(target=lambda: found.append(rest(relay.client[1])), daemon=True)
-    reader.start()
-    writer = threading.Thread(target=lambda: (os.write(relay.server[0], sent), os.close(relay.server[0])), daemon=True)
-    writer.start()
+    reader = aside(lambda: found.append(rest(relay.client[1])))
+    aside(lambda: (os.write(relay.server[0], sent), relay.close(relay.server[0])))
     reader.join(SECONDS)
-    relay.close(relay.client[0])
-    relay.join()
-    relay.close(relay.server[1], relay.client[1])
+    relay.finish()
     assert found[0].replace(REPLY + b"\n", b"") == sent
     frames = [frame for frame in relay.records(Frame) if frame.ch == 2]
     assert [frame.raw for frame in frames] == found[0].removesuffix(b"\n").split(b"\n")
@@ -321,17 +304,13 @@ def test_a_held_frame_is_released_by_somebody_else(pair):
 def test_a_long_line_behind_a_held_frame_waits_and_is_undecided(pair):
     relay = pair(compiled({"hold": 60 * SECOND}, **CALLS))
     long = b"a" * (LIMIT + 1000)
-    found = []
-    reader = threading.Thread(target=lambda: found.append(rest(relay.server[1])), daemon=True)
-    reader.start()
-    send(relay.client[0], CALL, long)
+    writer = aside(send, relay.client[0], CALL, long)
+    until(relay.held)
     relay.there.release(1, "continued")
-    relay.close(relay.client[0], relay.server[0])
-    relay.join()
-    reader.join(SECONDS)
-    assert found == [CALL + b"\n" + long + b"\n"]
+    assert exactly(relay.server[1], len(CALL + long) + 2) == CALL + b"\n" + long + b"\n"
+    writer.join(SECONDS)
+    assert relay.finish() == (b"", b"")
     assert [(it.raw, it.undecided) for it in relay.records(Frame)] == [(CALL, False), (long, True)]
-    relay.close(relay.server[1], relay.client[1])
 
 
 def test_pings_and_their_responses_overtake_what_is_held(pair):
@@ -375,36 +354,41 @@ def test_what_waits_behind_a_held_frame_is_bounded(pair):
         for _ in range(count):
             send(relay.client[0], frame)
 
-    writer = threading.Thread(target=write, daemon=True)
-    writer.start()
+    writer = aside(write)
     until(lambda: sum(len(it.raw) for it in objects_in(relay.there, GatedFrame)) >= BYTES)
     assert len(objects_in(relay.there, GatedFrame)) < 25
     assert writer.is_alive()
     relay.there.release(1, "continued")
     assert line(relay.server[1]) == CALL
     for _ in range(count):
-        assert line_of(relay.server[1], len(frame) + 1) == frame + b"\n"
+        assert exactly(relay.server[1], len(frame) + 1) == frame + b"\n"
     writer.join(SECONDS)
     assert relay.finish() == (b"", b"")
 
 
-@pytest.mark.parametrize(("size", "count"), [(1, 10_000), (5000, 3000)], ids=["many", "large"])
+def lines(fd, count):
+    """Read this number of lines, and nothing after them."""
+    chunks, left = [], count
+    while left:
+        chunks.append(limits.read(fd, 65536))
+        left -= chunks[-1].count(b"\n")
+    return b"".join(chunks).split(b"\n")[:-1]
+
+
+@pytest.mark.parametrize(("size", "count"), [(1, 5000), (5000, 3000)], ids=["many", "large"])
 def test_answers_that_nobody_reads_are_bounded(pair, size, count):
     """The client that sends the requests has to wait; it gets all responses when it reads."""
     relay = pair(compiled({"answer": '{"result":"%s"}' % ("x" * size)}, **CALLS))
     calls = [CALL.replace(b"1", b"%d" % (1_000_000 + number), 1) for number in range(count)]
-    writer = threading.Thread(target=lambda: [send(relay.client[0], call) for call in calls], daemon=True)
-    writer.start()
+    writer = aside(lambda: [send(relay.client[0], call) for call in calls])
     writer.join(0.5)
     assert writer.is_alive(), "the relay has stopped reading"
     answers = [it for it in objects_in(relay.back, bytes) if b'"result"' in it]
     assert 0 < len(answers) <= FRAMES
     assert len(b"".join(answers)) <= BYTES + size + 100
     send(relay.server[0], OTHER)
-    found = b""
-    while found.count(b"\n") <= count:
-        found += limits.read(relay.client[1], 65536)
-    ids = [json.loads(answer)["id"] for answer in found.split(b"\n")[:-1]]
+    found = lines(relay.client[1], count + 1)
+    ids = [json.loads(answer)["id"] for answer in found]
     assert sorted(ids) == [2, *range(1_000_000, 1_000_000 + count)]
     writer.join(SECONDS)
     assert relay.finish() == (b"", b"")
@@ -414,54 +398,37 @@ def test_answers_that_nobody_reads_are_bounded(pair, size, count):
 def test_a_client_that_reads_nothing_does_not_stop_the_other_direction(pair):
     """Neither frames to the server nor replies of the gate wait for the write to the client."""
     relay = pair(compiled({"answer": '{"result":{}}'}, **CALLS))
-    writer = threading.Thread(target=send, args=(relay.server[0], *[OTHER] * 20_000), daemon=True)
-    writer.start()
+    writer = aside(send, relay.server[0], *[OTHER] * 20_000)
     writer.join(0.2)
     assert writer.is_alive(), "the client takes no more"
     for _ in range(10):
         send(relay.client[0], CALL, OTHER)
         assert line(relay.server[1]) == OTHER
-    found = b""
-    while found.count(b"\n") < 20_010:
-        found += limits.read(relay.client[1], 65536)
+    assert set(lines(relay.client[1], 20_010)) == {OTHER, REPLY}
     writer.join(SECONDS)
-    assert sorted(set(found.split(b"\n"))) == [b"", OTHER, REPLY]
     assert relay.finish() == (b"", b"")
 
 
 def test_a_client_that_reads_no_answers_and_closes_its_stdout_is_read_again(pair):
     relay = pair(compiled({"answer": '{"result":"%s"}' % ("x" * 5000)}, method="tools/call"))
-    writer = threading.Thread(target=send, args=(relay.client[0], *[CALL] * 5000, OTHER), daemon=True)
-    writer.start()
+    writer = aside(send, relay.client[0], *[CALL] * 5000, OTHER)
     until(lambda: relay.back.owes_much)
     relay.close(relay.client[1])
     assert line(relay.server[1]) == OTHER
     writer.join(SECONDS)
-    relay.close(relay.client[0], relay.server[0])
-    relay.join()
-    relay.close(relay.server[1])
+    relay.finish()
 
 
 def test_a_server_that_has_exited_leaves_nobody_waiting_for_its_answers(pair):
     """S-04: responses that the server has not read are dropped."""
     relay = pair(compiled({"answer": '{"result":"%s"}' % ("x" * 5000)}, method="tools/call"))
-    writer = threading.Thread(target=send, args=(relay.server[0], *[CALL] * 2000, OTHER), daemon=True)
-    writer.start()
+    writer = aside(send, relay.server[0], *[CALL] * 2000, OTHER)
     until(lambda: relay.there.owes_much)
     relay.there.abandon()
     assert line(relay.client[1]) == OTHER
     writer.join(SECONDS)
-    relay.close(relay.client[0], relay.server[0], relay.server[1])
-    relay.join()
-    relay.close(relay.client[1])
+    relay.finish()
     assert not relay.pumps[0].busy
-
-
-def line_of(fd, size):
-    found = b""
-    while len(found) < size:
-        found += limits.read(fd, size - len(found))
-    return found
 
 
 def test_a_gate_that_raises_lets_the_frame_pass_and_is_reported_once(pair):
@@ -489,10 +456,7 @@ def test_a_peer_that_takes_no_more_ends_the_direction(pair):
     until(lambda: relay.records(Release))
     with contextlib.suppress(BrokenPipeError):
         send(relay.client[0], OTHER)
-    relay.close(relay.client[0], relay.server[0])
-    assert rest(relay.client[1]) == b""
-    relay.join()
-    relay.close(relay.client[1])
+    assert relay.finish() == (b"", b"")
     (release,) = relay.records(Release)
     assert (release.how, release.dropped) == ("continued", True), "what could not be written was not sent"
     assert {it.ch: it.how for it in relay.records(Close)} == {1: "abort", 2: "eof"}
@@ -502,15 +466,12 @@ def test_what_was_repeated_but_not_taken_is_not_recorded_as_sent(pair):
     """The server has read the first of two frames and then closed its stdin."""
     relay = pair(compiled({"repeat": 2}, **CALLS))
     call = CALL.replace(b"search", b"s" * 200_000)  # more than a pipe holds
-    writer = threading.Thread(target=send, args=(relay.client[0], call), daemon=True)
-    writer.start()
-    assert line_of(relay.server[1], len(call) + 1) == call + b"\n"
+    writer = aside(send, relay.client[0], call)
+    assert exactly(relay.server[1], len(call) + 1) == call + b"\n"
     relay.close(relay.server[1], relay.server[0])
     writer.join(SECONDS)
     until(lambda: relay.records(Close))
-    relay.close(relay.client[0])
-    relay.join()
-    relay.close(relay.client[1])
+    relay.finish()
     assert [(it.raw, it.sent, it.by, it.sender) for it in relay.records(Frame)] == [(call, call, "gate g", None)]
 
 
@@ -520,9 +481,7 @@ def test_what_a_server_with_a_closed_stdin_does_not_get_is_recorded_as_dropped(p
     relay.close(relay.server[1])
     send(relay.client[0], CALL)
     until(lambda: relay.records(Frame))
-    relay.close(relay.client[0], relay.server[0])
-    relay.join()
-    relay.close(relay.client[1])
+    relay.finish()
     (frame,) = relay.records(Frame)
     assert (frame.raw, frame.sent, frame.dropped, frame.by) == (CALL, None, True, "gate g")
 
@@ -532,105 +491,19 @@ def test_an_answer_to_a_client_with_a_closed_stdout_is_not_recorded(pair):
     relay.close(relay.client[1])
     send(relay.client[0], CALL)
     until(lambda: relay.records(Frame) and not any(pump.busy for pump in relay.pumps))
-    relay.close(relay.client[0], relay.server[0])
-    relay.join()
-    relay.close(relay.server[1])
+    relay.finish()
     assert [(it.ch, it.raw, it.dropped) for it in relay.records(Frame)] == [(1, CALL, True)]
     assert {it.ch: it.how for it in relay.records(Close)} == {1: "eof", 2: "abort"}
 
 
-# Around real processes
-
-
-@pytest.fixture
-def wrap(tmp_path):
-    """Start a server behind `wrap` with compiled gates."""
-    started = []
-
-    def start(gates, *command):
-        path = tmp_path / f"capture-{len(started)}.jsonl"
-        words = [sys.executable, gated.__file__, str(path), json.dumps(gates), *command]
-        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        started.append(limits.Popen(words, bufsize=0, start_new_session=True, **pipes))
-        return started[-1], path
-
-    yield start
-    for process in started:
-        end_group(process)
-
-
-def finish(process, sent=b""):
-    out, err = process.communicate(sent, timeout=SECONDS)
-    return out, err, process.returncode
+# Around real processes (`test_live` has more)
 
 
 def test_a_server_behind_a_gate_gets_all_that_it_lets_through(wrap):
-    process, path = wrap([compiled({"drop": True}, **CALLS)], "cat")
+    wrapped = wrap("cat", gates=[compiled({"drop": True}, **CALLS)])
     sent = b"\n".join([OTHER, CALL, b"\xff", OTHER * 1000, b"rest"])
-    assert finish(process, sent) == (sent.replace(CALL + b"\n", b""), b"", 0)
-    assert [frame.raw for frame in Capture(str(path)).records() if isinstance(frame, Frame) and frame.dropped] == [CALL]
-
-
-def test_a_server_that_exits_leaves_no_response_held(wrap):
-    """S-04: the response is forwarded within the 0.3 s that clients wait."""
-    command = 'echo \'{"id":1,"result":{}}\'; sleep 0.2'  # so that it is already held when the server exits
-    process, path = wrap([compiled({"hold": 60 * SECOND}, **{"from": "server"})], "sh", "-c", command)
-    assert finish(process) == (b'{"id":1,"result":{}}\n', b"", 0)
-    (release,) = [it for it in Capture(str(path)).records() if isinstance(it, Release)]
-    assert release.how == "closed"
-
-
-def test_a_response_that_is_held_goes_although_somebody_keeps_the_pipe(wrap):
-    """S-04: a process that the server started keeps its stdout open."""
-    process, _ = wrap([compiled({"hold": 60 * SECOND})], "sh", "-c", "echo one; sleep 30 & echo two")
-    assert line(process.stdout.fileno()) + line(process.stdout.fileno()) == b"onetwo"
-    assert process.wait(SECONDS) == 0
-
-
-def test_a_request_that_is_held_when_the_server_exits_was_not_sent(wrap):
-    process, path = wrap([compiled({"hold": 60 * SECOND}, **CALLS)], *python("input()"))
-    process.stdin.write(CALL + b"\n")
-    until(lambda: path.exists() and b'"held":1' in path.read_bytes())
-    process.stdin.write(PING + b"\n")
-    assert process.wait(SECONDS) == 0
-    (release,) = [it for it in Capture(str(path)).records() if isinstance(it, Release)]
-    assert (release.held, release.how, release.dropped) == (1, "closed", True)
-
-
-def test_a_signal_lets_all_go_that_is_held(wrap):
-    """C-01: the server receives every held request before the signal."""
-    server = "import signal\nsignal.signal(15, lambda *_: None)\nprint(input(), flush=True)\nprint(input(), flush=True)"
-    process, path = wrap([compiled({"hold": 60 * SECOND}, **CALLS, **{"from": "client"})], *python(server))
-    process.stdin.write(PING + b"\n")
-    assert line(process.stdout.fileno()) == PING
-    process.stdin.write(CALL + b"\n")
-    until(lambda: path.exists() and b'"held":1' in path.read_bytes())
-    process.send_signal(signal.SIGTERM)
-    assert line(process.stdout.fileno()) == CALL
-    assert process.wait(SECONDS) == 0
-    (release,) = [it for it in Capture(str(path)).records() if isinstance(it, Release)]
-    assert (release.how, release.dropped) == ("closed", False)
-
-
-def test_a_gate_that_raises_is_reported_on_stderr(wrap):
-    process, _ = wrap([compiled({"drop": True}, "raises")], "cat")
-    said = b"mcpspy: gate raises failed (RuntimeError: a bug); such frames pass unchanged\n"
-    assert finish(process, OTHER + b"\n" + OTHER + b"\n") == ((OTHER + b"\n") * 2, said, 0)
-
-
-def test_without_a_gate_its_code_is_not_even_imported(tmp_path):
-    """The pumps are those of a relay without gates. With `control`, the code is imported in case a viewer comes."""
-    script = (
-        "import os, sys\nfrom mcpspy.process.child import environment, spawn\nfrom mcpspy.relay.stdio import relay\n"
-        "relay.die_by = None\nserver = spawn(['cat'], environment())\n"
-        f"where = {str(tmp_path / 'a')!r}\n"
-        "code = relay.run(server, ['cat'], {}, name=None, output=where, folder=None, check=False)\n"
-        "print(*sorted(name for name in sys.modules if 'gate' in name), file=sys.stderr)\nos._exit(code)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], input=OTHER + b"\n", capture_output=True, timeout=SECONDS, check=False
-    )
-    assert (done.stdout, done.stderr, done.returncode) == (OTHER + b"\n", b"\n", 0)
+    assert wrapped.finish(sent) == (sent.replace(CALL + b"\n", b""), b"", 0)
+    assert [it.raw for it in wrapped.capture.records() if isinstance(it, Frame) and it.dropped] == [CALL]
 
 
 def test_with_a_gate_nothing_heavy_is_imported():

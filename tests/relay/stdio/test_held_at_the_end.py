@@ -1,18 +1,13 @@
 """Every held frame has a release record, however `mcpspy wrap` ends (A-19)."""
 
-import json
 import os
 import signal
-import sys
 from pathlib import Path
 
 import pytest
 
-from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame, Release
-from tests import limits
-from tests.relay import gated
-from tests.relay.harness import LIMIT, end_group, python, until
+from tests.relay.harness import LIMIT, python, until
 from tests.relay.stdio.pair import SECOND, compiled
 
 COUNT = 1000
@@ -35,29 +30,23 @@ while True:
 
 
 @pytest.fixture
-def holding(tmp_path):
-    """Start a relay that holds frames `to` one side, and wait until they are held; end it after the test."""
-    path, started = tmp_path / "capture.jsonl", []
+def holding(wrap):
+    """Start a relay that holds frames `to` one side, and wait until they are held; end its server after the test."""
+    started = []
 
     def start(to, *command, size=10, count=COUNT):
         gates = [compiled({"hold": 600 * SECOND}, **{"from": "client" if to == "server" else "server"})]
-        program = [sys.executable, gated.__file__, str(path), json.dumps(gates)]
-        environ = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-        server = command or python(f"SIZE = {size}\n{SENDS}")
-        process = limits.Popen(
-            [*program, *server], stdin=-1, stdout=-1, stderr=-1, env=environ, start_new_session=True, bufsize=0
-        )
-        started.append(process)
+        wrapped = wrap(*(command or python(f"SIZE = {size}\n{SENDS}")), gates=gates)
+        started.append(wrapped)
         if to == "server":
-            process.stdin.write((LINE % ("x" * size) + "\n").encode() * count)
-        until(lambda: path.exists() and path.read_bytes().count(b'"held":') == count, f"{count} held frames")
-        return path, process
+            wrapped.stdin.write((LINE % ("x" * size) + "\n").encode() * count)
+        until(lambda: wrapped.recording() and wrapped.path.read_bytes().count(b'"held":') == count, "held frames")
+        return wrapped
 
     yield start
     for process in started:
         for child in children(process):
             os.kill(child, signal.SIGKILL)
-        end_group(process)
 
 
 def children(process):
@@ -69,55 +58,51 @@ def children(process):
     return found
 
 
-def released(path):
+def released(wrapped):
     """Return the releases of a finished session: one for each held frame."""
-    records = list(Capture(str(path)).records(1 << 62))
+    records = list(wrapped.capture.records(1 << 62))
     found = [it for it in records if isinstance(it, Release)]
     assert isinstance(records[-1], End)
     assert sorted(it.held for it in found) == [it.held for it in records if isinstance(it, Frame) and it.held]
     return found
 
 
-@pytest.mark.parametrize("to", ["server", "client"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
-def test_a_signal_releases_every_held_frame(holding, to, number):
+@pytest.mark.parametrize(("name", "to"), [("TERM", "server"), ("INT", "client"), ("HUP", "server"), ("QUIT", "client")])
+def test_a_signal_releases_every_held_frame(holding, name, to):
     """A-19: the server dies by the same signal."""
-    path, process = holding(to, *(["cat"] if to == "server" else []))
-    process.send_signal(number)
-    process.communicate(timeout=LIMIT)
-    assert len(released(path)) == COUNT
+    wrapped = holding(to, *(["cat"] if to == "server" else []))
+    wrapped.send_signal(signal.Signals[f"SIG{name}"])
+    wrapped.communicate(timeout=LIMIT)
+    assert len(released(wrapped)) == COUNT
 
 
 def test_a_server_that_exits_releases_every_held_frame(holding):
     """A-19: nothing that is held can be forwarded."""
-    path, process = holding("server", *SLEEPS)
-    os.kill(children(process)[0], signal.SIGKILL)
-    process.communicate(timeout=LIMIT)
-    assert [(it.how, it.dropped) for it in released(path)] == [("closed", True)] * COUNT
-
-
-def test_a_server_that_exits_while_frames_are_released(holding):
-    """A-19: it reads the first line, and the thread that releases the others is not done when the server is."""
-    path, process = holding("server", *python("input()"), count=FEWER)
-    process.stdin.close()
-    process.stdout.read()
-    process.wait(LIMIT)
-    assert len(released(path)) == FEWER
+    wrapped = holding("server", *SLEEPS)
+    os.kill(children(wrapped)[0], signal.SIGKILL)
+    wrapped.communicate(timeout=LIMIT)
+    assert [(it.how, it.dropped) for it in released(wrapped)] == [("closed", True)] * COUNT
 
 
 def test_a_client_that_leaves_releases_every_held_frame(holding):
-    """A-19: frames to the server are forwarded when the client's stream ends."""
-    path, process = holding("server", "cat", count=FEWER)
-    out, _ = process.communicate(timeout=LIMIT)
-    assert out.count(b"\n") == len(released(path)) == FEWER
+    """A-19: frames to the server are forwarded when the client's stream ends.
+
+    If the server exits after the first line, the thread that releases the others is not done when the server is.
+    """
+    wrapped = holding("server", "cat", count=FEWER)
+    out, _ = wrapped.communicate(timeout=LIMIT)
+    assert out.count(b"\n") == len(released(wrapped)) == FEWER
+    wrapped = holding("server", *python("input()"), count=FEWER)
+    wrapped.finish(None)
+    assert len(released(wrapped)) == FEWER
 
 
 @pytest.mark.parametrize(("to", "command"), [("client", ()), ("server", LEAVES_A_READER)])
 def test_a_peer_that_reads_nothing_keeps_no_release_from_being_recorded(holding, to, command):
     """A-19, A-05: the thread that writes to it never returns. `LEAVES_A_READER` leaves a process that holds stdin."""
-    path, process = holding(to, *command, size=900)
-    process.send_signal(signal.SIGTERM)
-    process.wait(LIMIT)
-    found = released(path)
+    wrapped = holding(to, *command, size=900)
+    wrapped.send_signal(signal.SIGTERM)
+    wrapped.wait(LIMIT)
+    found = released(wrapped)
     assert len(found) == COUNT
     assert any(it.dropped for it in found)

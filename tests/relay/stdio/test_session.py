@@ -1,8 +1,5 @@
 """The state that both directions share under a gate: verdicts that fit stdio, and viewers' own requests."""
 
-import os
-import threading
-
 import pytest
 
 from mcpspy.capture.records import Frame
@@ -10,7 +7,7 @@ from mcpspy.gate.gate import LIMIT, Gate
 from mcpspy.gate.verdicts import PASS, UNDECIDED, Drop, Hold, Refuse
 from mcpspy.relay.stdio.session import GatedSession
 from tests import limits
-from tests.relay.stdio.pair import Pair, exactly, line, send
+from tests.relay.stdio.pair import Pair, aside, exactly, line, send
 
 ASK = b'{"jsonrpc":"2.0","id":"mcpspy-1","method":"tools/call"}'
 OTHER = b'{"id":2,"result":{}}'
@@ -86,8 +83,7 @@ def test_a_long_response_to_a_viewer_is_recorded_and_not_forwarded(tmp_path):
     relay.there.reply(relay.session.asks(ASK), "viewer")
     assert line(relay.server[1]) == ASK
     long = b'{"id":"mcpspy-1","result":"' + b"x" * (2 * LIMIT) + b'"}'
-    writer = threading.Thread(target=send, args=(relay.server[0], long, OTHER), daemon=True)
-    writer.start()
+    writer = aside(send, relay.server[0], long, OTHER)
     assert line(relay.client[1]) == OTHER
     writer.join(limits.LIMIT)
     assert relay.finish() == (b"", b"")
@@ -103,8 +99,7 @@ def test_the_clients_response_to_a_request_of_that_id_is_no_answer(tmp_path, siz
     relay.there.reply(relay.session.asks(ASK), "viewer")
     assert line(relay.server[1]) == ASK
     response = b'{"id":"mcpspy-1","result":"' + b"x" * size + b'"}'
-    writer = threading.Thread(target=send, args=(relay.client[0], response), daemon=True)
-    writer.start()
+    writer = aside(send, relay.client[0], response)
     assert exactly(relay.server[1], len(response) + 1) == response + b"\n"
     writer.join(limits.LIMIT)
     send(relay.server[0], response[:100] + b'"}' if size > 100 else response)
@@ -113,11 +108,9 @@ def test_the_clients_response_to_a_request_of_that_id_is_no_answer(tmp_path, siz
 
 def test_a_viewers_request_to_a_server_with_a_closed_stdin_is_reported(tmp_path):
     relay = Pair(tmp_path / "capture.jsonl", [])
-    os.close(relay.client[0])
+    relay.close(relay.client[0])
     assert limits.read(relay.server[1], 1) == b""
     relay.threads[0].join(limits.LIMIT)
     relay.there.reply(relay.session.asks(ASK), "viewer")
     assert relay.said == ["a viewer's request was not sent: the server's stdin is closed"]
-    relay.close(relay.server[0])
-    relay.join()
-    relay.close(relay.server[1], relay.client[1])
+    relay.finish()

@@ -4,7 +4,6 @@ import hashlib
 import itertools
 import os
 import select
-import threading
 from random import Random
 
 import pytest
@@ -17,7 +16,7 @@ from tests import NIGHTLY, limits
 from tests.each import each
 from tests.relay.harness import LIMIT as SECONDS
 from tests.relay.harness import until
-from tests.relay.stdio.pair import SECOND, Pair, compiled, line, rest, send
+from tests.relay.stdio.pair import SECOND, Pair, aside, compiled, exactly, line, rest, send
 
 CALL = b'{"id":1,"method":"tools/call","params":{"name":"search"}}'
 OTHER = b'{"id":2,"method":"tools/list"}'
@@ -34,14 +33,6 @@ def pair(tmp_path):
     return lambda *given: Pair(tmp_path / f"{next(numbers)}.jsonl", *given, gated=False)
 
 
-def take(fd, count):
-    """Read exactly `count` bytes."""
-    found = b""
-    while len(found) < count:
-        found += limits.read(fd, count - len(found))
-    return found
-
-
 def frames(relay, ch):
     return [frame for frame in relay.records(Frame) if frame.ch == ch]
 
@@ -52,7 +43,7 @@ def test_what_comes_before_the_timekeepers_run_is_not_forgotten(pair, monkeypatc
     relay.switch()
     relay.there.reply(OURS, "viewer")
     for run in started:
-        threading.Thread(target=run, daemon=True).start()
+        aside(run)
     assert line(relay.server[1]) == OURS
     assert relay.finish() == (b"", b"")
 
@@ -63,7 +54,7 @@ def test_a_gate_comes_into_force_after_any_byte(pair, at, end):
     """The open line is forwarded, and the gate decides on the next lines. A reply comes between two lines."""
     relay = pair([DROP])
     os.write(relay.client[0], STREAM[:at])
-    assert take(relay.server[1], at) == STREAM[:at]
+    assert exactly(relay.server[1], at) == STREAM[:at]
     relay.switch()
     relay.there.reply(OURS, "gate g")
     begun = STREAM[:at].rpartition(b"\n")[2]
@@ -108,15 +99,14 @@ def test_a_reply_goes_out_although_its_direction_still_waits_in_the_plain_read(p
 
 
 @pytest.mark.parametrize("before", [0, 30_000], ids=["within", "between"])
-def test_a_reply_waits_for_a_plain_write_that_the_client_does_not_take(pair, before):
+def test_a_reply_waits_for_a_plain_write_that_the_client_does_not_exactly(pair, before):
     """The direction to the server is not held up; `before` is the size of a line that was already written."""
     relay = pair([compiled({"answer": '{"result":{}}'}, method="tools/call")])
     first = b"f" * before + b"\n"
     os.write(relay.server[0], first)
     until(lambda: relay.pumps[1].reads == 1 and not relay.pumps[1].busy)
     big = b"x" * (300_000 if not before else 60_000)
-    writer = threading.Thread(target=send, args=(relay.server[0], big, OTHER), daemon=True)
-    writer.start()
+    writer = aside(send, relay.server[0], big, OTHER)
     until(lambda: relay.pumps[1].reads >= 2)
     relay.switch()
     send(relay.client[0], CALL, OTHER)
@@ -144,10 +134,7 @@ def test_a_gate_that_comes_into_force_after_one_direction_has_ended(pair):
     assert line(relay.server[1]) == OTHER
     relay.there.reply(OURS, "viewer")
     assert line(relay.server[1]) == OURS
-    relay.close(relay.client[0])
-    assert rest(relay.server[1]) == b""
-    relay.join()
-    relay.close(relay.client[1], relay.server[1])
+    assert relay.finish() == (b"", b"")
     assert [(it.raw, it.dropped) for it in relay.records(Frame)] == [(CALL, True), (OTHER, False), (OURS, False)]
     assert {close.ch: close.how for close in relay.records(Close)} == {1: "eof", 2: "eof"}
 
@@ -155,13 +142,11 @@ def test_a_gate_that_comes_into_force_after_one_direction_has_ended(pair):
 def test_the_rest_of_a_long_line_passes_and_the_next_one_is_decided_on(pair):
     relay = pair([DROP])
     first, second = b"a" * (LIMIT + 70_000), b"b" * (LIMIT + 70_000)
-    writer = threading.Thread(target=os.write, args=(relay.client[0], first), daemon=True)
-    writer.start()
-    assert take(relay.server[1], len(first)) == first
+    aside(os.write, relay.client[0], first)
+    assert exactly(relay.server[1], len(first)) == first
     relay.switch()
-    writer = threading.Thread(target=send, args=(relay.client[0], second, CALL, OTHER), daemon=True)
-    writer.start()
-    assert take(relay.server[1], len(second) + 1) == second + b"\n"
+    aside(send, relay.client[0], second, CALL, OTHER)
+    assert exactly(relay.server[1], len(second) + 1) == second + b"\n"
     assert line(relay.server[1]) == OTHER
     assert relay.finish() == (b"", b"")
     assert [(it.raw, it.dropped) for it in frames(relay, 1)] == [(first + second, False), (CALL, True), (OTHER, False)]
@@ -186,15 +171,8 @@ def test_bytes_and_capture_are_equal_while_gates_come_and_go_under_load(pair, se
         while chunk := limits.read(fd, chance.choice((100, 65536))):
             found[place] += chunk
 
-    writers = [
-        threading.Thread(target=write, args=it, daemon=True)
-        for it in zip((relay.client[0], relay.server[0]), sent, strict=True)
-    ]
-    readers = [
-        threading.Thread(target=read, args=it, daemon=True) for it in enumerate((relay.server[1], relay.client[1]))
-    ]
-    for thread in [*writers, *readers]:
-        thread.start()
+    writers = [aside(write, relay.client[0], sent[0]), aside(write, relay.server[0], sent[1])]
+    readers = [aside(read, *it) for it in enumerate((relay.server[1], relay.client[1]))]
     writers[0].join(chance.random() / 20)
     relay.switch()
     calls = {"method": "tools/call"}
@@ -211,10 +189,9 @@ def test_bytes_and_capture_are_equal_while_gates_come_and_go_under_load(pair, se
             relay.there.reply(OURS, "viewer")
         writers[0].join(0.002)
     relay.close(relay.client[0], relay.server[0])
-    relay.join()
     for reader in readers:
         reader.join(SECONDS)
-    relay.close(relay.client[1], relay.server[1])
+    relay.finish()
     assert relay.said == []
     assert relay.gate.holders == {}
     for place, ch in ((0, 1), (1, 2)):

@@ -1,6 +1,7 @@
-"""`mcpspy wrap` with gates that are already compiled: `gated.py CAPTURE GATES COMMAND...`.
+"""`mcpspy wrap` with gates that are already compiled, which looks for viewers all the time.
 
-GATES is a JSON array of compiled gates; viewers can set others. A gate called `raises` raises an exception.
+`gated_wrap.py GATES wrap -o CAPTURE -- COMMAND...`. GATES is a JSON array of compiled gates; viewers can set others. A
+gate called `raises` raises an exception.
 """
 
 import json
@@ -9,8 +10,11 @@ import sys
 
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.process.child import environment, spawn
+from mcpspy.relay import control
+from mcpspy.relay.stdio import watch
 from mcpspy.relay.stdio.relay import run
 
+SOON = 0.01
 decide = DeclaredGate.decide
 
 
@@ -20,8 +24,10 @@ def raising(gate, frame, facts, t):
     return decide(gate, frame, facts, t)
 
 
-def main(capture, gates, *command):
+def main(gates, _wrap, _output, capture, _end, *command):
     DeclaredGate.decide = raising
+    control.INTERVAL = watch.INTERVAL = 0
+    watch.IDLE = watch.CONTROLLED = SOON
     environ = environment()
     server = spawn(list(command), environ)
     options = {"name": None, "output": capture, "folder": None, "check": False}
