@@ -15,7 +15,7 @@ from tests import limits
 from tests.peers import prepare, warm
 from tests.relay.harness import LIMIT, until
 from tests.relay.http.test_upstream import certificate
-from tests.relay.stage import Peer, Stage
+from tests.relay.stage import Peer, Stage, stage
 
 __all__ = ["certificate"]  # a fixture
 
@@ -139,6 +139,12 @@ class Interception(Stage):
         (self.path,) = self.mitm.captures()
         return self.records()
 
+    def written(self) -> bytes:
+        return b"".join(path.read_bytes() for path in self.mitm.captures())
+
+    def said(self) -> str:
+        return self.mitm.said()
+
 
 @asynccontextmanager
 async def interception(home: Path, certificate, *options: str, alpn: tuple[str, ...] = (), **popen):
@@ -171,6 +177,17 @@ async def interception(home: Path, certificate, *options: str, alpn: tuple[str, 
         for peer in peers:
             peer.writer.transport.abort()
         server.close()
+
+
+RELAYS = ["proxy", pytest.param("mitm", marks=needs_mitmproxy)]
+"""The relays that `relaying` starts."""
+
+
+@asynccontextmanager
+async def relaying(relay: str, home: Path, certificate, gates):
+    """Start a relay with compiled gates between the test's clients and its upstream: `proxy` or `mitm`."""
+    async with stage(home, gates=gates) if relay == "proxy" else gated(home, certificate, gates) as there:
+        yield there
 
 
 def gated(home: Path, certificate, gates, **popen):

@@ -117,6 +117,19 @@ class Stage:
         self.stderr += await self.process.stderr.read()
         return await self.process.wait()
 
+    async def captured(self) -> list:
+        """End the process, and return all records of the capture."""
+        assert await self.end() == 0
+        return self.records()
+
+    def written(self) -> bytes:
+        """Return what the capture has so far."""
+        return self.path.read_bytes() if self.path.exists() else b""
+
+    def said(self) -> str:
+        """Return what the process has written to stderr."""
+        return self.stderr.decode()
+
     def records(self, kind=None) -> list:
         found = list(Capture(str(self.path)).records(1 << 62))
         return [record for record in found if kind is None or isinstance(record, kind)]

@@ -8,7 +8,7 @@ from tests.peers import prepare
 from tests.relay.http.test_upstream import CALL
 from tests.relay.interception import certificate, gated, needs_mitmproxy
 from tests.relay.mitm.test_addon import ANSWER, EVENTS, POST, asked, chunk
-from tests.relay.mitm.test_gated import HEAD, REQUEST, SECOND, gate, lengths
+from tests.relay.mitm.test_gated_events import HEAD, lengths
 from tests.relay.mitm.test_http2 import (
     CANCEL,
     DATA,
@@ -22,6 +22,7 @@ from tests.relay.mitm.test_http2 import (
     two_streams,
 )
 from tests.relay.stage import scripted
+from tests.relay.test_gated_bodies import REQUEST, SECOND, gate
 
 __all__ = ["certificate"]  # a fixture
 

@@ -16,7 +16,7 @@ from tests.peers.serving import serving
 from tests.relay.http.test_upstream import CALL
 from tests.relay.interception import certificate, gated, intercepting, interception, needs_mitmproxy
 from tests.relay.mitm.test_addon import ANSWER, POST, asked
-from tests.relay.mitm.test_gated import answered, lengths
+from tests.relay.mitm.test_gated_events import answered, lengths
 from tests.relay.stage import scripted
 from tests.relay.talking import hold_and_edit, talking
 from tests.relay.viewer import HOLD, Viewer, viewing
