@@ -179,9 +179,10 @@ async def over_legacy(session, base, message):
 
 
 async def over_websocket(session, base, message, count):
-    """Make a call over a WebSocket; `count` is as for `over_stdio`."""
+    """Make a call over a WebSocket, after an offer to compress; `count` is as for `over_stdio`."""
     came, synced = Came(), False
-    async with session.ws_connect(f"{base}/ws", autoping=True) as socket:
+    async with session.ws_connect(f"{base}/ws", autoping=True, compress=15) as socket:
+        came.compressed = bool(socket.compress)
         await socket.send_str(message.decode())
         try:
             await socket.send_str(SYNC.decode())

@@ -17,6 +17,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, End, Frame, Open
 from tests.limits import LIMIT
 from tests.peers import warm
+from tests.relay.harness import until
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -121,6 +122,10 @@ class Stage:
         """End the process, and return all records of the capture."""
         assert await self.end() == 0
         return self.records()
+
+    async def recorded(self, wanted) -> None:
+        """Wait until the capture has a record for which `wanted` is true."""
+        await asyncio.to_thread(until, lambda: self.written() and any(map(wanted, self.records())), "a record")
 
     def written(self) -> bytes:
         """Return what the capture has so far."""

@@ -238,6 +238,7 @@ def test_legacy_sse(tmp_path):
 def test_websocket(tmp_path):
     found, capture = asyncio.run(within(over_web(tmp_path, proxy, "ws", {})))
     _, spoilt = found.pop("invalid-utf8-result")
+    assert not any(came.compressed for _, came in found.values())
     assert (spoilt.frames, spoilt.closed) == ([PROGRESS], True), "clients end such a connection (RFC 6455, 8.1)"
     found = {name: it for name, it in found.items() if name not in HTTP_ONLY}
     judge(found, capture, progress=True, joined=False, statuses=False)

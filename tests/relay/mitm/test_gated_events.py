@@ -12,6 +12,7 @@ from tests.relay.mitm.kept import EVENTS as EVENT_STREAM
 from tests.relay.mitm.test_addon import EVENTS, asked, chunk
 from tests.relay.stage import scripted
 from tests.relay.test_gated_bodies import ANSWER, CALL, EVENT, REQUEST, RESPONSE, A, C, whole
+from tests.relay.test_gated_sockets import opened
 
 __all__ = ["certificate"]  # a fixture
 
@@ -70,6 +71,25 @@ async def test_a_chunked_request_stays_so(tmp_path, certificate):
         assert await server.until(b"0\r\n\r\n") == chunk(b"[]") + b"0\r\n\r\n"
         await there.captured()
     assert (there.frames(1), there.opens()[0].by) == ([CALL], None)
+
+
+@scripted
+async def test_the_fragments_of_a_message_are_kept(tmp_path, certificate):
+    gates = [{"name": "g", "when": {"method": "never"}, "action": {"drop": True}}]
+    async with gated(tmp_path, certificate, gates) as there:
+        socket = await opened(there)
+        await socket.say("client", CALL[:20], final=False)
+        await socket.say("client", CALL[20:], "continuation")
+        assert [await socket.heard("server") for _ in range(2)] == [(0x01, CALL[:20]), (0x80, CALL[20:])]
+        await socket.say("server", b"\xff\0", "binary")
+        assert await socket.heard("client") == (0x82, b"\xff\0")
+        await socket.say("server", b"alive", "ping")
+        assert await socket.heard("client") == (0x89, b"alive")
+        await there.captured()
+    assert [(it.raw, it.op, it.by, it.held) for it in there.records(Frame)] == [
+        (CALL, None, None, None),
+        (b"\xff\0", "binary", None, None),
+    ]
 
 
 @scripted
