@@ -3,17 +3,21 @@
 import asyncio
 import gzip
 import json
+import os
 import zlib
 
 import pytest
 
-from mcpspy.capture.records import Frame, Release
+from mcpspy.capture.live import live_directory
+from mcpspy.capture.reader import Capture
+from mcpspy.capture.records import Frame, Gates, Release
 from mcpspy.relay.http.encoders import coded
 from mcpspy.wire.content_coding import Decoder
 from tests.relay.harness import until
 from tests.relay.http.test_forward import chunk
 from tests.relay.interception import RELAYS, certificate, relaying
 from tests.relay.stage import scripted
+from tests.relay.viewer import HOLD, viewing
 from tests.wire.test_content_coding import flushed
 
 __all__ = ["certificate"]  # a fixture
@@ -320,11 +324,17 @@ async def test_a_cancellation_in_another_request_drops_the_held_one_and_itself(t
     assert [(it.dropped, it.by) for it in cancelled] == [(False, None), (True, "gate g")]
 
 
+@both_senders
 @scripted
-async def test_a_client_that_leaves_drops_what_is_held(tmp_path, certificate, relay):
-    async with relaying(relay, tmp_path, certificate, gate({"hold": 60 * SECOND})) as there:
+async def test_a_client_that_leaves_drops_what_is_held(tmp_path, certificate, relay, sender):
+    """H-05: the hold ends with the client."""
+    async with relaying(relay, tmp_path, certificate, gate({"hold": 60 * SECOND}, **{"from": sender})) as there:
         client = await there.client()
         await client.send(whole(REQUEST, CALL))
+        if sender == "server":
+            server = await there.server()
+            await arrives(server, await server.head(), CALL)
+            await server.send(whole(RESPONSE, ANSWER))
         await asyncio.to_thread(until, lambda: b'"held":1' in there.written())
         client.abort()
         await asyncio.to_thread(until, lambda: b'"kind":"release"' in there.written())
@@ -344,6 +354,72 @@ async def test_a_gate_with_a_bug_and_one_that_refuses_a_response_let_frames_pass
     assert [it.raw for it in there.records(Frame)] == [CALL, ANSWER, call("a"), ANSWER, CALL, ANSWER]
     assert there.said().count("gate raises failed") == 1
     assert there.said().count("gate refuses 503 can answer only requests over HTTP with a status") == 1
+
+
+EDITED = b'{"jsonrpc":"2.0","id":7,"method":"edited"}'
+DECISIONS = [  # the message of the viewer, what the server receives, and the status of another response
+    ("continued", None, CALL, None),
+    ("edited", EDITED, EDITED, None),
+    ("dropped", None, None, b"202"),
+    ("answered", ANSWER, None, b"200"),
+]
+
+
+@scripted
+async def test_viewers_set_gates_on_a_running_relay_and_decide_on_held_bodies(tmp_path, certificate, relay):
+    def decide(viewer, held, how, message=None):
+        viewer.release(held, how, message and message.decode())
+
+    calls = whole(REQUEST, CALL), whole(RESPONSE, ANSWER), CALL, ANSWER
+    async with relaying(relay, tmp_path, certificate, []) as there:
+        await exchange(there, *calls)
+        await there.recorded(lambda it: isinstance(it, Frame))
+        header = Capture(str(there.path)).header
+        assert header.control
+        with viewing(there.path) as viewer:
+            gates = viewer.gate(HOLD, **CLIENT, kind="request")
+            for held, (how, message, forwarded, status) in enumerate(DECISIONS, 1):
+                client = await there.client()
+                await client.send(whole(REQUEST, CALL))
+                (frame,) = await viewer.holds()
+                assert (frame.raw, frame.held, frame.by) == (CALL, held, "gate g")
+                decide(viewer, held, how, message)
+                if forwarded or relay == "mitm":  # which connects before it has a request
+                    server = await there.server()
+                if forwarded:
+                    await arrives(server, await server.head(), forwarded)
+                    await server.send(whole(RESPONSE, ANSWER))
+                    await arrives(client, await client.head(), ANSWER)
+                else:
+                    head = await client.head()
+                    assert head.startswith(b"HTTP/1.1 %b " % status)
+                    await arrives(client, head, message or b"")
+                client.close()
+            results = viewer.gate(HOLD, **SERVER)
+            client, server, head = await there.both(calls[0])
+            await arrives(server, head, CALL)
+            await server.send(calls[1])
+            (frame,) = await viewer.holds()
+            assert frame.raw == ANSWER
+            decide(viewer, 5, "answered", ANSWER)  # is refused for a response
+            decide(viewer, 5, "edited", EDITED)
+            await arrives(client, await client.head(), EDITED)
+            viewer.set_gates([])
+            await exchange(there, *calls)
+        folder = live_directory(str(there.path), header.id)
+        assert folder in [entry.path for entry in os.scandir(there.path.parent)]
+        await there.captured()
+        assert folder not in [entry.path for entry in os.scandir(there.path.parent)]
+    assert there.said().count("frame 5 is not a request") == 1
+    sent = [(it.how, it.sent, it.by) for it in there.records(Release)]
+    edited = ("edited", EDITED, "gate g")
+    assert [how for how, *_ in sent] == [*(how for how, *_ in DECISIONS), "edited"]
+    assert [sent[1], sent[4]] == [edited, edited]
+    assert [(list(it.gates), it.by) for it in there.records(Gates)] == [
+        (gates, "viewer"),
+        (results, "viewer"),
+        ([], "viewer"),
+    ]
 
 
 # Events

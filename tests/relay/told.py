@@ -2,7 +2,7 @@
 
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.verdicts import Hold, Refuse, Reply
-from mcpspy.relay import live_gate
+from mcpspy.relay import control, live_gate
 
 
 class Told(DeclaredGate):
@@ -24,5 +24,6 @@ class Told(DeclaredGate):
 
 
 def install():
-    """Make relays use these gates."""
+    """Make relays use these gates, and look for viewers before each head and frame."""
+    control.INTERVAL = 0
     live_gate.DeclaredGate = Told

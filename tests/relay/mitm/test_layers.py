@@ -43,24 +43,6 @@ def test_without_a_gate_the_layers_are_those_of_mitmproxy():
     limits.run([prepare.python("mitm"), "-c", INSTALL], check=True)
 
 
-@pytest.mark.parametrize("sender", ["client", "server"])
-@scripted
-async def test_a_client_that_leaves_drops_what_is_held(tmp_path, certificate, sender):
-    """H-05: the hold ends with the client, and a held request never reaches the server."""
-    async with gated(tmp_path, certificate, gate({"hold": 60 * SECOND}, **{"from": sender})) as there:
-        client = await there.client()
-        await client.send(POST + CALL)
-        if sender == "server":
-            server = await there.server()
-            await server.head()
-            await server.send(HEAD % (b"", len(ANSWER)), ANSWER)
-        await there.recorded(lambda it: isinstance(it, Frame) and it.held)
-        client.abort()
-        await there.recorded(lambda it: isinstance(it, Release))
-        await there.captured()
-    assert [(it.how, it.dropped) for it in there.records(Release)] == [("closed", True)]
-
-
 @pytest.mark.parametrize("chunked", [False, True])
 @scripted
 async def test_a_body_that_is_too_long_passes_undecided(tmp_path, certificate, chunked):

@@ -1,25 +1,21 @@
 """Viewers set gates on a running `mitm`, and decide on held frames."""
 
 import asyncio
-import json
-import os
 import time
 
 import pytest
 
-from mcpspy.capture.live import live_directory
-from mcpspy.capture.reader import Capture
-from mcpspy.capture.records import Frame, Gates, Open, Release
+from mcpspy.capture.records import Frame
 from tests.optional import require_peers
 from tests.peers import prepare
 from tests.peers.serving import serving
 from tests.relay.http.test_upstream import CALL
-from tests.relay.interception import certificate, gated, intercepting, interception, needs_mitmproxy
+from tests.relay.interception import certificate, intercepting, interception, needs_mitmproxy
 from tests.relay.mitm.test_addon import ANSWER, POST, asked
-from tests.relay.mitm.test_gated_events import answered, lengths
+from tests.relay.mitm.test_gated_events import answered
 from tests.relay.stage import scripted
 from tests.relay.talking import hold_and_edit, talking
-from tests.relay.viewer import HOLD, Viewer, viewing
+from tests.relay.viewer import Viewer, viewing
 
 __all__ = ["certificate"]  # a fixture
 
@@ -36,56 +32,6 @@ async def begun(there):
     assert (await answered(client, server))[1] == ANSWER
     await there.recorded(lambda record: isinstance(record, Frame))
     client.close()
-
-
-@scripted
-async def test_a_held_request_of_json_is_edited_and_what_no_gate_names_passes(tmp_path, certificate):
-    edited = '{"jsonrpc":"2.0","id":7,"method":"edited"}'
-    async with interception(tmp_path, certificate) as there:
-        await begun(there)
-        assert Capture(str(there.path)).header.control
-        with viewing(there.path) as viewer:
-            gates = viewer.gate(HOLD, **ASKED)
-            await asyncio.sleep(LOOKS)
-            client = await there.client()
-            await client.send(POST, CALL)
-            (frame,) = await viewer.holds()
-            assert (frame.raw, frame.by) == (CALL, "gate g")
-            viewer.release(frame.held, "edited", edited)
-            server = await there.server()
-            assert lengths(await server.head()) == [b"content-length: %d" % len(edited)]
-            assert await server.read(len(edited)) == edited.encode()
-            assert (await answered(client, server))[1] == ANSWER
-            viewer.set_gates([])
-            await asyncio.sleep(LOOKS)
-            client, server, head = await asked(there)
-            assert (head, await server.read(len(CALL))) == (POST, CALL)
-            assert (await answered(client, server))[1] == ANSWER
-        await there.captured()
-        folder = live_directory(str(there.path), Capture(str(there.path)).header.id)
-        assert folder not in [entry.path for entry in os.scandir(there.path.parent)]
-    assert [(it.how, it.sent) for it in there.records(Release)] == [("edited", edited.encode())]
-    assert [list(it.gates) for it in there.records(Gates)] == [gates, []]
-
-
-@scripted
-async def test_a_refused_request_gets_the_status(tmp_path, certificate):
-    gates = [{"name": "refuses 503", "when": ASKED, "action": {"answer": '{"result":{}}'}}]
-    async with gated(tmp_path, certificate, gates) as there:
-        client = await there.client()
-        await client.send(POST, CALL)
-        head = await client.head()
-        assert head.startswith(b"HTTP/1.1 503 ")
-        error = json.loads(await client.read(int(lengths(head)[0].split(b": ")[1])))
-        assert error["id"] == json.loads(CALL)["id"]
-        server = await there.server()  # mitmproxy connects to get its certificate
-        await there.captured()
-        assert await server.rest() == b""
-    _, response = there.records(Open)
-    assert (response.sender, response.by, response.head["status"]) == ("mcpspy", "gate refuses 503", 503)
-    assert there.records(Frame)[0].dropped
-    (recorded,) = there.records(Gates)
-    assert (list(recorded.gates), recorded.by) == (gates, "file")
 
 
 @scripted

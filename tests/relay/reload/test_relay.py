@@ -33,29 +33,51 @@ def findings(path):
 
 
 def test_an_edit_replaces_the_server_and_the_client_hears_of_its_tools(folder):
-    with Reloading(folder) as session:
+    """The processes that a server has started end with it. Findings are printed while it runs.
+
+    S-02: signals that `wrap` blocks for itself are never blocked in a server, whenever that is started.
+    """
+    # SigQ counts the signals queued for all processes of the user, so it is left out.
+    lines = '"".join(it for it in open("/proc/self/status") if it[:3] == "Sig" and it[3] != "Q")'
+    masks = SERVER.replace('{"seen"', f'{{"mask": {lines}, "seen"')
+    with Reloading(folder, "--check", source=masks) as session:
         session.initialize()
-        first = int(session.call("pid"))
+        first, child, mask = int(session.call("pid")), int(session.call("child")), session.call("mask")
         assert session.call("version") == "version 1"
         session.edit("VERSION = 1", "VERSION = 2")
         session.await_message(method="notifications/tools/list_changed")
         assert session.call("version") == "version 2"
-        second = int(session.call("pid"))
         gone(first)
+        gone(child)
+        second, another = int(session.call("pid")), int(session.call("child"))
+        assert session.call("mask") == mask
+        assert "SigBlk:\t0000000000000000" in mask
         handshake = [json.loads(line) for line in json.loads(session.call("seen"))[:2]]
         assert [it["method"] for it in handshake] == ["initialize", "notifications/initialized"]
         assert handshake[0]["id"] == "mcpspy-reload-1"
+        assert findings(session.path) == []
+        session.ask("tools/call", name="wrong")
+        assert "/content" in session.hear("mcpspy: #")
         assert session.finish() == 0
         gone(second)
+        gone(another)
         assert "initialize" not in {it.get("method") for it in session.came}
         assert [it["id"] for it in session.came if "id" in it] == list(range(1, session.ids + 1))
-        assert findings(session.path) == []
 
 
-def test_every_byte_passes_as_it_is(folder):
+def test_levels_and_subscriptions_are_repeated_and_every_byte_passes_as_it_is(folder):
     with Reloading(folder) as session:
         session.initialize()
+        session.ask("logging/setLevel", level="debug")
+        for uri in ("file:///a", "file:///b"):
+            session.ask("resources/subscribe", uri=uri)
+        session.ask("resources/unsubscribe", uri="file:///a")
         session.reload()
+        repeated = [json.loads(line) for line in json.loads(session.call("seen"))]
+        assert [(it["method"], it.get("params", {}).get("uri")) for it in repeated[2:-1]] == [
+            ("logging/setLevel", None), ("resources/subscribe", "file:///b"),
+        ]  # fmt: skip
+        assert findings(session.path) == []
         odd = b'{ "id":1.50,"jsonrpc" : "2.0", "method":"tools/call","params":{"name":"seen" } }\r'
         answer = session.wrap.ask(odd)
         while b"1.5" not in answer:
@@ -123,23 +145,8 @@ def test_requests_of_servers_never_share_an_id_and_open_ones_are_cancelled(folde
         assert [b"mcpspy-server-1" in it.sent for it in changed] == [True, False]
 
 
-def test_levels_and_subscriptions_are_repeated(folder):
-    with Reloading(folder) as session:
-        session.initialize()
-        session.ask("logging/setLevel", level="debug")
-        for uri in ("file:///a", "file:///b"):
-            session.ask("resources/subscribe", uri=uri)
-        session.ask("resources/unsubscribe", uri="file:///a")
-        session.reload()
-        repeated = [json.loads(line) for line in json.loads(session.call("seen"))]
-        assert [(it["method"], it.get("params", {}).get("uri")) for it in repeated[2:-1]] == [
-            ("logging/setLevel", None), ("resources/subscribe", "file:///b"),
-        ]  # fmt: skip
-        session.finish()
-        assert findings(session.path) == []
-
-
-def test_a_server_that_does_not_start_again_says_why_until_the_next_edit(folder):
+def test_a_server_that_does_not_start_again_or_crashes_is_started_by_the_next_edit(folder):
+    """A client that leaves while nothing runs ends it all."""
     with Reloading(folder) as session:
         session.initialize()
         session.edit("VERSION = 1", "VERSION = (")
@@ -157,8 +164,15 @@ def test_a_server_that_does_not_start_again_says_why_until_the_next_edit(folder)
         assert session.ask("ping")["result"] == {}
         session.reload("VERSION = (", "VERSION = 3")
         assert session.call("version") == "version 3"
-        assert session.finish() == 0
         assert findings(session.path) == []
+        assert session.call("crash").startswith(
+            "the server does not run: it ended with exit status 1; it is started again"
+        )
+        session.reload("VERSION = 3", "VERSION = 4")
+        assert session.call("version") == "version 4"
+        session.edit("VERSION = 4", "VERSION = (")
+        session.hear("does not run")
+        assert session.finish() == 1
 
 
 def test_a_server_that_refuses_the_handshake_is_ended(folder):
@@ -169,17 +183,6 @@ def test_a_server_that_refuses_the_handshake_is_ended(folder):
         assert "it refused initialize: not today" in session.call("version")
         session.reload("REFUSES = True", "REFUSES = False")
         assert session.call("version") == "version 2"
-        session.finish()
-
-
-def test_a_server_that_crashes_is_started_by_the_next_edit(folder):
-    with Reloading(folder) as session:
-        session.initialize()
-        assert session.call("crash").startswith(
-            "the server does not run: it ended with exit status 1; it is started again"
-        )
-        session.reload()
-        assert session.call("version") == "version 11"
         session.finish()
 
 
@@ -210,14 +213,10 @@ def test_without_a_handshake_the_discovery_is_repeated_and_subscriptions_go_on(f
         session.edit("VERSION = 1", "VERSION = 2")
         change = session.await_message(method="notifications/tools/list_changed")
         assert change["params"] == {"_meta": {"io.modelcontextprotocol/subscriptionId": listen}}
-        assert text_of(session.ask("tools/call", name="version", _meta=meta)) == "version 2"
+        assert text(session.ask("tools/call", name="version", _meta=meta)) == "version 2"
         methods = [it.get("method") for it in session.came]
         assert methods.count("notifications/subscriptions/acknowledged") == 1
         session.finish()
-
-
-def text_of(response):
-    return response["result"]["content"][0]["text"]
 
 
 def test_a_handshake_that_runs_is_sent_again(folder):
@@ -230,17 +229,6 @@ def test_a_handshake_that_runs_is_sent_again(folder):
         session.finish()
 
 
-def test_what_a_server_started_ends_with_it(folder):
-    with Reloading(folder) as session:
-        session.initialize()
-        child = int(session.call("child"))
-        session.reload()
-        gone(child)
-        another = int(session.call("child"))
-        assert session.finish() == 0
-        gone(another)
-
-
 def test_a_server_that_ignores_everything_is_killed(folder):
     stubborn = SERVER.replace("seen = []", "import signal, time\nsignal.signal(15, signal.SIG_IGN)\nseen = []")
     with Reloading(folder, source=stubborn + "if VERSION == 1:\n    time.sleep(600)\n") as session:
@@ -250,25 +238,6 @@ def test_a_server_that_ignores_everything_is_killed(folder):
         gone(first)
         assert session.call("version") == "version 2"
         session.finish()
-
-
-def test_a_signal_ends_the_server_whichever_it_is(folder):
-    with Reloading(folder) as session:
-        session.initialize()
-        session.reload()
-        pid = int(session.call("pid"))
-        os.kill(session.wrap.pid, signal.SIGTERM)
-        assert session.wrap.wait(LIMIT) == -signal.SIGTERM
-        gone(pid)
-
-
-def test_a_client_that_leaves_while_nothing_runs_ends_it_all(folder):
-    with Reloading(folder) as session:
-        session.initialize()
-        session.edit("VERSION = 1", "VERSION = (")
-        session.hear("does not run")
-        assert session.finish() == 1
-        assert findings(session.path) == []
 
 
 def test_the_capture_may_stand_among_the_watched_files(folder):
@@ -298,38 +267,35 @@ def test_a_server_that_never_runs_ends_it_as_without_reload(folder):
 SLEEPS = "import time\nif VERSION == 2:\n    time.sleep(600)\nseen = []"
 
 
-def test_an_edit_while_the_server_starts_replaces_it_again(folder):
-    with Reloading(folder, source=SERVER.replace("seen = []", SLEEPS)) as session:
+LIMITED = "from mcpspy.relay.reload import relay; relay.{name} = {seconds}; from mcpspy.cli import main; main()"
+
+
+def limited(name, seconds):
+    """Return a program with another limit."""
+    return ("-c", LIMITED.format(name=name, seconds=seconds))
+
+
+@pytest.mark.parametrize("edited", [True, False])
+def test_a_server_that_takes_too_long_to_start_is_replaced_by_an_edit_or_ended(folder, edited):
+    program = limited("STARTS", 600 if edited else 0.3)
+    with Reloading(folder, source=SERVER.replace("seen = []", SLEEPS), program=program) as session:
         session.initialize()
         session.edit("VERSION = 1", "VERSION = 2")
         session.hear("replacing")
         waiting = session.request("tools/call", name="version")
-        session.edit("VERSION = 2", "VERSION = 3")
-        answer = session.await_message(id=waiting)
-        assert "result" in answer, answer
-        assert answer["result"]["content"][0]["text"] == "version 3"
-        assert session.finish() == 0
-
-
-def test_a_server_that_takes_too_long_to_start_is_ended(folder):
-    shorter = (
-        "import sys; from mcpspy.relay.reload import relay; relay.STARTS = 0.3; from mcpspy.cli import main; main()"
-    )
-    with Reloading(folder, source=SERVER.replace("seen = []", SLEEPS), program=("-c", shorter)) as session:
-        session.initialize()
-        session.edit("VERSION = 1", "VERSION = 2")
-        session.hear("replacing")
-        waiting = session.request("tools/call", name="version")
-        error = session.await_message(id=waiting)["error"]["message"]
-        assert error.startswith("the server does not run: it did not answer the handshake within 0.3 s after server.py")
-        session.finish()
+        if edited:
+            session.edit("VERSION = 2", "VERSION = 3")
+            assert text(session.await_message(id=waiting)) == "version 3"
+            assert session.finish() == 0
+        else:
+            error = text(session.await_message(id=waiting))
+            why = "it did not answer the handshake within 0.3 s after server.py"
+            assert error.startswith(f"the server does not run: {why}")
+            session.finish()
 
 
 def test_with_idle_the_wait_has_an_end(folder):
-    shorter = (
-        "import sys; from mcpspy.relay.reload import relay; relay.AFTER_IDLE = 0.1; from mcpspy.cli import main; main()"
-    )
-    with Reloading(folder, "--reload-after", "idle", program=("-c", shorter)) as session:
+    with Reloading(folder, "--reload-after", "idle", program=limited("AFTER_IDLE", 0.1)) as session:
         session.initialize()
         hanging = session.request("tools/call", name="hang")
         session.await_message(method="notifications/message")
@@ -371,37 +337,17 @@ def test_a_second_server_that_fails_is_no_end_although_nothing_was_answered_yet(
         session.finish()
 
 
-def test_findings_are_printed_while_it_runs(folder):
-    with Reloading(folder, "--check") as session:
-        session.initialize()
-        session.reload()
-        session.ask("tools/call", name="wrong")
-        assert "/content" in session.hear("mcpspy: #")
-        session.finish()
-
-
-def test_a_server_does_not_outlive_a_relay_that_is_killed(folder):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_later_server_does_not_outlive_a_relay_that_is_signalled_or_killed(folder, number):
     """S-07, for a server that was started while threads were running."""
-    with Reloading(folder, source=SERVER + "import time\ntime.sleep(600)\n") as session:
+    lives = SERVER + "import time\ntime.sleep(600)\n" if number == signal.SIGKILL else SERVER
+    with Reloading(folder, source=lives) as session:
         session.initialize()
         session.reload()
         pid = int(session.call("pid"))
-        session.wrap.kill()
+        os.kill(session.wrap.pid, number)
+        assert session.wrap.wait(LIMIT) == -number
         gone(pid)
-
-
-def test_a_later_server_has_the_signals_of_the_first(folder):
-    """S-02: signals that `wrap` blocks for itself are never blocked in a server, whenever that is started."""
-    # SigQ counts the signals queued for all processes of the user, so it is left out.
-    lines = '"".join(it for it in open("/proc/self/status") if it[:3] == "Sig" and it[3] != "Q")'
-    masks = SERVER.replace('{"seen"', f'{{"mask": {lines}, "seen"')
-    with Reloading(folder, source=masks) as session:
-        session.initialize()
-        first = session.call("mask")
-        session.reload()
-        assert session.call("mask") == first
-        assert "SigBlk:\t0000000000000000" in first
-        session.finish()
 
 
 @pytest.mark.parametrize("leave", ["its stdin is closed", "it is sent a signal"])

@@ -84,40 +84,39 @@ def stage(tmp_path, monkeypatch):
 
 
 def test_all_waits_in_its_order_until_the_server_is_ready(stage):
+    """A ping is answered meanwhile; a request that is cancelled while it waits reaches nobody."""
     stage.session.set_mode(HOLDING, "why", {})
     stage.client(id=1, method="tools/call")
     stage.client(method="notifications/progress")
     stage.client(id=2, method="tools/call")
-    server = stage.start()
-    stage.session.begin(server)
-    assert [json.loads(line)["method"] for line in stage.got()] == [
-        "tools/call", "notifications/progress", "tools/call",
-    ]  # fmt: skip
-    assert server.ready
-    assert [(it.held, it.how, it.by) for it in stage.records(Release)] == [(n, "delayed", None) for n in (1, 2, 3)]
-    assert [(it.held, it.by) for it in stage.records(Frame)] == [(n, "reload") for n in (1, 2, 3)]
-    stage.client(id=3, method="tools/call")
-    assert stage.got()
-    assert stage.records(Frame)[-1].by is None
-
-
-def test_a_ping_is_answered_meanwhile(stage):
-    stage.session.set_mode(HOLDING, "why", {})
     stage.client(id="p", method="ping")
     assert stage.told() == [{"jsonrpc": "2.0", "id": "p", "result": {}}]
-    assert [(it.sender, it.by, it.dropped) for it in stage.records(Frame)] == [
-        (None, "reload", True), ("mcpspy", "reload", False),
-    ]  # fmt: skip
-
-
-def test_a_request_that_is_cancelled_while_it_waits_reaches_nobody(stage):
-    stage.session.set_mode(HOLDING, "why", {})
-    stage.client(id=1, method="tools/call")
-    stage.client(method="notifications/cancelled", params={"requestId": 1})
-    stage.client(id=2, method="tools/list")
-    stage.session.begin(stage.start())
-    assert [json.loads(line)["id"] for line in stage.got()] == [2]
-    assert [it.how for it in stage.records(Release)] == ["cancelled", "delayed"]
+    stage.client(id=3, method="tools/call")
+    stage.client(method="notifications/cancelled", params={"requestId": 3})
+    server = stage.start()
+    stage.session.begin(server)
+    assert [json.loads(line).get("id") for line in stage.got()] == [1, None, 2]
+    assert server.ready
+    releases = {it.held: (it.how, it.by) for it in stage.records(Release)}
+    assert releases == dict.fromkeys((1, 2, 3), ("delayed", None)) | {4: ("cancelled", "reload")}
+    frames = [(it.held, it.sender, it.by, it.dropped) for it in stage.records(Frame)]
+    assert frames == [
+        *((held, None, "reload", False) for held in (1, 2, 3)),
+        (None, None, "reload", True),
+        (None, "mcpspy", "reload", False),
+        (4, None, "reload", False),
+        (None, None, "reload", True),
+    ]
+    stage.client(id=4, method="tools/call")
+    assert stage.got()
+    assert stage.records(Frame)[-1].by is None
+    os.close(stage.pipes[-1].stdin)
+    stage.pipes[-1].stdin = os.open(os.devnull, os.O_RDONLY)
+    stage.client(id=5, method="tools/call")  # no server takes it
+    assert [(it.dropped, it.by) for it in stage.records(Frame)][-1] == (True, "reload")
+    stage.session.set_mode(FAILED, "it does not run", {})
+    stage.session.from_client(b'[{"id":6,"method":"a"},{"method":"b"},{"id":7,"method":"c"}]', 1)
+    assert [it["id"] for it in stage.told()] == [6, 7]
 
 
 @pytest.mark.parametrize("limit", ["HELD_LINES", "HELD_BYTES"])
@@ -206,13 +205,6 @@ def test_the_rest_of_a_line_of_a_server_that_was_replaced_goes_nowhere(stage):
     ]
 
 
-def test_a_line_that_no_server_takes_is_recorded_as_such(stage):
-    os.close(stage.pipes[-1].stdin)
-    stage.pipes[-1].stdin = os.open(os.devnull, os.O_RDONLY)
-    stage.client(id=1, method="tools/call")
-    assert [(it.dropped, it.by) for it in stage.records(Frame)] == [(True, "reload")]
-
-
 def test_a_client_that_reads_no_more_may_still_send(stage):
     """V-01: the thread of the server never waits for its stdin."""
     os.close(stage.reads)
@@ -250,9 +242,3 @@ def test_a_bug_of_ours_lets_lines_pass(stage, monkeypatch):
     stage.serve(id=1, result={})
     assert stage.told()
     assert all("ZeroDivisionError" in sentence for sentence in stage.said)
-
-
-def test_a_mode_that_fails_answers_at_once(stage):
-    stage.session.set_mode(FAILED, "it does not run", {})
-    stage.session.from_client(b'[{"id":1,"method":"a"},{"method":"b"},{"id":2,"method":"c"}]', 1)
-    assert [it["id"] for it in stage.told()] == [1, 2]

@@ -86,29 +86,13 @@ def test_the_end_waits_a_moment_for_what_only_the_end_can_tell(checked):
     assert [line.rpartition(b"[")[2] for line in err.splitlines()] in ([], [b"pairing/orphan-response]"])
 
 
-def test_a_session_without_an_error_says_nothing(checked):
-    wrapped = checked("cat")
-    assert wrapped.ask(PING.replace(b"ping", b"x/y")) == PING.replace(b"ping", b"x/y")  # a warning at most
-    assert following_soon(wrapped)
-    assert wrapped.finish() == (b"", b"", 0)
-
-
-def following_soon(wrapped):
-    pid = companion_of(wrapped)
-    return until(lambda: following(pid, wrapped.path), "the look at the capture")
-
-
-def test_nobody_is_started_before_the_first_frame(checked):
+def test_the_companion_starts_with_the_first_frame_gives_way_and_says_nothing_without_an_error(checked):
+    """The capture is like any other."""
     wrapped = checked("cat")
     until(wrapped.recording, "the capture")
     wrapped.witness()
     assert companion_now(wrapped) is None
-    assert wrapped.finish() == (b"", b"", 0)
-
-
-def test_the_companion_gives_way_to_everybody(checked):
-    wrapped = checked("cat")
-    wrapped.ask(PING)
+    assert wrapped.ask(PING.replace(b"ping", b"x/y")) == PING.replace(b"ping", b"x/y")  # a warning at most
     pid = companion_of(wrapped)
     until(lambda: os.getpriority(os.PRIO_PROCESS, pid) == companion.LOWEST, "the lowest priority")
 
@@ -121,6 +105,9 @@ def test_the_companion_gives_way_to_everybody(checked):
         lambda: {path for fd, path in held().items() if fd > 2} == {str(wrapped.path)}, "the capture and no other file"
     )
     assert held()[0] == held()[1] == os.devnull
+    assert wrapped.finish() == (b"", b"", 0)
+    lines = wrapped.path.read_text().splitlines()
+    assert (json.loads(lines[0])["argv"], json.loads(lines[-1])["exit"]) == (["cat"], {"code": 0})
 
 
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
@@ -198,23 +185,12 @@ def test_a_signal_to_the_group_is_not_for_the_companion(checked):
     assert b"Traceback" not in wrapped.finish()[1]
 
 
-def test_a_command_that_cannot_start_is_one_line_as_ever(checked):
-    out, err, code = checked("no-such-command").finish()
-    assert (out, code, err.count(b"\n")) == (b"", 127, 1)
-
-
 def test_without_a_capture_there_is_nothing_to_check(wrap, tmp_path):
     wrapped = wrap("cat", options=("-o", str(tmp_path / "no" / "such" / "file"), "--check"))
     assert wrapped.ask(b"not a message") == b"not a message"
     _, err, code = wrapped.finish()
     assert (code, err.count(b"\n")) == (0, 1)
     assert b"cannot write a capture" in err
-
-
-def test_a_slip_of_the_option_is_named(wrap):
-    _, err, code = wrap("cat", options=("--chek",)).finish()
-    assert code == 2
-    assert b"did you mean '--check'?" in err
 
 
 def test_the_wrap_path_stays_light_with_a_companion(tmp_path):
@@ -255,15 +231,6 @@ def test_a_companion_that_was_never_woken_is_ended_at_once(monkeypatch):
     until(lambda: pids, "the process")
     started.end(0)
     os.waitpid(pids[0], 0)
-
-
-def test_the_capture_of_a_checked_session_is_like_any_other(checked):
-    wrapped = checked("cat")
-    wrapped.ask(PING)
-    wrapped.finish()
-    lines = wrapped.path.read_text().splitlines()
-    assert json.loads(lines[0])["argv"] == ["cat"]
-    assert json.loads(lines[-1])["exit"] == {"code": 0}
 
 
 def test_the_package_that_wrap_belongs_to_is_run_whatever_else_is_installed(tmp_path):
