@@ -131,14 +131,6 @@ async def test_an_upstream_that_does_not_speak_http_1_1_is_told(tmp_path, bytes_
         judge(await asked, 502, words)
 
 
-@pytest.mark.parametrize("body", [b'{"jsonrpc":"2.0","method":"x"}', b"[]", b"not JSON", b'{"id":null,"method":"x"}'])
-@scripted
-async def test_an_error_for_what_has_no_id_has_none(tmp_path, body):
-    async with stage(tmp_path, url="http://127.0.0.1:1/mcp") as there:
-        request = POST.replace(b"Length: %d" % len(CALL), b"Length: %d" % len(body)) + body
-        assert json.loads((await answer(there, request))[2])["id"] is None
-
-
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory):
     """Create a self-signed certificate for 127.0.0.1, and its key."""
