@@ -184,9 +184,13 @@ RELAYS = ["proxy", pytest.param("mitm", marks=needs_mitmproxy)]
 
 
 @asynccontextmanager
-async def relaying(relay: str, home: Path, certificate, gates):
-    """Start a relay with compiled gates between the test's clients and its upstream: `proxy` or `mitm`."""
-    async with stage(home, gates=gates) if relay == "proxy" else gated(home, certificate, gates) as there:
+async def relaying(relay: str, home: Path, certificate, gates=None):
+    """Start a relay between the test's clients and its upstream, `proxy` or `mitm`; `gates` are compiled gates."""
+    if relay == "proxy":
+        started = stage(home, gates=gates)
+    else:
+        started = interception(home, certificate) if gates is None else gated(home, certificate, gates)
+    async with started as there:
         yield there
 
 

@@ -5,6 +5,7 @@ There is one relay for each transport, with one gate for each case. A gate acts 
 
 import asyncio
 import contextlib
+import signal
 import sys
 
 import aiohttp
@@ -13,6 +14,7 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Release
 from mcpspy.replay.script.load import load
+from tests.peers import warm
 from tests.relay import acting
 from tests.relay.acting import CALL, PROGRESS, RESULT
 from tests.relay.harness import PYTHON
@@ -127,12 +129,15 @@ async def proxy(folder, port):
     capture = folder / "capture.jsonl"
     command = [sys.executable, "-m", "mcpspy", "proxy", "--gate", str(gate_file(folder, http=True))]
     command += ["--listen", "127.0.0.1:0", "-o", str(capture), f"http://127.0.0.1:{port}/json"]
-    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    if warm.CAN:
+        process = await warm.proxy(command[1:])
+    else:
+        process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     try:
         url = (await process.stdout.readline()).decode()
         yield url.removesuffix("/json\n"), lambda: capture
     finally:
-        process.terminate()
+        process.send_signal(signal.SIGTERM)
         await process.wait()
 
 

@@ -177,18 +177,6 @@ def memory(pid):
 
 
 @scripted
-async def test_large_headers_pass(tmp_path):
-    """H-14."""
-    async with stage(tmp_path) as there:
-        value = b"x" * 100_000
-        client, server, head = await there.both(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Large: %b\r\n\r\n" % value)
-        assert b"X-Large: %b\r\n" % value in head
-        answer = OK.replace(b"\r\n\r\n", b"\r\nX-Large: %b\r\n\r\n" % value)
-        await server.send(answer)
-        assert await client.until(b"{}") == answer
-
-
-@scripted
 async def test_100_streams_at_once_and_calls_beside_them(tmp_path):
     """H-06: no limit on connections."""
     async with stage(tmp_path) as there:

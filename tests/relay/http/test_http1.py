@@ -82,15 +82,24 @@ async def test_a_large_head_behind_another_request_is_refused_in_its_turn(tmp_pa
         assert there.arrived.empty()
 
 
+@pytest.mark.parametrize("who", ["client", "server"])
+@pytest.mark.parametrize("fields", [FIELD, b"X: " + b"x" * 8192, b"X: y\r\n"], ids=["fields", "one", "short"])
 @scripted
-async def test_an_endless_head_ends_at_the_bound(tmp_path):
-    """A-01: a head of 10 MB is not read to its end."""
+async def test_an_endless_head_ends_at_the_bound(tmp_path, who, fields):
+    """A-01: a head of 10 MB is not read to its end; the client gets the reason, and the capture has it too."""
     async with stage(tmp_path) as there:
-        client = await there.client()
+        client, server = await there.client(), None
+        if who == "server":
+            client, server, _ = await there.both(GET)
         before = memory(there.process.pid)
-        await sent(client, HOST, *[FIELD] * (10_000_000 // len(FIELD)))
-        await lives_on(there)
+        start = HOST if who == "client" else b"HTTP/1.1 200 OK\r\n"
+        await sent(server or client, start, *[fields] * (10_000_000 // len(fields)))
+        if server:
+            assert (await client.head()).startswith(b"HTTP/1.1 502 Bad Gateway\r\n")
         assert memory(there.process.pid) - before < 8 << 20
+        await lives_on(there)
+    if server and fields is FIELD:
+        assert b"answers with a head of more than %d bytes" % LARGEST in there.frames(2)[0]
 
 
 @needs_linux
@@ -106,59 +115,32 @@ async def test_the_unfinished_heads_of_many_clients_are_bounded_together(tmp_pat
         assert int(status(there.process.pid, "VmHWM").split()[0]) < 200 << 10, "its peak, in KiB"
 
 
-@pytest.mark.parametrize("fields", [FIELD, b"X: " + b"x" * 8192, b"X: y\r\n"])
-@scripted
-async def test_a_response_head_is_bounded_as_a_whole(tmp_path, fields):
-    """A-01: the client gets the reason as the response, and the capture has it too."""
-    async with stage(tmp_path) as there:
-        client, server, _ = await there.both(GET)
-        before = memory(there.process.pid)
-        await sent(server, b"HTTP/1.1 200 OK\r\n", *[fields] * (10_000_000 // len(fields)))
-        assert (await client.head()).startswith(b"HTTP/1.1 502 Bad Gateway\r\n")
-        assert memory(there.process.pid) - before < 8 << 20
-        await lives_on(there)
-    (reason,) = there.frames(2)
-    if fields is FIELD:
-        assert b"answers with a head of more than %d bytes" % LARGEST in reason
-
-
 ENDLESS = {
     "a chunk extension": (b"2;x=", b"y" * 65536),
     "trailers": (b"0\r\n", FIELD * 8),
 }
 
 
+@pytest.mark.parametrize("who", ["client", "server"])
 @pytest.mark.parametrize("what", ENDLESS)
 @scripted
-async def test_the_framing_of_a_request_is_bounded(tmp_path, what):
+async def test_the_framing_of_a_body_is_bounded(tmp_path, what, who):
     """A-01."""
     begin, more = ENDLESS[what]
     async with stage(tmp_path) as there:
-        client, server, _ = await there.both(CHUNKED + b"Content-Type: text/plain\r\n\r\n" + chunk(b"{}") + begin)
-        assert await server.read(7) == chunk(b"{}")
+        if who == "client":
+            peer, other, _ = await there.both(CHUNKED + b"Content-Type: text/plain\r\n\r\n" + chunk(b"{}") + begin)
+            assert await other.read(7) == chunk(b"{}")
+        else:
+            other, peer, _ = await there.both(GET)
+            await peer.send(STREAM + chunk(b"data: 1\n\n") + begin)
+            assert await other.read(len(STREAM)) == STREAM
         before = memory(there.process.pid)
-        assert await sent(client, *[more] * 1000) < 16 << 20
-        await server.gone()
+        assert await sent(peer, *[more] * 1000) < 16 << 20
+        assert not (await other.rest()).endswith(b"0\r\n\r\n")
         assert memory(there.process.pid) - before < 8 << 20
         await lives_on(there)
-    assert there.how()[1] == "reset"
-
-
-@pytest.mark.parametrize("what", ENDLESS)
-@scripted
-async def test_the_framing_of_a_response_is_bounded(tmp_path, what):
-    """A-01."""
-    begin, more = ENDLESS[what]
-    async with stage(tmp_path) as there:
-        client, server, _ = await there.both(GET)
-        await server.send(STREAM + chunk(b"data: 1\n\n") + begin)
-        assert await client.read(len(STREAM)) == STREAM
-        before = memory(there.process.pid)
-        assert await sent(server, *[more] * 1000) < 16 << 20
-        assert not (await client.rest()).endswith(b"0\r\n\r\n")
-        assert memory(there.process.pid) - before < 8 << 20
-        await lives_on(there)
-    assert there.how()[2] == "reset"
+    assert there.how()[1 if who == "client" else 2] == "reset"
 
 
 async def answered(request):

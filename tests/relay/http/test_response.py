@@ -7,17 +7,22 @@ import pytest
 
 from mcpspy.capture.records import Close, Frame
 from tests.relay.http.test_forward import CALL, GET, LAST, OK, POST, STREAM, chunk
+from tests.relay.interception import RELAYS, certificate, relaying
 from tests.relay.stage import scripted, stage
+from tests.wire.test_content_coding import flushed
+
+__all__ = ["certificate"]  # a fixture
 
 
+@pytest.mark.parametrize("relay", RELAYS)
 @scripted
-async def test_each_event_passes_at_once_and_is_a_frame(tmp_path):
-    """H-04, H-10."""
-    async with stage(tmp_path) as there:
+async def test_each_event_passes_at_once_and_is_a_frame(tmp_path, certificate, relay):
+    """H-04, H-10, M-03."""
+    events = [b"id: 1\r\ndata: \r\n\r\n", b": ping\n\n", b"data: {}\r\r", b"retry: 5\ndata: a\n\n"]
+    async with relaying(relay, tmp_path, certificate) as there:
         client, server, _ = await there.both(GET)
         await server.send(STREAM)
         assert await client.head() == STREAM
-        events = [b"id: 1\r\ndata: \r\n\r\n", b": ping\n\n", b"data: {}\r\r", b"retry: 5\ndata: a\n\n"]
         delays = []
         for event in events:
             before = time.monotonic()
@@ -27,32 +32,10 @@ async def test_each_event_passes_at_once_and_is_a_frame(tmp_path):
         assert sorted(delays)[1] < 0.1  # H-04 requires 10 ms; this bound allows for a busy machine
         await server.send(chunk(b"data: cu"), b"0\r\n\r\n")
         assert (await client.until(b"0\r\n\r\n")).endswith(b"data: cu\r\n0\r\n\r\n")
-    assert [record.raw for record in there.records(Frame)] == [
-        b"id: 1\r\ndata: \r\n",
-        b": ping\n",
-        b"data: {}\r",
-        b"retry: 5\ndata: a\n",
-        b"data: cu",
-    ]
-    assert [record.cut for record in there.records(Frame)] == [False] * 4 + [True]
+        await there.captured()
+    ends = [b"id: 1\r\ndata: \r\n", b": ping\n", b"data: {}\r", b"retry: 5\ndata: a\n", b"data: cu"]
+    assert [(record.raw, record.cut) for record in there.records(Frame)] == [(raw, raw == ends[-1]) for raw in ends]
     assert there.opens()[1].framing == "sse"
-
-
-@scripted
-async def test_events_in_segments_of_one_byte_are_whole_frames(tmp_path):
-    """H-10: also if a segment ends inside a character."""
-    event = 'event: message\r\ndata: {"é🌍":"\u2028"}\r\n\r\n'.encode()
-    async with stage(tmp_path) as there:
-        client, server, _ = await there.both(GET)
-        await server.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
-        for i in range(len(event)):
-            await server.send(event[i : i + 1])
-            await asyncio.sleep(0.001)
-        server.close()
-        head = await client.head()
-        assert head.endswith(b"Content-Type: text/event-stream\r\nConnection: close\r\n\r\n")
-        assert await client.rest() == event
-    assert there.frames(2) == [event[:-2]]
 
 
 @scripted
@@ -159,18 +142,17 @@ async def test_what_was_held_of_a_stream_that_breaks_off_is_not_lost(tmp_path):
     assert there.how()[2] == "reset"
 
 
+@pytest.mark.parametrize("relay", RELAYS)
 @pytest.mark.parametrize("name", ["identity", "gzip", "deflate", "raw", "br", "zstd"])
 @scripted
-async def test_the_worst_of_streams_passes_byte_for_byte_and_at_once(tmp_path, name):
+async def test_the_worst_of_streams_passes_byte_for_byte_and_at_once(tmp_path, certificate, relay, name):
     """H-04, H-10, H-11: lone CR, segments of one byte, no blank line at the end; each byte passes within 10 ms."""
-    from tests.wire.test_content_coding import flushed
-
-    events = [f'data: {{"é🌍":{number}}}\r\r'.encode() for number in range(5)]
+    events = [f'data: {{"é🌍\u2028":{number}}}\r\r'.encode() for number in range(5)]
     parts = [*events, b"data: cut"]
     coded = parts if name == "identity" else flushed(name, parts)
     coding = b"deflate" if name == "raw" else name.encode()
     delays = []
-    async with stage(tmp_path) as there:
+    async with relaying(relay, tmp_path, certificate) as there:
         client, server, _ = await there.both(GET)
         fields = b"Content-Type: text/event-stream\r\nContent-Encoding: %b\r\nConnection: close\r\n\r\n" % coding
         await server.send(b"HTTP/1.1 200 OK\r\n" + fields)
@@ -183,6 +165,7 @@ async def test_the_worst_of_streams_passes_byte_for_byte_and_at_once(tmp_path, n
                 delays.append(time.monotonic() - begun)
         server.close()
         assert await client.gone() == "eof"
+        await there.captured()
     assert sorted(delays)[len(delays) // 2] < 0.01
     assert there.frames(2) == [*(event[:-1] for event in events), b"data: cut"]
     assert there.records(Frame)[-1].cut

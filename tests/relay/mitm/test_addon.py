@@ -4,7 +4,6 @@ import asyncio
 import gzip
 import socket
 import ssl
-import zlib
 from pathlib import Path
 
 import pytest
@@ -72,40 +71,6 @@ async def test_an_exchange_is_recorded_as_by_the_proxy(tmp_path, certificate):
     assert 0 <= request.t <= raw.t <= response.t <= answer.t <= end.t
     assert b"hidden-words" not in there.path.read_bytes()
     assert there.path.stat().st_mode & 0o777 == 0o600
-
-
-@scripted
-async def test_each_event_of_an_endless_stream_passes_at_once(tmp_path, certificate):
-    """M-03: the next event is sent only after the client has received the previous one."""
-    async with interception(tmp_path, certificate) as there:
-        client, server, _ = await asked(there)
-        await server.send(EVENTS % b"")
-        assert b"text/event-stream" in await client.head()
-        for number in range(3):
-            event = b'event: message\r\ndata: {"jsonrpc":"2.0","method":"notifications/%d"}\r\n\r\n' % number
-            await server.send(chunk(event))
-            assert await client.until(b"\r\n\r\n\r\n") == chunk(event)
-        records = await there.captured()
-    assert [it.framing for it in records if isinstance(it, Open)] == ["body", "sse"]
-    assert [it.raw[-3:] for it in records if isinstance(it, Frame)][1:] == [b"}\r\n"] * 3
-    assert [it.how for it in records if isinstance(it, Close)] == ["eof", "shutdown"]
-
-
-@scripted
-async def test_a_coded_stream_passes_as_it_is_and_is_recorded_decoded(tmp_path, certificate):
-    """H-04, H-11: one event with each flush."""
-    events = [b'data: {"jsonrpc":"2.0","method":"a"}\n\n', b": alive\n\n"]
-    coder = zlib.compressobj(wbits=31)
-    coded = [coder.compress(event) + coder.flush(zlib.Z_SYNC_FLUSH) for event in events]
-    async with interception(tmp_path, certificate) as there:
-        client, server, _ = await asked(there)
-        await server.send(EVENTS % b"Content-Encoding: gzip\r\n")
-        await client.head()
-        for part in coded:
-            await server.send(chunk(part))
-            assert await client.read(len(chunk(part))) == chunk(part)
-        await there.captured()
-    assert there.frames(2) == [event[:-1] for event in events]
 
 
 @scripted
@@ -279,13 +244,6 @@ async def test_a_server_that_is_not_trusted_is_told_of(tmp_path, certificate):
         assert "give --ca FILE, or --insecure" in line
 
 
-@scripted
-async def test_with_insecure_any_certificate_will_do(tmp_path, certificate):
-    async with interception(tmp_path, certificate, "--allow", "127.0.0.1", "--insecure") as there:
-        _, _, head = await asked(there)
-        assert head == POST
-
-
 ASK = (
     b"GET /ws HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
@@ -322,20 +280,6 @@ async def test_a_websocket_is_recorded_message_by_message(tmp_path, certificate)
     closes = {it.ch: (it.how, it.code, it.reason) for it in there.records(Close)}
     assert closes[3] == ("eof", 1000, "done")
     assert closes[4][0] == "eof"
-
-
-@scripted
-async def test_a_capture_that_cannot_be_written_does_not_break_the_flow(tmp_path, certificate):
-    """S-01: it is reported once."""
-    (tmp_path / "file").write_text("")
-    options = ("--allow", "127.0.0.1", "--ca", certificate[0], "--capture-dir", str(tmp_path / "file" / "below"))
-    async with interception(tmp_path, certificate, *options) as there:
-        for _ in range(2):
-            client, server, _ = await asked(there)
-            await server.send(JSON)
-            await client.head()
-        await asyncio.to_thread(there.mitm.end)
-        assert there.mitm.said().count("traffic goes on, but is not recorded") == 1
 
 
 def memory(pid):

@@ -6,7 +6,6 @@ import json
 import os
 import sys
 import threading
-from random import Random
 
 import pytest
 
@@ -36,44 +35,6 @@ def pair(tmp_path):
 
 
 # Pass-through
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_what_no_gate_names_passes_byte_for_byte_in_both_directions(pair, seed):
-    """In any chunks: invalid UTF-8, blank lines, carriage returns, long lines, no newline at the end."""
-    chance = Random(seed)  # noqa: S311 (the same streams in every run)
-    relay = pair(compiled({"drop": True}, method="never"))
-    streams = [stream(chance) for _ in range(2)]
-    found = [b"", b""]
-
-    def write(fd, data):
-        while data:
-            size = chance.choice((1, 7, 100, 5000, 65536))
-            os.write(fd, data[:size])
-            data = data[size:]
-        relay.close(fd)
-
-    def read(place, fd):
-        found[place] = rest(fd)
-
-    threads = [aside(write, relay.client[0], streams[0]), aside(write, relay.server[0], streams[1])]
-    threads += [aside(read, *it) for it in enumerate((relay.server[1], relay.client[1]))]
-    for thread in threads:
-        thread.join(SECONDS)
-    relay.finish()
-    assert found == streams
-    for ch in (1, 2):
-        frames = [frame for frame in relay.records(Frame) if frame.ch == ch]
-        assert b"".join(frame.raw + (b"" if frame.cut else b"\n") for frame in frames) == streams[ch - 1]
-        assert not any(frame.sent or frame.by or frame.held or frame.dropped for frame in frames)
-    assert relay.said == []
-
-
-def stream(chance):
-    pieces = [b"\n", b"\r\n", CALL, OTHER, PING, b"\xff\xfe", b"{", "\u2028".encode(), b"x" * 70_000, b"\n\n"]
-    lines = [b"".join(chance.choices(pieces, k=chance.randrange(5))) for _ in range(60)]
-    lines[30] = "é".encode() * (LIMIT // 2 + 50_000)  # too long to decide on
-    return b"\n".join(lines) + chance.choice((b"", b"\n", b"rest"))
 
 
 def test_lines_of_one_read_that_pass_are_written_at_once(pair, monkeypatch):
