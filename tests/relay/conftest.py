@@ -4,6 +4,9 @@ import pytest
 
 from tests.relay import gated_wrap
 from tests.relay.harness import Wrapped, end_group
+from tests.relay.interception import certificate
+
+__all__ = ["certificate"]  # for all tests of relays
 
 
 @pytest.fixture

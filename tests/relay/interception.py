@@ -14,14 +14,25 @@ from mcpspy.errors import NotACapture
 from tests import limits
 from tests.peers import prepare, warm
 from tests.relay.harness import LIMIT, until
-from tests.relay.http.test_upstream import certificate
 from tests.relay.stage import Peer, Stage, stage
-
-__all__ = ["certificate"]  # a fixture
 
 MCPSPY = ("-m", "mcpspy")
 GATED = str(Path(__file__).with_name("gated_mitm.py"))  # a path: its environment lacks packages of `tests`
 needs_mitmproxy = pytest.mark.needs(".peers/mitm")
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory):
+    """Create a self-signed certificate for 127.0.0.1, and its key."""
+    folder = tmp_path_factory.mktemp("tls")
+    names = [str(folder / name) for name in ("cert.pem", "key.pem")]
+    limits.run(
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=127.0.0.1 -addext"
+        f" subjectAltName=IP:127.0.0.1 -out {names[0]} -keyout {names[1]}".split(),
+        check=True,
+        capture_output=True,
+    )
+    return names
 
 
 class Mitm:

@@ -15,12 +15,10 @@ from mcpspy.relay.http.encoders import coded
 from mcpspy.wire.content_coding import Decoder
 from tests.relay.harness import until
 from tests.relay.http.test_forward import chunk
-from tests.relay.interception import RELAYS, certificate, relaying
+from tests.relay.interception import RELAYS, relaying
 from tests.relay.stage import scripted
 from tests.relay.viewer import HOLD, viewing
 from tests.wire.test_content_coding import flushed
-
-__all__ = ["certificate"]  # a fixture
 
 pytestmark = pytest.mark.parametrize("relay", RELAYS)
 both_senders = pytest.mark.parametrize("sender", ["client", "server"])

@@ -8,11 +8,9 @@ import pytest
 
 from mcpspy.capture.records import Frame, Release
 from tests.relay.http.test_tunnel import ASK, GRANT, MASK
-from tests.relay.interception import RELAYS, certificate, relaying
+from tests.relay.interception import RELAYS, relaying
 from tests.relay.stage import scripted
 from tests.wire.test_websocket import frame
-
-__all__ = ["certificate"]  # a fixture
 
 pytestmark = pytest.mark.parametrize("relay", RELAYS)
 from_both = pytest.mark.parametrize("sender", ["client", "server"])

@@ -53,35 +53,6 @@ def frames(there, ch=None):
 
 
 @scripted
-async def test_what_no_gate_names_passes_byte_for_byte(tmp_path):
-    """In both directions: fragments and masks are unchanged, and a ping between fragments is forwarded at once."""
-    async with stage(tmp_path, gates=gate({"drop": True}, method="never")) as there:
-        client, server, _ = await opened(there)
-        begun, ping = frame(CALL[:9], None, False, MASK), frame(b"!", "ping", mask=MASK)
-        rest = frame(CALL[9:], "continuation", mask=MASK)
-        await client.send(begun, ping)
-        assert await server.read(len(ping)) == ping
-        await client.send(rest[:3])
-        await client.send(rest[3:])
-        assert await server.read(len(begun + rest)) == begun + rest
-        answer = frame(RESULT, "binary")
-        await server.send(answer, frame(b"", "pong"))
-        assert await client.read(len(answer) + 2) == answer + frame(b"", "pong")
-        bye = frame(b"\x0f\xa1bye", "close", mask=MASK)
-        await client.send(bye)
-        assert await server.read(len(bye)) == bye
-        await server.send(frame(b"\x03\xe8", "close"))
-        assert await client.read(4) == frame(b"\x03\xe8", "close")
-        server.close()
-        assert await client.gone() == "eof"
-    assert [(it.raw, it.op) for it in frames(there, 3)] == [(b"!", "ping"), (CALL, None)]
-    assert [(it.raw, it.op) for it in frames(there, 4)] == [(RESULT, "binary"), (b"", "pong")]
-    assert not any(it.by or it.dropped or it.held or it.undecided for it in frames(there))
-    closes = {it.ch: (it.how, it.code, it.reason) for it in there.records(Close) if it.ch > 2}
-    assert closes == {3: ("abort", 4001, "bye"), 4: ("eof", 1000, None)}
-
-
-@scripted
 async def test_an_answer_waits_until_a_long_message_to_that_peer_has_ended(tmp_path):
     """No other message may come between the fragments of a message (RFC 6455, 5.4)."""
     async with stage(tmp_path, gates=gate({"answer": '{"result":{}}'})) as there:

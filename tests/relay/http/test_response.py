@@ -7,11 +7,9 @@ import pytest
 
 from mcpspy.capture.records import Close, Frame
 from tests.relay.http.test_forward import CALL, GET, LAST, OK, POST, STREAM, chunk
-from tests.relay.interception import RELAYS, certificate, relaying
+from tests.relay.interception import RELAYS, relaying
 from tests.relay.stage import scripted, stage
 from tests.wire.test_content_coding import flushed
-
-__all__ = ["certificate"]  # a fixture
 
 
 @pytest.mark.parametrize("relay", RELAYS)

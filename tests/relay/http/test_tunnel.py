@@ -42,24 +42,29 @@ async def test_the_handshake_passes_without_extensions(tmp_path):
     ]
 
 
+NEVER = [{"name": "g", "when": {"method": "never"}, "action": {"drop": True}}]
+
+
+@pytest.mark.parametrize("gates", [None, NEVER], ids=["plain", "gated"])
 @scripted
-async def test_messages_pass_as_they_are_and_are_frames(tmp_path):
-    """Fragments, masks, pings, binary messages and close codes."""
-    stream = [
-        frame(b'{"id":1}', mask=MASK),
-        frame(b"ab", None, False, MASK) + frame(b"!", "ping", mask=MASK) + frame(b"c", "continuation", mask=MASK),
-        frame(b"\xff\0", "binary", mask=MASK),
-    ]
-    async with stage(tmp_path) as there:
+async def test_messages_pass_as_they_are_and_are_frames(tmp_path, gates):
+    """Fragments, masks, pings, binary messages and close codes. A gate decides on whole messages; pings overtake."""
+    begun, ping = frame(b"ab", None, False, MASK), frame(b"!", "ping", mask=MASK)
+    rest = frame(b"c", "continuation", mask=MASK)
+    binary = frame(b"\xff\0", "binary", mask=MASK)
+    parts = [frame(b'{"id":1}', mask=MASK), begun + ping + rest[:3], rest[3:] + binary]
+    expected = parts if gates is None else [parts[0], ping, begun + rest + binary]
+    async with stage(tmp_path, gates=gates) as there:
         client, server, _ = await opened(there)
-        for part in stream:
+        for part, forwarded in zip(parts, expected, strict=True):
             await client.send(part)
-            assert await server.read(len(part)) == part
+            assert await server.read(len(forwarded)) == forwarded
         pong = frame(b"!", "pong")
         await server.send(pong[:1])
-        assert await client.read(1) == pong[:1]
+        if gates is None:
+            assert await client.read(1) == pong[:1]
         await server.send(pong[1:])
-        assert await client.read(len(pong) - 1) == pong[1:]
+        assert await client.read(len(pong) - (gates is None)) == pong[gates is None :]
         bye = frame(b"\x0f\xa1bye", "close", mask=MASK)
         await client.send(bye)
         assert await server.read(len(bye)) == bye
@@ -67,15 +72,17 @@ async def test_messages_pass_as_they_are_and_are_frames(tmp_path):
         assert await client.read(4) == frame(b"\x03\xe8", "close")
         server.close()
         assert await client.gone() == "eof"
-    assert [(record.raw, record.op) for record in there.records(Frame) if record.ch == 3] == [
+    frames = there.records(Frame)
+    assert [(it.raw, it.op) for it in frames if it.ch == 3] == [
         (b'{"id":1}', None),
         (b"!", "ping"),
         (b"abc", None),
         (b"\xff\0", "binary"),
     ]
-    assert [(record.raw, record.op) for record in there.records(Frame) if record.ch == 4] == [(b"!", "pong")]
+    assert [(it.raw, it.op) for it in frames if it.ch == 4] == [(b"!", "pong")]
+    assert not any(it.by or it.dropped or it.held or it.undecided for it in frames)
     closes = {record.ch: record for record in there.records(Close)}
-    assert (closes[3].code, closes[3].reason) == (4001, "bye")
+    assert (closes[3].how, closes[3].code, closes[3].reason) == ("abort", 4001, "bye")
     assert (closes[4].how, closes[4].code) == ("eof", 1000)
 
 

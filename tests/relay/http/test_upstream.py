@@ -10,7 +10,6 @@ import pytest
 from mcpspy.errors import UsageError
 from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.upstream import TIMEOUT, Upstream, protocol_of
-from tests import limits
 from tests.relay.http.aiohttp_internals import is_timed, limit
 from tests.relay.stage import scripted, stage
 
@@ -129,20 +128,6 @@ async def test_an_upstream_that_does_not_speak_http_1_1_is_told(tmp_path, bytes_
         await server.send(bytes_sent)
         server.close()
         judge(await asked, 502, words)
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    """Create a self-signed certificate for 127.0.0.1, and its key."""
-    folder = tmp_path_factory.mktemp("tls")
-    names = [str(folder / name) for name in ("cert.pem", "key.pem")]
-    limits.run(
-        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=127.0.0.1 -addext"
-        f" subjectAltName=IP:127.0.0.1 -out {names[0]} -keyout {names[1]}".split(),
-        check=True,
-        capture_output=True,
-    )
-    return names
 
 
 def tls(certificate, protocols=("http/1.1",)):

@@ -11,11 +11,9 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, End, Frame, Open
 from tests.relay.http.test_upstream import CALL
-from tests.relay.interception import certificate, interception, needs_mitmproxy
+from tests.relay.interception import interception, needs_mitmproxy
 from tests.relay.stage import scripted
 from tests.wire.test_websocket import frame
-
-__all__ = ["certificate"]  # a fixture
 
 pytestmark = needs_mitmproxy
 

@@ -9,9 +9,6 @@ import pytest
 from mcpspy.errors import UsageError
 from mcpspy.relay.mitm.authority import Authority, certificates, default, through, write_bundle
 from tests import limits
-from tests.relay.interception import certificate
-
-__all__ = ["certificate"]  # a fixture
 
 
 def made(folder, certificate):

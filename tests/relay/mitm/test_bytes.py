@@ -8,7 +8,7 @@ import zlib
 import brotli
 
 from mcpspy.capture.records import Close
-from tests.relay.interception import certificate, interception, needs_mitmproxy
+from tests.relay.interception import interception, needs_mitmproxy
 from tests.relay.mitm.test_addon import ANSWER, chunk
 from tests.relay.stage import scripted
 
@@ -16,8 +16,6 @@ if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
-
-__all__ = ["certificate"]  # a fixture
 
 pytestmark = needs_mitmproxy
 

@@ -7,14 +7,12 @@ from mcpspy.relay.live_gate import LiveGate
 from mcpspy.relay.mitm import gated_events
 from mcpspy.relay.mitm.queue import Turns
 from mcpspy.wire.lines import PIECE
-from tests.relay.interception import certificate, gated, needs_mitmproxy
+from tests.relay.interception import gated, needs_mitmproxy
 from tests.relay.mitm.kept import EVENTS as EVENT_STREAM
 from tests.relay.mitm.test_addon import EVENTS, asked, chunk
 from tests.relay.stage import scripted
 from tests.relay.test_gated_bodies import ANSWER, CALL, EVENT, REQUEST, RESPONSE, A, C, whole
 from tests.relay.test_gated_sockets import opened
-
-__all__ = ["certificate"]  # a fixture
 
 pytestmark = needs_mitmproxy
 

@@ -14,12 +14,10 @@ import pytest
 
 from mcpspy.capture.records import Close, End, Frame, Gap, Open
 from tests.relay.http.test_upstream import CALL
-from tests.relay.interception import certificate, interception, needs_mitmproxy
+from tests.relay.interception import interception, needs_mitmproxy
 from tests.relay.mitm.test_addon import ASK, EVENTS, GRANT, JSON, MASK, POST, asked, chunk, memory
 from tests.relay.stage import Peer, scripted
 from tests.wire.test_websocket import frame
-
-__all__ = ["certificate"]  # a fixture
 
 pytestmark = needs_mitmproxy
 

@@ -5,10 +5,8 @@ import struct
 import pytest
 
 from mcpspy.capture.records import Close, Frame, Open
-from tests.relay.interception import certificate, interception, needs_mitmproxy
+from tests.relay.interception import interception, needs_mitmproxy
 from tests.relay.stage import Peer, scripted
-
-__all__ = ["certificate"]  # a fixture
 
 pytestmark = needs_mitmproxy
 

@@ -6,7 +6,7 @@ from mcpspy.capture.records import Close, Frame, Release
 from tests import limits
 from tests.peers import prepare
 from tests.relay.http.test_upstream import CALL
-from tests.relay.interception import certificate, gated, needs_mitmproxy
+from tests.relay.interception import gated, needs_mitmproxy
 from tests.relay.mitm.test_addon import ANSWER, EVENTS, POST, asked, chunk
 from tests.relay.mitm.test_gated_events import HEAD, lengths
 from tests.relay.mitm.test_http2 import (
@@ -23,8 +23,6 @@ from tests.relay.mitm.test_http2 import (
 )
 from tests.relay.stage import scripted
 from tests.relay.test_gated_bodies import REQUEST, SECOND, gate
-
-__all__ = ["certificate"]  # a fixture
 
 pytestmark = needs_mitmproxy
 

@@ -10,14 +10,12 @@ from tests.optional import require_peers
 from tests.peers import prepare
 from tests.peers.serving import serving
 from tests.relay.http.test_upstream import CALL
-from tests.relay.interception import certificate, intercepting, interception, needs_mitmproxy
+from tests.relay.interception import intercepting, interception, needs_mitmproxy
 from tests.relay.mitm.test_addon import ANSWER, POST, asked
 from tests.relay.mitm.test_gated_events import answered
 from tests.relay.stage import scripted
 from tests.relay.talking import hold_and_edit, talking
 from tests.relay.viewer import Viewer, viewing
-
-__all__ = ["certificate"]  # a fixture
 
 pytestmark = needs_mitmproxy
 

@@ -9,12 +9,10 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End
 from tests.relay.http.test_upstream import CALL
-from tests.relay.interception import certificate, interception, needs_mitmproxy
+from tests.relay.interception import interception, needs_mitmproxy
 from tests.relay.mitm.test_addon import JSON, POST, der
 from tests.relay.mitm.test_http2 import END_HEADERS, END_STREAM, HEADERS, Connection, block
 from tests.relay.stage import Peer, scripted
-
-__all__ = ["certificate"]  # a fixture
 
 pytestmark = needs_mitmproxy
 

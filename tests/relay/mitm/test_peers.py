@@ -16,9 +16,7 @@ from tests.optional import require_peers
 from tests.peers import prepare
 from tests.peers.serving import each, run, running, serving
 from tests.relay.http.test_web_peers import judge
-from tests.relay.interception import certificate, intercepting, needs_mitmproxy
-
-__all__ = ["certificate"]  # a fixture
+from tests.relay.interception import intercepting, needs_mitmproxy
 
 pytestmark = needs_mitmproxy
 

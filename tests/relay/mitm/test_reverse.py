@@ -3,11 +3,9 @@
 import json
 
 from mcpspy.capture.reader import Capture
-from tests.relay.interception import certificate, interception, needs_mitmproxy
+from tests.relay.interception import interception, needs_mitmproxy
 from tests.relay.mitm.test_addon import CALL, JSON
 from tests.relay.stage import scripted
-
-__all__ = ["certificate"]  # a fixture
 
 pytestmark = needs_mitmproxy
 

@@ -41,6 +41,24 @@ def errors(monkeypatch):
     return told
 
 
+@pytest.fixture
+def read(errors):
+    """Read a server that writes some texts to stderr to its end, and return it."""
+
+    def read(*told):
+        pipes = Pipes()
+        server = ReloadableServer(pipes.child, 1, Channel(), Channel(), 0)
+        server.begin(lambda *_: None)
+        for text in told:
+            os.write(pipes.stderr, text)
+        pipes.close()
+        server.wait_for_rest(limits.LIMIT)
+        server.stdin.close()
+        return server
+
+    return read
+
+
 def test_lines_and_errors_are_read_to_the_end(errors):
     pipes, channel, lines = Pipes(), Channel(), []
     server = ReloadableServer(pipes.child, 1, Channel(), channel, 0)
@@ -80,27 +98,12 @@ def test_a_pipe_that_others_hold_is_given_up(errors):
         (b"\xff\n", "\ufffd"),
     ],
 )
-def test_the_last_word_names_the_error(errors, told, last):
-    pipes = Pipes()
-    server = ReloadableServer(pipes.child, 1, Channel(), Channel(), 0)
-    server.begin(lambda *_: None)
-    os.write(pipes.stderr, told)
-    pipes.close()
-    server.wait_for_rest(limits.LIMIT)
-    assert server.last_word == last
-    server.stdin.close()
+def test_the_last_word_names_the_error(read, told, last):
+    assert read(told).last_word == last
 
 
-def test_a_long_line_without_an_end_is_not_kept_whole(errors):
-    pipes = Pipes()
-    server = ReloadableServer(pipes.child, 1, Channel(), Channel(), 0)
-    server.begin(lambda *_: None)
-    for _ in range(4):
-        os.write(pipes.stderr, b"x" * 60_000)
-    pipes.close()
-    server.wait_for_rest(limits.LIMIT)
-    assert len(server.last_words) == 500
-    server.stdin.close()
+def test_a_long_line_without_an_end_is_not_kept_whole(read):
+    assert len(read(*[b"x" * 60_000] * 4).last_words) == 500
 
 
 def test_a_change_belongs_to_the_start_until_the_server_is_ready_and_used(errors):
