@@ -160,6 +160,16 @@ async def test_small_messages_go_on_in_few_writes_and_others_have_their_turn(tmp
 
 
 @scripted
+async def test_a_receiver_that_has_left_ends_the_direction(tmp_path):
+    def refuse(raw):
+        raise ConnectionResetError
+
+    _, client, _, pump = tunnel(tmp_path / "capture.jsonl", gate({"drop": True}))
+    client.transport.write = refuse
+    assert await pump(Source(frame(b"x")), client) == "abort"
+
+
+@scripted
 async def test_an_answer_does_not_wait_for_the_peer_that_it_goes_to(tmp_path):
     """The server floods a client that reads nothing."""
     gates = gate({"answer": '{"result":{}}'})

@@ -128,3 +128,13 @@ async def test_a_handshake_that_is_refused_is_a_response(tmp_path):
         await server.send(refusal)
         assert await client.until(b"no") == refusal
     assert [record.role for record in there.opens()] == ["request", "response"]
+
+
+@scripted
+async def test_the_end_of_the_proxy_ends_a_socket_in_order(tmp_path):
+    async with stage(tmp_path) as there:
+        client, _, _ = await opened(there)
+        assert await there.end() == 0
+        await client.gone()
+    assert there.how() == {1: "eof", 2: "eof", 3: "shutdown", 4: "shutdown"}
+    assert there.ended()

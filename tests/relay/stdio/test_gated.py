@@ -304,6 +304,15 @@ def test_at_the_end_of_the_stream_held_frames_go_in_their_order_before_the_close
     assert isinstance([it for it in relay.records() if getattr(it, "ch", 1) == 1][-1], Close)
 
 
+def test_what_is_held_at_the_end_and_nobody_takes_was_not_sent(pair):
+    relay = pair(compiled({"hold": 60 * SECOND}, **CALLS))
+    send(relay.client[0], CALL)
+    until(relay.held)
+    relay.close(relay.server[1])
+    assert relay.finish() == (b"", b"")
+    assert [(release.how, release.dropped) for release in relay.records(Release)] == [("closed", True)]
+
+
 def test_what_waits_behind_a_held_frame_is_bounded(pair):
     """The client has to wait, and nothing is lost."""
     relay = pair(compiled({"hold": 60 * SECOND}, **CALLS))

@@ -112,5 +112,6 @@ def test_a_viewers_request_to_a_server_with_a_closed_stdin_is_reported(tmp_path)
     assert limits.read(relay.server[1], 1) == b""
     relay.threads[0].join(limits.LIMIT)
     relay.there.reply(relay.session.asks(ASK), "viewer")
+    relay.there.reply(ASK, "gate g")
     assert relay.said == ["a viewer's request was not sent: the server's stdin is closed"]
     relay.finish()
