@@ -245,35 +245,6 @@ async def test_what_an_upstream_sends_unasked_answers_no_other_request(tmp_path,
             await server.gone()
 
 
-BROKEN = {
-    "two lengths": (
-        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}1",
-        "Duplicate Content-Length",
-    ),
-    "a length and chunks": (
-        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n" + ONE,
-        "Transfer-Encoding can't be present with Content-Length",
-    ),
-    "101 unasked": (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n\x81\x02{}", "changed unasked"),
-    "a bare carriage return": (b"HTTP/1.1 200 OK\r\nX: a\rY: b\r\n\r\n", "HTTP/1.1"),
-}
-
-
-@scripted
-async def test_an_answer_that_is_broken_is_a_502_that_says_how(tmp_path):
-    """Issue 7: the message names the fault; it does not mention https:// if the upstream answers in malformed HTTP."""
-    async with stage(tmp_path) as there:
-        for sent, words in BROKEN.values():
-            client, server, _ = await there.both(GET)
-            await server.send(sent)
-            assert (await client.head()).startswith(b"HTTP/1.1 502 Bad Gateway\r\n")
-            text = (await client.until(b"\n")).decode()
-            assert words in text
-            assert "https" not in text
-            await server.gone()
-        await lives_on(there)
-
-
 @scripted
 async def test_trailers_stay_behind_and_folded_fields_become_one_line(tmp_path):
     """An intermediary may do this, and nothing more (RFC 9110, 6.5.1; RFC 9112, 5.2 and 7.1.1)."""

@@ -27,7 +27,7 @@ BODIES = [
     b"\xff\xfe",
     b'{"id":1,',
 ]
-HELD = 1000
+HELD, REQUESTS = 1000, 50
 SOCKET = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-version": "13", "origin": "http://127.0.0.1"}
 SOCKET |= {"sec-websocket-key": base64.b64encode(b"x" * 16).decode(), "sec-websocket-protocol": "mcp, bearer"}
 
@@ -130,35 +130,22 @@ def test_no_exchange_causes_an_import(proxy, tmp_path, gate):
     assert [it for it in late.unwanted(tmp_path / "events", tmp_path) if " open " not in it] == []
 
 
-@pytest.mark.parametrize(
-    ("path", "number"), [("/events", signal.SIGTERM), ("/socket", signal.SIGINT), ("/socket", signal.SIGHUP)]
-)
-def test_a_signal_releases_every_held_frame(proxy, tmp_path, path, number):
-    """A-19: events and messages of a WebSocket."""
-    (tmp_path / "gates.toml").write_text("[[gate]]\nwhen = 'from:server'\nhold = '600s'\n")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_releases_every_held_frame(proxy, tmp_path, number):
+    """A-19: events, messages of a WebSocket, and requests that wait for a gate, one on each connection."""
+    hold = "[[gate]]\nwhen = 'from:server or method:ping'\nhold = '600s'\nreorder = true\n"
+    (tmp_path / "gates.toml").write_text(hold)
     process, send = proxy("--gate", str(tmp_path / "gates.toml"))
-    capture = tmp_path / "capture.jsonl"
-    connection = send("GET", path, **(SOCKET if path == "/socket" else {}))
-    until(lambda: capture.read_bytes().count(b'"held":') == HELD, f"{HELD} held frames")
+    capture, count = tmp_path / "capture.jsonl", 2 * HELD + REQUESTS
+    connections = [send("GET", "/events"), send("GET", "/socket", **SOCKET)]
+    connections += [send("POST", "/mcp", PING, **JSON) for _ in range(REQUESTS)]
+    until(lambda: capture.read_bytes().count(b'"held":') == count, f"{count} held frames")
     process.send_signal(number)
-    process.wait()
-    connection.close()
-    records = list(Capture(str(capture)).records(1 << 62))
-    assert isinstance(records[-1], End)
-    held = [it.held for it in records if isinstance(it, Frame) and it.held]
-    assert sorted(it.held for it in records if isinstance(it, Release)) == held
-    assert len(held) == HELD
-
-
-def test_a_signal_releases_every_held_request(proxy, tmp_path):
-    """A-19: requests that wait for a gate, one on each connection."""
-    (tmp_path / "gates.toml").write_text("[[gate]]\nwhen = 'from:client'\nhold = '600s'\nreorder = true\n")
-    process, send = proxy("--gate", str(tmp_path / "gates.toml"))
-    capture = tmp_path / "capture.jsonl"
-    connections = [send("POST", "/mcp", PING, **JSON) for _ in range(100)]
-    until(lambda: capture.read_bytes().count(b'"held":') == 100, "100 held requests")
-    process.send_signal(signal.SIGTERM)
     process.wait()
     for connection in connections:
         connection.close()
-    assert sum(isinstance(it, Release) for it in Capture(str(capture)).records(1 << 62)) == 100
+    records = list(Capture(str(capture)).records(1 << 62))
+    assert isinstance(records[-1], End)
+    held = [it.held for it in records if isinstance(it, Frame) and it.held]
+    assert sorted(it.held for it in records if isinstance(it, Release)) == sorted(held)
+    assert len(held) == count

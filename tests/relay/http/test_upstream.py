@@ -108,26 +108,40 @@ async def test_an_upstream_that_cannot_be_reached_is_an_error_in_the_clients_own
     assert json.loads(there.frames(response.ch)[0])["id"] == "a"
 
 
-@pytest.mark.parametrize(
-    ("bytes_sent", "words"),
-    [
-        (b"", ["closed the connection without an answer"]),
-        (b"\x15\x03\x03\x00\x02\x02\x46", ["HTTP/1.1", "https://"]),
-        (b"\0\0\x12\x04\0\0\0\0\0\0\x03\0\0\0\x80", ["HTTP/2"]),
-        (b"SSH-2.0-OpenSSH_9\r\n", ["does not answer in HTTP/1.1"]),
-        (b"HTTP/1.1 200 OK\r\nBroken", ["closed the connection without an answer"]),
-    ],
-)
+OK = b"HTTP/1.1 200 OK\r\n"
+BROKEN = [  # what an upstream sends, the words about it, and whether https:// may be meant
+    (b"", "closed the connection without an answer", False),
+    (b"\x15\x03\x03\x00\x02\x02\x46", "HTTP/1.1", True),
+    (b"\0\0\x12\x04\0\0\0\0\0\0\x03\0\0\0\x80", "HTTP/2", True),
+    (b"SSH-2.0-OpenSSH_9\r\n", "does not answer in HTTP/1.1", True),
+    (OK + b"Broken", "closed the connection without an answer", False),
+    (OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}1", "Duplicate Content-Length", False),
+    (
+        OK + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+        "Transfer-Encoding can't be present with Content-Length",
+        False,
+    ),
+    (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n\x81\x02{}", "changed unasked", False),
+    (OK + b"X: a\rY: b\r\n\r\n", "HTTP/1.1", False),
+]
+
+
 @scripted
-async def test_an_upstream_that_does_not_speak_http_1_1_is_told(tmp_path, bytes_sent, words):
-    """H-15; issue 7: wrong scheme, only HTTP/2, an incomplete response."""
+async def test_an_upstream_that_does_not_speak_http_1_1_is_told(tmp_path):
+    """H-15; issue 7: wrong scheme, only HTTP/2, an incomplete or malformed response; the message names the fault."""
     async with stage(tmp_path) as there:
-        asked = asyncio.create_task(answer(there))
-        server = await there.server()
-        await server.head()
-        await server.send(bytes_sent)
-        server.close()
-        judge(await asked, 502, words)
+        for sent, words, secure in BROKEN:
+            asked = asyncio.create_task(answer(there))
+            server = await there.server()
+            await server.head()
+            await server.send(sent)
+            if sent in (b"", OK + b"Broken"):
+                server.close()
+            found = await asked
+            judge(found, 502, [words])
+            assert (b"https" in found[2]) is secure, words
+            await server.gone()
+            server.close()
 
 
 def tls(certificate, protocols=("http/1.1",)):

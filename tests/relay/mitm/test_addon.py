@@ -72,35 +72,6 @@ async def test_an_exchange_is_recorded_as_by_the_proxy(tmp_path, certificate):
 
 
 @scripted
-async def test_a_client_that_leaves_ends_the_request_upstream(tmp_path, certificate):
-    """H-05: also if the stream is idle."""
-    async with interception(tmp_path, certificate) as there:
-        client, server, _ = await asked(there)
-        await server.read(len(CALL))
-        await server.send(EVENTS % b"")
-        await client.head()
-        client.writer.transport.abort()
-        assert await server.gone() in ("eof", "reset")
-        await there.captured()
-    assert there.how() == {1: "eof", 2: "abort"}
-
-
-@scripted
-async def test_an_upstream_that_breaks_off_does_not_look_finished(tmp_path, certificate):
-    """H-05."""
-    async with interception(tmp_path, certificate) as there:
-        client, server, _ = await asked(there)
-        await server.send(EVENTS % b"", chunk(b"data: 1\n"))
-        await client.head()
-        await client.read(len(chunk(b"data: 1\n")))
-        server.writer.transport.abort()
-        assert await client.rest() == b""  # without a last chunk
-        await there.captured()
-    assert there.how() == {1: "eof", 2: "reset"}
-    assert [record.cut for record in there.records(Frame)] == [False, True]
-
-
-@scripted
 async def test_a_request_is_streamed_too(tmp_path, certificate):
     """H-14: the server receives the first half before the client sends the second."""
     half = len(CALL) // 2
