@@ -1,7 +1,6 @@
 """The gate of one capture: in force only while a gate is set, or while a viewer waits for a response."""
 
 import asyncio
-import os
 
 import pytest
 
@@ -68,20 +67,6 @@ def test_the_gates_of_a_file_are_always_in_force_and_recorded_at_the_beginning(t
     assert not session.gate.controlled
     assert session.recorded() == [([DROP], "file")]
     session.viewer.close()
-
-
-def test_the_end_removes_the_directory(session):
-    session.viewer.set_gates([DROP])
-    assert os.path.isdir(session.viewer.path)
-    session.gate.end()
-    assert not os.path.exists(session.viewer.path)
-    assert not session.gate.controlled
-
-
-def test_requests_of_viewers_are_handed_over(session):
-    session.viewer.send('{"id":"mcpspy-1"}', "s")
-    session.look()
-    assert session.sent == [(b'{"id":"mcpspy-1"}', "s")]
 
 
 def test_a_relay_that_cannot_send_requests_of_viewers_says_so(tmp_path):

@@ -10,7 +10,7 @@ from aiohttp import web
 from mcpspy.relay.http import http1
 from mcpspy.relay.http.http1 import FIELDS, LARGEST, Http1Server
 from tests.relay.harness import status
-from tests.relay.http.test_forward import CALL, OK, STREAM, chunk, memory
+from tests.relay.http.test_forward import CALL, LAST, OK, STREAM, chunk, memory
 from tests.relay.http.test_hostile import CHUNKED, lives_on
 from tests.relay.stage import scripted, stage
 
@@ -46,40 +46,26 @@ async def test_a_head_of_64_kib_and_more_passes(tmp_path):
 
 
 @scripted
-async def test_a_request_head_is_bounded_as_a_whole(tmp_path):
-    """A-01: also if each of its fields is small."""
+async def test_a_request_head_is_bounded(tmp_path):
+    """A-01: as a whole, even if each field is small, each field, and their number; also behind another request."""
+    whole = FIELD * (LARGEST // len(FIELD) + 1)
     async with stage(tmp_path) as there:
-        client = await there.client()
-        await client.send(HOST + FIELD * (LARGEST // len(FIELD) + 1) + b"\r\n")
-        answer = await client.rest()
-        assert answer.startswith(b"HTTP/1.0 431 Request Header Fields Too Large\r\n")
-        assert answer.endswith(b"mcpspy: the request's head takes more than %d bytes\n" % LARGEST)
+        for fields in (whole, b"X: " + b"x" * LARGEST + b"\r\n", b"X: y\r\n" * (FIELDS + 1)):
+            client = await there.client()
+            await client.send(HOST + fields + b"\r\n")
+            answer = await client.rest()
+            assert answer.startswith(b"HTTP/1.0 431 Request Header Fields Too Large\r\n")
+            if fields is whole:
+                assert answer.endswith(b"mcpspy: the request's head takes more than %d bytes\n" % LARGEST)
         assert there.arrived.empty()
-        await lives_on(there)
-    assert [record.head["target"] for record in there.opens() if record.role == "request"] == ["/next"]
-
-
-@pytest.mark.parametrize("fields", [b"X: " + b"x" * LARGEST + b"\r\n", b"X: y\r\n" * (FIELDS + 1)])
-@scripted
-async def test_a_field_and_the_number_of_fields_are_bounded(tmp_path, fields):
-    """A-01."""
-    async with stage(tmp_path) as there:
-        client = await there.client()
-        await client.send(HOST + fields + b"\r\n")
-        assert (await client.rest()).startswith(b"HTTP/1.0 431 ")
-        await lives_on(there)
-
-
-@scripted
-async def test_a_large_head_behind_another_request_is_refused_in_its_turn(tmp_path):
-    """A-01: pipelined (RFC 9112, 9.3.2)."""
-    async with stage(tmp_path) as there:
         client, server, _ = await there.both(GET)
-        await client.send(HOST + FIELD * (LARGEST // len(FIELD) + 1) + b"\r\n" + GET)
-        await server.send(OK)
+        await client.send(HOST + whole + b"\r\n" + GET)  # pipelined (RFC 9112, 9.3.2)
+        await server.send(LAST)
         assert await client.until(b"{}") == OK
         assert (await client.rest()).startswith(b"HTTP/1.0 431 ")
         assert there.arrived.empty()
+        await lives_on(there)
+    assert [record.head["target"] for record in there.opens() if record.role == "request"] == ["/mcp", "/next"]
 
 
 @pytest.mark.parametrize("who", ["client", "server"])

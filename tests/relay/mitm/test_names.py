@@ -101,16 +101,6 @@ async def test_a_server_that_is_allowed_by_another_name_is_told_of(tmp_path, cer
 
 
 @scripted
-async def test_however_a_name_is_written_its_capture_is_one(tmp_path, certificate):
-    async with interception(tmp_path, certificate, "--allow", "localhost", "--insecure") as there:
-        for name in ("localhost", "LocalHost", "LOCALHOST"):
-            client = await dialled(there, name)
-            await exchanged(client, await there.server(), name)
-        await asyncio.to_thread(there.mitm.end)
-        assert urls(there) == ["https://localhost:PORT"]
-
-
-@scripted
 async def test_another_authority_on_a_connection_of_http_2_is_no_other_server(tmp_path, certificate):
     """RFC 9113, 8.3.1."""
     async with interception(tmp_path, certificate, alpn=("h2",)) as there:

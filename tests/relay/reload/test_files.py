@@ -107,15 +107,26 @@ def test_a_directory_that_is_made_anew_is_watched_again(tmp_path):
         watched.until(str(path))
 
 
-def test_a_link_that_leads_elsewhere_is_a_change(tmp_path):
+@pytest.fixture
+def links(tmp_path):
+    """Create a link to a directory; return another one, the link, and a function that turns it to the other."""
     one, two, link = tmp_path / "1", tmp_path / "2", tmp_path / "current"
     one.mkdir()
     two.mkdir()
     link.symlink_to(one)
+
+    def turn():
+        link.unlink()
+        link.symlink_to(two)
+
+    return two, link, turn
+
+
+def test_a_link_that_leads_elsewhere_is_a_change(links):
+    two, link, turn = links
     watched = Watched(link)
     assert watched.next() == "ready"
-    link.unlink()
-    link.symlink_to(two)
+    turn()
     assert watched.next() == [str(two)]
     (two / "new.py").touch()
     assert watched.next() == [str(two / "new.py")]
@@ -192,15 +203,11 @@ def test_what_the_server_compiles_at_its_start_is_no_edit(tmp_path):
     assert Watched(tmp_path / "src", since=since).next() == "ready"
 
 
-def test_a_link_that_is_turned_before_the_watch_begins_is_reported(tmp_path):
+def test_a_link_that_is_turned_before_the_watch_begins_is_reported(links, tmp_path):
     """A-22."""
-    one, two, link = tmp_path / "1", tmp_path / "2", tmp_path / "current"
-    one.mkdir()
-    two.mkdir()
-    link.symlink_to(one)
+    two, link, turn = links
     since = later(tmp_path)
-    link.unlink()
-    link.symlink_to(two)
+    turn()
     assert Watched(link, since=since).next() == [str(two)]
 
 

@@ -401,22 +401,6 @@ def test_a_server_that_has_exited_leaves_nobody_waiting_for_its_answers(pair):
     assert not relay.pumps[0].busy
 
 
-def test_a_gate_that_raises_lets_the_frame_pass_and_is_reported_once(pair):
-    class Broken:
-        by, follows, waits = "gate broken", False, False
-
-        def wants(self, facts):
-            return False
-
-        def decide(self, frame, facts, t):
-            raise RuntimeError("a bug")
-
-    relay = pair(Broken())
-    send(relay.client[0], CALL, OTHER)
-    assert relay.finish() == (CALL + b"\n" + OTHER + b"\n", b"")
-    assert relay.said == ["gate broken failed (RuntimeError: a bug); such frames pass unchanged"]
-
-
 def test_a_peer_that_takes_no_more_ends_the_direction(pair):
     relay = pair(compiled({"hold": 60 * SECOND}, **CALLS))
     send(relay.client[0], CALL)

@@ -1,6 +1,7 @@
 """A client that reads nothing more: the server sees what it would see without us (V-01)."""
 
 import contextlib
+import itertools
 import os
 import select
 import signal
@@ -142,40 +143,33 @@ def tcp():
     return its.detach(), ours.close, ours.recv
 
 
-@pytest.mark.parametrize("gated", [False, True], ids=["plain", "gated"])
-@pytest.mark.parametrize("fd", [1, 2], ids=["stdout", "stderr"])
-@pytest.mark.parametrize("kind", [pipe, unix])
-def test_the_first_write_after_the_client_closed_its_end_fails_as_without_us(start, orders, tmp_path, kind, fd, gated):
+BLOCKED = python(
+    "import os, signal, sys; signal.pthread_sigmask(0, [signal.SIGURG]); os.execv(sys.argv[1], sys.argv[1:])"
+)
+"""SIGURG interrupts the read, and a client may have blocked it."""
+WRAPS = [*itertools.product((pipe, unix), (1, 2), ("plain", "gated")), (pipe, 1, "reload"), (pipe, 1, "blocked")]
+
+
+@pytest.mark.parametrize(("kind", "fd", "how"), WRAPS)
+def test_the_first_write_after_the_client_closed_its_end_fails_as_without_us(start, orders, tmp_path, kind, fd, how):
     """V-01: a client that lives on and closes only one of its ends."""
-    path, gate = tmp_path / "capture.jsonl", tmp_path / "gate.toml"
-    gate.write_text(GATE)
-    for ours in (None, wrapping(path, *(["--gate", str(gate)] if gated else []))):
+    path, file = tmp_path / "capture.jsonl", tmp_path / "file"
+    file.write_text(GATE)
+    options = {"gated": ["--gate", str(file)], "reload": ["--reload", str(file)]}.get(how, [])
+    for ours in ([], [*(BLOCKED if how == "blocked" else []), *wrapping(path, *options)]):
         its, close, read = kind()
         name, other = ("stdout", "stderr") if fd == 1 else ("stderr", "stdout")
-        process = start([*(ours or []), *orders.argv], **{name: its, other: -3, "stdin": -1})
+        process = start([*ours, *orders.argv], **{name: its, other: -3, "stdin": -1})
         os.close(its)
         assert read(4) in (b"out\n", b"err\n")
         close()
         if ours:
-            assert closed(path, fd + 1) == "abort"
+            assert how == "reload" or closed(path, fd + 1) == "abort"
             orders.await_hangup(fd)
         assert orders.write(fd) == "EPIPE"
         assert orders.write(3 - fd) == "2", "the other stream still has its reader"
         assert process.poll() is None
         end_group(process)
-
-
-def test_a_blocked_signal_does_not_keep_the_read_from_being_interrupted(start, orders, tmp_path):
-    """V-01: SIGURG interrupts the read, and a client may have blocked it."""
-    blocked = python(
-        "import os, signal, sys; signal.pthread_sigmask(0, [signal.SIGURG]); os.execv(sys.argv[1], sys.argv[1:])"
-    )
-    options = wrapping(tmp_path / "capture.jsonl")
-    process = start([*blocked, *options, *orders.argv], stdin=-1, stdout=-1, stderr=-3)
-    assert process.stdout.readline() == b"out\n"
-    process.stdout.close()
-    orders.await_hangup(1)
-    assert orders.write(1) == "EPIPE"
 
 
 def test_a_server_that_ignores_the_end_of_stdin_does_not_outlive_a_killed_client(start, orders, tmp_path):
@@ -191,18 +185,6 @@ def test_a_server_that_ignores_the_end_of_stdin_does_not_outlive_a_killed_client
             orders.await_hangup(1)
         assert orders.write(1) == "EPIPE"
         end_group(client)
-
-
-def test_with_reload_the_first_write_after_the_client_left_fails_too(start, orders, tmp_path):
-    """V-01."""
-    (tmp_path / "watched").touch()
-    options = wrapping(tmp_path / "capture.jsonl", "--reload", str(tmp_path / "watched"))
-    process = start([*options, *orders.argv], stdin=-1, stdout=-1, stderr=-3)
-    assert process.stdout.readline() == b"out\n"
-    process.stdout.close()
-    orders.await_hangup(1)
-    assert orders.write(1) == "EPIPE"
-    assert orders.write(2) == "2"
 
 
 def child(pid):

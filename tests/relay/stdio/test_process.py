@@ -133,15 +133,15 @@ def test_sigchld_ignored_by_the_client_does_not_lose_the_exit_status(wrap):
 
 
 @pytest.mark.parametrize("deaf", [False, True])
-def test_the_server_never_outlives_us(wrap, deaf):
+def test_nothing_of_ours_outlives_us(wrap, deaf):
     """Case 2; S-07: SIGKILL of the wrapper, with a server that ignores EOF and TERM, and with one that does not."""
     ignore = "signal.signal(signal.SIGTERM, signal.SIG_IGN)" if deaf else "pass"
     wrapped = wrap(*python(f"import os, signal\n{ignore}\nos.write(1, b'r')\nwhile True: signal.pause()"))
     assert wrapped.stdout.read(1) == b"r"
     until(wrapped.recording, "the capture")
-    child = wrapped.child()
+    pids = wrapped.child(), wrapped.witness()
     wrapped.kill()
-    until(lambda: not running(child), "the end of the server")
+    until(lambda: not any(map(running, pids)), "the end of the server and the witness")
     until(lambda: not wrapped.capture.live, "the release of the lock")
 
 

@@ -249,15 +249,6 @@ def test_a_client_that_waits_for_our_end_without_reading_is_not_kept_waiting(wra
     assert signals(wrapped) == [("SIGTERM", "process", True)]
 
 
-@pytest.mark.parametrize("deaf", [False, True])
-def test_nothing_of_ours_outlives_us(serve, deaf):
-    """S-07: SIGKILL of `wrap` leaves neither the server nor the witness."""
-    wrapped = serve(extra="os.read = lambda *_: signal.pause() or b'x'" if deaf else "")
-    pids = wrapped.child(), wrapped.witness()
-    wrapped.kill()
-    until(lambda: not any(map(running, pids)), "the end of server and witness")
-
-
 def test_our_end_leaves_no_witness(serve):
     """S-07: the witness exits before `wrap` does."""
     wrapped = serve()

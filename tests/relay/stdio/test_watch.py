@@ -11,7 +11,6 @@ from mcpspy.relay.control import HOLDING, INTERVAL
 from mcpspy.relay.stdio.pump import NEVER, Pump
 from mcpspy.relay.stdio.session import GatedSession
 from mcpspy.relay.stdio.watch import Watch
-from tests.relay.harness import until
 
 DROP = {"name": "d", "when": {}, "action": {"drop": True}}
 
@@ -104,22 +103,6 @@ def test_while_something_is_held_looks_are_more_frequent(relay):
     relay.session.gate.holders[1] = None
     relay.watch.look(HOLDING)
     assert relay.due == 2 * HOLDING
-
-
-def test_a_viewers_request_is_handed_to_the_direction_of_the_client_though_nothing_passes(relay):
-    relay.watch.start()
-    relay.viewer.send('{"id":"mcpspy-1",\n"method":"a"}', "a session")
-    until(lambda: relay.there.sent)
-    assert relay.there.sent == [(b'{"id":"mcpspy-1", "method":"a"}', "viewer")]
-
-
-def test_a_request_with_another_id_is_not_sent(relay):
-    relay.viewer.send('{"id":"1","method":"a"}')
-    relay.watch.look(0)
-    assert relay.there.sent == []
-    assert relay.recording.said == [
-        "a viewer's request was not sent: it must be one JSON-RPC request, its id a string mcpspy-…"
-    ]
 
 
 def test_what_goes_wrong_is_said_once_and_nobody_looks_again(relay, monkeypatch):
