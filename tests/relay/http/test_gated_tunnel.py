@@ -52,41 +52,35 @@ def frames(there, ch=None):
     return [it for it in there.records(Frame) if ch in (None, it.ch)]
 
 
+@pytest.mark.parametrize("ends", [True, False])
 @scripted
-async def test_an_answer_waits_until_a_long_message_to_that_peer_has_ended(tmp_path):
-    """No other message may come between the fragments of a message (RFC 6455, 5.4)."""
+async def test_an_answer_waits_until_a_long_message_to_that_peer_has_ended(tmp_path, ends):
+    """No other message may come between the fragments of one, or after a close frame (RFC 6455, 5.4 and 5.5.1)."""
+    begun, rest = frame(b"a" * (LIMIT + 1), None, False), frame(b"b", "continuation")
+    pong, close = frame(b"!", "pong"), frame(b"\x03\xe8", "close")
     async with stage(tmp_path, gates=gate({"answer": '{"result":{}}'})) as there:
         client, server, _ = await opened(there)
-        begun, rest = frame(b"a" * (LIMIT + 1), None, False), frame(b"b", "continuation")
         await server.send(begun)
         assert await client.read(len(begun)) == begun
         await client.send(masked(CALL), frame(b"!", "ping", mask=MASK))
         assert await arrives(server, b"!", "ping")
-        await server.send(frame(b"!", "pong"), rest)
-        assert await client.read(3) == frame(b"!", "pong")
-        assert await client.read(len(rest)) == rest
-        await arrives(client, RESULT)
-    long, pong, answer = frames(there, 4)
-    assert (long.raw, long.undecided) == (b"a" * (LIMIT + 1) + b"b", True)
-    assert (pong.op, pong.undecided) == ("pong", False)
-    assert (answer.raw, answer.sender) == (RESULT, "mcpspy")
-
-
-@scripted
-async def test_no_message_of_ours_follows_a_close_frame(tmp_path):
-    """Even if it waits for the end of a long message, and the close frame cuts that off (RFC 6455, 5.5.1)."""
-    async with stage(tmp_path, gates=gate({"answer": '{"result":{}}'})) as there:
-        client, server, _ = await opened(there)
-        begun, close = frame(b"a" * (LIMIT + 1), None, False), frame(b"\x03\xe8", "close")
-        await server.send(begun)
-        assert await client.read(len(begun)) == begun
-        await client.send(masked(CALL), frame(b"!", "ping", mask=MASK))
-        assert await arrives(server, b"!", "ping")
-        await server.send(close)
-        assert await client.read(4) == close
-        server.close()
-        assert await client.rest() == b""
-    assert RESULT not in [it.raw for it in frames(there)]
+        await server.send(pong, rest if ends else close)
+        assert await client.read(len(pong)) == pong
+        if ends:
+            assert await client.read(len(rest)) == rest
+            await arrives(client, RESULT)
+        else:
+            server.close()
+            assert await client.rest() == close
+    found = {it.raw: (it.op, it.undecided, it.sender) for it in frames(there, 4)}
+    assert found[b"!"] == ("pong", False, None)
+    assert (RESULT in found) is ends
+    if ends:
+        assert found == {
+            b"a" * (LIMIT + 1) + b"b": (None, True, None),
+            b"!": ("pong", False, None),
+            RESULT: (None, False, "mcpspy"),
+        }
 
 
 class Sink(BaseProtocol):

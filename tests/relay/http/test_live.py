@@ -19,6 +19,20 @@ OTHER = b'data: {"jsonrpc":"2.0","method":"notifications/other"}\r\n\r\n'
 RESULT = b'{"jsonrpc":"2.0","id":7,"result":{}}'
 
 
+SSE_GET = b"GET /sse HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
+SSE_ASK = ASK.replace(b"/mcp", b"/messages/?session_id=abc")
+ENDPOINT = chunk(b"event: endpoint\ndata: /messages/?session_id=abc\n\n")
+
+
+async def listening(there):
+    """Open the stream of HTTP+SSE; return the client and the server."""
+    client, server, _ = await there.both(SSE_GET)
+    await server.send(STREAM, ENDPOINT)
+    await client.head()
+    assert await client.read(len(ENDPOINT)) == ENDPOINT
+    return client, server
+
+
 @scripted
 async def test_a_stream_that_is_open_goes_over_to_the_gate_between_two_events(tmp_path):
     async with stage(tmp_path, gates=[]) as there:
@@ -49,23 +63,16 @@ async def test_a_stream_that_is_open_goes_over_to_the_gate_between_two_events(tm
 @scripted
 async def test_a_request_of_http_and_sse_is_answered_on_a_stream_that_is_older_than_the_gate(tmp_path, inside):
     """Nothing has arrived on the stream since; if an event is incomplete, the reply waits for its end."""
-    get = b"GET /sse HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
-    endpoint = b"event: endpoint\ndata: /messages/?session_id=abc\n\n"
-    ask = POST.replace(b"/mcp", b"/messages/?session_id=abc") + b"Content-Length: %d\r\n\r\n" % len(CALL) + CALL
-    answer = b'{"jsonrpc":"2.0","id":7,"result":{}}'
-    event = chunk(b"event: message\ndata: %b\n\n" % answer)
+    event = chunk(b"event: message\ndata: %b\n\n" % RESULT)
     begun, rest = (chunk(NOTE[:20]), chunk(NOTE[20:])) if inside else (b"", chunk(NOTE))
     async with stage(tmp_path, path="/sse", gates=[]) as there:
-        stream, server, _ = await there.both(get)
-        await server.send(STREAM, chunk(endpoint))
-        await stream.head()
-        await stream.until(b"abc\n\n\r\n")
+        stream, server = await listening(there)
         await server.send(begun)
         assert await stream.read(len(begun)) == begun
         with viewing(there.path) as viewer:
             viewer.gate({"answer": '{"result":{}}'}, **CALLS)
             client = await there.client()
-            await client.send(ask)
+            await client.send(SSE_ASK)
             assert (await client.head()).startswith(b"HTTP/1.1 202 ")
             if not inside:
                 assert await stream.read(len(event)) == event
@@ -73,30 +80,24 @@ async def test_a_request_of_http_and_sse_is_answered_on_a_stream_that_is_older_t
             assert await stream.read(len(rest)) == rest
             if inside:
                 assert await stream.read(len(event)) == event
-            await client.send(ask)
+            await client.send(SSE_ASK)
             assert await stream.read(len(event)) == event
             await server.send(b"0\r\n\r\n")
             assert await stream.until(b"0\r\n\r\n") == b"0\r\n\r\n"
     own = [it for it in there.records(Frame) if it.sender == "mcpspy"]
-    assert [(it.raw, it.by) for it in own] == [(b"event: message\ndata: %b\n" % answer, "gate g")] * 2
+    assert [(it.raw, it.by) for it in own] == [(b"event: message\ndata: %b\n" % RESULT, "gate g")] * 2
     assert [it.raw for it in there.records(Frame) if it.raw == NOTE[:-1]] == [NOTE[:-1]]
 
 
 @scripted
 async def test_the_responses_of_http_and_sse_are_known_by_their_requests(tmp_path):
     """The stream began before the gate was set, and before the session id was known."""
-    get = b"GET /sse HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
-    endpoint = b"event: endpoint\ndata: /messages/?session_id=abc\n\n"
-    post = ASK.replace(b"/mcp", b"/messages/?session_id=abc")
     answer = b"event: message\ndata: %b\n\n" % RESULT
     async with stage(tmp_path, path="/sse", gates=[]) as there:
-        client, server, _ = await there.both(get)
-        await server.send(STREAM, chunk(endpoint))
-        await client.head()
-        assert await client.read(len(chunk(endpoint))) == chunk(endpoint)
+        client, server = await listening(there)
         with viewing(there.path) as viewer:
             viewer.gate(HOLD, **{"from": "server", "method": "tools/call"})
-            await there.both(post)
+            await there.both(SSE_ASK)
             await server.send(chunk(answer))
             (frame,) = await viewer.holds()
             assert frame.raw == answer[:-1]

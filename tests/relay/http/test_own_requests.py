@@ -11,6 +11,7 @@ from mcpspy.relay.http.own_requests import fitting
 from mcpspy.wire.websocket import TEXT, encode
 from tests.relay.harness import until
 from tests.relay.http.test_forward import CALL, LAST, POST, STREAM, chunk
+from tests.relay.http.test_live import SSE_ASK, listening
 from tests.relay.http.test_tunnel import ASK as HANDSHAKE
 from tests.relay.http.test_tunnel import GRANT as SWITCH
 from tests.relay.stage import scripted, stage
@@ -96,18 +97,12 @@ async def test_a_server_that_breaks_off_is_an_error_that_the_viewer_sees(tmp_pat
 @scripted
 async def test_over_http_and_sse_the_answer_is_dropped_from_the_clients_stream(tmp_path):
     """The stream began before the viewer's request, and no gate is in force."""
-    get = b"GET /sse HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
-    endpoint = b"event: endpoint\ndata: /messages/?session_id=abc\n\n"
     note = b'data: {"jsonrpc":"2.0","method":"notifications/message"}\n\n'
-    post = POST.replace(b"/mcp", b"/messages/?session_id=abc") + b"Content-Length: %d\r\n\r\n" % len(CALL) + CALL
     accepted = b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
     async with stage(tmp_path, path="/sse") as there:
-        client, stream, _ = await there.both(get)
-        await stream.send(STREAM, chunk(endpoint))
-        await client.head()
-        assert await client.read(len(chunk(endpoint))) == chunk(endpoint)
+        client, stream = await listening(there)
         with viewing(there.path) as viewer:
-            _, server, _ = await there.both(post)
+            _, server, _ = await there.both(SSE_ASK)
             await server.send(accepted)
             viewer.send(OWN.decode(), "abc")
             own = await there.server()

@@ -63,21 +63,18 @@ def talk(wrapped, lines):
     wrapped.communicate(timeout=LIMIT)
 
 
-@pytest.mark.parametrize("options", [(), ("--check",), ("--no-control",), ("--max-capture", "1MB")], ids=str)
-def test_no_frame_causes_an_import(observed, options):
+@pytest.mark.parametrize(
+    "options", [(), ("--check",), ("--no-control",), ("--max-capture", "1MB"), ("--gate", "gates.toml")], ids=str
+)
+def test_no_frame_causes_an_import(observed, tmp_path, options):
     """V-02: frames of every size, in both directions, and text on stderr."""
-    wrapped, unwanted = observed(*ECHO, options=options)
-    talk(wrapped, LINES * 2)
-    assert sum(isinstance(it, Frame) and it.ch == 3 for it in wrapped.capture.records(1 << 62))
-    assert unwanted() == []
-
-
-def test_no_frame_causes_an_import_if_there_is_a_gate(observed, tmp_path):
-    """V-02."""
     (tmp_path / "gates.toml").write_text(GATES)
-    wrapped, unwanted = observed("cat", options=("--gate", str(tmp_path / "gates.toml")))
-    talk(wrapped, [line for line in LINES if line != CALL])
-    assert any(frame.by for frame in wrapped.capture.records(1 << 62) if isinstance(frame, Frame))
+    gated = "--gate" in options
+    wrapped, unwanted = observed(*ECHO, options=options, cwd=tmp_path)
+    talk(wrapped, [line for line in LINES * 2 if line != CALL or not gated])
+    frames = [it for it in wrapped.capture.records(1 << 62) if isinstance(it, Frame)]
+    assert any(it.ch == 3 for it in frames)
+    assert any(it.by for it in frames) is gated
     assert unwanted() == []
 
 
