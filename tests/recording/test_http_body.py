@@ -25,8 +25,10 @@ def opened(recording, framing="body", encoding="", *, secret=False, sender="serv
     return body
 
 
-def body_of(recorder, framing="body", encoding="", *, secret=False):
-    return opened(Recording([].append, sink=recorder), framing, encoding, secret=secret, answers=1)
+def recorded(framing="body", encoding="", *, secret=False):
+    """Return an open body, and the recorder that gets its records."""
+    recorder = Recorder()
+    return opened(Recording([].append, sink=recorder), framing, encoding, secret=secret, answers=1), recorder
 
 
 def test_a_channel_of_http_has_its_head_without_secrets(tmp_path, said, monkeypatch):
@@ -56,8 +58,7 @@ def test_a_channel_of_http_has_its_head_without_secrets(tmp_path, said, monkeypa
 
 @pytest.mark.parametrize(("how", "cut"), [("eof", False), ("reset", True), ("abort", True)])
 def test_a_body_that_did_not_end_in_order_is_cut(how, cut):
-    recorder = Recorder()
-    body = body_of(recorder)
+    body, recorder = recorded()
     body.feed(b"part", 1)
     body.end(2, how)
     assert recorder.calls[1:] == [("frame", 1, 2, b"part", False, cut, None), ("close", 1, 2, how, {})]
@@ -65,8 +66,7 @@ def test_a_body_that_did_not_end_in_order_is_cut(how, cut):
 
 def test_an_event_that_was_changed_says_what_was_sent():
     """H-08."""
-    recorder = Recorder()
-    body = body_of(recorder, "sse")
+    body, recorder = recorded("sse")
     body.feed(b"data: 1\n\n", 1)
     body.frame(b"data: 2\n", 1, gated={"sent": b"data: II\n", "by": "endpoint"})
     body.feed(b"\ndata: 2\n\n", 1)
@@ -90,24 +90,21 @@ def test_a_long_frame_says_on_its_first_piece_what_a_gate_did(tmp_path, said):
 
 def test_a_frame_that_a_gate_decided_on_keeps_no_secret(tmp_path):
     """A-08: neither in the received nor in the sent bytes."""
-    recorder = Recorder()
-    body = body_of(recorder)
+    body, recorder = recorded()
     login = b'{"grant_type":"password","password":"hunter2"}'
     body.frame(login, 1, gated={"sent": login + b" ", "by": "gate g"})
     assert "hunter2" not in repr(recorder.calls)
 
 
 def test_a_frame_that_is_too_long_for_a_gate_is_marked_at_its_start():
-    recorder = Recorder()
-    body = body_of(recorder, "sse")
+    body, recorder = recorded("sse")
     body.undecided()
     body.feed(b"data: 1\n\ndata: 2\n\n", 1)
     assert [call[6] for call in recorder.calls[1:]] == [{"undecided": True}, None]
 
 
 def test_a_coded_body_that_was_decoded_for_a_gate_is_not_decoded_again():
-    recorder = Recorder()
-    body = body_of(recorder, encoding="gzip")
+    body, recorder = recorded(encoding="gzip")
     body.decoded()
     body.feed(b"{}", 1)
     body.end(2, "eof")
@@ -116,8 +113,7 @@ def test_a_coded_body_that_was_decoded_for_a_gate_is_not_decoded_again():
 
 def test_a_coded_body_is_recorded_decoded():
     """H-11."""
-    recorder = Recorder()
-    body = body_of(recorder, encoding="gzip")
+    body, recorder = recorded(encoding="gzip")
     for byte in gzip.compress(b"{}"):
         body.feed(bytes([byte]), 1)
     body.end(2, "eof")
@@ -126,8 +122,7 @@ def test_a_coded_body_is_recorded_decoded():
 
 def test_what_cannot_be_decoded_stands_as_it_came_from_its_first_byte():
     """H-11: also the bytes that were accepted before the fault was found."""
-    recorder = Recorder()
-    body = body_of(recorder, encoding="gzip")
+    body, recorder = recorded(encoding="gzip")
     for byte in b"no gzip":
         body.feed(bytes([byte]), 1)
     body.end(2, "eof")
@@ -137,8 +132,7 @@ def test_what_cannot_be_decoded_stands_as_it_came_from_its_first_byte():
 
 
 def test_a_coding_that_fails_later_leaves_what_was_decoded_as_a_cut_frame():
-    recorder = Recorder()
-    body = body_of(recorder, encoding="gzip")
+    body, recorder = recorded(encoding="gzip")
     coded = gzip.compress(b"a" * 1000)
     body.feed(coded[:-8], 1)
     body.feed(b"\xff" * 8, 2)
@@ -153,8 +147,7 @@ def test_a_secret_body_of_any_size_holds_no_secret(tmp_path, monkeypatch, encodi
     """O-02."""
     monkeypatch.setenv("HOME", str(tmp_path))
     for text in (b'{"access_token":"hunter2"}', b'{"access_token":"hunter2","x":"%b"}' % (b"x" * 70_000)):
-        recorder = Recorder()
-        body = body_of(recorder, encoding=encoding, secret=True)
+        body, recorder = recorded(encoding=encoding, secret=True)
         body.feed(gzip.compress(text) if encoding else text, 1)
         body.end(2, "eof")
         (_, _, _, raw, *_) = recorder.calls[1]
@@ -163,8 +156,7 @@ def test_a_secret_body_of_any_size_holds_no_secret(tmp_path, monkeypatch, encodi
 
 
 def test_a_secret_body_that_cannot_be_decoded_is_withheld():
-    recorder = Recorder()
-    body = body_of(recorder, encoding="gzip", secret=True)
+    body, recorder = recorded(encoding="gzip", secret=True)
     body.feed(b"access_token=hunter2", 1)
     body.end(2, "eof")
     assert [call[3] for call in recorder.calls if call[0] == "frame"] == ["«withheld: 20 bytes»".encode()]
@@ -172,8 +164,7 @@ def test_a_secret_body_that_cannot_be_decoded_is_withheld():
 
 def test_a_secret_event_stream_is_withheld():
     """An OAuth endpoint has no reason to send an event stream."""
-    recorder = Recorder()
-    body = body_of(recorder, framing="sse", secret=True)
+    body, recorder = recorded(framing="sse", secret=True)
     body.feed(b'data: {"access_token":"hunter2"}\n\n', 1)
     body.end(2, "reset")
     opened, frame, _ = recorder.calls
@@ -192,8 +183,7 @@ def test_a_secret_body_that_is_nested_deeper_than_the_stack_is_no_bug(said):
 
 def test_the_reason_of_a_close_holds_no_secret(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
-    recorder = Recorder()
-    body = body_of(recorder, "message")
+    body, recorder = recorded("message")
     body.feed(b"\x88\x0f\x0f\xa1token=hunter2", 1)
     body.end(2, "eof")
     ((*_, closing),) = recorder.calls[1:]
@@ -202,8 +192,7 @@ def test_the_reason_of_a_close_holds_no_secret(tmp_path, monkeypatch):
 
 
 def test_a_socket_says_what_each_message_is_and_how_it_closed():
-    recorder = Recorder()
-    body = body_of(recorder, "message")
+    body, recorder = recorded("message")
     body.feed(b"\x81\x02{}\x89\x00\x88\x05\x0f\xa1bye", 1)
     body.end(2, "eof")
     assert recorder.calls[1:] == [
@@ -240,8 +229,7 @@ def test_a_bug_in_what_takes_a_body_apart_ends_the_recording_and_not_the_exchang
 def test_a_body_that_expands_without_end_is_recorded_up_to_a_bound(monkeypatch):
     """A-04, A-12: the rest is omitted rather than recorded undecoded, because the peer has made no mistake."""
     monkeypatch.setattr(content_coding, "FREE", 1 << 20)
-    recorder = Recorder()
-    body = body_of(recorder, encoding="gzip")
+    body, recorder = recorded(encoding="gzip")
     body.feed(gzip.compress(bytes(8 << 20)), 1)
     body.feed(b"more", 2)
     body.end(3, "eof")
