@@ -199,7 +199,11 @@ async def test_a_closing_gate_closes_the_connection(tmp_path, certificate, relay
             server = await there.server()
             await server.head()
             await server.send(whole(RESPONSE, ANSWER))
-        assert b"{" not in await client.rest()
+        came = await client.rest()
+        if (relay, sender) == ("proxy", "server"):  # it has sent the head
+            assert came.endswith(b"\r\n\r\n")
+        else:
+            assert came == b""
         await there.captured()
     assert [it.dropped for it in there.records(Frame)] == [False, True][sender == "client" :]
     assert there.how() == ({1: "eof", 2: "abort" if relay == "mitm" else "reset"} if sender == "server" else {1: "eof"})
@@ -261,19 +265,19 @@ async def test_a_body_that_decodes_to_too_much_passes_undecided(tmp_path, certif
     assert (frame.raw, frame.undecided, frame.dropped) == (LARGE, True, False)
 
 
-@pytest.mark.parametrize("kind", [b"application/x-ndjson", b"application/json-seq", b"application/stream+json"])
 @scripted
-async def test_a_sequence_of_json_goes_on_as_it_comes(tmp_path, certificate, relay, kind):
+async def test_a_sequence_of_json_goes_on_as_it_comes(tmp_path, certificate, relay):
     """Such a sequence may never end."""
     async with relaying(relay, tmp_path, certificate, gate({"drop": True})) as there:
-        asked = REQUEST.replace(b"application/json", kind) + CHUNKED + chunk(CALL + b"\n")
-        client, server, _ = await there.both(asked)
-        assert await server.read(len(chunk(CALL + b"\n"))) == chunk(CALL + b"\n")
-        await server.send(RESPONSE.replace(b"application/json", kind), CHUNKED)
-        await client.head()
-        for line in (ANSWER + b"\n", CALL + b"\n"):
-            await server.send(chunk(line))
-            assert await client.read(len(chunk(line))) == chunk(line)
+        for kind in (b"application/x-ndjson", b"application/json-seq", b"application/stream+json"):
+            asked = REQUEST.replace(b"application/json", kind) + CHUNKED + chunk(CALL + b"\n")
+            client, server, _ = await there.both(asked)
+            assert await server.read(len(chunk(CALL + b"\n"))) == chunk(CALL + b"\n")
+            await server.send(RESPONSE.replace(b"application/json", kind), CHUNKED)
+            await client.head()
+            for line in (ANSWER + b"\n", CALL + b"\n"):
+                await server.send(chunk(line))
+                assert await client.read(len(chunk(line))) == chunk(line)
         await there.captured()
     assert not any(it.undecided or it.dropped for it in there.records(Frame))
 
@@ -500,22 +504,22 @@ async def test_an_answer_to_a_server_passes_and_is_said_once(tmp_path, certifica
     assert there.said().count("gate g cannot answer a server over HTTP") == 1
 
 
-@pytest.mark.parametrize("name", ["gzip", "deflate", "br", "zstd"])
 @scripted
-async def test_a_coded_stream_stays_coded_and_is_flushed_with_each_event(tmp_path, certificate, relay, name):
+async def test_a_coded_stream_stays_coded_and_is_flushed_with_each_event(tmp_path, certificate, relay):
     """H-04, H-11."""
-    field = b"Content-Encoding: " + name.encode()
+    names, changed = ("gzip", "deflate", "br", "zstd"), b"id: 2\ndata: x\n\n"
     async with relaying(relay, tmp_path, certificate, gate({"send": "x"}, method="notifications/b")) as there:
-        client, server, head = await listening(there, field)
-        assert field + b"\r\n" in head
-        decoder, changed = Decoder(name), b"id: 2\ndata: x\n\n"
-        for packed, plain in zip(flushed(name, [A, B, C]), [A, changed, C], strict=True):
-            await server.send(chunk(packed))
-            size = int(await client.until(b"\r\n"), 16)
-            assert b"".join(decoder.feed((await client.read(size + 2))[:-2])) == plain
+        for name in names:
+            field, decoder = b"Content-Encoding: " + name.encode(), Decoder(name)
+            client, server, head = await listening(there, field)
+            assert field + b"\r\n" in head
+            for packed, plain in zip(flushed(name, [A, B, C]), [A, changed, C], strict=True):
+                await server.send(chunk(packed))
+                size = int(await client.until(b"\r\n"), 16)
+                assert b"".join(decoder.feed((await client.read(size + 2))[:-2])) == plain
         await there.captured()
-    frames = there.records(Frame)[1:]
-    assert [(it.raw, it.sent) for it in frames] == [(A[:-1], None), (B[:-1], changed[:-1]), (C[:-1], None)]
+    frames = [(A[:-1], None), (B[:-1], changed[:-1]), (C[:-1], None)]
+    assert [[(it.raw, it.sent) for it in body] for body in bodies(there, "server")] == [frames] * len(names)
 
 
 @scripted
