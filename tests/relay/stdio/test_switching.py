@@ -11,6 +11,7 @@ import pytest
 from mcpspy.capture.records import Close, Frame
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import LIMIT
+from mcpspy.gate.verdicts import PASS, Exit
 from tests import NIGHTLY, limits
 from tests.each import each
 from tests.relay.harness import LIMIT as SECONDS
@@ -213,3 +214,21 @@ def stream(chance):
         lines.insert(chance.randrange(len(lines)), CALL)
     lines.insert(chance.randrange(len(lines)), b"long" * (LIMIT // 3))
     return b"\n".join(lines) + chance.choice((b"", b"\n", b"rest"))
+
+
+def test_exit_ends_the_server_with_its_status(pair):
+    class Ending:
+        by, follows, waits = "gate g", False, False
+
+        def wants(self, facts):
+            return False
+
+        def decide(self, frame, facts, t):
+            return Exit(7, "gate g") if frame == CALL else PASS
+
+    relay = pair([Ending()])
+    relay.switch()
+    send(relay.client[0], OTHER, CALL, OTHER)
+    assert relay.finish() == ((OTHER + b"\n") * 2, b"")
+    assert relay.statuses == [7]
+    assert [(it.dropped, it.by) for it in frames(relay, 1)] == [(False, None), (True, "gate g"), (False, None)]

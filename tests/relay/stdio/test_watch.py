@@ -105,6 +105,16 @@ def test_while_something_is_held_looks_are_more_frequent(relay):
     assert relay.due == 2 * HOLDING
 
 
+def test_a_viewers_request_is_handed_to_the_direction_of_the_client_if_its_id_is_one_of_ours(relay):
+    relay.viewer.send('{"id":"1","method":"a"}')
+    relay.viewer.send('{"id":"mcpspy-1",\n"method":"a"}', "a session")
+    relay.watch.look(0)
+    assert relay.there.sent == [(b'{"id":"mcpspy-1", "method":"a"}', "viewer")]
+    assert relay.recording.said == [
+        "a viewer's request was not sent: it must be one JSON-RPC request, its id a string mcpspy-…"
+    ]
+
+
 def test_what_goes_wrong_is_said_once_and_nobody_looks_again(relay, monkeypatch):
     relay.viewer.set_gates([DROP])
     monkeypatch.setattr(relay, "session", None)
