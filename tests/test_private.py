@@ -25,8 +25,8 @@ EXCEPTIONS = {
     ),
     "relay/late.py": ("_compiler", "so `re` tells which patterns it compiles"),
     "tui/screen.py": (
-        "_compositor _message_queue _waiters",
-        "textual publishes neither the text of a screen nor whether a part of it waits for a message",
+        "_compositor _dirty_regions _message_queue _waiters",
+        "textual publishes neither the text of a screen, what is to be drawn, nor whether a part waits for a message",
     ),
     "tui/test_textual_internals.py": ("_file _writer_thread", "tests the module that knows these names of textual"),
     "tui/test_textual_serve_internals.py": ("_open_app_process", "tests the module that knows this name"),

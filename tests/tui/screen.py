@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from unittest.mock import patch
 
 from rich.segment import Segment
@@ -33,8 +33,14 @@ _TURNS = 10  # turns of the event loop at least, for work that is not a message
 _MOST_TURNS = 1000  # if a part is never done
 
 
-def play(scenario: Callable[[Pilot], Awaitable[None]], *targets, app: App | None = None, size=(120, 30)) -> None:
-    """Run a scenario in the application. An exception in either of them fails the test."""
+def play(
+    scenario: Callable[[Pilot], Awaitable[None]], *targets, app: App | None = None, size=(120, 30), draws=False
+) -> None:
+    """Run a scenario in the application. An exception in either of them fails the test.
+
+    The screen is drawn when the test reads it, and at the end. With `draws` it is also drawn after each change, as in
+    a terminal. That takes half of the time, and there is no terminal that would show it.
+    """
 
     async def main():
         shown = app or Spy([str(target) for target in targets])
@@ -51,11 +57,19 @@ def play(scenario: Callable[[Pilot], Awaitable[None]], *targets, app: App | None
         with (
             patch(idle.format("app"), settle), patch(idle.format("pilot"), settle), patch(screen, answered),
             patch(css.format("tokenize_values"), _variables), patch(css.format("parse"), _rules),
+            nullcontext() if draws else patch("textual._compositor.Compositor.render_update", _undrawn),
         ):  # fmt: skip
             async with asyncio.timeout(LIMIT * 2), shown.run_test(size=size, notifications=True) as pilot:
                 await scenario(pilot)
+                if shown.is_running:
+                    strips(shown)
 
     asyncio.run(main())
+
+
+def _undrawn(compositor, **_):
+    """Note that all changes are drawn, without drawing them."""
+    compositor._dirty_regions.clear()
 
 
 # Every application parses the same styles, which takes a tenth of its start. So the results are kept.

@@ -189,7 +189,7 @@ def test_a_small_screen_and_back():
         await resize(pilot, 120, 30)
         await until(pilot, lambda: lines(pilot.app) == before)
 
-    play(scenario, CAPTURES / "field-stdio.jsonl")
+    play(scenario, CAPTURES / "field-stdio.jsonl", draws=True)
 
 
 # All rows of the golden captures.
@@ -216,7 +216,7 @@ def test_every_row_of_the_golden_captures_is_shown_in_every_form():
             clean(strips(pilot.app))
             await pilot.press("escape", "down")
 
-    play(scenario, CAPTURES)
+    play(scenario, CAPTURES, draws=True)
 
 
 # Hostile content (F-08).
@@ -366,7 +366,7 @@ def test_keys_and_clicks_in_a_hostile_session_have_no_effect_but_their_own(hosti
         assert "rows" in title(pilot.app) or size[0] == 40
         assert unsafe(pilot.app.title) == []
 
-    play(scenario, hostile, size=size)
+    play(scenario, hostile, size=size, draws=True)
 
 
 @pytest.mark.parametrize("size", [(160, 40), (40, 10)])
@@ -402,7 +402,7 @@ def test_hostile_names_and_command_lines_are_only_text_in_the_list_and_merged(tm
             await pilot.press("escape")
         assert pilot.app.is_running
 
-    play(scenario, tmp_path, size=size)
+    play(scenario, tmp_path, size=size, draws=True)
 
 
 def test_a_hostile_file_that_is_gone_is_named_as_text(tmp_path):

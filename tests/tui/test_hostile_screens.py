@@ -43,7 +43,7 @@ def watched(scenario, *targets, size=(150, 45)):
         assert not unsafe("".join(strip.text for strip in strips(pilot.app)))
 
     with patch("mcpspy.tui.app.Barrier", lambda: recorder):
-        play(run, *targets, size=size)
+        play(run, *targets, size=size, draws=True)
     assert not recorder.found
     assert recorder.shown, "hostile text is drawn, with escapes"
 

@@ -311,7 +311,7 @@ def test_all_golden_captures_are_merged_on_the_screen_and_each_row_leads_to_its_
             assert {strip.cell_length for strip in strips(pilot.app)} <= {size[0]}
         assert pilot.app.focused is rows
 
-    play(scenario, CAPTURES)
+    play(scenario, CAPTURES, draws=True)
 
 
 @pytest.mark.parametrize("keys", "245" if NIGHTLY else ["245"])
@@ -333,7 +333,7 @@ def test_every_view_of_every_golden_capture_is_reached_from_the_merge_and_left_f
                 await pilot.press("escape")
             assert (pilot.app.focused, rows.place()) == (rows, place)
 
-    play(scenario, CAPTURES)
+    play(scenario, CAPTURES, draws=True)
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ def test_a_filter_that_nothing_fits_says_so_and_takes_every_key(calls):
         await until(pilot, lambda: rows.count() == 8)
         assert rows.selected == 5
 
-    play(scenario, calls)
+    play(scenario, calls, draws=True)
 
 
 # The search.
@@ -553,7 +553,7 @@ def test_every_view_shows_every_golden_capture_and_takes_keys(path):
         await until(pilot, lambda: pilot.app.focused is timeline(pilot))
         assert pilot.app.is_running
 
-    play(scenario, path)
+    play(scenario, path, draws=True)
 
 
 def test_views_of_a_capture_that_is_deleted_or_cut_short_stay(tmp_path):
@@ -573,7 +573,7 @@ def test_views_of_a_capture_that_is_deleted_or_cut_short_stay(tmp_path):
         assert pilot.app.is_running
         assert detail(pilot)
 
-    play(scenario, path)
+    play(scenario, path, draws=True)
 
 
 def test_filters_and_searches_end_where_the_file_was_cut_short_before_it_was_read(tmp_path, monkeypatch):

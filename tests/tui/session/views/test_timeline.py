@@ -298,7 +298,7 @@ def test_the_message_stands_below_or_beside_the_timeline(tmp_path):
                 assert strip.cell_length == size[0]
         assert shown(rows)[0][1:].startswith("      #5 ")
 
-    play(scenario, path)
+    play(scenario, path, draws=True)
 
 
 def test_a_session_that_is_deleted_while_it_is_open_says_so_and_stays(tmp_path):
@@ -318,7 +318,7 @@ def test_a_session_that_is_deleted_while_it_is_open_says_so_and_stays(tmp_path):
         await until(pilot, on_screen(pilot, "No captures"))
         finish(writer)
 
-    play(scenario, tmp_path / "a.jsonl")
+    play(scenario, tmp_path / "a.jsonl", draws=True)
 
 
 def test_a_session_that_is_cut_short_while_it_is_open_says_so_and_stays(tmp_path):
@@ -335,7 +335,7 @@ def test_a_session_that_is_cut_short_while_it_is_open_says_so_and_stays(tmp_path
         assert rows.count() == 100
         finish(writer)
 
-    play(scenario, tmp_path / "a.jsonl")
+    play(scenario, tmp_path / "a.jsonl", draws=True)
 
 
 def test_a_session_without_a_row_yet_takes_every_key(tmp_path):
@@ -350,7 +350,7 @@ def test_a_session_without_a_row_yet_takes_every_key(tmp_path):
         await pilot.press("escape", "escape")
         await until(pilot, on_screen(pilot, "1 session"))
 
-    play(scenario, tmp_path / "a.jsonl")
+    play(scenario, tmp_path / "a.jsonl", draws=True)
 
 
 def test_a_session_that_is_left_while_it_is_read_is_read_no_longer(tmp_path):
