@@ -123,7 +123,7 @@ def test_the_menu_of_clients():
         await pilot.press("c", "down")
         await compared(pilot, "clients", "openai-api")
 
-    play(scenario, CAPTURES / f"{SAMPLING}.jsonl", size=SIZE)
+    play(scenario, CAPTURES / f"{SAMPLING}.jsonl", size=SIZE, draws=True)
 
 
 def test_the_sequence():
