@@ -24,10 +24,8 @@ def path(tmp_path, monkeypatch):
 def test_a_command_exports_what_the_filter_shows_and_a_notification_has_the_path(tmp_path, path):
     async def scenario(pilot):
         await opened(pilot)
-        await pilot.press("slash")
-        await typed(pilot, "method:ping")
-        await pilot.press("colon")
-        await typed(pilot, "export csv")
+        await typed(pilot, "slash", "method:ping")
+        await typed(pilot, "colon", "export csv")
         await until(pilot, on_screen(pilot, "exported to"))
         assert on_screen(pilot, "made.csv")()
 
@@ -40,11 +38,10 @@ def test_a_mistake_stands_below_the_line_and_nothing_is_overwritten(tmp_path, pa
 
     async def scenario(pilot):
         await opened(pilot)
-        await pilot.press("colon")
-        await typed(pilot, "export csv mine.csv")
+        await typed(pilot, "colon", "export csv mine.csv")
         assert wrong(pilot) == "mine.csv exists; give another name"
-        await pilot.press("escape", "colon")
-        await typed(pilot, "export har")
+        await pilot.press("escape")
+        await typed(pilot, "colon", "export har")
         assert "is a stdio session" in wrong(pilot)
 
     play(scenario, path)
@@ -88,8 +85,7 @@ def test_keys_work_while_an_export_goes_on_and_nothing_is_left_of_it_when_the_ap
 
     async def scenario(pilot):
         rows = await opened(pilot)
-        await pilot.press("colon")
-        await typed(pilot, "export csv")
+        await typed(pilot, "colon", "export csv")
         await until(pilot, begun.is_set)
         before = rows.cursor
         await pilot.press("down")
@@ -109,8 +105,7 @@ def test_a_failure_is_told(tmp_path, path, monkeypatch):
 
     async def scenario(pilot):
         await opened(pilot)
-        await pilot.press("colon")
-        await typed(pilot, "export csv")
+        await typed(pilot, "colon", "export csv")
         await until(pilot, on_screen(pilot, "not exported: ZeroDivisionError: a bug"))
 
     play(scenario, path)
@@ -124,13 +119,10 @@ def test_what_the_filter_shows_is_shared_without_secrets(tmp_path, monkeypatch):
 
     async def scenario(pilot):
         await opened(pilot)
-        await pilot.press("slash")
-        await typed(pilot, "method:tools/call")
-        await pilot.press("colon")
-        await typed(pilot, "share")
+        await typed(pilot, "slash", "method:tools/call")
+        await typed(pilot, "colon", "share")
         await until(pilot, on_screen(pilot, "1 value replaced"))
-        await pilot.press("colon")
-        await typed(pilot, "share made.jsonl")
+        await typed(pilot, "colon", "share made.jsonl")
         assert wrong(pilot) == "made.jsonl exists; give another name"
 
     play(scenario, made)

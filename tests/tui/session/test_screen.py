@@ -29,9 +29,11 @@ CALLS = """
 """
 
 
-async def typed(pilot, text, *, enter=True):
-    """Type into the prompt at the bottom."""
-    await pilot.press(*("space" if letter == " " else letter for letter in text), *(["enter"] if enter else []))
+async def typed(pilot, key, text, *, enter=True):
+    """Open the prompt with a key, and write into it."""
+    await pilot.press(key)
+    pilot.app.screen.query_one(Input).insert_text_at_cursor(text)
+    await pilot.press(*["enter"] if enter else [])
 
 
 def numbers(pilot):
@@ -59,29 +61,21 @@ def calls(tmp_path):
 # The filter.
 
 
-def test_a_filter_filters_while_it_is_typed(calls):
-    async def scenario(pilot):
-        await opened(pilot)
-        await pilot.press("slash")
-        await typed(pilot, "method:ping", enter=False)
-        await until(pilot, lambda: numbers(pilot) == [9, 10])
-        await until(pilot, on_screen(pilot, "2 of 8"))
-        await pilot.press(*["backspace"] * 4)
-        await typed(pilot, "tools/call status:ok")
-        await until(pilot, lambda: numbers(pilot) == [7, 8])
-        assert pilot.app.focused is timeline(pilot)
-        assert on_screen(pilot, "/method:tools/call status:ok")()
-
-    play(scenario, calls)
-
-
-def test_the_selected_row_stays_selected_where_the_filter_wants_it(calls):
+def test_a_filter_filters_while_it_is_typed_and_keeps_the_selected_row_until_escape(calls):
     async def scenario(pilot):
         rows = await opened(pilot)
-        await pilot.press("down", "down", "down")
-        assert rows.selected == 8
-        await pilot.press("slash")
-        await typed(pilot, "kind:result")
+        await pilot.press("slash", *"method:ping")
+        await until(pilot, lambda: numbers(pilot) == [9, 10])
+        await until(pilot, on_screen(pilot, "2 of 8"))
+        await pilot.press(*["backspace"] * 4, *"tools/call", "space", *"status:ok", "enter")
+        await until(pilot, lambda: numbers(pilot) == [7, 8])
+        assert pilot.app.focused is rows
+        assert on_screen(pilot, "/method:tools/call status:ok")()
+        await pilot.press("escape")
+        await until(pilot, lambda: rows.count() == 8)
+
+        rows.move_to(3)
+        await typed(pilot, "slash", "kind:result")
         await until(pilot, lambda: numbers(pilot) == [6, 8, 10])
         assert (rows.selected, rows.cursor) == (8, 1)
         assert "#8 tools/call" in message(pilot)
@@ -96,40 +90,31 @@ def test_the_selected_row_stays_selected_where_the_filter_wants_it(calls):
 def test_escape_while_typing_takes_the_filter_and_the_row_of_before(calls):
     async def scenario(pilot):
         rows = await opened(pilot)
-        await pilot.press("slash")
-        await typed(pilot, "id:>")
+        await typed(pilot, "slash", "id:>")
         await pilot.press("escape")
         assert rows.count() == 8
-        await pilot.press("slash")
-        await typed(pilot, "kind:request")
+        await typed(pilot, "slash", "kind:request")
         await until(pilot, lambda: numbers(pilot) == [5, 7, 9])
-        await pilot.press("down", "slash")
-        await typed(pilot, " ping", enter=False)
+        await pilot.press("down")
+        await typed(pilot, "slash", " ping", enter=False)
         await until(pilot, lambda: numbers(pilot) == [9])
         await pilot.press("escape")
         await until(pilot, lambda: numbers(pilot) == [5, 7, 9])
         assert rows.selected == 7
-        await pilot.press("escape", "escape")
-        await until(pilot, on_screen(pilot, "1 session"))
+        await pilot.press("escape")
 
-    play(scenario, calls)
-
-
-def test_a_mistake_is_shown_at_the_caret_with_the_nearest_key(calls):
-    async def scenario(pilot):
-        await opened(pilot)
-        await pilot.press("slash")
-        await typed(pilot, "ping metod:x")
+        await typed(pilot, "slash", "ping metod:x")  # the nearest key is named at the caret
         await until(pilot, lambda: wrong(pilot))
         assert wrong(pilot).lstrip() == "^ unknown key 'metod' at column 6; did you mean method?"
         caret = next(line for line in lines(pilot.app) if "unknown key" in line).index("^")
         line = next(line for line in lines(pilot.app) if "ping metod:x" in line)
         assert line[caret:].startswith("metod")
-        await pilot.press("home", *["right"] * 7, "backspace", "t")
-        await typed(pilot, "e", enter=False)
-        await until(pilot, lambda: prompt(pilot).text)
+        await pilot.press("home", *["right"] * 7, "backspace", *"te")
         await pilot.press("escape")
         assert not wrong(pilot)
+
+        await pilot.press("escape", "escape")
+        await until(pilot, on_screen(pilot, "1 session"))
 
     play(scenario, calls)
 
@@ -138,28 +123,15 @@ def test_history_comes_back_with_up(calls):
     async def scenario(pilot):
         await opened(pilot)
         for text in ("ping", "kind:result"):
-            await pilot.press("slash", "ctrl+u")
-            await typed(pilot, text)
+            await pilot.press("slash", "ctrl+u", *text, "enter")
             await until(pilot, lambda: pilot.app.focused is timeline(pilot))
-        await pilot.press("slash", "ctrl+u")
-        await typed(pilot, "draft", enter=False)
-        await pilot.press("up")
+        await pilot.press("slash", "ctrl+u", *"draft", "up")
         assert prompt(pilot).text == "kind:result"
         await pilot.press("up", "up")
         assert prompt(pilot).text == "ping"
         await until(pilot, lambda: numbers(pilot) == [9])
         await pilot.press("down", "down")
         assert prompt(pilot).text == "draft"
-
-    play(scenario, calls)
-
-
-def test_a_slash_and_a_colon_may_stand_in_a_filter(calls):
-    async def scenario(pilot):
-        await opened(pilot)
-        await pilot.press("slash")
-        await typed(pilot, "method:tools/call", enter=False)
-        assert prompt(pilot).text == "method:tools/call"
 
     play(scenario, calls)
 
@@ -195,16 +167,16 @@ def test_rows_that_stream_in_are_filtered_and_followed_while_a_filter_is_typed(t
     play(scenario, tmp_path / "a.jsonl")
 
 
-def test_a_filter_that_nothing_fits_says_so_and_takes_every_key(calls):
+def test_a_filter_that_nothing_fits_says_so_shows_no_message_and_takes_every_key(calls):
     async def scenario(pilot):
         rows = await opened(pilot)
-        await pilot.press("slash")
-        await typed(pilot, "nonsense")
+        assert "#5 " in message(pilot)
+        await typed(pilot, "slash", "nonsense")
         await until(pilot, on_screen(pilot, "no rows match the filter"))
-        for pressed in ("up", "down", "G", "g", "p", "m", "apostrophe", "e", "L", "n", "escape", "t", "r", "enter"):
-            await pilot.press(pressed)
-        await pilot.press("escape")
+        await until(pilot, lambda: "#5 " not in message(pilot))
+        await pilot.press(*"Ggpm", "up", "down", "apostrophe", *"eLn", "escape", *"tr", "enter", "escape")
         await until(pilot, lambda: rows.count() == 8)
+        await until(pilot, lambda: "#5 " in message(pilot))
         assert rows.selected == 5
 
     play(scenario, calls, draws=True)
@@ -213,54 +185,43 @@ def test_a_filter_that_nothing_fits_says_so_and_takes_every_key(calls):
 # The search.
 
 
-def test_n_and_shift_n_go_to_what_is_to_be_found_and_hide_nothing(calls):
+def test_a_search_hides_nothing_and_keys_go_to_what_matches_to_findings_and_to_slow_calls(calls):
     async def scenario(pilot):
         rows = await opened(pilot)
-        await pilot.press("ctrl+f")
-        await typed(pilot, "kind:result")
+
+        async def leads(key, *there):
+            for n in there:
+                await pilot.press(key)
+                await until(pilot, lambda n=n: rows.selected == n, f"#{n}")
+
+        await pilot.press("n")
+        assert prompt(pilot).kind == "find", "it asks, because nothing was looked for"
+        await pilot.press(*"warming", "enter")
+        await until(pilot, lambda: rows.selected == 11)
+        await pilot.press("g")
+        await pilot.press("ctrl+f", "ctrl+u", *"kind:result", "enter")
         await until(pilot, lambda: rows.selected == 6)
-        await pilot.press("n")
-        await until(pilot, lambda: rows.selected == 8)
-        await pilot.press("n")
-        await until(pilot, lambda: rows.selected == 10)
-        await pilot.press("n")
-        await until(pilot, lambda: rows.selected == 6)
+        await leads("n", 8, 10, 6)
         await until(pilot, on_screen(pilot, "the search continued from the other end"))
-        await pilot.press("N")
-        await until(pilot, lambda: rows.selected == 10)
-        await pilot.press("N")
-        await until(pilot, lambda: rows.selected == 8)
+        await leads("N", 10, 8)
         assert not on_screen(pilot, "went on")()
         assert rows.count() == 8
 
-    play(scenario, calls)
+        for pressed in ("slash", "ctrl+f", "n"):  # from another view they lead to the timeline
+            await pilot.press("4")
+            await until(pilot, lambda: not rows.is_on_screen)
+            await pilot.press(pressed)
+            await until(pilot, lambda: rows.is_on_screen)
+            await pilot.press(*["escape"] if prompt(pilot).has_focus_within else [])
+        assert rows.selected == 10
 
-
-def test_n_asks_where_nothing_was_looked_for(calls):
-    async def scenario(pilot):
-        rows = await opened(pilot)
-        await pilot.press("n")
-        assert prompt(pilot).kind == "find"
-        await typed(pilot, "warming")
-        await until(pilot, lambda: rows.selected == 11)
-
-    play(scenario, calls)
-
-
-def test_keys_go_to_findings_and_to_slow_calls(calls):
-    async def scenario(pilot):
-        rows = await opened(pilot)
+        await pilot.press("g")
         found = [n for n in numbers(pilot) if rows.session.findings.of(n)]
         assert found[0] == 5
         assert len(found) > 2
-        await pilot.press("e")
-        await until(pilot, lambda: rows.selected == found[1])
-        await pilot.press("E")
-        await until(pilot, lambda: rows.selected == found[0])
-        await pilot.press("L")
-        await until(pilot, lambda: rows.selected == 6)
-        await pilot.press("L")
-        await until(pilot, lambda: rows.selected == 10)
+        await leads("e", found[1])
+        await leads("E", found[0])
+        await leads("L", 6, 10)
 
     play(scenario, calls)
 
@@ -272,15 +233,13 @@ def test_what_is_said_of_a_search_stays_while_rows_stream_in_and_are_followed(tm
     async def scenario(pilot):
         rows = timeline(pilot)
         await until(pilot, lambda: rows.follow and rows.cursor == 99)
-        await pilot.press("ctrl+f")
-        await typed(pilot, "nowhere")
+        await typed(pilot, "ctrl+f", "nowhere")
         await until(pilot, on_screen(pilot, "no row matches"))
         record(writer, '> {"id":100,"method":"ping"}')
         await until(pilot, lambda: rows.cursor == 100)
         await pilot.pause()
         assert on_screen(pilot, "no row matches")()
-        await pilot.press("ctrl+f", "ctrl+u")
-        await typed(pilot, "id:7")
+        await pilot.press("ctrl+f", "ctrl+u", *"id:7", "enter")
         await until(pilot, lambda: rows.selected == 12)
         assert on_screen(pilot, "the search continued from the other end")()
         finish(writer)
@@ -288,131 +247,54 @@ def test_what_is_said_of_a_search_stays_while_rows_stream_in_and_are_followed(tm
     play(scenario, tmp_path / "a.jsonl")
 
 
-def test_the_message_goes_with_the_last_row_that_a_filter_leaves_out(calls):
-    async def scenario(pilot):
-        await opened(pilot)
-        assert "#5 " in message(pilot)
-        await pilot.press("slash")
-        await typed(pilot, "nonsense")
-        await until(pilot, lambda: "#5 " not in message(pilot))
-        await pilot.press("escape")
-        await until(pilot, lambda: "#5 " in message(pilot))
-
-    play(scenario, calls)
-
-
-def test_the_place_is_that_in_the_view_that_is_shown(calls):
-    async def scenario(pilot):
-        await opened(pilot)
-        assert on_screen(pilot, "1/8")()
-        await pilot.press("5")
-        await until(pilot, on_screen(pilot, "1/1"))
-        await pilot.press("2", "down", "down")
-        await until(pilot, lambda: pilot.app.screen.query_one(FindingsRows).cursor == 2)
-        await until(pilot, lambda: " 3/" in lines(pilot.app)[-2])
-        await pilot.press("1")
-        await until(pilot, on_screen(pilot, "1/8"))
-
-    play(scenario, calls)
-
-
 # Commands.
 
+REFUSED = [
+    *((f"goto {number}", "goto needs the number of a frame") for number in ("9" * 5000, "1" * 10, "²", "-1", "x")),
+    ("fliter x", "no command 'fliter'; did you mean filter?"),
+    ("filter metod:x", "unknown key 'metod' at column 1; did you mean method?"),
+    ("theme nrod", "no theme 'nrod'; did you mean nord?"),
+    ("goto x", "goto needs the number of a frame, such as 17"),
+]
 
-@pytest.mark.parametrize(
-    ("command", "selected"), [("10", 10), ("#7", 7), ("goto 12", 12), ("goto 3", 5), ("999999", 12)]
-)
-def test_goto_goes_to_a_frame_or_the_one_next_to_it(calls, command, selected):
+
+def test_commands_are_done_and_what_cannot_be_done_says_why_and_stays_to_be_mended(calls):
     async def scenario(pilot):
         rows = await opened(pilot)
-        await pilot.press("down", "colon")
-        await typed(pilot, command)
-        await until(pilot, lambda: rows.selected == selected)
+        for command, said in REFUSED:
+            await typed(pilot, "colon", command)
+            await until(pilot, lambda said=said: said in wrong(pilot), said)
+            assert prompt(pilot).text == command
+            await pilot.press("x")
+            await until(pilot, lambda: not wrong(pilot))
+            await pilot.press("escape")
+            assert pilot.app.focused is rows
 
-    play(scenario, calls)
+        for command, selected in (("10", 10), ("#7", 7), ("goto 12", 12), ("goto 3", 5), ("999999", 12)):
+            rows.move_to(1)
+            await typed(pilot, "colon", command)  # it goes to a frame, or to the one next to it
+            await until(pilot, lambda selected=selected: rows.selected == selected, command)
 
-
-@pytest.mark.parametrize("number", ["9" * 5000, "1" * 10, "²", "-1", "x"])
-def test_goto_what_is_no_number_of_a_frame_is_refused(calls, number):
-    async def scenario(pilot):
-        await opened(pilot)
-        await pilot.press("colon")
-        pilot.app.screen.query_one(Input).insert_text_at_cursor(f"goto {number}")
-        await pilot.pause()
-        await pilot.press("enter")
-        await until(pilot, lambda: "goto needs the number of a frame" in wrong(pilot))
-
-    play(scenario, calls)
-
-
-def test_commands_filter_find_show_views_and_quit(calls):
-    async def scenario(pilot):
-        rows = await opened(pilot)
-        await pilot.press("colon")
-        await typed(pilot, "filter kind:result")
+        await typed(pilot, "colon", "filter kind:result")
         await until(pilot, lambda: numbers(pilot) == [6, 8, 10])
         assert on_screen(pilot, "/kind:result")()
-        await pilot.press("colon")
-        await typed(pilot, "find id:3")
+        await typed(pilot, "colon", "find id:3")
         await until(pilot, lambda: rows.selected == 10)
-        await pilot.press("colon")
-        await typed(pilot, "filter")
+        await typed(pilot, "colon", "filter")
         await until(pilot, lambda: rows.count() == 8)
-        await pilot.press("colon")
-        await typed(pilot, "findings")
-        await until(pilot, lambda: pilot.app.screen.query(FindingsRows))
-        await pilot.press("colon")
-        await typed(pilot, "theme nord")
-        assert pilot.app.theme == "nord"
-        await pilot.press("colon")
-        await typed(pilot, "q")
-        await until(pilot, lambda: not pilot.app.is_running)
-
-    play(scenario, calls)
-
-
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        ("fliter x", "no command 'fliter'; did you mean filter?"),
-        ("filter metod:x", "unknown key 'metod' at column 1; did you mean method?"),
-        ("theme nrod", "no theme 'nrod'; did you mean nord?"),
-        ("goto x", "goto needs the number of a frame, such as 17"),
-    ],
-)
-def test_a_command_that_cannot_be_done_says_why_and_stays_to_be_mended(calls, command, said):
-    async def scenario(pilot):
-        await opened(pilot)
-        await pilot.press("colon")
-        await typed(pilot, command)
-        await until(pilot, lambda: said in wrong(pilot))
-        assert prompt(pilot).text == command
-        await pilot.press("x")
-        await until(pilot, lambda: not wrong(pilot))
-        await pilot.press("escape")
-        assert pilot.app.focused is timeline(pilot)
-
-    play(scenario, calls)
-
-
-def test_save_asks_for_a_name(calls):
-    async def scenario(pilot):
-        await opened(pilot)
-        await pilot.press("colon")
-        await typed(pilot, "save")
-        await until(pilot, on_screen(pilot, "save #5"))
-
-    play(scenario, calls)
-
-
-def test_help_lists_the_keys_and_goes_back(calls):
-    async def scenario(pilot):
-        await opened(pilot)
-        await pilot.press("question_mark")
+        await typed(pilot, "colon", "save")
+        await until(pilot, on_screen(pilot, "save #10"))
+        await pilot.press("escape", "question_mark")
         await until(pilot, on_screen(pilot, "keys, commands and signs"))
         assert isinstance(pilot.app.screen, HelpScreen)
         await pilot.press("escape")
-        await until(pilot, lambda: pilot.app.focused is timeline(pilot))
+        await until(pilot, lambda: pilot.app.focused is rows)
+        await typed(pilot, "colon", "findings")
+        await until(pilot, lambda: pilot.app.screen.query(FindingsRows))
+        await typed(pilot, "colon", "theme nord")
+        assert pilot.app.theme == "nord"
+        await typed(pilot, "colon", "q")
+        await until(pilot, lambda: not pilot.app.is_running)
 
     play(scenario, calls)
 
@@ -420,7 +302,7 @@ def test_help_lists_the_keys_and_goes_back(calls):
 # Marks, times, views.
 
 
-def test_marks_stand_in_the_row_and_are_gone_through(calls):
+def test_marks_stand_in_the_row_and_are_gone_through_and_t_shows_the_time_since_the_row_above(calls):
     async def scenario(pilot):
         rows = await opened(pilot)
         await pilot.press("apostrophe")
@@ -435,27 +317,21 @@ def test_marks_stand_in_the_row_and_are_gone_through(calls):
         await pilot.press("apostrophe", "m")
         assert (rows.selected, rows.marked) == (6, {8})
 
-    play(scenario, calls)
-
-
-def test_t_shows_the_time_since_the_row_above(calls):
-    async def scenario(pilot):
-        rows = await opened(pilot)
         assert "1.500" in shown(rows)[1]
         await pilot.press("t")
         await until(pilot, lambda: "+1.499" in shown(rows)[1])
         assert "0.001" in shown(rows)[0]
-        await pilot.press("slash")
-        await typed(pilot, "kind:result")
+        await typed(pilot, "slash", "kind:result")
         await until(pilot, lambda: numbers(pilot) == [6, 8, 10])
         await until(pilot, lambda: "+0.100" in shown(rows)[1])
 
     play(scenario, calls)
 
 
-def test_digits_show_the_views_and_escape_goes_back_to_the_timeline(calls):
+def test_digits_and_clicks_show_the_views_which_have_their_own_place_and_lead_back(calls):
     async def scenario(pilot):
         rows = await opened(pilot)
+        assert on_screen(pilot, "1/8")()
         for key in "2345":
             await pilot.press(key)
             await until(pilot, lambda: not rows.parent.display)
@@ -465,28 +341,19 @@ def test_digits_show_the_views_and_escape_goes_back_to_the_timeline(calls):
         await until(pilot, lambda: rows.parent.display and pilot.app.focused is rows)
         await pilot.press("5")
         await until(pilot, on_screen(pilot, "warming up"))
+        await until(pilot, on_screen(pilot, "1/1"))
         await pilot.press("1")
         await until(pilot, lambda: pilot.app.focused is rows)
-
-    play(scenario, calls)
-
-
-def test_a_click_on_a_view_shows_it(calls):
-    async def scenario(pilot):
-        rows = await opened(pilot)
         await pilot.click(Status, offset=(16, 0))
-        await until(pilot, lambda: pilot.app.screen.query(FindingsRows))
+        await until(pilot, lambda: pilot.app.screen.query_one(FindingsRows).has_focus)
+        await pilot.press("down", "down")
+        await until(pilot, lambda: " 3/" in lines(pilot.app)[-2])
+        assert pilot.app.screen.query_one(FindingsRows).cursor == 2
         await pilot.click(Status, offset=(2, 0))
         await until(pilot, lambda: pilot.app.focused is rows)
+        await until(pilot, on_screen(pilot, "1/8"))
 
-    play(scenario, calls)
-
-
-def test_a_view_jumps_to_a_frame_also_to_one_that_the_filter_hides(calls):
-    async def scenario(pilot):
-        rows = await opened(pilot)
-        await pilot.press("slash")
-        await typed(pilot, "method:ping")
+        await typed(pilot, "slash", "method:ping")
         await until(pilot, lambda: numbers(pilot) == [9, 10])
         await pilot.press("5")
         pilot.app.focused.post_message(Jump(10))
@@ -566,8 +433,8 @@ def test_views_of_a_capture_that_is_deleted_or_cut_short_stay(tmp_path):
         os.unlink(path)
         for key in "2345":
             await pilot.press(key, "down", "G", "enter")
-        await pilot.press("1", "slash")
-        await typed(pilot, "ping kind:request")
+        await pilot.press("1")
+        await typed(pilot, "slash", "ping kind:request")
         await until(pilot, lambda: rows.selection.progress == 1)
         await pilot.press("e", "n", "G", "g")
         assert pilot.app.is_running
@@ -585,29 +452,11 @@ def test_filters_and_searches_end_where_the_file_was_cut_short_before_it_was_rea
         await until(pilot, lambda: rows.count() == 2001)
         os.truncate(path, 3000)
         await until(pilot, on_screen(pilot, "truncated or replaced"))
-        await pilot.press("ctrl+f")
-        await typed(pilot, "id:99")
+        await typed(pilot, "ctrl+f", "id:99")
         await until(pilot, on_screen(pilot, "no row matches"))
-        await pilot.press("slash")
-        await typed(pilot, "status:ok")
+        await typed(pilot, "slash", "status:ok")
         await until(pilot, on_screen(pilot, "no rows match the filter"))
         await pilot.press("escape", "G")
         await until(pilot, on_screen(pilot, "it was in the file before"))
 
     play(scenario, path)
-
-
-@pytest.mark.parametrize("pressed", ["slash", "ctrl+f", "n"])
-def test_what_is_filtered_and_found_from_another_view_is_in_the_timeline(calls, pressed):
-    async def scenario(pilot):
-        rows = await opened(pilot)
-        await pilot.press("ctrl+f")
-        await typed(pilot, "kind:result")
-        await until(pilot, lambda: rows.selected == 6)
-        await pilot.press("4")
-        await until(pilot, lambda: not timeline(pilot).is_on_screen)
-        await pilot.press(pressed)
-        await until(pilot, lambda: rows.is_on_screen)
-        assert pressed != "n" or rows.selected == 8
-
-    play(scenario, calls)
