@@ -53,6 +53,17 @@ def view(kind, path, scenario, size=(120, 30)):
     return app
 
 
+async def show(pilot, kind):
+    """Show another view of the capture instead, and return its rows."""
+    app = pilot.app
+    await app.view.remove()
+    app.view, app.jumps = kind(app.session), []
+    await app.mount(app.view)
+    app.view.focus()
+    await pilot.pause()
+    return app.rows
+
+
 HOSTILE = (
     "[/] [bold red]x[/bold red]",
     "\x1b[31mred\x1b[0m\x1b]0;x\x07",

@@ -5,11 +5,10 @@ from unittest.mock import patch
 import pytest
 
 from mcpspy.tui.session.views.calls import CallsView
-from tests.timelines import GOLDEN
 from tests.transcript import WALL, begin, capture, finish, record
 from tests.tui.model import test_merged
-from tests.tui.screen import lines, on_screen, opened, play, sessions, shown, timeline, until
-from tests.tui.views import HOSTILE, view
+from tests.tui.screen import on_screen, opened, play, sessions, shown, timeline, until
+from tests.tui.views import view
 
 CALL = '{"id":%d,"method":"tools/call","params":{"name":"book","_meta":{"progressToken":1}}}'
 
@@ -71,33 +70,6 @@ def test_without_a_call_it_says_so(tmp_path, live, text):
             finish(writer)
 
     view(CallsView, tmp_path / "a.jsonl", scenario)
-
-
-@pytest.mark.parametrize("size", [(80, 24), (40, 10), (1, 1), (200, 60)])
-def test_hostile_text_is_shown_harmless_at_every_size(tmp_path, size):
-    names = [text.replace("\x1b", "\\u001b").replace("\x07", "") for text in (*HOSTILE, "\\ud800")]
-    call = '> {"id":%d,"method":"tools/call","params":{"name":"%s","arguments":{"%s":"%s"}}}'
-    answer = '< {"id":%d,"result":{"content":[{"type":"text","text":"%s"}]}}'
-    both = f"{call}\n{answer}"
-    text = "\n".join(both % (n, name, name, name, n, name) for n, name in enumerate(names))
-    path = capture(tmp_path / "a.jsonl", text)
-
-    async def scenario(pilot):
-        await pilot.press(*(["down"] * 12), "G", "g")
-        for line in lines(pilot.app):
-            assert line.isprintable()
-
-    view(CallsView, path, scenario, size)
-
-
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
-def test_every_golden_capture_is_shown(path):
-    async def scenario(pilot):
-        for _ in range(pilot.app.rows.count()):
-            await pilot.press("enter", "down")
-        assert set(pilot.app.jumps) <= set(pilot.app.session.index.rows)
-
-    view(CallsView, path, scenario, (120, 60))
 
 
 def test_a_merge_has_the_calls_of_all_sessions_and_enter_leads_to_the_timeline(tmp_path):

@@ -1,13 +1,11 @@
 """The view of findings: it folds, jumps to frames, explains rules, and keeps its position."""
 
-import pytest
 from textual.widgets import Static
 
 from mcpspy.tui.session.views.findings import FindingsView
-from tests.timelines import GOLDEN
 from tests.transcript import begin, capture, finish, record
-from tests.tui.screen import lines, shown
-from tests.tui.views import HOSTILE, view
+from tests.tui.screen import shown
+from tests.tui.views import view
 
 WRONG = """
 < | not JSON
@@ -105,36 +103,6 @@ def test_nothing_is_said_to_be_found_of_a_session_without_a_fault(tmp_path):
         assert explanation(pilot.app) == ""
 
     view(FindingsView, tmp_path / "a.jsonl", scenario)
-
-
-@pytest.mark.parametrize("size", [(80, 24), (40, 10), (1, 1), (200, 60)])
-def test_hostile_text_is_shown_harmless_at_every_size(tmp_path, size):
-    path = capture(
-        tmp_path / "a.jsonl", "\n".join(f"< {text}" for text in HOSTILE) + f'\n> {{"method":"{HOSTILE[0]}"}}'
-    )
-
-    async def scenario(pilot):
-        await pilot.press("plus", *(["down"] * 20), "G", "g")
-        for line in lines(pilot.app):
-            assert line.isprintable()
-
-    view(FindingsView, path, scenario, size)
-
-
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
-def test_every_finding_of_a_golden_capture_has_its_line(path):
-    async def scenario(pilot):
-        rows, session = pilot.app.rows, pilot.app.session
-        await pilot.press("plus")
-        places = [rows.outline.at(line) for line in range(rows.count())]
-        assert len([at for at in places if at.finding]) == sum(session.found.values())
-        for at in (0, rows.count() // 2, rows.count() - 1):
-            rows.move_to(at)
-            await pilot.pause()
-            if rows.selected:
-                assert rows.selected.group.rule in explanation(pilot.app)
-
-    view(FindingsView, path, scenario)
 
 
 def test_a_key_shows_operational_findings_and_hides_them(tmp_path):

@@ -1,15 +1,13 @@
 """The view of gates: how often each acted, and switching it on and off."""
 
 import pytest
-from rich.cells import cell_len
 
 from mcpspy.tui.session.screen import SessionScreen
 from mcpspy.tui.session.views.gates import GatesView
-from tests.test_text import unsafe
 from tests.transcript import capture
 from tests.tui.gates.relay import ScriptedRelay
-from tests.tui.screen import lines, on_screen, play, sessions, shown, timeline, until
-from tests.tui.views import HOSTILE, view
+from tests.tui.screen import on_screen, play, sessions, shown, timeline, until
+from tests.tui.views import view
 
 SLOW = {"name": "slow", "when": {"method": "tools/*"}, "action": {"delay": 2 * 10**9}}
 
@@ -141,19 +139,3 @@ def test_a_merge_names_the_session_of_each_gate(tmp_path):
         assert (line.source.name, line.source.n) == ("bbb", 11)
 
     play(scenario, tmp_path)
-
-
-@pytest.mark.parametrize("width", [130, 80, 30])
-def test_hostile_gates_are_safe_to_show(tmp_path, width):
-    relay = ScriptedRelay(tmp_path / "a.jsonl")
-    gates = [{"name": text, "when": {"name": text}, "action": {"send": text}} for text in HOSTILE]
-    relay.writer.gates(0, gates, "viewer")
-
-    async def scenario(pilot):
-        rows = pilot.app.rows
-        await until(pilot, lambda: rows.count() == len(HOSTILE))
-        found = lines(pilot.app)
-        assert not unsafe("".join(found))
-        assert max(map(cell_len, found)) <= width
-
-    view(GatesView, relay.path, scenario, size=(width, 20))

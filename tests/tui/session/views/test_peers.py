@@ -1,13 +1,10 @@
 """The view of both peers' self-descriptions."""
 
-import pytest
-
 from mcpspy.tui.session.views.peers import PeersView
-from tests import NIGHTLY
 from tests.test_overview import HANDSHAKE
 from tests.transcript import begin, capture, finish, record
-from tests.tui.screen import lines, resize, shown
-from tests.tui.views import HOSTILE, view
+from tests.tui.screen import resize, shown
+from tests.tui.views import view
 
 LONG = HANDSHAKE.replace("Grüße", "Ask for one city at a time. " * 9 + "\\n\\nDays are numbers.")
 
@@ -55,21 +52,3 @@ def test_what_is_said_meanwhile_is_shown(tmp_path):
         finish(writer)
 
     assert view(PeersView, tmp_path / "a.jsonl", scenario).jumps == []
-
-
-SIZES = [(80, 24), (1, 1), (200, 60), *([(40, 10), (20, 5)] if NIGHTLY else [])]
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_hostile_text_is_shown_harmless_at_every_size(tmp_path, size):
-    names = [text.replace("\x1b", "\\u001b").replace("\x07", "") for text in (*HOSTILE, "\\ud800")]
-    members = ",".join(f'"{name}{n}":{{"{name}":"{name}"}}' for n, name in enumerate(names))
-    text = f'> {{"id":9,"method":"initialize","params":{{"clientInfo":{{{members}}},"capabilities":{{{members}}}}}}}\n'
-    text += f'< {{"id":9,"result":{{"serverInfo":{{{members}}},"instructions":"{"".join(names)}"}}}}'
-
-    async def scenario(pilot):
-        await pilot.press(*(["down"] * 12), "G", "g")
-        for line in lines(pilot.app):
-            assert line.isprintable()
-
-    view(PeersView, capture(tmp_path / "a.jsonl", text), scenario, size)

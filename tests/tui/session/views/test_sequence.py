@@ -3,10 +3,9 @@
 import pytest
 from rich.cells import cell_len
 
-from mcpspy.tui.session.views.sequence import Layout, SequenceRows, SequenceView, heading
+from mcpspy.tui.session.views.sequence import Layout, SequenceView, heading
 from tests.test_overview import HANDSHAKE
 from tests.test_timeline import EVERY_OUTCOME
-from tests.timelines import GOLDEN
 from tests.transcript import begin, capture, finish, record
 from tests.tui.screen import lines, on_screen, shown, until
 from tests.tui.views import HOSTILE, view
@@ -67,20 +66,6 @@ def test_a_row_has_the_same_columns_whatever_stands_in_it(tmp_path, width):
     view(SequenceView, path, scenario)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (40, 10), (1, 1), (200, 60)])
-def test_hostile_text_is_shown_harmless_at_every_size(tmp_path, size):
-    path = capture(tmp_path / "a.jsonl", "\n".join(f'! {text}\n< {text}\n> {{"method":"[/]"}}' for text in HOSTILE))
-
-    async def scenario(pilot):
-        await pilot.press(*(["down"] * 12), "G", "g")
-        for line in lines(pilot.app):
-            assert line.isprintable()
-        if size[0] == 80:
-            assert any("│── [/] ──" in line for line in shown(pilot.app.rows))
-
-    view(SequenceView, path, scenario, size)
-
-
 def test_what_is_said_is_followed_and_an_answer_closes_its_bracket(tmp_path):
     writer = begin(tmp_path / "a.jsonl")
     record(writer, '> {"id":1,"method":"ping"}')
@@ -124,17 +109,3 @@ def test_a_row_leads_to_its_frame(tmp_path):
         await pilot.press("down", "down", "enter")
 
     assert view(SequenceView, capture(tmp_path / "a.jsonl", ASKED), scenario).jumps == [7]
-
-
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
-def test_every_golden_capture_is_shown(path):
-    async def scenario(pilot):
-        rows, session = pilot.app.query_one(SequenceRows), pilot.app.session
-        await until(pilot, lambda: not any(worker.is_running for worker in pilot.app.workers))
-        assert rows.count() == len(session)
-        for _ in range(rows.count() // 20 + 1):
-            for line in shown(rows):
-                assert not line or line.count("│") + line.count("┃") >= 2
-            await pilot.press("pagedown")
-
-    view(SequenceView, path, scenario)

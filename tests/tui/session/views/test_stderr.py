@@ -3,10 +3,9 @@
 import pytest
 
 from mcpspy.tui.session.views.stderr import StderrView
-from tests.timelines import GOLDEN
 from tests.transcript import begin, capture, finish, record
-from tests.tui.screen import lines, shown
-from tests.tui.views import HOSTILE, view
+from tests.tui.screen import shown
+from tests.tui.views import view
 
 SAID = """
 @1.5 ! warming up
@@ -56,31 +55,3 @@ def test_where_there_is_none_it_says_why(tmp_path, fields, word):
         assert shown(pilot.app.view)[0].strip() == word
 
     view(StderrView, capture(tmp_path / "a.jsonl", '> {"id":1,"method":"ping"}', **fields), scenario)
-
-
-@pytest.mark.parametrize("size", [(80, 24), (40, 10), (1, 1)])
-def test_hostile_lines_are_shown_harmless_at_every_size(tmp_path, size):
-    path = capture(tmp_path / "a.jsonl", "\n".join(f"! {text}" for text in HOSTILE))
-
-    async def scenario(pilot):
-        await pilot.press("down", "G", "g")
-        for line in lines(pilot.app):
-            assert line.isprintable()
-        if size[0] == 80:
-            assert "[/]" in shown(pilot.app.view)[0]
-
-    view(StderrView, path, scenario, size)
-
-
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
-def test_every_golden_capture_is_shown(path):
-    async def scenario(pilot):
-        session, rows = pilot.app.session, pilot.app.view
-        written = [line.n for line in map(session.line, range(len(session))) if line.kind == "stderr"]
-        assert list(session.stderr) == written
-        assert rows.count() == len(written)
-        for n in written:
-            await pilot.press("enter", "down")
-            assert pilot.app.jumps[-1] == n
-
-    view(StderrView, path, scenario)

@@ -8,10 +8,9 @@ from mcpspy.tui.session.views.tools import ToolsView
 from tests.browse.test_refusals import BEGIN
 from tests.browse.test_refusals import listed as listing
 from tests.test_overview import HANDSHAKE, called, listed
-from tests.timelines import GOLDEN
 from tests.transcript import begin, capture, finish, record
-from tests.tui.screen import lines, shown
-from tests.tui.views import HOSTILE, view
+from tests.tui.screen import shown
+from tests.tui.views import view
 
 SAID = HANDSHAKE + listed(1, '{"name":"forecast"}', '{"name":"idle"}') + called(2, "forecast", seconds=0.25)
 SAID += called(3, "forecast", '{"isError":true}', 0.5) + called(4, "missing", seconds=0.001)
@@ -124,37 +123,6 @@ def test_before_anything_is_listed_there_is_only_the_heading(tmp_path):
         finish(writer)
 
     assert view(ToolsView, tmp_path / "a.jsonl", scenario).jumps == []
-
-
-@pytest.mark.parametrize("size", [(80, 24), (40, 10), (1, 1), (200, 60)])
-def test_hostile_names_are_shown_harmless_at_every_size(tmp_path, size):
-    names = [text.replace("\x1b", "\\u001b").replace("\x07", "") for text in (*HOSTILE, "\\ud800")]
-    text = listed(1, *(f'{{"name":"{name}"}}' for name in names)) + "".join(called(2, name) for name in names)
-    text += f'> {{"id":9,"method":"initialize","params":{{"clientInfo":{{"name":"{names[1]}"}},"capabilities":'
-    text += f'{{"{names[0]}":{{"{names[2]}":{{}}}}}}}}}}\n'
-    path = capture(tmp_path / "a.jsonl", text)
-
-    async def scenario(pilot):
-        await pilot.press(*(["down"] * 12), "G", "g")
-        for line in lines(pilot.app):
-            assert line.isprintable()
-        if size[0] == 200:
-            assert any(line.startswith("[/] [bold red]x[/bold red] ") for line in shown(pilot.app.rows))
-
-    view(ToolsView, path, scenario, size)
-
-
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
-def test_every_golden_capture_is_shown(path):
-    async def scenario(pilot):
-        names = [line.split()[0] for line in words(pilot.app)]
-        for name in pilot.app.session.announced.tools:
-            assert name in names
-        for _ in range(pilot.app.rows.count()):
-            await pilot.press("enter", "down")
-        assert set(pilot.app.jumps) <= set(pilot.app.session.index.rows)
-
-    view(ToolsView, path, scenario, (120, 60))
 
 
 def explained(app):
