@@ -1,6 +1,5 @@
 """The sequence view: lanes, arrows, brackets, and the side that was waited for."""
 
-import pytest
 from rich.cells import cell_len
 
 from mcpspy.tui.session.views.sequence import Layout, SequenceView, heading
@@ -31,8 +30,9 @@ def test_a_nested_request_is_drawn_with_the_waits_and_brackets_of_both_sides(tmp
             "   21.000  700.0 ms server    │◀╌ tool-error 16.00 s  tools/call book ╌╌┃─╯",
             "   10.000                     │      the server exited with code 0      │",
         ]
+        await pilot.press("g", "down", "down", "enter")
 
-    view(SequenceView, capture(tmp_path / "a.jsonl", ASKED), scenario, (80, 24))
+    assert view(SequenceView, capture(tmp_path / "a.jsonl", ASKED), scenario, (80, 24)).jumps == [7]
 
 
 def test_the_lanes_bear_the_names_of_both_sides(tmp_path):
@@ -46,22 +46,27 @@ def test_the_lanes_bear_the_names_of_both_sides(tmp_path):
     view(SequenceView, capture(tmp_path / "a.jsonl", HANDSHAKE + ASKED), scenario)
 
 
-@pytest.mark.parametrize("width", [0, 1, 20, 40, 65, 66, 80, 109, 110, 130, 200])
-def test_a_row_has_the_same_columns_whatever_stands_in_it(tmp_path, width):
-    text = (
-        EVERY_OUTCOME
-        + ASKED
-        + "\n".join(f"! {text}\n< {text}" for text in HOSTILE)
-        + '\n< [{"method":"a"},{"method":"b"}]'
-    )
-    path = capture(tmp_path / "a.jsonl", text)
+def test_a_row_has_the_same_columns_whatever_stands_in_it(tmp_path):
+    said = "\n".join(f"! {text}\n< {text}" for text in HOSTILE)
+    text = f'{EVERY_OUTCOME}{ASKED}{said}\n< [{{"method":"a"}},{{"method":"b"}}]'
 
     async def scenario(pilot):
         rows = pilot.app.rows
-        widths = {sum(cell_len(text) for text, _ in rows.cells(place, width)) for place in range(rows.count())}
-        assert len(widths) == 1
-        assert widths.pop() <= max(width, 4 + sum(Layout.of(0)))
-        assert cell_len(heading(width, "日本語" * 20, "x" * 99)) <= max(width, 4 + sum(Layout.of(0)))
+        for width in (0, 1, 20, 40, 65, 66, 80, 109, 110, 130, 200):
+            widths = {sum(cell_len(text) for text, _ in rows.cells(place, width)) for place in range(rows.count())}
+            assert len(widths) == 1
+            assert widths.pop() <= max(width, 4 + sum(Layout.of(0)))
+            assert cell_len(heading(width, "日本語" * 20, "x" * 99)) <= max(width, 4 + sum(Layout.of(0)))
+
+    view(SequenceView, capture(tmp_path / "a.jsonl", text), scenario)
+
+
+def test_an_error_that_answers_no_request_is_no_success(tmp_path):
+    path = capture(tmp_path / "a.jsonl", '< {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}')
+
+    async def scenario(pilot):
+        cells = pilot.app.rows.cells(0, 100)
+        assert [colour for text, colour in cells if "error" in text] == ["view--error"]
 
     view(SequenceView, path, scenario)
 
@@ -92,20 +97,13 @@ def test_what_is_said_is_followed_and_an_answer_closes_its_bracket(tmp_path):
 def test_a_large_capture_is_gone_through_while_it_is_looked_at(tmp_path):
     path = capture(
         tmp_path / "a.jsonl",
-        "".join(f'> {{"id":{n},"method":"ping"}}\n< {{"id":{n},"result":{{}}}}\n' for n in range(5000)),
+        "".join(f'> {{"id":{n},"method":"ping"}}\n< {{"id":{n},"result":{{}}}}\n' for n in range(1000)),
     )
 
     async def scenario(pilot):
         rows = pilot.app.rows
         await pilot.press("G", "up")
-        assert rows.cursor == 9999
+        assert rows.cursor == 1999
         await until(pilot, lambda: shown(rows)[-2].endswith("┃─╯"))
 
     view(SequenceView, path, scenario)
-
-
-def test_a_row_leads_to_its_frame(tmp_path):
-    async def scenario(pilot):
-        await pilot.press("down", "down", "enter")
-
-    assert view(SequenceView, capture(tmp_path / "a.jsonl", ASKED), scenario).jumps == [7]

@@ -2,10 +2,8 @@
 
 import os
 
-import pytest
 from textual.events import MouseScrollUp
 
-from mcpspy.tui.session.views.sequence import SequenceRows
 from tests.test_timeline import EVERY_OUTCOME
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
@@ -112,95 +110,49 @@ def test_a_response_that_comes_is_told_of_the_request_that_is_looked_at(tmp_path
     play(scenario, tmp_path / "a.jsonl")
 
 
-@pytest.mark.parametrize("pressed", ["up", "pageup", "f", "click"])
-def test_what_is_looked_at_stays_where_it_is_while_the_session_grows(tmp_path, pressed):
-    writer = begin(tmp_path / "a.jsonl")
-    record(writer, PINGS)
-
-    async def scenario(pilot):
-        rows = timeline(pilot)
-        await until(pilot, lambda: rows.cursor == 99 and rows.scroll_offset.y > 0)
-        if pressed == "click":
-            await pilot.click("TimelineRows", offset=(3, 2))
-        else:
-            await pilot.press(pressed)
-        assert not rows.follow
-        await until(pilot, lambda: "following" not in title(pilot.app))
-        seen = numbers(rows)
-        cursor = rows.cursor
-        said(writer, 100, 500)
-        await until(pilot, lambda: rows.count() == 600)
-        await until(pilot, on_screen(pilot, "600 rows"))
-        assert numbers(rows) == seen
-        assert rows.cursor == cursor
-        finish(writer)
-
-    play(scenario, tmp_path / "a.jsonl")
-
-
 def numbers(rows):
     """Return the numbers of the rows on the screen. The mark of a finding may appear before a number later."""
     return [next(word for word in line.split() if word.startswith("#")) for line in shown(rows)]
 
 
-@pytest.mark.parametrize("pressed", ["G", "f"])
-def test_keys_follow_again(tmp_path, pressed):
+def test_what_is_looked_at_stays_where_it_is_while_the_session_grows_until_a_key_follows_again(tmp_path):
     writer = begin(tmp_path / "a.jsonl")
     record(writer, PINGS)
 
     async def scenario(pilot):
         rows = timeline(pilot)
-        await until(pilot, lambda: rows.cursor == 99)
-        await pilot.press("g")
-        assert not rows.follow
-        await pilot.press(pressed)
-        assert rows.follow
-        said(writer, 100, 5)
-        await until(pilot, lambda: rows.cursor == 104)
+        for turn, pressed in enumerate(("up", "pageup", "f", "click", "g", "scroll")):
+            count = 100 + 55 * turn
+            await until(pilot, lambda n=count: rows.follow and rows.cursor == n - 1 and rows.scroll_offset.y > 0)
+            before = rows.scroll_offset.y
+            if pressed == "click":
+                await pilot.click("TimelineRows", offset=(3, 2))
+            elif pressed == "scroll":
+                rows.post_message(MouseScrollUp(rows, 1, 1, 0, 0, 0, shift=False, meta=False, ctrl=False))
+                await until(pilot, lambda before=before: rows.scroll_offset.y < before)
+            else:
+                await pilot.press(pressed)
+            assert not rows.follow, pressed
+            await until(pilot, lambda: "following" not in title(pilot.app))
+            seen = numbers(rows), rows.cursor, rows.scroll_offset.y
+            said(writer, count, 50)
+            await until(pilot, on_screen(pilot, f"{count + 50} rows"))
+            assert (numbers(rows), rows.cursor, rows.scroll_offset.y) == seen, pressed
+            await pilot.press("fG"[turn % 2])
+            assert rows.follow
+            said(writer, count + 50, 5)
         finish(writer)
 
     play(scenario, tmp_path / "a.jsonl")
 
 
-def test_who_scrolls_back_with_the_mouse_follows_no_longer(tmp_path):
-    writer = begin(tmp_path / "a.jsonl")
-    record(writer, PINGS)
-
-    async def scenario(pilot):
-        rows = timeline(pilot)
-        await until(pilot, lambda: rows.follow and rows.cursor == 99)
-        end = rows.scroll_offset.y
-        rows.post_message(MouseScrollUp(rows, 1, 1, 0, 0, 0, shift=False, meta=False, ctrl=False))
-        await until(pilot, lambda: rows.scroll_offset.y < end)
-        before = rows.scroll_offset.y
-        said(writer, 100, 5)
-        await until(pilot, lambda: rows.count() == 105)
-        await pilot.pause()
-        assert (rows.follow, rows.cursor, rows.scroll_offset.y) == (False, 99, before)
-        finish(writer)
-
-    play(scenario, tmp_path / "a.jsonl")
+SLOW = '> {"id":7,"method":"slow"}\n' + PINGS.replace('"id":7,', "") + '< {"id":7,"result":{}}'
 
 
-def test_a_session_that_is_over_opens_at_its_beginning_and_follows_nothing(tmp_path):
-    path = capture(tmp_path / "a.jsonl", PINGS)
-
+def test_keys_and_clicks_select_rows_and_focus_the_message_of_a_session_that_is_over(tmp_path):
     async def scenario(pilot):
         rows = await opened(pilot)
-        assert (rows.cursor, rows.follow) == (0, False)
-        await pilot.press("G")
-        assert (rows.cursor, rows.follow) == (100, False)
-
-    play(scenario, path)
-
-
-def test_p_goes_from_a_request_to_its_response_and_back(tmp_path):
-    path = capture(
-        tmp_path / "a.jsonl", '> {"id":7,"method":"slow"}\n' + PINGS.replace('"id":7,', "") + '< {"id":7,"result":{}}'
-    )
-
-    async def scenario(pilot):
-        rows = await opened(pilot)
+        assert (rows.cursor, rows.follow) == (0, False), "it opens at its beginning"
         await pilot.press("p")
         await until(pilot, lambda: "answers #5" in message(pilot))
         assert rows.cursor == 101
@@ -209,15 +161,38 @@ def test_p_goes_from_a_request_to_its_response_and_back(tmp_path):
         assert rows.mark(101) == "timeline--partner"
         await pilot.press("down", "p")
         assert rows.cursor == 1, "it has none"
+        await pilot.press("G")
+        assert (rows.cursor, rows.follow) == (102, False)
 
-    play(scenario, path)
+        await pilot.press("g")
+        await pilot.click("TimelineRows", offset=(10, 4))
+        await until(pilot, lambda: "#9 ping" in message(pilot))
+        assert rows.cursor == 4
+        await pilot.click("TimelineRows", offset=(10, 4))
+        await until(pilot, lambda: pilot.app.focused is pane(pilot))
+        await pilot.press("escape")
+        for there, back in (("enter", "escape"), ("tab", "tab"), ("tab", "shift+tab")):
+            await pilot.press(there)
+            assert pilot.app.focused is pane(pilot)
+            await pilot.press(back)
+            assert pilot.app.focused is rows
+        for key in ("enter", "j", "j"):  # keys right after Enter go to the message
+            pilot.app.simulate_key(key)
+        await until(pilot, lambda: pane(pilot).cursor == 2)
+        assert rows.cursor == 4
+        await pilot.press("escape", "escape")
+        await until(pilot, on_screen(pilot, "1 session"))
+        assert pilot.app.focused is sessions(pilot)
+
+    play(scenario, capture(tmp_path / "a.jsonl", SLOW))
 
 
-def test_r_shows_the_frame_as_it_came_in_hexadecimal_and_as_json_again(tmp_path):
-    path = capture(tmp_path / "a.jsonl", '> {"id":1,"method":"ping"}')
+def test_the_message_is_shown_in_three_forms_copied_saved_and_shown_with_its_partner(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = capture(tmp_path / "a.jsonl", '> {"id":1,"method":"ping"}\n< {"id":1,"result":{}}')
 
     async def scenario(pilot):
-        await opened(pilot)
+        rows = await opened(pilot)
         assert '\n  "id": 1,\n' in message(pilot)
         await pilot.press("r")
         await until(pilot, lambda: message(pilot).endswith('{"id":1,"method":"ping"}'))
@@ -225,48 +200,6 @@ def test_r_shows_the_frame_as_it_came_in_hexadecimal_and_as_json_again(tmp_path)
         await until(pilot, lambda: '"ping"}' in message(pilot) and "00000000  7b 22" in message(pilot))
         await pilot.press("r")
         await until(pilot, lambda: message(pilot).endswith("}") and '\n  "id": 1,\n' in message(pilot))
-
-    play(scenario, path)
-
-
-def test_the_focus_goes_to_the_message_and_back_and_then_to_the_sessions(tmp_path):
-    path = capture(tmp_path / "a.jsonl", '> {"id":1,"method":"ping"}')
-
-    async def scenario(pilot):
-        rows = await opened(pilot)
-        assert pilot.app.focused is rows
-        for there, back in (("enter", "escape"), ("tab", "tab"), ("tab", "shift+tab")):
-            await pilot.press(there)
-            assert pilot.app.focused is pane(pilot)
-            await pilot.press(back)
-            assert pilot.app.focused is rows
-        await pilot.press("escape")
-        await until(pilot, on_screen(pilot, "1 session"))
-        assert pilot.app.focused is sessions(pilot)
-
-    play(scenario, path)
-
-
-def test_a_click_selects_a_row_and_a_second_one_reads_it(tmp_path):
-    path = capture(tmp_path / "a.jsonl", PINGS)
-
-    async def scenario(pilot):
-        rows = await opened(pilot)
-        await pilot.click("TimelineRows", offset=(10, 4))
-        await until(pilot, lambda: "#9 ping" in message(pilot))
-        assert rows.cursor == 4
-        await pilot.click("TimelineRows", offset=(10, 4))
-        await until(pilot, lambda: pilot.app.focused is pane(pilot))
-
-    play(scenario, path)
-
-
-def test_the_message_is_copied_saved_and_shown_with_its_partner_from_the_timeline(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = capture(tmp_path / "a.jsonl", '> {"id":1,"method":"ping"}\n< {"id":1,"result":{}}')
-
-    async def scenario(pilot):
-        rows = await opened(pilot)
         await pilot.press("y", "j")
         await until(pilot, lambda: pilot.app.clipboard == '{"id":1,"method":"ping"}')
         await pilot.press("down", "s")
@@ -353,24 +286,17 @@ def test_a_session_without_a_row_yet_takes_every_key(tmp_path):
     play(scenario, tmp_path / "a.jsonl", draws=True)
 
 
-def test_a_session_that_is_left_while_it_is_read_is_read_no_longer(tmp_path):
-    path = capture(tmp_path / "a.jsonl", PINGS * 100)
+def test_a_session_that_is_read_says_how_far_it_is_and_is_read_no_longer_when_it_is_left(tmp_path):
+    path = capture(tmp_path / "a.jsonl", PINGS * 60)
 
     async def scenario(pilot):
         session = timeline(pilot).session
         assert not session.complete
+        await until(pilot, on_screen(pilot, "· reading "))
         await pilot.press("escape")
         await until(pilot, on_screen(pilot, "1 session"))
         await until(pilot, lambda: not descriptors(path))
-
-    play(scenario, path)
-
-
-def test_a_session_that_is_read_says_how_far_it_is(tmp_path):
-    path = capture(tmp_path / "a.jsonl", PINGS * 60)
-
-    async def scenario(pilot):
-        await until(pilot, on_screen(pilot, "· reading "))
+        await pilot.press("enter")
         await opened(pilot)
         await until(pilot, lambda: "reading" not in title(pilot.app))
         assert "6,001 rows" in title(pilot.app)
@@ -378,18 +304,19 @@ def test_a_session_that_is_read_says_how_far_it_is(tmp_path):
     play(scenario, path)
 
 
-@pytest.mark.parametrize("width", [200, 60, 12])
-def test_a_row_is_as_wide_as_the_view_whatever_the_width(tmp_path, width):
+def test_a_row_is_as_wide_as_the_view_whatever_the_width(tmp_path):
     path = capture(
         tmp_path / "a.jsonl", EVERY_OUTCOME + '> {"id":"日本語日本語日本語","method":"日本語","params":{}}\n' * 2
     )
 
     async def scenario(pilot):
         rows = await opened(pilot)
-        for y in range(rows.scrollable_content_region.height):
-            assert rows.render_line(y).cell_length == rows.scrollable_content_region.width
+        for width in (200, 60, 12):
+            await resize(pilot, width, 40)
+            for y in range(rows.scrollable_content_region.height):
+                assert rows.render_line(y).cell_length == rows.scrollable_content_region.width
 
-    play(scenario, path, size=(width, 40))
+    play(scenario, path)
 
 
 def test_a_golden_capture_reads_like_its_timeline():
@@ -404,31 +331,5 @@ def test_a_golden_capture_reads_like_its_timeline():
             assert (line.method or "")[:30] in text
             assert (line.name or "")[:30] in text
         assert "6 errors" in lines(pilot.app)[0]
-
-    play(scenario, path)
-
-
-def test_an_error_that_answers_no_request_is_no_success_in_the_sequence_either(tmp_path):
-    path = capture(tmp_path / "a.jsonl", '< {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}')
-
-    async def scenario(pilot):
-        await opened(pilot)
-        await pilot.press("4")
-        await until(pilot, lambda: pilot.app.screen.query(SequenceRows))
-        cells = pilot.app.screen.query_one(SequenceRows).cells(0, 100)
-        assert [colour for text, colour in cells if "error" in text] == ["view--error"]
-
-    play(scenario, path)
-
-
-def test_a_key_right_after_enter_goes_to_the_message(tmp_path):
-    path = capture(tmp_path / "a.jsonl", PINGS)
-
-    async def scenario(pilot):
-        rows = await opened(pilot)
-        for key in ("enter", "j", "j"):
-            pilot.app.simulate_key(key)
-        await until(pilot, lambda: pane(pilot).cursor == 2)
-        assert rows.cursor == 0
 
     play(scenario, path)

@@ -1,6 +1,5 @@
 """The view of tools: their cost and their results. Each row jumps to its frame."""
 
-import pytest
 from textual.widgets import Static
 
 from mcpspy import overview
@@ -9,7 +8,7 @@ from tests.browse.test_refusals import BEGIN
 from tests.browse.test_refusals import listed as listing
 from tests.test_overview import HANDSHAKE, called, listed
 from tests.transcript import begin, capture, finish, record
-from tests.tui.screen import shown
+from tests.tui.screen import resize, shown
 from tests.tui.views import view
 
 SAID = HANDSHAKE + listed(1, '{"name":"forecast"}', '{"name":"idle"}') + called(2, "forecast", seconds=0.25)
@@ -21,7 +20,7 @@ def words(app):
     return [" ".join(line.split()) for line in shown(app.rows) if line]
 
 
-def test_the_cost_of_all_and_each_tool_have_a_row(tmp_path):
+def test_the_cost_of_all_and_each_tool_have_a_row_that_leads_to_its_frame(tmp_path):
     async def scenario(pilot):
         assert words(pilot.app)[:3] == [
             "tools 2 tools, 34 B, ~8 tokens of a model's context; 1 never called",
@@ -32,8 +31,11 @@ def test_the_cost_of_all_and_each_tool_have_a_row(tmp_path):
             ["idle", "15", "B", "3", "never"],
             ["missing", "not", "listed", "1", "3"],
         ]
+        for _ in range(pilot.app.rows.count()):
+            await pilot.press("enter", "down")
 
-    view(ToolsView, capture(tmp_path / "a.jsonl", SAID), scenario)
+    app = view(ToolsView, capture(tmp_path / "a.jsonl", SAID), scenario)
+    assert app.jumps == [8, 8, 8, 13], "the listing where there is one, else the first call"
 
 
 def test_tools_beyond_the_bound_are_in_the_cost_and_share_a_row(tmp_path, monkeypatch):
@@ -48,42 +50,21 @@ def test_tools_beyond_the_bound_are_in_the_cost_and_share_a_row(tmp_path, monkey
     view(ToolsView, capture(tmp_path / "a.jsonl", said), scenario)
 
 
-def test_a_bound_that_is_not_reached_is_not_told(tmp_path):
+LAST = {
+    120: "largest", 92: "max", 82: "p95", 72: "p50", 61: "result", 53: "found", 32: "context", 30: "definition",
+    20: "tool",
+}  # fmt: skip
+"""The last column that fits into a width."""
+
+
+def test_columns_that_do_not_fit_are_left_out_from_the_end(tmp_path):
     async def scenario(pilot):
-        assert words(pilot.app)[0] == "tools 2 tools, 34 B, ~8 tokens of a model's context; 1 never called"
+        for width, last in LAST.items():
+            await resize(pilot, width, 24)
+            heading = next(line for line in words(pilot.app) if line.split()[0] == "tool")
+            assert heading.split()[-1] == last, width
 
     view(ToolsView, capture(tmp_path / "a.jsonl", SAID), scenario)
-
-
-def test_each_row_leads_to_the_frame_that_tells_it(tmp_path):
-    async def scenario(pilot):
-        for _ in range(pilot.app.rows.count()):
-            await pilot.press("enter", "down")
-
-    app = view(ToolsView, capture(tmp_path / "a.jsonl", SAID), scenario)
-    assert app.jumps == [8, 8, 8, 13], "the listing where there is one, else the first call"
-
-
-@pytest.mark.parametrize(
-    ("width", "last"),
-    [
-        (120, "largest"),
-        (92, "max"),
-        (82, "p95"),
-        (72, "p50"),
-        (61, "result"),
-        (53, "found"),
-        (32, "context"),
-        (30, "definition"),
-        (20, "tool"),
-    ],
-)
-def test_columns_that_do_not_fit_are_left_out_from_the_end(tmp_path, width, last):
-    async def scenario(pilot):
-        heading = next(line for line in words(pilot.app) if line.split()[0] == "tool")
-        assert heading.split()[-1] == last
-
-    view(ToolsView, capture(tmp_path / "a.jsonl", SAID), scenario, (width, 24))
 
 
 def test_the_row_that_is_looked_at_stays_where_it_is_while_more_is_announced(tmp_path):
