@@ -24,7 +24,6 @@ from tests.tui.screen import STYLES, lines, on_screen, play, resize, shown, text
 from tests.tui.widgets.test_programs import program
 
 HEADER = Header("9f2c", "2026-11-20T19:15:00.123456Z", "mcpspy 0.1.0", "stdio", "weather", ("uv", "run", "s.py"))
-TREE, RAW, HEX = range(3)
 
 
 class Shell(App):
@@ -54,18 +53,6 @@ def detail(found, scenario, *, size=(80, 24), around_it=None):
     play(main, app=Shell(), size=size)
 
 
-def text(found, form=TREE, size=(80, 24)):
-    """Return the rows of the first pane in one of its forms."""
-    rows = []
-
-    async def scenario(pilot, widget):
-        await pilot.press(*"r" * form)
-        rows.extend(texts(widget.panes[0].document))
-
-    detail(found, scenario, size=size)
-    return rows
-
-
 def message(rows):
     """Return the rows of the message itself, which follow the facts about it."""
     return rows[rows.index("") + 1 :]
@@ -85,48 +72,46 @@ def show(widget, session, n):
 # Forms.
 
 
-@pytest.mark.parametrize(
-    ("raw", "tree", "as_raw", "as_hex"),
-    [
-        (b'{"method":"n\xff"}\r', ["{", '  "method": "n\ufffd"', "}"], ['{"method":"n\\xff"}\\r'], "6e ff 22"),
-        (b"not JSON \xff", ["not JSON \ufffd"], ["not JSON \\xff"], "20 ff "),
-        (b'{"a":1}', ["{", '  "a": 1', "}"], ['{"a":1}'], '{"a":1}'),
-        (b'{"method":\n"n"}', ["{", '  "method": "n"', "}"], ['{"method":', '"n"}'], "3a 0a 22"),
-    ],
-)
-def test_r_goes_from_the_tree_to_the_frame_as_it_came_to_its_bytes_and_back(raw, tree, as_raw, as_hex):
-    found = list(final_rows(lambda: frames(raw), live=False))
-    assert message(text(found)) == tree
-    assert message(text(found, RAW)) == as_raw
-    assert as_hex in "\n".join(message(text(found, HEX)))
-    assert message(text(found, 3)) == tree
+FORMS = [
+    (b'{"method":"n\xff"}\r', ["{", '  "method": "n\ufffd"', "}"], ['{"method":"n\\xff"}\\r'], "6e ff 22"),
+    (b"not JSON \xff", ["not JSON \ufffd"], ["not JSON \\xff"], "20 ff "),
+    (b'{"a":1}', ["{", '  "a": 1', "}"], ['{"a":1}'], '{"a":1}'),
+    (b'{"method":\n"n"}', ["{", '  "method": "n"', "}"], ['{"method":', '"n"}'], "3a 0a 22"),
+]
 
 
-@pytest.mark.parametrize("transcript", ["! {}", "! caf\u00e9"])
-def test_a_line_of_stderr_is_text(transcript):
-    assert text(final(transcript))[-1] == transcript[2:]
-
-
-def test_a_gap_says_what_is_lost():
-    assert text(final("~ 3"))[-1] == "3 lost: no space left on device"
-
-
-def test_a_batch_shows_each_message_and_the_frame_once():
-    found = final('> [{"id":1,"method":"a"},{"id":2,"method":"b"}]')
-    rows = text(found)
-    assert [line for line in rows if line.startswith("#")] == ["#1 a", "#1 part 2 b"]
-    assert rows.count("[") == 1
-    assert rows[-1] == "]"
-
-
-def test_a_frame_that_is_not_all_there_says_so():
-    (row,) = final('> {"id":1,"method":"a"}')
-    row.size = 3_000_000
-    assert "the first 21 B of 3.0 MB" in text([row])
-
-
-def test_no_rows_show_nothing():
+def test_r_goes_from_the_tree_to_the_frame_as_it_came_to_its_bytes_and_back():
     async def scenario(pilot, widget):
+        for raw, tree, as_raw, as_hex in FORMS:
+            widget.show(list(final_rows(lambda raw=raw: frames(raw), live=False)), HEADER)
+            made = []
+            for _ in range(4):
+                await until(pilot, lambda: widget.panes[0].document)
+                made.append(message(texts(widget.panes[0].document)))
+                await pilot.press("r")
+            assert made[:2] == [tree, as_raw]
+            assert as_hex in "\n".join(made[2])
+            assert made[3] == tree
+            await pilot.press("r", "r")
+
+    detail(None, scenario)
+
+
+def test_what_is_no_single_message_is_told_as_text_and_no_rows_show_nothing():
+    async def scenario(pilot, widget):
+        def rows(found):
+            widget.show(found, HEADER)
+            return texts(widget.panes[0].document)
+
+        for stderr in ("! {}", "! caf\u00e9"):
+            assert rows(final(stderr))[-1] == stderr[2:]
+        assert rows(final("~ 3"))[-1] == "3 lost: no space left on device"
+        batch = rows(final('> [{"id":1,"method":"a"},{"id":2,"method":"b"}]'))
+        assert [line for line in batch if line.startswith("#")] == ["#1 a", "#1 part 2 b"]
+        assert (batch.count("["), batch[-1]) == (1, "]")
+        (row,) = final('> {"id":1,"method":"a"}')
+        row.size = 3_000_000
+        assert "the first 21 B of 3.0 MB" in rows([row])
         widget.show([], HEADER)
         await until(pilot, lambda: set(shown(widget.panes[0])) == {""})
         await pilot.press(*"ryszbjk", "enter")
@@ -193,55 +178,39 @@ def pair(widget):
 
 def test_b_shows_the_request_and_its_response_whichever_is_selected(http):
     async def scenario(pilot, widget):
+        first, second = widget.panes
         show(widget, http, 60)
         await until(pilot, lambda: pair(widget) == ["#60 tools/call get-sum", None])
         await pilot.press("b")
         await until(pilot, lambda: pair(widget) == ["#60 tools/call get-sum", "#64 tools/call get-sum"])
-        assert pilot.app.focused is widget.panes[0]
+        assert pilot.app.focused is first
         show(widget, http, 64)
         await until(pilot, lambda: pair(widget) == ["#60 tools/call get-sum", "#64 tools/call get-sum"])
+        await until(pilot, lambda: "tool-error" in shown(first)[0] + shown(second)[0])
+        assert " · request · tool-error · " in shown(first)[0]  # also where there is little room
+        assert '"method": "tools/call"' in shown(first)[2]
+        assert " · result · tool-error · " in shown(second)[0]
+        assert '"result": {' in shown(second)[2]
         show(widget, http, 10)
         await until(pilot, lambda: pair(widget) == ["#10 notifications/initialized", "no other message belongs to it"])
         await pilot.press("b")
         await until(pilot, lambda: pair(widget) == ["#10 notifications/initialized", None])
 
-    detail(None, scenario, size=(80, 40))
-
-
-def test_a_pair_shows_what_was_said_where_there_is_little_room(http):
-    async def scenario(pilot, widget):
-        show(widget, http, 60)
-        await pilot.press("b")
-        await until(pilot, lambda: pair(widget)[1] == "#64 tools/call get-sum")
-        first, second = map(shown, widget.panes)
-        assert " · request · tool-error · " in first[0]
-        assert '"method": "tools/call"' in first[2]
-        assert " · result · tool-error · " in second[0]
-        assert '"result": {' in second[2]
-
     detail(None, scenario, size=(80, 14))
 
 
-@pytest.mark.parametrize(("width", "beside"), [(160, True), (80, False), (40, False)])
-def test_the_pair_stands_beside_each_other_where_there_is_room(http, width, beside):
+def test_the_pair_stands_beside_each_other_where_there_is_room_and_keys_go_where_the_focus_is(http):
     async def scenario(pilot, widget):
         show(widget, http, 60)
         await pilot.press("b")
         first, second = widget.panes
-        await until(pilot, lambda: second.size.width)
-        assert (first.region.y == second.region.y) == beside
-        assert (first.region.x == second.region.x) != beside
-        await until(pilot, lambda: second.document.width == second.scrollable_content_region.width)
-
-    detail(None, scenario, size=(width, 30))
-
-
-def test_in_a_pair_the_focus_goes_from_one_to_the_other_and_keys_go_where_it_is(http):
-    async def scenario(pilot, widget):
-        show(widget, http, 60)
-        await pilot.press("b")
-        first, second = widget.panes
-        await until(pilot, lambda: second.document)
+        for width, beside in ((80, False), (40, False), (160, True)):
+            await resize(pilot, width, 30)
+            await until(
+                pilot, lambda: second.document and second.document.width == second.scrollable_content_region.width
+            )
+            assert (first.region.y == second.region.y) == beside
+            assert (first.region.x == second.region.x) != beside
         await pilot.press("tab")
         await until(pilot, lambda: pilot.app.focused is second)
         await pilot.press("j", "j")
@@ -252,18 +221,6 @@ def test_in_a_pair_the_focus_goes_from_one_to_the_other_and_keys_go_where_it_is(
         await until(pilot, lambda: pilot.app.focused is first)
 
     detail(None, scenario, size=(160, 30))
-
-
-def test_the_selected_message_has_the_focus_when_the_detail_gets_it(http):
-    async def scenario(pilot, widget):
-        show(widget, http, 64)
-        pilot.app.set_focus(None)
-        widget.action_pair()
-        await until(pilot, lambda: widget.panes[1].document)
-        widget.focus()
-        await until(pilot, lambda: pilot.app.focused is widget.panes[1])
-
-    detail(None, scenario)
 
 
 # Copying and saving.
@@ -282,6 +239,7 @@ def test_a_message_is_copied_as_json_as_a_value_as_curl_and_as_a_call(http):
     async def scenario(pilot, widget):
         show(widget, http, 60)
         pane = widget.panes[0]
+        assert await copied(pilot, "escape") == "", "the menu is left"
         assert json.loads(await copied(pilot, "j"))["params"] == {"name": "get-sum", "arguments": {"a": "two"}}
         pane.move_to(next(row for row, line in enumerate(texts(pane.document)) if '"arguments"' in line))
         assert await copied(pilot, "v") == '{"a":"two"}'
@@ -289,71 +247,46 @@ def test_a_message_is_copied_as_json_as_a_value_as_curl_and_as_a_call(http):
         assert "client.call_tool('get-sum', {'a': 'two'})" in await copied(pilot, "p")
         await until(pilot, on_screen(pilot, "copied"))
 
-    detail(None, scenario)
-
-
-def test_of_a_response_the_request_is_copied(http):
-    async def scenario(pilot, widget):
         show(widget, http, 64)
         assert '"isError":true' in await copied(pilot, "j")
-        assert "get-sum" in await copied(pilot, "c")
+        assert "get-sum" in await copied(pilot, "c"), "of a response the request is copied"
         assert "call_tool('get-sum'" in await copied(pilot, "p")
 
-    detail(None, scenario)
-
-
-def test_what_cannot_be_copied_says_why_and_leaves_the_clipboard():
-    async def scenario(pilot, widget):
+        widget.show(final('> {"id":1,"method":"[/]"}'), HEADER)
         before = await copied(pilot, "j")
-        assert await copied(pilot, "p") == before
+        assert await copied(pilot, "p") == before, "what cannot be copied leaves the clipboard"
         await until(pilot, on_screen(pilot, "the SDK has no call for [/]"))
 
-    detail(final('> {"id":1,"method":"[/]"}'), scenario)
-
-
-@pytest.mark.parametrize(
-    ("transcript", "keys"),
-    [('> {"id":1,"method":"ping"}', "jvp"), ('> {"method":"ping"}', "jv"), ('< {"id":1,"method":"ping"}', "jv"),
-     ('> {"id":1,"method":"ping"}\n< {"id":1,"result":{}}', "jvp"), ("! some words", "j"), ("> {", "j")],
-)  # fmt: skip
-def test_only_what_there_is_can_be_copied(read, tmp_path, transcript, keys):
-    session = read(capture(tmp_path / "a.jsonl", transcript))
-
-    async def scenario(pilot, widget):
-        place = len(session) - 2  # the last row is the end
-        widget.show(session.messages(place), session.header, around(session, place))
-        await until(pilot, lambda: widget.panes[0].document)
-        pane = widget.panes[0]
-        pane.move_to(pane.count() - 1)
-        widget.focus()
-        await pilot.press("y")
-        await until(pilot, lambda: isinstance(pilot.app.screen, CopyMenu))
-        _, *choices, _ = (str(line.content) for line in pilot.app.screen.query(Static))
-        assert "".join(choice[0] for choice in choices) == keys
-        assert on_screen(pilot, "as JSON")() == (transcript not in ("! some words", "> {"))
-
     detail(None, scenario)
 
 
-def test_a_row_without_a_frame_has_nothing_that_could_be_copied(read, tmp_path):
-    session = read(capture(tmp_path / "a.jsonl", ""))
+CHOICES = [
+    ('> {"id":1,"method":"ping"}', "jvp"), ('> {"method":"ping"}', "jv"), ('< {"id":1,"method":"ping"}', "jv"),
+    ('> {"id":1,"method":"ping"}\n< {"id":1,"result":{}}', "jvp"), ("! some words", "j"), ("> {", "j"),
+]  # fmt: skip
 
+
+def test_only_what_there_is_can_be_copied(read, tmp_path):
     async def scenario(pilot, widget):
-        place = len(session) - 1
-        widget.show(session.messages(place), session.header, around(session, place))
+        for number, (transcript, keys) in enumerate(CHOICES):
+            session = read(capture(tmp_path / f"{number}.jsonl", transcript))
+            show(widget, session, session.index.rows[-2])  # the last row is the end
+            await until(pilot, lambda: widget.panes[0].document)
+            pane = widget.panes[0]
+            pane.move_to(pane.count() - 1)
+            widget.focus()
+            await pilot.press("y")
+            await until(pilot, lambda: isinstance(pilot.app.screen, CopyMenu))
+            _, *choices, _ = (str(line.content) for line in pilot.app.screen.query(Static))
+            assert "".join(choice[0] for choice in choices) == keys, transcript
+            assert on_screen(pilot, "as JSON")() == (transcript not in ("! some words", "> {"))
+            await pilot.press("escape")
+        show(widget, session, session.index.rows[-1])
         await pilot.press("y")
         await until(pilot, on_screen(pilot, "there is nothing to copy here"))
         assert len(pilot.app.screen_stack) == 1
 
     detail(None, scenario)
-
-
-def test_escape_leaves_the_menu():
-    async def scenario(pilot, widget):
-        await copied(pilot, "escape")
-        assert pilot.app.clipboard == ""
-
-    detail(final('> {"id":1,"method":"x"}'), scenario)
 
 
 async def saved(pilot, name):
@@ -376,6 +309,10 @@ def test_a_frame_is_saved_byte_for_byte(http, tmp_path, monkeypatch):
         await until(pilot, on_screen(pilot, "the file exists, frame-64-2.json is free"))
         await pilot.press("escape")
         await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
+        show(widget, http, 14)
+        await pilot.press("s")
+        await until(pilot, on_screen(pilot, "no frame is selected"))
+        assert len(pilot.app.screen_stack) == 1
 
     detail(None, scenario)
 
@@ -400,51 +337,7 @@ def test_all_of_a_large_frame_is_saved(read, tmp_path, monkeypatch):
     detail(None, scenario)
 
 
-def test_what_is_no_frame_is_not_saved(http):
-    async def scenario(pilot, widget):
-        show(widget, http, 14)
-        await pilot.press("s")
-        await until(pilot, on_screen(pilot, "no frame is selected"))
-        assert len(pilot.app.screen_stack) == 1
-
-    detail(None, scenario)
-
-
-# Hostile text, real sessions.
-
-
-HOSTILE = ["[/]", "[@click=app.quit]x[/]", "\x1b[2J\x9b", "\u202e\u2066", "x" * 100_000, "\ud800", "日本語" * 50, ""]
-
-
-@pytest.mark.parametrize("size", [(160, 30), (40, 10)])
-def test_hostile_text_is_only_text_in_both_panes_and_in_every_form(size, read, tmp_path):
-    transcript = ""
-    for n, text in enumerate(HOSTILE):
-        params = {"name": text, "arguments": {text: text}}
-        request = {"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": params}
-        answer = {"jsonrpc": "2.0", "id": n, "result": {text: text}}
-        transcript += f"> {json.dumps(request)}\n< {json.dumps(answer)}\n"
-    session = read(capture(tmp_path / "a.jsonl", transcript))
-
-    async def scenario(pilot, widget):
-        await pilot.press("b")
-        for place in range(0, len(session), 1 if NIGHTLY else 3):
-            widget.show(session.messages(place), session.header, around(session, place))
-            await until(pilot, lambda: widget.panes[0].document)
-            widget.pane.move_to(12)
-            await pilot.press("r")
-            assert not unsafe("".join(lines(pilot.app)))
-            for pane in widget.panes:
-                for line in texts(pane.document, 200):
-                    assert not unsafe(line)
-            if session.messages(place)[0].raw:
-                await pilot.press("y")
-                await until(pilot, lambda: isinstance(pilot.app.screen, CopyMenu))
-                assert not unsafe("".join(lines(pilot.app)))
-                await pilot.press("escape")
-                await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
-
-    detail(None, scenario, size=size)
+# Real sessions, and other programs.
 
 
 def test_every_row_of_the_golden_captures_is_shown_with_its_partner_in_every_form(read):
@@ -505,21 +398,13 @@ def test_without_an_editor_or_in_the_browser_nothing_is_opened(elsewhere):
     assert elsewhere("O", "PAGER", "", "editor and pager need a terminal, not a browser", web=True) is None
 
 
-@pytest.mark.parametrize(("key", "name"), [("o", "VISUAL"), ("O", "PAGER")])
-def test_a_malformed_command_is_one_line(monkeypatch, key, name):
-    monkeypatch.setenv(name, "less '")
-
+def test_a_malformed_command_and_a_terminal_that_cannot_be_given_away_are_one_line(monkeypatch):
     async def scenario(pilot, _):
-        await pilot.press(key)
-        await until(pilot, notified(pilot, f"${name} is malformed: no closing quotation in less '"))
-
-    detail(final('> {"id":1,"method":"ping"}'), scenario)
-
-
-def test_a_terminal_that_cannot_be_given_away_opens_nothing(monkeypatch):
-    monkeypatch.setenv("PAGER", "cat")
-
-    async def scenario(pilot, _):
+        for key, name in (("o", "VISUAL"), ("O", "PAGER")):
+            monkeypatch.setenv(name, "less '")
+            await pilot.press(key)
+            await until(pilot, notified(pilot, f"${name} is malformed: no closing quotation in less '"))
+        monkeypatch.setenv("PAGER", "cat")
         await pilot.press("O")
         await until(pilot, notified(pilot, "this terminal cannot run another program"))
 
