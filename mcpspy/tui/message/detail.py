@@ -91,7 +91,7 @@ class Detail(Container):
 
     def on_pane_resized(self, event: Pane.Resized) -> None:
         """Wrap the document of a pane again."""
-        self._make(self.panes.index(event.pane), again=True)
+        self._make(self.panes.index(event.pane), again=event.pane.document is not None)
 
     def on_pane_moved(self) -> None:
         """Show the position of the cursor in the title."""
@@ -230,11 +230,13 @@ class Detail(Container):
             self._make(place, again=_line(old) == _line(new))
 
     def _make(self, place: int, *, again: bool) -> None:
-        """Make the document of a pane if the pane is visible."""
+        """Make the document of a pane if the pane is visible; otherwise it is made when the pane becomes visible."""
         pane = self.panes[place]
         width = pane.scrollable_content_region.width
         if self._header and width and (place == 0 or self._pair):
             pane.show(self._document(self._subjects[place], self._header, width), again=again)
+        elif place:
+            pane.document = None
 
     def _document(self, subject: Subject | None, header: Header, width: int) -> Document:
         rows, around = subject or ([], _NOTHING)

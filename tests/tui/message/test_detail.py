@@ -196,6 +196,14 @@ def test_b_shows_the_request_and_its_response_whichever_is_selected(http):
         await pilot.press("b")
         await until(pilot, lambda: pair(widget) == ["#10 notifications/initialized", None])
 
+        show(widget, http, 64)
+        pilot.app.set_focus(None)
+        widget.action_pair()  # the second pane has the new pair, and the focus goes to the selected message
+        await until(pilot, lambda: second.document)
+        await until(pilot, lambda: pair(widget) == ["#60 tools/call get-sum", "#64 tools/call get-sum"])
+        widget.focus()
+        await until(pilot, lambda: pilot.app.focused is second)
+
     detail(None, scenario, size=(80, 14))
 
 
