@@ -66,8 +66,14 @@ def area(pilot):
     return pilot.app.screen.query_one(TextArea)
 
 
-def test_b_holds_frames_like_the_selected_one_from_now_on(relay):
+def test_b_holds_frames_like_the_selected_one_from_now_on_and_a_mistake_is_asked_again(relay):
     async def scenario(pilot):
+        async def asked(filter_, says):
+            await pilot.press("B")
+            await until(pilot, on_screen(pilot, "hold the frames of weather that match"))
+            await pilot.press("ctrl+u", *filter_, "enter")
+            await until(pilot, on_screen(pilot, says))
+
         await shown(pilot)
         await pilot.press("up", "B")
         await until(pilot, on_screen(pilot, "hold the frames of weather that match"))
@@ -77,46 +83,58 @@ def test_b_holds_frames_like_the_selected_one_from_now_on(relay):
         assert relay.look() == [BREAKPOINT]
         assert oct(os.stat(relay.folder.path).st_mode)[-3:] == "700" or os.name != "posix"
 
-    play(scenario, relay.path)
-    assert relay.look() == []
-
-
-def test_a_breakpoint_can_be_edited_and_a_mistake_is_asked_again(relay):
-    async def scenario(pilot):
-        await shown(pilot)
-        await pilot.press("up", "B")
-        await until(pilot, on_screen(pilot, "hold the frames"))
-        await pilot.press("ctrl+u", *"metod:x", "enter")
-        await until(pilot, on_screen(pilot, "unknown key 'metod'; did you mean method?"))
-        assert relay.look() == []
+        await asked("metod:x", "unknown key 'metod'; did you mean method?")
         await pilot.press("ctrl+u", "enter")
         await until(pilot, on_screen(pilot, "a breakpoint needs a filter"))
+        assert relay.look() == [BREAKPOINT]
         await pilot.press(*"from:server", "enter")
         await back(pilot)
-        assert [gate["when"] for gate in relay.look()] == [{"from": "server"}]
-        await pilot.press("B")
-        await until(pilot, on_screen(pilot, "hold the frames"))
-        await pilot.press("ctrl+u", *"from:server", "enter")
-        await until(pilot, on_screen(pilot, "there is such a breakpoint already"))
+        assert [gate["when"] for gate in relay.look()] == [BREAKPOINT["when"], {"from": "server"}]
+        await asked("from:server", "there is such a breakpoint already")
         await pilot.press("escape")
         await back(pilot)
 
     play(scenario, relay.path)
+    assert relay.look() == []
 
 
-def test_a_held_row_says_how_long_and_when_the_client_gives_up(relay):
+def test_a_held_row_says_how_long_and_is_continued_or_dropped_by_keys_that_do_nothing_elsewhere(relay):
     async def scenario(pilot):
-        rows = await held(pilot, relay)
+        rows = await shown(pilot)
+        await pilot.press("D", "A")
+        await until(pilot, lambda: rows.hunt is None)
+        await pilot.press("up", "E")  # to the previous finding, which does not exist
+        await until(pilot, on_screen(pilot, "no row matches"))
+        assert relay.look() == [] == relay.orders
+        assert os.path.basename(relay.folder.path) not in os.listdir(os.path.dirname(relay.folder.path))
+
+        await held(pilot, relay)
         await until(pilot, on_screen(pilot, "client gives up in "))
         (line,) = (line for line in lines(pilot.app) if "held 1" in line)
         assert "client gives up in 4" in line or "client gives up in 5" in line
         await until(pilot, lambda: "1 held" in lines(pilot.app)[-2])
         await until(pilot, lambda: "continue" in lines(pilot.app)[-1])
-        relay.release(1, "expired")
+        await pilot.press("tab", "enter", "tab")  # Enter folds in the message
+        assert relay.look() == [] == relay.orders
+        await pilot.press("enter")
+        assert await relay.order(pilot) == {"release": 1, "how": "continued"}
+        await until(pilot, on_screen(pilot, "#10 is continued"))
+        assert rows.has_focus
+        relay.release(1, "continued")
         await until(pilot, lambda: rows.session.held == [])
         await until(pilot, lambda: "1 held" not in lines(pilot.app)[-2])
         await until(pilot, lambda: not on_screen(pilot, "gives up")())
         await until(pilot, lambda: "continue" not in lines(pilot.app)[-1])
+        await pilot.press("enter")
+        await until(pilot, lambda: not rows.has_focus)
+        assert relay.look() == [] == relay.orders
+
+        await pilot.press("escape")
+        await held(pilot, relay, 2)
+        await pilot.press("D")
+        assert await relay.order(pilot) == {"release": 2, "how": "dropped"}
+        relay.release(2, "expired")
+        await until(pilot, lambda: rows.session.held == [])
 
     play(scenario, relay.path)
 
@@ -131,65 +149,87 @@ def test_a_client_whose_time_out_is_not_known_says_so(tmp_path):
     play(scenario, relay.path)
 
 
-def test_enter_continues_a_held_row_and_reads_any_other(relay):
+BATCH = b'[{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","method":"x"}]'
+
+
+def test_held_rows_are_edited_and_answered_and_a_mistake_is_asked_again(relay):
     async def scenario(pilot):
-        rows = await held(pilot, relay)
-        await pilot.press("enter")
-        assert await relay.order(pilot) == {"release": 1, "how": "continued"}
-        await until(pilot, on_screen(pilot, "#10 is continued"))
-        assert rows.has_focus
-        relay.release(1, "continued")
-        await until(pilot, lambda: rows.session.held == [])
-        await pilot.press("enter")
-        await until(pilot, lambda: not rows.has_focus)
-        assert relay.look() == [] == relay.orders
+        async def opens(key, title):
+            await pilot.press(key)
+            await until(pilot, on_screen(pilot, title))
 
-    play(scenario, relay.path)
+        async def refused(key, why):
+            await pilot.press("up", "down")
+            assert not on_screen(pilot, why)()
+            await pilot.press(key)
+            await until(pilot, on_screen(pilot, why))
 
-
-def test_enter_folds_in_the_message_of_a_held_row(relay):
-    async def scenario(pilot):
         await held(pilot, relay)
-        await pilot.press("tab", "enter")
-        await pilot.pause()
+        await opens("E", "edit #10 of weather · held")
+        await pilot.press("x", "ctrl+s")
+        await until(pilot, on_screen(pilot, "not JSON: Expecting value at line 1, column 1"))
+        await pilot.press("y", "escape")
+        await back(pilot)
         assert relay.look() == [] == relay.orders
-
-    play(scenario, relay.path)
-
-
-def test_d_drops_a_held_row(relay):
-    async def scenario(pilot):
-        await held(pilot, relay)
-        await pilot.press("D")
-        assert await relay.order(pilot) == {"release": 1, "how": "dropped"}
-
-    play(scenario, relay.path)
-
-
-def test_keys_of_a_held_row_do_nothing_elsewhere(relay):
-    async def scenario(pilot):
-        rows = await shown(pilot)
-        await pilot.press("D", "A")
-        await until(pilot, lambda: rows.hunt is None)
-        await pilot.press("up", "E")  # to the previous finding, which does not exist
-        await until(pilot, on_screen(pilot, "no row matches"))
-        assert relay.look() == [] == relay.orders
-
-    play(scenario, relay.path)
-    assert not os.path.exists(relay.folder.path)
-
-
-def test_e_edits_a_held_row_in_place(relay):
-    async def scenario(pilot):
-        await held(pilot, relay)
-        await pilot.press("E")
-        await until(pilot, on_screen(pilot, "edit #10 of weather · held"))
+        await opens("E", "edit #10")
+        assert area(pilot).text.startswith("xy{"), "what was left is kept"
+        await pilot.press("delete", "delete")
         area(pilot).text = area(pilot).text.replace("Oslo", "Bergen")
         await pilot.press("ctrl+s")
-        order = await relay.order(pilot)
-        assert order == {"release": 1, "how": "edited", "frame": CALL.decode().replace("Oslo", "Bergen")}
+        edited = {"release": 1, "how": "edited", "frame": CALL.decode().replace("Oslo", "Bergen")}
+        assert await relay.order(pilot) == edited
         await back(pilot)
         await until(pilot, on_screen(pilot, "#10 is edited"))
+
+        await held(pilot, relay, 2)
+        await opens("A", "answer #11 of weather")
+        proposed, area(pilot).text = area(pilot).text, "{}"
+        await pilot.press("ctrl+s")
+        await until(pilot, on_screen(pilot, "either result or error"))
+        assert relay.look() == [] == relay.orders
+        area(pilot).text = proposed
+        await pilot.press("ctrl+s")
+        order = await relay.order(pilot)
+        assert (order["release"], order["how"]) == (2, "answered")
+        answer = {"jsonrpc": "2.0", "id": 2, "result": {"content": [{"type": "text", "text": ""}]}}
+        assert json.loads(order["frame"]) == answer
+        await back(pilot)
+
+        await held(pilot, relay, 3, b'{"jsonrpc":"2.0","id":77,"result":{}}', SERVER)
+        await refused("A", "only a request can be answered")
+        await opens("E", "edit #12")
+        await pilot.press("ctrl+s")
+        assert (await relay.order(pilot))["release"] == 3
+        await back(pilot)
+
+        for number, raw in enumerate((BATCH, b"n\xff{"), 4):
+            await held(pilot, relay, number, raw)
+            await refused("A", "only a request can be answered")
+            await refused("R", "only a request of the client can be sent again")
+            await opens("E", f"edit #{9 + number}")
+            assert not unsafe("".join(lines(pilot.app)))
+            area(pilot).text = "{}"
+            await pilot.press("ctrl+s")
+            assert await relay.order(pilot) == {"release": number, "how": "edited", "frame": "{}"}
+            await back(pilot)
+
+    play(scenario, relay.path)
+
+
+def test_a_result_can_be_held_and_edited(relay):
+    async def scenario(pilot):
+        await shown(pilot)
+        relay.frame(at=80)
+        await shown(pilot, 6)
+        relay.hold(1, GATE, RESULT, SERVER, at=90)
+        await shown(pilot, 7)
+        await pilot.press("G")
+        await until(pilot, on_screen(pilot, "client gives up in 3"))
+        await pilot.press("E")
+        await on_message(pilot)
+        area(pilot).text = area(pilot).text.replace("[]", '["x"]')
+        await pilot.press("ctrl+s")
+        assert (await relay.order(pilot))["frame"] == RESULT.decode().replace("[]", '["x"]')
 
     play(scenario, relay.path)
 
@@ -202,26 +242,6 @@ def test_the_editor_says_when_the_frame_goes_on_by_itself(relay):
         await shown(pilot, 7)
         await pilot.press("G", "H", "E")
         await until(pilot, on_screen(pilot, "edit #11 of weather · continues by itself in 5"))
-
-    play(scenario, relay.path)
-
-
-def test_what_is_no_json_asks_again_and_what_was_left_is_kept(relay):
-    async def scenario(pilot):
-        await held(pilot, relay)
-        await pilot.press("E")
-        await until(pilot, on_screen(pilot, "edit #10"))
-        await pilot.press("x", "ctrl+s")
-        await until(pilot, on_screen(pilot, "not JSON: Expecting value at line 1, column 1"))
-        await pilot.press("y", "escape")
-        await back(pilot)
-        assert relay.look() == [] == relay.orders
-        await pilot.press("E")
-        await until(pilot, on_screen(pilot, "edit #10"))
-        assert area(pilot).text.startswith("xy{")
-        await pilot.press("delete", "delete", "ctrl+s")
-        await back(pilot)
-        assert (await relay.order(pilot))["frame"] == CALL.decode()
 
     play(scenario, relay.path)
 
@@ -254,69 +274,6 @@ def test_e_edits_in_the_editor_of_the_person(relay, tmp_path, monkeypatch):
 
     with patch.object(App, "suspend", lambda _: nullcontext()):
         play(scenario, relay.path)
-
-
-def test_a_answers_a_held_request_instead_of_the_peer(relay):
-    async def scenario(pilot):
-        await held(pilot, relay)
-        await pilot.press("A")
-        await until(pilot, on_screen(pilot, "answer #10 of weather"))
-        await pilot.press("ctrl+s")
-        order = await relay.order(pilot)
-        assert (order["release"], order["how"]) == (1, "answered")
-        answer = json.loads(order["frame"])
-        assert answer == {"jsonrpc": "2.0", "id": 2, "result": {"content": [{"type": "text", "text": ""}]}}
-
-    play(scenario, relay.path)
-
-
-def test_only_a_response_answers(relay):
-    async def scenario(pilot):
-        await held(pilot, relay)
-        await pilot.press("A")
-        await until(pilot, on_screen(pilot, "answer #10"))
-        area(pilot).text = "{}"
-        await pilot.press("ctrl+s")
-        await until(pilot, on_screen(pilot, "either result or error"))
-        await pilot.press("escape")
-        await back(pilot)
-        assert relay.look() == [] == relay.orders
-
-    play(scenario, relay.path)
-
-
-def test_a_held_response_has_no_answer_but_can_be_edited(relay):
-    async def scenario(pilot):
-        await held(pilot, relay)
-        await held(pilot, relay, 2, b'{"jsonrpc":"2.0","id":77,"result":{}}', SERVER)
-        await pilot.press("A")
-        await until(pilot, on_screen(pilot, "only a request can be answered"))
-        await pilot.press("E")
-        await until(pilot, on_screen(pilot, "edit #11"))
-        await pilot.press("ctrl+s")
-        assert (await relay.order(pilot))["release"] == 2
-
-    play(scenario, relay.path)
-
-
-@pytest.mark.parametrize(
-    "raw", [b'[{"jsonrpc":"2.0","id":2,"method":"ping"},{"jsonrpc":"2.0","method":"x"}]', b"n\xff{"]
-)
-def test_a_batch_and_what_is_no_message_can_be_held_too(relay, raw):
-    async def scenario(pilot):
-        await held(pilot, relay, raw=raw)
-        await pilot.press("A")
-        await until(pilot, on_screen(pilot, "only a request can be answered"))
-        await pilot.press("R")
-        await until(pilot, on_screen(pilot, "only a request of the client can be sent again"))
-        await pilot.press("E")
-        await until(pilot, on_screen(pilot, "edit #10"))
-        assert not unsafe("".join(lines(pilot.app)))
-        area(pilot).text = "{}"
-        await pilot.press("ctrl+s")
-        assert await relay.order(pilot) == {"release": 1, "how": "edited", "frame": "{}"}
-
-    play(scenario, relay.path)
 
 
 def test_h_goes_to_the_next_held_row(relay):
@@ -364,62 +321,50 @@ def test_r_sends_the_request_again_under_an_id_of_ours_and_shows_the_answer(rela
         await until(pilot, on_screen(pilot, f"#11 answers {request['id']}; the client does not see it"))
         await until(pilot, lambda: '"content": []' in message(pilot))
 
-    play(scenario, relay.path)
-
-
-def test_the_answer_does_not_take_a_person_away_from_another_row(relay):
-    async def scenario(pilot):
-        rows = await shown(pilot)
-        await pilot.press("up", "R")
+        rows.move_to(3)
+        await pilot.press("R")
         await on_message(pilot)
         await pilot.press("ctrl+s")
         number = json.loads((await relay.order(pilot))["send"])["id"]
         await back(pilot)
         await pilot.press("g")
         relay.frame(json.dumps({"id": number, "result": {}}).encode(), SERVER, sent=None, by="viewer")
-        await until(pilot, on_screen(pilot, f"#10 answers {number}"))
-        assert rows.selected == 5
+        await until(pilot, on_screen(pilot, f"#12 answers {number}"))
+        assert rows.selected == 5, "the answer does not take a person away from another row"
 
-    play(scenario, relay.path)
-
-
-def test_a_request_that_the_client_would_see_the_answer_of_is_asked_again(relay):
-    async def scenario(pilot):
-        await shown(pilot)
-        await pilot.press("up", "R")
+        rows.move_to(3)
+        await pilot.press("R")
         await on_message(pilot)
-        area(pilot).text = '{"id":1,"method":"ping"}'
+        area(pilot).text = '{"id":1,"method":"ping"}'  # the client would see the answer
         await pilot.press("ctrl+s")
         await until(pilot, on_screen(pilot, "the id must stay"))
         await pilot.press("escape")
         await back(pilot)
         assert relay.look() == [] == relay.orders
-
-    play(scenario, relay.path)
-
-
-def test_a_notification_is_not_sent_again(relay):
-    async def scenario(pilot):
-        await shown(pilot)
-        await pilot.press("up", "up", "R")
+        await pilot.press("up", "R")
         await until(pilot, on_screen(pilot, "only a request of the client can be sent again"))
 
     play(scenario, relay.path)
 
 
-@pytest.mark.parametrize("key", ["B", "R"])
-def test_a_session_that_cannot_be_controlled_says_why_in_one_line(tmp_path, key):
+def test_a_session_that_cannot_be_controlled_says_why_in_one_line(tmp_path):
     relay = ScriptedRelay(tmp_path / "a.jsonl", control=False)
 
     async def scenario(pilot):
+        async def refused(why):
+            for key in "BR":
+                await pilot.press("down", "up")
+                assert not on_screen(pilot, why)()
+                await pilot.press(key)
+                await until(pilot, on_screen(pilot, why))
+
         await shown(pilot)
-        await pilot.press("up", key)
-        await until(pilot, on_screen(pilot, "weather cannot be controlled: it runs with --no-control"))
+        await pilot.press("up")
+        await refused("weather cannot be controlled: it runs with --no-control")
         relay.end()
         await shown(pilot, 6)
         await until(pilot, lambda: timeline(pilot).session.complete)
-        await pilot.press(key)
-        await until(pilot, on_screen(pilot, "weather has ended: only a running session can be controlled"))
+        await refused("weather has ended: only a running session can be controlled")
 
     play(scenario, relay.path, size=(160, 30))
 
@@ -511,21 +456,3 @@ def test_in_a_merge_each_row_goes_to_the_relay_of_its_session(tmp_path):
 
     play(scenario, tmp_path, size=(140, 30))
     assert second.look() == []
-
-
-def test_a_result_can_be_held_and_edited(relay):
-    async def scenario(pilot):
-        await shown(pilot)
-        relay.frame(at=80)
-        await shown(pilot, 6)
-        relay.hold(1, GATE, RESULT, SERVER, at=90)
-        await shown(pilot, 7)
-        await pilot.press("G")
-        await until(pilot, on_screen(pilot, "client gives up in 3"))
-        await pilot.press("E")
-        await on_message(pilot)
-        area(pilot).text = area(pilot).text.replace("[]", '["x"]')
-        await pilot.press("ctrl+s")
-        assert (await relay.order(pilot))["frame"] == RESULT.decode().replace("[]", '["x"]')
-
-    play(scenario, relay.path)
