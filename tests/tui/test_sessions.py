@@ -6,11 +6,11 @@ from itertools import count
 from threading import Event, Thread
 
 import pytest
+from textual.widgets import Input
 
 from mcpspy.browse.library import COUNTED
 from mcpspy.tui.model.commands import ANYWHERE
 from mcpspy.tui.session.views.table import COMMANDS
-from mcpspy.tui.session.views.timeline import TimelineRows
 from tests.timelines import CAPTURES
 from tests.transcript import WALL, abandon, begin, capture, finish, record
 from tests.tui.screen import lines, on_screen, play, resize, sessions, shown, timeline, title, until
@@ -28,36 +28,27 @@ def test_where_there_are_no_captures_it_says_what_to_do(tmp_path):
     play(scenario, tmp_path, size=(160, 20))
 
 
-def test_a_session_appears_as_it_starts_and_says_when_it_has_ended(tmp_path):
+def test_a_session_appears_as_it_starts_above_those_that_are_over_and_says_when_it_has_ended(tmp_path):
     async def scenario(pilot):
         await until(pilot, on_screen(pilot, "No captures"))
-        writer = begin(tmp_path / "a.jsonl")
-        await until(pilot, on_screen(pilot, "● live weather"))
+        writer = begin(tmp_path / "b.jsonl", name="running")
+        await until(pilot, on_screen(pilot, "● live running"))
         assert "No captures" not in "\n".join(lines(pilot.app))
         assert "1 session, 1 live" in title(pilot.app)
-        record(writer, '> {"id":1,"method":"ping"}\n< | not JSON')
-        await until(pilot, lambda: "2 frames    1 error" in shown(sessions(pilot))[0])
-        finish(writer)
-        await until(pilot, on_screen(pilot, "1 session, 0 live"))
-        assert "live" not in shown(sessions(pilot))[0]
-        assert shown(sessions(pilot))[0].endswith("node weather.js")
-
-    play(scenario, tmp_path)
-
-
-def test_live_ones_stand_first_and_are_marked(tmp_path):
-    capture(tmp_path / "a.jsonl", "> {}", name="done")
-    writer = begin(tmp_path / "b.jsonl", name="running")
-
-    async def scenario(pilot):
+        capture(tmp_path / "a.jsonl", "> {}", name="done")
         rows = sessions(pilot)
-        await until(pilot, lambda: "running" in shown(rows)[0])
+        await until(pilot, lambda: rows.count() == 2)
         assert shown(rows)[0].startswith("       ● live running ")
         assert "● live" not in shown(rows)[1]
-        await pilot.press("down")
+        rows.move_to(1)
         styles = [segment.style.color for segment in rows.render_line(0)]
         assert styles[0] != styles[1]
+        record(writer, '> {"id":1,"method":"ping"}\n< | not JSON')
+        await until(pilot, lambda: "2 frames    1 error" in shown(rows)[0])
         finish(writer)
+        await until(pilot, on_screen(pilot, "2 sessions, 0 live"))
+        assert "live" not in shown(rows)[0]
+        assert shown(rows)[0].endswith("node weather.js")
 
     play(scenario, tmp_path)
 
@@ -84,66 +75,35 @@ def test_what_is_selected_stays_so_while_others_come_and_go(tmp_path):
     play(scenario, tmp_path)
 
 
-def test_the_last_session_that_is_deleted_leaves_what_to_do(tmp_path):
-    path = capture(tmp_path / "a.jsonl", "")
-
-    async def scenario(pilot):
-        await pilot.press("space")
-        await until(pilot, on_screen(pilot, "1 marked"))
-        os.unlink(path)
-        await until(pilot, on_screen(pilot, "No captures"))
-        assert not on_screen(pilot, "0 marked")()
-        await pilot.press("enter")
-        await until(pilot, on_screen(pilot, "No captures"))
-
-    play(scenario, tmp_path)
-
-
-def test_enter_opens_the_selected_session_and_escape_comes_back(tmp_path):
+def test_sessions_are_opened_by_keys_and_clicks_and_one_that_is_deleted_meanwhile_is_said_to_be_gone(tmp_path):
     for name in "ab":
         capture(tmp_path / f"{name}.jsonl", "> {}", name=f"server-{name}")
 
     async def scenario(pilot):
+        rows = sessions(pilot)
         await pilot.press("down", "enter")
         await until(pilot, on_screen(pilot, "server-b · stdio · ended"))
         await pilot.press("escape")
         await until(pilot, on_screen(pilot, "2 sessions"))
-        assert sessions(pilot).cursor == 1
-        assert pilot.app.focused is sessions(pilot)
-
-    play(scenario, tmp_path)
-
-
-def test_a_click_on_the_selected_session_opens_it(tmp_path):
-    capture(tmp_path / "a.jsonl", "> {}")
-
-    async def scenario(pilot):
-        await pilot.click("SessionRows", offset=(3, 0))
-        await until(pilot, on_screen(pilot, "weather · stdio · ended"))
+        assert (rows.cursor, pilot.app.focused) == (1, rows)
+        await pilot.click("SessionRows", offset=(3, 1))
+        await until(pilot, on_screen(pilot, "server-b · stdio · ended"))
         assert timeline(pilot).has_focus
+        await pilot.press("escape")
 
-    play(scenario, tmp_path)
-
-
-def test_a_session_that_is_deleted_as_it_is_chosen_is_said_to_be_gone(tmp_path):
-    capture(tmp_path / "a.jsonl", "")
-
-    async def scenario(pilot):
-        await until(pilot, lambda: sessions(pilot).count() == 1)
-        os.unlink(tmp_path / "a.jsonl")
-        sessions(pilot).action_choose()
+        await until(pilot, on_screen(pilot, "2 sessions"))
+        os.unlink(tmp_path / "b.jsonl")
+        rows.action_choose()
         await until(pilot, on_screen(pilot, "cannot read"))
         await until(pilot, on_screen(pilot, "directory"))
-
-    play(scenario, tmp_path)
-
-
-def test_a_session_that_is_not_counted_says_so(tmp_path):
-    path = capture(tmp_path / "a.jsonl", "")
-    os.truncate(path, COUNTED + 1)
-
-    async def scenario(pilot):
-        assert "not counted" in shown(sessions(pilot))[0]
+        await until(pilot, lambda: rows.count() == 1)
+        await pilot.press("space")
+        await until(pilot, on_screen(pilot, "1 marked"))
+        os.unlink(tmp_path / "a.jsonl")
+        await until(pilot, on_screen(pilot, "No captures"))
+        assert not on_screen(pilot, "0 marked")()
+        await pilot.press("enter")
+        await until(pilot, on_screen(pilot, "No captures"))
 
     play(scenario, tmp_path)
 
@@ -158,91 +118,86 @@ def test_the_golden_captures_are_listed_with_their_counts():
     play(scenario, CAPTURES)
 
 
-@pytest.mark.parametrize("entries", [0, 1])
-def test_files_that_cannot_be_read_are_named_below_the_list(tmp_path, entries):
-    for n in range(entries):
-        capture(tmp_path / f"{n}.jsonl", "")
-    (tmp_path / "\x1b[2J[b].jsonl").write_bytes(b'{"mcpspy":2}\n')
-
-    async def scenario(pilot):
-        await until(pilot, on_screen(pilot, "1 file not shown: \\e[2J[b].jsonl has format 2, "))
-        assert sessions(pilot).count() == entries
-        (tmp_path / "\x1b[2J[b].jsonl").unlink()
-        await until(pilot, lambda: not on_screen(pilot, "not shown")())
-
-    play(scenario, tmp_path)
-
-
-def test_a_narrow_screen_shows_what_fits(tmp_path):
-    capture(tmp_path / "a.jsonl", "")
+def test_files_that_cannot_be_read_are_named_below_the_list_and_what_is_too_large_is_not_counted(tmp_path):
+    bad = tmp_path / "\x1b[2J[b].jsonl"
+    bad.write_bytes(b'{"mcpspy":2}\n')
 
     async def scenario(pilot):
         rows = sessions(pilot)
-        assert rows.render_line(0).cell_length == rows.scrollable_content_region.width
-        await resize(pilot, 20, 5)
-        await until(pilot, lambda: rows.size.width < 21)
-        assert rows.render_line(0).cell_length == rows.scrollable_content_region.width
+        for entries in (0, 1):
+            await until(pilot, on_screen(pilot, "1 file not shown: \\e[2J[b].jsonl has format 2, "))
+            assert rows.count() == entries
+            os.truncate(capture(tmp_path / "a.jsonl", ""), COUNTED + 1)
+            await until(pilot, lambda: rows.count() == 1)
+        await until(pilot, on_screen(pilot, "not counted"))
+        bad.unlink()
+        await until(pilot, lambda: not on_screen(pilot, "not shown")())
+        for width in (40, 20):
+            await resize(pilot, width, 5)
+            await until(pilot, lambda width=width: rows.size.width <= width)
+            assert rows.render_line(0).cell_length == rows.scrollable_content_region.width
 
-    play(scenario, tmp_path, size=(40, 10))
+    play(scenario, tmp_path)
 
 
 # Marks, filters by words, and several sessions at once.
 
 
-def three(folder):
-    """Write three captures that began at the same time, so the list has them in the order of their names."""
+@pytest.fixture
+def three(tmp_path):
+    """A directory of three captures that began at the same time, so the list has them in the order of their names."""
     for name in "abc":
-        capture(folder / f"{name}.jsonl", '> {"jsonrpc":"2.0","id":1,"method":"ping"}', name=f"server-{name}")
+        capture(tmp_path / f"{name}.jsonl", '> {"jsonrpc":"2.0","id":1,"method":"ping"}', name=f"server-{name}")
+    return tmp_path
 
 
 def names(pilot):
     return [entry.header.name[-1] for entry in sessions(pilot).entries]
 
 
-def test_space_marks_and_goes_on(tmp_path):
-    three(tmp_path)
-
+def test_words_leave_only_what_has_them_and_escape_brings_back_the_rest_and_then_marks_none(three):
     async def scenario(pilot):
         rows = sessions(pilot)
-        await pilot.press("space", "space")
-        assert [entry.header.name for entry in rows.picked()] == ["server-a", "server-b"]
-        assert rows.cursor == 2
-        await until(pilot, lambda: [line[0] for line in shown(rows)[:3]] == ["*", "*", " "])
-        await until(pilot, on_screen(pilot, "2 marked"))
-        await pilot.press("up", "space")
-        assert [entry.header.name for entry in rows.picked()] == ["server-a"]
-        os.unlink(tmp_path / "a.jsonl")
-        await until(pilot, lambda: rows.count() == 2)
-        assert rows.picked() == []
-
-    play(scenario, tmp_path)
-
-
-def test_words_leave_only_what_has_them_and_escape_brings_back_the_rest(tmp_path):
-    three(tmp_path)
-
-    async def scenario(pilot):
-        await until(pilot, lambda: sessions(pilot).count() == 3)
+        await until(pilot, lambda: rows.count() == 3)
         await pilot.press("down", "slash", *"SERVER-b")
         await until(pilot, lambda: names(pilot) == ["b"])
         await until(pilot, on_screen(pilot, "1 of 3"))
         await pilot.press("enter")
-        assert pilot.app.focused is sessions(pilot)
-        assert sessions(pilot).entry().header.name == "server-b"
+        assert pilot.app.focused is rows
+        assert rows.entry().header.name == "server-b"
         await pilot.press("escape")
         await until(pilot, lambda: names(pilot) == ["a", "b", "c"])
-        assert sessions(pilot).entry().header.name == "server-b", "what was selected stays so"
+        assert rows.entry().header.name == "server-b", "what was selected stays so"
         await pilot.press("slash", *"nothing has this")
         await until(pilot, lambda: names(pilot) == [])
         await pilot.press("enter", "enter", "space", "escape")
         await until(pilot, lambda: names(pilot) == ["a", "b", "c"])
 
-    play(scenario, tmp_path)
+        await pilot.press("g", "space", "space")
+        assert [entry.header.name for entry in rows.picked()] == ["server-a", "server-b"]
+        assert rows.cursor == 2
+        await until(pilot, lambda: [line[0] for line in shown(rows)[:3]] == ["*", "*", " "])
+        await until(pilot, on_screen(pilot, "2 marked"))
+        await pilot.press("slash", *"server-b", "enter")
+        await until(pilot, lambda: rows.count() == 1)
+        await pilot.press("escape")
+        await until(pilot, lambda: rows.count() == 3)
+        assert len(rows.marked) == 2
+        await pilot.press("escape")
+        await until(pilot, lambda: not on_screen(pilot, "marked ·")())
+        assert not rows.marked
+        assert "*" not in "".join(shown(rows))
+
+        await pilot.press("g", "space", "space", "up", "space")
+        assert [entry.header.name for entry in rows.picked()] == ["server-a"]
+        os.unlink(three / "a.jsonl")
+        await until(pilot, lambda: rows.count() == 2)
+        assert rows.picked() == []
+
+    play(scenario, three)
 
 
-def test_a_command_that_is_the_same_everywhere_is_done_here_too(tmp_path):
-    three(tmp_path)
-
+def test_a_command_that_is_the_same_everywhere_is_done_here_too(three):
     async def scenario(pilot):
         await until(pilot, lambda: sessions(pilot).count() == 3)
         await pilot.press("ctrl+f", *"server-b", "enter")
@@ -258,7 +213,7 @@ def test_a_command_that_is_the_same_everywhere_is_done_here_too(tmp_path):
         await pilot.press("escape", "colon", *"quit", "enter")
         await until(pilot, lambda: not pilot.app.is_running)
 
-    play(scenario, tmp_path)
+    play(scenario, three)
 
 
 REFUSED = {
@@ -273,12 +228,12 @@ REFUSED = {
 }
 
 
-def test_a_command_that_is_not_for_here_says_so_and_stays_to_be_mended(tmp_path):
-    three(tmp_path)
-
+def test_a_command_that_is_not_for_here_says_so_and_stays_to_be_mended(three):
     async def scenario(pilot):
         for command, said in REFUSED.items():
-            await pilot.press("colon", *command)
+            await pilot.press("colon")
+            pilot.app.screen.query_one(Input).insert_text_at_cursor(command)
+            await pilot.pause()
             assert not on_screen(pilot, said)(), said
             await pilot.press("enter")
             await until(pilot, on_screen(pilot, said))
@@ -288,30 +243,10 @@ def test_a_command_that_is_not_for_here_says_so_and_stays_to_be_mended(tmp_path)
             await pilot.press("escape")
             assert not on_screen(pilot, f":{command}")()
 
-    play(scenario, tmp_path)
+    play(scenario, three)
 
 
-def test_escape_shows_all_sessions_and_then_marks_none(tmp_path):
-    three(tmp_path)
-
-    async def scenario(pilot):
-        rows = sessions(pilot)
-        await pilot.press("space", "space", "slash", *"server-b", "enter")
-        await until(pilot, lambda: rows.count() == 1)
-        await pilot.press("escape")
-        await until(pilot, lambda: rows.count() == 3)
-        assert len(rows.marked) == 2
-        await pilot.press("escape")
-        await until(pilot, lambda: not on_screen(pilot, "marked ·")())
-        assert not rows.marked
-        assert "*" not in "".join(shown(rows))
-
-    play(scenario, tmp_path)
-
-
-def test_marked_sessions_are_merged_by_time_and_each_line_says_whose_it_is(tmp_path):
-    three(tmp_path)
-
+def test_marked_sessions_are_merged_by_time_and_each_line_says_whose_it_is(three):
     async def scenario(pilot):
         await pilot.press("space", "space", "m")
         await until(pilot, on_screen(pilot, "server-a + server-b · stdio · ended · 4 rows"))
@@ -330,12 +265,10 @@ def test_marked_sessions_are_merged_by_time_and_each_line_says_whose_it_is(tmp_p
         await pilot.press("escape")
         await until(pilot, on_screen(pilot, "3 sessions"))
 
-    play(scenario, tmp_path)
+    play(scenario, three)
 
 
-def test_marked_sessions_are_opened_in_turn_and_stay_as_they_were_left(tmp_path):
-    three(tmp_path)
-
+def test_marked_sessions_are_opened_in_turn_and_stay_as_they_were_left(three):
     async def scenario(pilot):
         await pilot.press("space", "space", "space", "v")
         await until(pilot, on_screen(pilot, "server-a · stdio · ended · 2 rows"))
@@ -354,51 +287,22 @@ def test_marked_sessions_are_opened_in_turn_and_stay_as_they_were_left(tmp_path)
         await pilot.press("v")
         await until(pilot, on_screen(pilot, "server-a · stdio"))
 
-    play(scenario, tmp_path)
+    play(scenario, three)
 
 
 @pytest.mark.parametrize("key", ["m", "v"])
-def test_less_than_two_marks_are_too_few(tmp_path, key):
-    three(tmp_path)
-
+def test_too_few_marks_and_marked_sessions_that_were_deleted_open_nothing(three, key):
     async def scenario(pilot):
         await pilot.press("space", key)
         await until(pilot, on_screen(pilot, "mark two sessions with the space bar"))
         assert sessions(pilot).count() == 3
-
-    play(scenario, tmp_path)
-
-
-@pytest.mark.parametrize("key", ["m", "v"])
-def test_a_marked_session_that_was_deleted_is_said_to_be_gone_and_none_is_opened(tmp_path, key):
-    three(tmp_path)
-
-    async def scenario(pilot):
-        await pilot.press("space", "space")
-        os.unlink(tmp_path / "b.jsonl")
+        await pilot.press("space")
+        os.unlink(three / "b.jsonl")
         await pilot.press(key)
         await until(pilot, on_screen(pilot, "cannot read"))
         assert sessions(pilot).display
 
-    play(scenario, tmp_path)
-
-
-def test_hostile_names_and_commands_stand_there_as_text(tmp_path):
-    hostile = "[red]x[/] \x1b[31m\u202e\r\n" + "y" * 100_000
-    for name in "ab":
-        capture(tmp_path / f"{name}.jsonl", '> {"jsonrpc":"2.0","id":1,"method":"ping"}', name=hostile, argv=(hostile,))
-
-    async def scenario(pilot):
-        await until(pilot, on_screen(pilot, "[red]x[/]"))
-        await pilot.press("space", "space", "slash", *"[/")
-        await until(pilot, on_screen(pilot, "2 of 2"))
-        await pilot.press("enter", "m")
-        await until(pilot, lambda: pilot.app.screen.query(TimelineRows) and timeline(pilot).count() == 4)
-        text = "\n".join(lines(pilot.app))
-        assert "[red]x[/]" in text
-        assert not set("\x1b\u202e\r") & set(text)
-
-    play(scenario, tmp_path)
+    play(scenario, three)
 
 
 @contextmanager
