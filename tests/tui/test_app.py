@@ -16,12 +16,13 @@ from mcpspy.exporters import FORMATS
 from mcpspy.tui.app import KEYS, Spy, run
 from mcpspy.tui.message.context import around
 from mcpspy.tui.message.document import FORMS
+from mcpspy.tui.session.screen import SessionScreen
 from tests import NIGHTLY
 from tests.relay.harness import python
 from tests.relay.harness import until as wait_until
 from tests.test_text import unsafe
 from tests.timelines import CAPTURES
-from tests.transcript import OPENS, begin, capture, finish
+from tests.transcript import OPENS, begin, finish
 from tests.tui.screen import (
     detail,
     lines,
@@ -35,7 +36,6 @@ from tests.tui.screen import (
     strips,
     texts,
     timeline,
-    title,
     until,
 )
 
@@ -89,55 +89,32 @@ def test_a_session_whose_relay_is_killed_is_no_longer_live(wrap):
     play(scenario, server.path)
 
 
-def test_q_quits_from_every_place():
-    async def quits(pilot, *pressed):
-        for key in pressed:
-            await pilot.press(key)
-        await pilot.press("q")
-        await until(pilot, lambda: not pilot.app.is_running)
+def test_q_and_control_c_quit_from_every_place():
+    path = CAPTURES / "field-stdio.jsonl"
+    for pressed in (["q"], ["enter", "q"], ["enter", "enter", "q"], ["ctrl+c"]):
+        app = Spy([str(path), str(CAPTURES / "field-sse.jsonl")])
 
-    for pressed in ((), ("enter", "enter")):
-        app = Spy([str(CAPTURES)])
-        play(lambda pilot, pressed=pressed: quits(pilot, *pressed), app=app)
+        async def scenario(pilot, pressed=pressed):
+            assert sessions(pilot).count() == 2, "several captures are a list"
+            await pilot.press(*pressed)
+            await until(pilot, lambda: not pilot.app.is_running)
+
+        play(scenario, app=app)
         assert app.return_code == 0
 
 
-def test_control_c_quits():
-    async def scenario(pilot):
-        await pilot.press("ctrl+c")
-        await until(pilot, lambda: not pilot.app.is_running)
-
-    play(scenario, CAPTURES)
-
-
-def test_one_capture_opens_at_once_and_the_sessions_stand_behind_it():
-    path = CAPTURES / "field-stdio.jsonl"
+@pytest.mark.parametrize("alone", [True, False])
+def test_one_capture_opens_at_once_and_the_sessions_stand_behind_it(alone):
+    path = str(CAPTURES / "field-stdio.jsonl")
 
     async def scenario(pilot):
         assert timeline(pilot).count() > 10
         await pilot.press("escape")
-        await until(pilot, on_screen(pilot, "1 session, 0 live"))
-        assert sessions(pilot).count() == 1
+        expected = 1 if alone else len(list(CAPTURES.glob("*.jsonl")))
+        await until(pilot, lambda: sessions(pilot).count() == expected)
+        await until(pilot, on_screen(pilot, f"{expected} session"))
 
-    play(scenario, path)
-
-
-def test_the_capture_that_is_opened_first_has_all_others_behind_it():
-    path = CAPTURES / "field-stdio.jsonl"
-
-    async def scenario(pilot):
-        assert timeline(pilot).count() > 10
-        await pilot.press("escape")
-        await until(pilot, lambda: sessions(pilot).count() == len(list(CAPTURES.glob("*.jsonl"))))
-
-    play(scenario, app=Spy([str(CAPTURES)], str(path)))
-
-
-def test_several_captures_are_a_list():
-    async def scenario(pilot):
-        assert sessions(pilot).count() == 2
-
-    play(scenario, *sorted(CAPTURES.glob("*.jsonl"))[:2])
+    play(scenario, app=Spy([path]) if alone else Spy([str(CAPTURES)], path))
 
 
 def test_what_is_no_capture_is_refused_before_the_screen_is_taken(tmp_path):
@@ -192,7 +169,7 @@ def test_a_small_screen_and_back():
     play(scenario, CAPTURES / "field-stdio.jsonl", draws=True)
 
 
-# All rows of the golden captures.
+# Hostile content (F-08).
 
 
 def forms(pilot, place, most=10_000):
@@ -203,23 +180,6 @@ def forms(pilot, place, most=10_000):
         yield [Strip([Segment(text)]) for text in texts(pane(pilot).document, most)]
         widget.action_form()
 
-
-def test_every_row_of_the_golden_captures_is_shown_in_every_form():
-    async def scenario(pilot):
-        for _ in range(sessions(pilot).count()):
-            await pilot.press("enter")
-            rows = await opened(pilot)
-            for place in range(0, rows.count(), 1 if NIGHTLY else 12):
-                for made in forms(pilot, place):
-                    clean(made)
-            await pilot.press("G", "r")
-            clean(strips(pilot.app))
-            await pilot.press("escape", "down")
-
-    play(scenario, CAPTURES, draws=True)
-
-
-# Hostile content (F-08).
 
 BIDI = "\u202e\u2066\u200f\u061c"
 HOSTILE = [
@@ -258,7 +218,6 @@ FRAMES = [
 ]
 
 
-FRAME = '> {"jsonrpc":"2.0","id":1,"method":"ping"}'
 SCROLLBAR = ("scroll_up", "scroll_down", "grab", "release")
 """The actions of a click on a scrollbar."""
 
@@ -308,10 +267,10 @@ def write(writer, ch, t, raw):
         writer.frame(ch, t, piece, more=place < len(pieces), cut=False)
 
 
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory):
+@pytest.fixture
+def hostile(tmp_path):
     """A directory with a hostile name, and in it a capture in which every string is hostile."""
-    folder = tmp_path_factory.mktemp("hostile") / "[@click=app.quit]\x1b[2J\u202e[/]"
+    folder = tmp_path / "[@click=app.quit]\x1b[2J\u202e[/]"
     folder.mkdir(parents=True)
     text = "".join(HOSTILE[:12]).replace("\ud800x\udfff", "")
     writer = begin(folder / "[bold]\x1b[31m.jsonl", argv=("[/]", text, *HOSTILE[:5]), name=text, transport="[/]\x1b[2J")
@@ -332,89 +291,44 @@ def test_every_row_of_a_hostile_session_is_only_text(hostile):
             rows.move_to(place)
             await pilot.pause()
             clean(strips(pilot.app))
-        assert pilot.app.is_running
         assert pilot.app.return_code is None
 
     play(scenario, path)
 
 
-@pytest.mark.parametrize("size", [(160, 40), (40, 10)])
-def test_keys_and_clicks_in_a_hostile_session_have_no_effect_but_their_own(hostile, size):
+def test_keys_and_clicks_in_a_hostile_session_have_no_effect_but_their_own(hostile):
     async def scenario(pilot):
+        async def press(*keys):
+            for key in keys:
+                await pilot.press(key)
+                clean(strips(pilot.app))
+
         await until(pilot, lambda: sessions(pilot).count() == 1)
         clean(strips(pilot.app))
         await pilot.press("enter")
         await opened(pilot)
-        for pressed in ("down", "r", "pagedown", "p", "r", "pagedown", "p", "G", "up", "r", "enter", "G", "escape"):
-            await pilot.press(pressed)
-            clean(strips(pilot.app))
-        for view in "23451":
-            await pilot.press(view)
-            for pressed in ("down", "pagedown", "G", "plus", "left", "right"):
-                await pilot.press(pressed)
+        for width, height in ((40, 10), (160, 40)):
+            await resize(pilot, width, height)
+            await press("g", "down", "r", "pagedown", "p", "r", "G", "up", "r", "enter", "G", "escape")
+            for view in "23451":
+                await press(view, "down", "pagedown", "G", "plus", "left", "right")
+            for text in HOSTILE[:: 1 if NIGHTLY else 5]:
+                await pilot.press("slash")
+                pilot.app.focused.post_message(Paste(text[:1000]))
+                await pilot.pause()
                 clean(strips(pilot.app))
-        for text in HOSTILE[:: 1 if NIGHTLY else 5]:
-            await pilot.press("slash")
-            pilot.app.focused.post_message(Paste(text[:1000]))
-            await pilot.pause()
-            clean(strips(pilot.app))
-            await pilot.press("escape")
-        for y in range(1, size[1] - 1, size[1] // 4):
-            await pilot.click(offset=(size[0] // 3, y))
-            clean(strips(pilot.app))
+                await pilot.press("escape")
+            for y in range(1, height - 1, height // 4):
+                await pilot.click(offset=(width // 3, y))
+                clean(strips(pilot.app))
         assert pilot.app.is_running
-        assert "rows" in title(pilot.app) or size[0] == 40
         assert unsafe(pilot.app.title) == []
-
-    play(scenario, hostile, size=size, draws=True)
-
-
-@pytest.mark.parametrize("size", [(160, 40), (40, 10)])
-def test_hostile_names_and_command_lines_are_only_text_in_the_list_and_merged(tmp_path, size):
-    some = HOSTILE[:: 1 if NIGHTLY else 4]
-    texts = [text[:10_000].encode(errors="ignore").decode() for text in some]  # a header is UTF-8
-    for n, text in enumerate(texts):
-        name = f"{n}-{text}"
-        path = tmp_path / f"{n:02}[@click=app.quit]\x1b[2J.jsonl"
-        capture(path, FRAME, name=name, argv=(text, text), url=text, transport=text or "[/]", tool=text)
-
-    async def scenario(pilot):
-        rows = sessions(pilot)
-        await until(pilot, lambda: rows.count() == len(texts) and all(entry.finished for entry in rows.entries))
-        for pressed in ["space"] * len(texts):
-            clean(strips(pilot.app))
-            await pilot.press(pressed)
-        await pilot.press("slash", *"[/]", "enter")
-        clean(strips(pilot.app))
-        await pilot.press("escape", "m")
-        await opened(pilot)
-        for place in range(timeline(pilot).count()):
-            clean(strips(pilot.app))
-            await pilot.press("down")
-            if place % len(texts) == 0:
-                for view in "2345":
-                    await pilot.press(view)
-                    clean(strips(pilot.app))
-                    await pilot.press("escape", "escape")
-        for typed in ("9999", "find [/]", "[/]"):
-            await pilot.press("colon", *("space" if key == " " else key for key in typed), "enter")
-            clean(strips(pilot.app))
-            await pilot.press("escape")
-        assert pilot.app.is_running
-
-    play(scenario, tmp_path, size=size, draws=True)
-
-
-def test_a_hostile_file_that_is_gone_is_named_as_text(tmp_path):
-    folder = tmp_path / "[/]\x1b[2J[@click=app.quit]"
-    folder.mkdir(parents=True)
-    path = capture(folder / "a.jsonl", "")
-
-    async def scenario(pilot):
+        await until(pilot, lambda: isinstance(pilot.app.screen, SessionScreen))
+        await press(*["escape"] * 3)
         await until(pilot, lambda: sessions(pilot).count() == 1)
-        os.unlink(path)
+        os.rename(hostile, f"{hostile}x")
         sessions(pilot).action_choose()
         await until(pilot, on_screen(pilot, "cannot read"))
         clean(strips(pilot.app))
 
-    play(scenario, folder, size=(200, 40))
+    play(scenario, hostile)
