@@ -47,7 +47,7 @@ async def ready(pilot, rows):
     rows.grown()
 
 
-def test_a_run_is_one_row_that_unfolds(run):
+def test_a_run_is_one_row_that_unfolds_and_is_selected_when_it_is_folded_from_within(run):
     async def scenario(pilot):
         rows = sessions(pilot)
         await ready(pilot, rows)
@@ -58,21 +58,14 @@ def test_a_run_is_one_row_that_unfolds(run):
         assert text.endswith("1 killed · 2 turns: mai…")
         assert "other" in words(rows, 1)
         assert rows.entry() is None
-        for key in ("right", "l", "enter", "plus"):
-            await pilot.press(key)
-            assert [words(rows, place)[0] for place in range(3)] == ["▾", "│", "└"], key
+        for unfold, fold in (("right", "left"), ("l", "h"), ("enter", "enter"), ("plus", "minus")):
+            await pilot.press(unfold)
+            assert [words(rows, place)[0] for place in range(3)] == ["▾", "│", "└"], unfold
             assert [words(rows, place)[4] for place in (1, 2)] == ["main", "probe"]
             assert words(rows, 2)[5] == "killed"
-            await pilot.press({"right": "left", "l": "h", "enter": "enter", "plus": "minus"}[key])
-            assert rows.count() == 2, key
+            await pilot.press(fold)
+            assert rows.count() == 2, fold
 
-    play(scenario, run, size=(120, 20))
-
-
-def test_a_run_that_is_folded_from_within_is_selected(run):
-    async def scenario(pilot):
-        rows = sessions(pilot)
-        await ready(pilot, rows)
         await pilot.press("right", "down", "down")
         assert rows.entry().header.name == "probe"
         await pilot.press("left")
@@ -134,21 +127,21 @@ def test_a_file_that_goes_on_from_another_one_is_merged_once(tmp_path):
     play(scenario, tmp_path)
 
 
-@pytest.mark.parametrize("width", [80, 120])
-def test_rows_say_in_words_what_was_killed_or_imported(tmp_path, run, width):
+def test_rows_say_in_words_what_was_killed_or_imported(tmp_path, run):
     capture(tmp_path / "har.jsonl", "> {}", wall=WALL - 9 * 10**9, name="har", imported={"from": "a HAR"})
 
     async def scenario(pilot):
         rows = sessions(pilot)
         await until(pilot, lambda: len(rows.entries) == 4 and all(entry.finished for entry in rows.entries))
         rows.grown()
-        shown = [" ".join(text for text, _ in rows.cells(place, width)) for place in range(rows.count())]
-        assert [word in shown[0] for word in ("1 killed", "2 servers")] == [True, width > 100]
-        assert " stdio " in shown[1]
-        assert " imported " in shown[2]
-        assert all(cell_len("".join(text for text, _ in rows.cells(place, width))) <= width for place in range(3))
+        for width in (80, 120):
+            shown = [" ".join(text for text, _ in rows.cells(place, width)) for place in range(rows.count())]
+            assert [word in shown[0] for word in ("1 killed", "2 servers")] == [True, width > 100]
+            assert " stdio " in shown[1]
+            assert " imported " in shown[2]
+            assert all(cell_len("".join(text for text, _ in rows.cells(place, width))) <= width for place in range(3))
 
-    play(scenario, tmp_path, size=(width, 20))
+    play(scenario, tmp_path, size=(120, 20))
 
 
 def test_the_longest_age_does_not_touch_the_sign(run, monkeypatch):

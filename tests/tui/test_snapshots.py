@@ -59,13 +59,14 @@ async def compared(pilot, name, *texts):
         assert drawn(pilot.app).split("\n") == expected.split("\n")  # the message shows the lines that differ
 
 
-def shown(name, keys, *texts, capture=STDIO, size=SIZE):
-    """Open a golden capture, press keys, and compare the screen."""
+def shown(pictures, capture=STDIO, size=SIZE):
+    """Open a golden capture, and for each picture press keys and compare the screen, which shows some texts."""
 
     async def scenario(pilot):
         await opened(pilot)
-        await pilot.press(*keys)
-        await compared(pilot, name, *texts)
+        for name, keys, *texts in pictures:
+            await pilot.press(*keys)
+            await compared(pilot, name, *texts)
 
     play(scenario, CAPTURES / f"{capture}.jsonl", size=size)
 
@@ -79,106 +80,79 @@ def test_the_sessions(captures):
     play(scenario, captures, size=SIZE)
 
 
-def test_the_timeline():
-    shown("timeline", ["down", "down"], "#7 initialize", "3/46")
+def test_the_timeline_and_a_filter():
+    shown([
+        ("timeline", ["down", "down"], "#7 initialize", "3/46"),
+        ("filter", ["g", "slash", *"method:tools/call status:ok"], "/method:tools/call status:ok", "run the line"),
+    ])  # fmt: skip
 
 
-def test_the_timeline_of_a_wide_screen():
-    shown("timeline-wide", ["down", "down"], "#7 initialize", "3/46", size=(160, 40))
-
-
-def test_a_filter():
-    shown("filter", ["slash", *"method:tools/call status:ok"], "/method:tools/call status:ok", "run the line")
+def test_the_timeline_of_a_wide_screen_and_request_and_response_side_by_side():
+    shown([("timeline-wide", ["down", "down"], "#7 initialize", "3/46")], size=(160, 40))
+    shown([("pair", ["e", "b"])], size=(160, 40))
 
 
 def test_the_message_with_its_findings():
-    shown("detail", ["e", "enter"], "finding", size=(100, 40))
+    shown([("detail", ["e", "enter"], "finding")], size=(100, 40))
 
 
-def test_request_and_response_side_by_side():
-    shown("pair", ["e", "b"], size=(160, 40))
+def test_the_findings_and_stderr():
+    shown([("findings", ["2", "enter", "down"]), ("stderr", ["5"], "database server: connected")])
 
 
-def test_the_findings():
-    shown("findings", ["2", "enter", "down"])
-
-
-def test_the_tools():
-    shown("tools", ["3", "down"], "definition", capture=SAMPLING)
-
-
-def test_the_tools_that_clients_refuse():
-    """P-01."""
-    keys = ["3", "c", "down", "enter", *["down"] * 13]
-    shown("refused", keys, "limits of", "fix (server)", capture="features-node-2025-11-25", size=(100, 40))
-
-
-def test_the_menu_of_clients():
+def test_the_tools_the_menu_of_clients_the_sequence_the_calls_and_both_sides():
     """P-01."""
 
     async def scenario(pilot):
         await opened(pilot)
         await pilot.press("3", "down")
-        await until(pilot, on_screen(pilot, "definition"))  # rows below a menu are not drawn again
+        await compared(pilot, "tools", "definition")  # rows below a menu are not drawn again
         await pilot.press("c", "down")
         await compared(pilot, "clients", "openai-api")
+        await pilot.press("escape", "4", "down")
+        await compared(pilot, "sequence", "client ")
+        await pilot.press("7")
+        await compared(pilot, "calls", "python2-client")
+        await pilot.press("8")
+        await compared(pilot, "peers", "mcpspy-peer")
 
     play(scenario, CAPTURES / f"{SAMPLING}.jsonl", size=SIZE, draws=True)
 
 
-def test_the_sequence():
-    shown("sequence", ["4", "down"], "client ", capture=SAMPLING)
+def test_the_tools_that_clients_refuse():
+    """P-01."""
+    keys = ["3", "c", "down", "enter", *["down"] * 13]
+    refused = ("refused", keys, "limits of", "fix (server)")
+    shown([refused], capture="features-node-2025-11-25", size=(100, 40))
 
 
-def test_stderr():
-    shown("stderr", ["5"], "database server: connected")
+def test_the_help_and_a_small_screen():
+    shown([("help", ["question_mark"], "keys, commands and signs")], size=(100, 60))
+    shown([("small", ["down"])], size=(40, 12))
 
 
-def test_the_help():
-    shown("help", ["question_mark"], "keys, commands and signs", size=(100, 60))
-
-
-def test_a_small_screen():
-    shown("small", ["down"], size=(40, 12))
-
-
-def test_the_calls():
-    shown("calls", ["7"], "python2-client", capture=SAMPLING)
-
-
-def test_both_sides():
-    shown("peers", ["8"], "mcpspy-peer", capture=SAMPLING)
-
-
-def test_the_calls_of_sessions_merged():
+@pytest.mark.parametrize(
+    ("name", "key", "size", "texts"),
+    [("calls-merged", "7", (140, 30), ("database", "1/")), ("merged", "down", SIZE, ("database", "2/"))],
+)
+def test_sessions_merged(name, key, size, texts):
     async def scenario(pilot):
         await until(pilot, lambda: sessions(pilot).count() == 2)
         await pilot.press("space", "space", "m")
         rows = await opened(pilot)
         await until(pilot, lambda: rows.count() > 100)
-        await pilot.press("7")
-        await compared(pilot, "calls-merged", "database", "1/")
+        await pilot.press(key)
+        await compared(pilot, name, *texts)
 
-    play(scenario, *(CAPTURES / f"{name}.jsonl" for name in (STDIO, HTTP)), size=(140, 30))
-
-
-def test_sessions_merged():
-    async def scenario(pilot):
-        await until(pilot, lambda: sessions(pilot).count() == 2)
-        await pilot.press("space", "space", "m")
-        rows = await opened(pilot)
-        await until(pilot, lambda: rows.count() > 100)
-        await pilot.press("down")
-        await compared(pilot, "merged", "database", "2/")
-
-    play(scenario, *(CAPTURES / f"{name}.jsonl" for name in (STDIO, HTTP)), size=SIZE)
+    play(scenario, *(CAPTURES / f"{name}.jsonl" for name in (STDIO, HTTP)), size=size)
 
 
 @pytest.mark.parametrize(("name", "width"), [("compare", 120), ("compare-narrow", 80)])
 def test_two_messages_compared(tmp_path, name, width):
     """R-15."""
     golden = weather(tmp_path / "a.jsonl").removesuffix(".jsonl")
-    shown(name, ["down", "m", "down", "down", "d"], "3 differences", "21 degrees", capture=golden, size=(width, 24))
+    picture = (name, ["down", "m", "down", "down", "d"], "3 differences", "21 degrees")
+    shown([picture], capture=golden, size=(width, 24))
 
 
 def test_two_sessions_compared():

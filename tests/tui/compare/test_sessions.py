@@ -14,7 +14,7 @@ from mcpspy.tui.compare.sessions import ChangeRows, SessionsCompared
 from tests.replay.scripts import call, result
 from tests.test_text import unsafe
 from tests.transcript import WALL, capture
-from tests.tui.screen import lines, on_screen, opened, play, timeline, until
+from tests.tui.screen import lines, on_screen, opened, play, resize, timeline, until
 from tests.tui.views import HOSTILE
 
 OLD = f"""
@@ -49,7 +49,7 @@ async def compared(pilot):
     return pilot.app.screen.query_one(ChangeRows)
 
 
-def test_two_marked_sessions_are_compared_as_diff_does(tmp_path):
+def test_two_marked_sessions_are_compared_as_diff_does_and_a_change_leads_to_its_frames(tmp_path):
     old, new = two(tmp_path)
     report = json.loads(FORMATS["json"](examine(script_of(old), script_of(new), [])))
     told = [it for it in report["exchanges"] if it["outcome"] != "same"]
@@ -65,19 +65,8 @@ def test_two_marked_sessions_are_compared_as_diff_does(tmp_path):
         assert "~      #6      #8  tools/call a: changed" in text
         assert '/result/content/0/text: "18"' in text
 
-    play(scenario, old, new)
-
-
-def test_a_change_leads_to_its_frames_and_to_the_whole_messages(tmp_path):
-    old, new = two(tmp_path)
-
-    async def scenario(pilot):
-        await marked(pilot)
-        await pilot.press("d")
-        rows = await compared(pilot)
         await pilot.press("less_than_sign")
         assert (await opened(pilot)).selected == 6
-        await until(pilot, lambda: timeline(pilot).selected == 6)
         assert timeline(pilot).session.path == str(old)
         await pilot.press("escape")
         await compared(pilot)
@@ -95,18 +84,17 @@ def test_a_change_leads_to_its_frames_and_to_the_whole_messages(tmp_path):
         await pilot.press("N", "escape")
         await until(pilot, lambda: pilot.app.screen.query("SessionRows"))
 
-    play(scenario, old, new)
-
-
-def test_a_merge_of_two_sessions_compares_them(tmp_path):
-    async def scenario(pilot):
-        await marked(pilot)
-        await pilot.press("m")
+        await pilot.press("m")  # a merge of two sessions compares them too
         await opened(pilot)
         await pilot.press("d")
         assert (await compared(pilot)).count() == 2
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: pilot.app.screen.query("SessionRows"))
+        os.unlink(old)
+        await pilot.app.screen.run_action("compare")
+        await until(pilot, on_screen(pilot, "cannot read"))
 
-    play(scenario, *two(tmp_path), size=(80, 24))
+    play(scenario, old, new)
 
 
 def test_a_session_does_not_differ_from_itself(tmp_path):
@@ -120,20 +108,7 @@ def test_a_session_does_not_differ_from_itself(tmp_path):
     play(scenario, capture(tmp_path / "a.jsonl", OLD), capture(tmp_path / "b.jsonl", OLD))
 
 
-def test_a_capture_that_is_gone_is_one_line(tmp_path):
-    old, new = two(tmp_path)
-
-    async def scenario(pilot):
-        await marked(pilot)
-        os.unlink(old)
-        await pilot.press("d")
-        await until(pilot, on_screen(pilot, "cannot read"))
-
-    play(scenario, old, new)
-
-
-@pytest.mark.parametrize("size", [(80, 24), (120, 24)])
-def test_what_peers_sent_is_safe_to_show(tmp_path, size):
+def test_what_peers_sent_is_safe_to_show(tmp_path):
     said = [json.dumps({"jsonrpc": "2.0", "id": n, "result": {text: text}}) for n, text in enumerate(HOSTILE)]
     asked = [call(n, json.dumps(text)[1:-1]) for n, text in enumerate(HOSTILE)]
     session = "\n".join(f"> {one}\n< {other}" for one, other in zip(asked, said, strict=True))
@@ -142,20 +117,16 @@ def test_what_peers_sent_is_safe_to_show(tmp_path, size):
         await marked(pilot)
         await pilot.press("d")
         rows = await compared(pilot)
-        for _ in range(rows.count()):
+        for place in range(rows.count()):
+            await resize(pilot, 120 if place % 2 else 80, 24)
             assert not unsafe("".join(lines(pilot.app)))
             await pilot.press("enter")
             await until(pilot, lambda: isinstance(pilot.app.screen, MessagesCompared))
             assert not unsafe("".join(lines(pilot.app)))
             await pilot.press("escape", "down")
 
-    old, new = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
-    play(
-        scenario,
-        capture(old, session),
-        capture(new, session.replace('"result":', '"error":'), name="\x1b[2J[/]"),
-        size=size,
-    )
+    other = capture(tmp_path / "b.jsonl", session.replace('"result":', '"error":'), name="\x1b[2J[/]")
+    play(scenario, capture(tmp_path / "a.jsonl", session), other)
 
 
 @pytest.mark.parametrize("width", [80, 100])

@@ -34,16 +34,7 @@ def area(pilot):
     return pilot.app.screen.query_one(TextArea)
 
 
-def test_a_text_is_edited_in_place_where_there_is_no_editor():
-    async def scenario(pilot):
-        await until(pilot, on_screen(pilot, "edit #9"))
-        await pilot.press("end", "left", "comma", "2", "ctrl+s")
-        await gone(pilot)
-
-    assert asked(editor("[1]", outside=True), scenario) == ["[1,2]"]
-
-
-def test_what_is_no_json_asks_again_and_nothing_is_lost():
+def test_a_text_is_edited_in_place_where_there_is_no_editor_and_what_is_no_json_asks_again():
     async def scenario(pilot):
         await until(pilot, on_screen(pilot, "edit #9"))
         await pilot.press("end", "x", "ctrl+s")
@@ -51,17 +42,20 @@ def test_what_is_no_json_asks_again_and_nothing_is_lost():
         assert area(pilot).text == "[1]x"
         await pilot.press("backspace")
         await until(pilot, lambda: not on_screen(pilot, "not JSON")())
-        await pilot.press("ctrl+s")
+        await pilot.press("left", "comma", "2", "ctrl+s")
         await gone(pilot)
 
-    assert asked(editor("[1]"), scenario) == ["[1]"]
+    assert asked(editor("[1]", outside=True), scenario) == ["[1,2]"]
 
 
-def test_who_leaves_finds_the_text_kept():
-    shown = editor("[1]")
+def test_who_leaves_finds_the_text_kept_below_a_title_that_goes_on():
+    titles = iter(["first \x1b[2J", *(f"then [/] {number}" for number in range(99))])
+    shown = MessageEditor(lambda: next(titles), "[1]", json_mistake)
 
     async def scenario(pilot):
-        await until(pilot, on_screen(pilot, "edit #9"))
+        await until(pilot, on_screen(pilot, "first \\e[2J"))
+        assert not unsafe("".join(lines(pilot.app)))
+        await until(pilot, on_screen(pilot, "then [/]"))
         await pilot.press("end", "x", "escape")
         await gone(pilot)
 
@@ -164,16 +158,3 @@ def test_without_an_editor_the_key_says_so(monkeypatch, command, says, at_once):
         await gone(pilot)
 
     asked(editor("[1]", outside=at_once), scenario)
-
-
-def test_the_title_goes_on_and_hostile_text_is_safe_to_show():
-    titles = iter(["first \x1b[2J", *(f"then [/] {number}" for number in range(99))])
-
-    async def scenario(pilot):
-        await until(pilot, on_screen(pilot, "first \\e[2J"))
-        assert not unsafe("".join(lines(pilot.app)))
-        await until(pilot, on_screen(pilot, "then [/]"))
-        await pilot.press("escape")
-        await gone(pilot)
-
-    asked(MessageEditor(lambda: next(titles), "[1]", json_mistake), scenario)

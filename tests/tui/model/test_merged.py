@@ -294,13 +294,16 @@ def test_a_row_takes_no_more_than_ten_bytes_beyond_those_of_its_session(two, mer
 # On the screen.
 
 
-def test_all_golden_captures_are_merged_on_the_screen_and_each_row_leads_to_its_own_session():
+@pytest.mark.parametrize("keys", "245" if NIGHTLY else ["245"])
+def test_all_golden_captures_are_merged_on_the_screen_and_each_row_and_view_leads_to_its_own_session(keys):
+    """Each capture is tested with one of the views, nightly with all of them."""
+
     async def scenario(pilot):
         await pilot.press(*["space"] * len(list(CAPTURES.glob("*.jsonl"))), "m")
         rows = await opened(pilot)
-        merged = rows.session
+        screen, merged = pilot.app.screen, rows.session
         assert rows.count() == sum(map(len, merged.sessions)) > 500
-        for place in range(0, rows.count(), 1 if NIGHTLY else 7):
+        for place in range(0, rows.count(), 1 if NIGHTLY else 13):
             session, there = merged.of(place)
             rows.move_to(place)
             assert f"#{session.line(there).n} " in message(pilot).splitlines()[0]
@@ -310,56 +313,42 @@ def test_all_golden_captures_are_merged_on_the_screen_and_each_row_leads_to_its_
             await pilot.press("g", "pagedown", "G", "p", "enter", "escape", "t", "e", "L", "slash", *"ping", "escape")
             assert {strip.cell_length for strip in strips(pilot.app)} <= {size[0]}
         assert pilot.app.focused is rows
-
-    play(scenario, CAPTURES, draws=True)
-
-
-@pytest.mark.parametrize("keys", "245" if NIGHTLY else ["245"])
-def test_every_view_of_every_golden_capture_is_reached_from_the_merge_and_left_for_it(keys):
-    """Each capture is tested with one of the views, nightly with all of them."""
-
-    async def scenario(pilot):
-        await pilot.press(*["space"] * len(list(CAPTURES.glob("*.jsonl"))), "m")
-        rows = await opened(pilot)
-        merged = pilot.app.screen
-        for which, session in enumerate(rows.session.sessions):
-            place = next(at for at in range(rows.count()) if rows.session.index.of(at)[0] == which)
+        for which, session in enumerate(merged.sessions):
+            place = next(at for at in range(rows.count()) if merged.index.of(at)[0] == which)
             rows.move_to(place)
             await pilot.press(keys[which % len(keys)])
-            await until(pilot, lambda: pilot.app.screen is not merged)
+            await until(pilot, lambda: pilot.app.screen is not screen)
             assert pilot.app.screen.session.path == session.path
             await pilot.press("down", "G", "enter")
-            while pilot.app.screen is not merged:
+            while pilot.app.screen is not screen:
                 await pilot.press("escape")
             assert (pilot.app.focused, rows.place()) == (rows, place)
 
-    play(scenario, CAPTURES, draws=True)
+    play(scenario, CAPTURES)
 
 
-@pytest.mark.parametrize(
-    ("keys", "command", "shown", "said"),
-    [
-        ("", "6", "a#6", ""),
-        ("j", "6", "b#6", ""),
-        ("G", "#5", "b#5", ""),
-        ("", "goto 3", "a#5", "#3 is not a row of a; #5 is next to it"),
-        ("j", "99", "b#7", "#99 is not a row of b; #7 is next to it"),
-        ("/kind:end\r", "7", "a#7", "the filter is removed, because it hid #7"),
-    ],
-)
-def test_goto_takes_the_number_that_stands_in_the_row_of_the_session_that_is_selected(
-    tmp_path, two, keys, command, shown, said
-):
+GOTO = [
+    ("g", "6", "a#6", ""),
+    ("gj", "6", "b#6", ""),
+    ("G", "#5", "b#5", ""),
+    ("g", "goto 3", "a#5", "#3 is not a row of a; #5 is next to it"),
+    ("gj", "99", "b#7", "#99 is not a row of b; #7 is next to it"),
+    ("g/kind:end\r", "7", "a#7", "the filter is removed, because it hid #7"),
+]
+
+
+def test_goto_takes_the_number_that_stands_in_the_row_of_the_session_that_is_selected(tmp_path, two):
     async def scenario(pilot):
         await pilot.press("G", *["space", "k", "k"] * 2, "m")
         rows = await opened(pilot)
-        await pilot.press(*("enter" if key == "\r" else key for key in keys))
-        await until(pilot, lambda: rows.count() == (2 if keys.startswith("/") else 7))
-        await pilot.press("colon", *("space" if key == " " else key for key in command), "enter")
-        await until(pilot, lambda: rows.count() == 7)
-        source = rows.session.line(rows.place()).source
-        assert f"{source.name}#{source.n}" == shown
-        await until(pilot, on_screen(pilot, said))
+        for keys, command, shown, said in GOTO:
+            await pilot.press(*("enter" if key == "\r" else key for key in keys))
+            await until(pilot, lambda keys=keys: rows.count() == (2 if "/" in keys else 7))
+            await pilot.press("colon", *("space" if key == " " else key for key in command), "enter")
+            await until(pilot, lambda: rows.count() == 7)
+            source = rows.session.line(rows.place()).source
+            assert f"{source.name}#{source.n}" == shown
+            await until(pilot, on_screen(pilot, said))
 
     play(scenario, tmp_path)
 

@@ -48,34 +48,32 @@ def test_a_caret_stands_below_its_column_with_the_sentence_where_there_is_room(c
     assert caret(column, sentence, width) == shown
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_it_says_what_is_typed_entered_and_left(kind):
+def test_it_says_what_is_typed_entered_and_left_and_each_kind_has_its_own_history():
     async def scenario(pilot):
         prompt = pilot.app.query_one(Prompt)
-        prompt.show(kind, "a")
-        prompt.focus()
-        assert pilot.app.said == []
-        await pilot.press("b")
-        assert prompt.text == "ab"
-        await prompt.settle()
-        await pilot.press("enter", "escape")
-        assert pilot.app.said == ["typed", "entered", "left"]
-        assert f"{KINDS[kind]}ab" in lines(pilot.app)[0]
-
-    play(scenario, app=Shell())
-
-
-def test_what_is_wrong_stands_below_until_it_is_mended_and_is_safe_to_show():
-    async def scenario(pilot):
-        prompt = pilot.app.query_one(Prompt)
-        prompt.show("filter", "abc")
-        prompt.tell("no \x1b[2J[/] here", 2)
-        await until(pilot, lambda: len(lines(pilot.app)) > 1 and "no" in lines(pilot.app)[1])
-        assert lines(pilot.app)[1].index("^") == lines(pilot.app)[0].index("abc") + 1
-        assert "[/]" in lines(pilot.app)[1]
-        assert not unsafe(lines(pilot.app)[1])
-        prompt.tell("")
-        await until(pilot, lambda: "^" not in lines(pilot.app)[1])
+        for kind, start in KINDS.items():
+            pilot.app.said.clear()
+            prompt.show(kind, f"was {kind}")
+            prompt.focus()
+            assert pilot.app.said == []
+            await pilot.press("b")
+            assert prompt.text == f"was {kind}b"
+            await prompt.settle()
+            await pilot.press("enter", "escape")
+            assert pilot.app.said == ["typed", "entered", "left"]
+            assert f"{start}was {kind}b" in lines(pilot.app)[0]
+            prompt.remember()
+        for kind in KINDS:
+            prompt.show(kind)
+            prompt.focus()
+            await pilot.press("up")
+            assert prompt.text == f"was {kind}b"
+            await pilot.press("down")
+            assert prompt.text == ""
+        prompt.show("filter")
+        pilot.app.focused.post_message(Paste("a\x1b[2J\u202eb\t日本\ud800\nc"))
+        await until(pilot, lambda: prompt.text)
+        assert prompt.text == "a[2Jb日本", "only what can be seen is pasted"
 
     play(scenario, app=Shell())
 
@@ -85,15 +83,19 @@ def column(line, text):
     return cell_len(line[: line.index(text)])
 
 
-def test_the_caret_stands_below_what_is_wrong_whatever_stands_before_it():
+def test_what_is_wrong_stands_below_until_it_is_mended_and_is_safe_to_show():
     async def scenario(pilot):
         prompt = pilot.app.query_one(Prompt)
-        text = '"日本語日本語" metod:x'
-        prompt.show("filter", text)
-        prompt.tell("no such key", text.index("metod") + 1)
-        await until(pilot, lambda: len(lines(pilot.app)) > 1 and "^" in lines(pilot.app)[1])
-        line, below = lines(pilot.app)[:2]
-        assert column(line, "metod") == column(below, "^")
+        for text in ("abc metod:x", '"日本語日本語" metod:x'):
+            prompt.show("filter", text)
+            prompt.tell("no \x1b[2J[/] here", text.index("metod") + 1)
+            await until(pilot, lambda: len(lines(pilot.app)) > 1 and "no" in lines(pilot.app)[1])
+            line, below = lines(pilot.app)[:2]
+            assert column(line, "metod") == column(below, "^")
+            assert "[/]" in below
+            assert not unsafe(below)
+            prompt.tell("")
+            await until(pilot, lambda: "^" not in lines(pilot.app)[1])
 
     play(scenario, app=Shell())
 
@@ -117,32 +119,3 @@ def test_the_caret_goes_with_a_line_that_is_longer_than_the_screen():
         await until(pilot, right)
 
     play(scenario, app=Shell(), size=(60, 10))
-
-
-def test_each_kind_has_its_own_history():
-    async def scenario(pilot):
-        prompt = pilot.app.query_one(Prompt)
-        for kind in KINDS:
-            prompt.show(kind, f"was {kind}")
-            prompt.remember()
-        for kind in KINDS:
-            prompt.show(kind)
-            prompt.focus()
-            await pilot.press("up")
-            assert prompt.text == f"was {kind}"
-            await pilot.press("down")
-            assert prompt.text == ""
-
-    play(scenario, app=Shell())
-
-
-def test_only_what_can_be_seen_is_pasted():
-    async def scenario(pilot):
-        prompt = pilot.app.query_one(Prompt)
-        prompt.show("filter")
-        prompt.focus()
-        pilot.app.focused.post_message(Paste("a\x1b[2J\u202eb\t日本\ud800\nc"))
-        await until(pilot, lambda: prompt.text)
-        assert prompt.text == "a[2Jb日本"
-
-    play(scenario, app=Shell())

@@ -49,45 +49,44 @@ def keys(number, scenario, size=(80, 10)):
     return app
 
 
-@pytest.mark.parametrize(
-    ("pressed", "cursor", "top"),
-    [
-        ("down", 1, 0),
-        ("up j j k", 1, 0),
-        ("pagedown pagedown", 18, 9),
-        ("pagedown pagedown pageup", 9, 9),
-        ("space pagedown ctrl+b", 9, 9),
-        ("end down", 99_999, 99_990),
-        ("G k home", 0, 0),
-    ],
-)
-def test_keys_move_the_cursor_and_what_is_in_sight(pressed, cursor, top):
+MOVES = {
+    "down": (1, 0), "up j j k": (1, 0), "pagedown pagedown": (18, 9), "pagedown pagedown pageup": (9, 9),
+    "space pagedown ctrl+b": (9, 9), "end down": (99_999, 99_990), "G k home": (0, 0),
+}  # fmt: skip
+"""Where the cursor and the first row in sight are after some keys."""
+
+
+def test_keys_move_the_cursor_and_what_is_in_sight():
     async def scenario(pilot):
-        await pilot.press(*pressed.split())
         rows = pilot.app.rows
-        await until(pilot, lambda: rows.scroll_offset.y == top)
-        assert rows.cursor == cursor
-        assert shown(rows)[cursor - top].startswith(f"row {cursor} x")
+        for pressed, (cursor, top) in MOVES.items():
+            rows.move_to(0)
+            await until(pilot, lambda: rows.scroll_offset.y == 0)
+            await pilot.press(*pressed.split())
+            await until(pilot, lambda top=top: rows.scroll_offset.y == top, pressed)
+            assert rows.cursor == cursor
+            assert shown(rows)[cursor - top].startswith(f"row {cursor} x")
 
     app = keys(100_000, scenario)
-    assert len(app.rows.made) < 100, "of 100,000 rows"
+    assert len(app.rows.made) < 100 * len(MOVES), "of 100,000 rows"
 
 
-def test_the_selected_row_and_no_other_is_marked():
-    async def scenario(pilot):
-        await pilot.press("down")
-        rows = pilot.app.rows
-        styles = [next(iter(rows.render_line(y))).style.bgcolor for y in range(3)]
-        assert styles[0] == styles[2] != styles[1]
-
-    keys(5, scenario)
-
-
-def test_a_line_is_as_wide_as_the_view():
+def test_the_selected_row_is_marked_and_enter_or_a_second_click_chooses_it():
     async def scenario(pilot):
         rows = pilot.app.rows
         assert [rows.render_line(y).cell_length for y in (0, 4, 5, 9)] == [rows.scrollable_content_region.width] * 4
         assert shown(rows)[5:] == [""] * 5
+        await pilot.press("down")
+        styles = [next(iter(rows.render_line(y))).style.bgcolor for y in range(3)]
+        assert styles[0] == styles[2] != styles[1]
+        await pilot.press("down", "enter")
+        assert pilot.app.chosen == [2]
+        await pilot.click(Numbers, offset=(3, 8))  # below the last row
+        assert (rows.cursor, pilot.app.chosen) == (2, [2])
+        await pilot.click(Numbers, offset=(3, 4))
+        assert (rows.cursor, pilot.app.chosen) == (4, [2])
+        await pilot.click(Numbers, offset=(3, 4))
+        assert pilot.app.chosen == [2, 4]
 
     keys(5, scenario)
 
@@ -101,38 +100,13 @@ def test_an_empty_list_takes_every_key():
     assert keys(0, scenario).chosen == []
 
 
-def test_enter_chooses_the_selected_row():
-    async def scenario(pilot):
-        await pilot.press("down", "down", "enter")
-
-    assert keys(5, scenario).chosen == [2]
-
-
-def test_a_click_selects_and_a_second_one_chooses():
-    async def scenario(pilot):
-        await pilot.press("pagedown", "pagedown")
-        top = pilot.app.rows.scroll_offset.y
-        await pilot.click(Numbers, offset=(3, 4))
-        assert pilot.app.rows.cursor == top + 4
-        assert pilot.app.chosen == []
-        await pilot.click(Numbers, offset=(3, 4))
-
-    app = keys(100, scenario)
-    assert app.chosen == [app.rows.cursor]
-
-
-def test_a_click_below_the_last_row_changes_nothing():
-    async def scenario(pilot):
-        await pilot.click(Numbers, offset=(3, 8))
-
-    app = keys(5, scenario)
-    assert (app.rows.cursor, app.chosen) == (0, [])
-
-
 def test_rows_that_come_leave_those_in_sight_where_they_are():
     async def scenario(pilot):
         rows = pilot.app.rows
         await pilot.press("pagedown", "pagedown")
+        top = rows.scroll_offset.y
+        await pilot.click(Numbers, offset=(3, 4))
+        assert (rows.cursor, pilot.app.chosen) == (top + 4, [])
         before = shown(rows), rows.cursor
         rows.number = 1000
         rows.rows_changed()
