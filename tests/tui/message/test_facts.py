@@ -1,5 +1,7 @@
 """The facts that are shown above a message, as safe text."""
 
+from pathlib import Path
+
 import pytest
 
 from mcpspy.capture.records import Frame, Header, Open
@@ -7,10 +9,13 @@ from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.timeline import final_rows
 from mcpspy.tui.message.context import Around
 from mcpspy.tui.message.facts import entries
+from tests.cases import check
 from tests.test_text import unsafe
 from tests.test_timeline import frames
 from tests.transcript import records
 
+FACTS = Path(__file__).parent / "cases" / "facts.txt"
+"""Transcripts with the facts of each message, in the form of `tests/cases.py`."""
 HEADER = Header("9f2c", "2026-11-20T19:15:00.123456Z", "mcpspy 0.1.0", "stdio", "weather")
 HOSTILE = ["[/]", "\x1b[2J", "\u202e", "x" * 100_000, "\ud800", "\r\n", ""]
 
@@ -41,35 +46,18 @@ SCHEMA = {"properties": {"n": {"type": "integer", "description": "how many"}, "m
 HEAD = {"method": "POST", "target": "/mcp", "version": "1.1", "headers": [["Host", "a:1"], ["X", "y"], ["Gone", "z"]]}
 
 
+def told(row):
+    """Return the facts of a message, without the lines that a finding hides at first."""
+    return [f"#{row.n} {line}".rstrip() for line in lines([row]) if line and not line.startswith("  ")]
+
+
+def test_the_facts_of_each_message_are_these():
+    assert lines([]) == []
+    check(FACTS, lambda text, _: [line for row in final(text) for line in told(row)])
+
+
 def opened(**more):
     return Open(3, 3, 0, "client", "request", "body", **({"head": HEAD} | more))
-
-
-def test_a_request_says_what_it_is_and_what_answered_it():
-    assert lines(final(EXCHANGE)[:1]) == [
-        "#1 tools/call a",
-        'request · client → server · id "x" · 93 B',
-        "1.000000 s · 2026-11-20T19:15:01.123456Z",
-        "tool-error · answered by #2 · 250.0 ms",
-        "",
-    ]
-
-
-def test_a_response_says_what_it_answers():
-    found = lines(final(EXCHANGE)[1:])
-    assert found[0] == "#2 tools/call a"
-    assert found[3] == "tool-error · answers #1 · 250.0 ms"
-
-
-def test_what_the_message_below_tells_is_not_told_twice():
-    call = '> {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}}'
-    listed = '< {"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"f"}]}}'
-    assert [lines([row])[0] for row in final(f"{call}\n{listed}")] == ["#1 tools/list", "#2 tools/list"]
-
-
-def test_what_is_no_message_says_why():
-    assert lines(final("< {}"))[:2] == ["#1 invalid", "invalid · server → client · 2 B"]
-    assert "neither method nor result nor error" in lines(final("< {}"))
 
 
 def test_what_a_strict_parser_refuses_says_why():
@@ -157,20 +145,6 @@ def test_nothing_captured_is_more_than_text(text):
         for line in lines([row], around):
             assert not unsafe(line)
             assert len(line) < 3000
-
-
-def test_no_rows_have_nothing_to_say():
-    assert lines([]) == []
-
-
-def test_x_03_a_message_that_declares_extensions_says_which():
-    found = lines(
-        final("""
-        > {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",\
-"capabilities":{"experimental":{"a/b":{},"tur\\u202ebo":{}}},"clientInfo":{"name":"c","version":"1"}}}
-    """)
-    )
-    assert "declares a/b, tur\\u202ebo" in found
 
 
 @pytest.mark.parametrize(

@@ -8,54 +8,13 @@ import pytest
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.model.calls import Calls
 from mcpspy.tui.model.merged import Merged
-from tests.browse.test_timeline import grow, said
+from tests.browse.test_timeline import grow
 from tests.limits import LIMIT
 from tests.timelines import GOLDEN
 from tests.transcript import begin, finish
 from tests.tui.model import test_merged
 
 CALL = '{"id":%d,"method":"tools/call","params":{"name":"%s","arguments":{"n":%d},"_meta":{"progressToken":"p%d"}}}'
-
-
-def told(calls):
-    """Return a line for each call: the rows of request and response, subject, status, both previews, milliseconds."""
-    return [_told(calls.at(place)) for place in range(len(calls))]
-
-
-def _told(call):
-    request, response = call.request, call.response
-    rows = f"#{request.n} #{response.n if response else '-'}"
-    subject = " ".join(filter(None, (request.method, request.name, request.text, "=>", response and response.text)))
-    took = f" {request.latency // 1_000_000} ms" if request.latency is not None else ""
-    return f"{rows} {subject} {request.status}{took}"
-
-
-def test_a_call_is_its_request_and_its_response(tmp_path):
-    text = f"""
-    > {CALL % (1, "a", 5, 1)}
-    > {{"id":2,"method":"ping"}}
-    < {{"id":7,"method":"roots/list"}}
-    @1 < {{"id":1,"result":{{"content":[{{"type":"text","text":"fine"}}]}}}}
-    > {{"method":"notifications/cancelled","params":{{"requestId":2}}}}
-    """
-    with closing(grow(OpenCapture(said(tmp_path, text)))) as session:
-        assert told(Calls(session)) == [
-            "#5 #8 tools/call a n=5 => fine ok 999 ms",
-            "#6 #- ping => cancelled",
-            "#7 #- roots/list => unanswered",
-        ]
-
-
-def test_the_calls_of_a_batch_stand_by_themselves(tmp_path):
-    text = f"""
-    > [{CALL % (1, "a", 5, 1)},{{"method":"notifications/x"}},{CALL % (2, "b", 6, 2)}]
-    @1 < [{{"id":2,"error":{{"code":-32603,"message":"no"}}}},{{"id":1,"result":{{}}}}]
-    """
-    with closing(grow(OpenCapture(said(tmp_path, text)))) as session:
-        assert told(Calls(session)) == [
-            "#5 #6 tools/call a n=5 => ok 999 ms",
-            "#5 #6 tools/call b n=6 => -32603 no error 999 ms",
-        ]
 
 
 def test_a_batch_that_is_too_large_to_be_decoded_is_shown_as_one(tmp_path):
@@ -66,29 +25,6 @@ def test_a_batch_that_is_too_large_to_be_decoded_is_shown_as_one(tmp_path):
     finish(writer)
     with closing(grow(OpenCapture(str(tmp_path / "a.jsonl")))) as session:
         assert [Calls(session).at(place).request.kind for place in range(2)] == ["batch", "batch"]
-
-
-def test_progress_is_known_while_a_call_runs(tmp_path):
-    progress = '< {"method":"notifications/progress","params":{"progressToken":"p%d","progress":%s%s}}'
-    text = "\n".join(f"> {CALL % (n, 'a', n, n)}" for n in range(1, 6))
-    for n, (done, total) in enumerate((("2", ',"total":4'), ("1.5", ""), ('"x"', ""), ("1e999", ""), ("3", "")), 1):
-        text += "\n" + progress % (n, done, total)
-    text += '\n< {"id":5,"result":{}}\n' + progress % (5, "4", "")
-    with closing(grow(OpenCapture(said(tmp_path, text)))) as session:
-        found = [Calls(session).at(place).progress for place in range(5)]
-    assert found == [(2.0, 4.0), (1.5, None), None, None, None]
-
-
-def test_a_call_knows_for_how_long_it_waited_for_a_person(tmp_path):
-    text = f"""
-    @0 > {CALL % (1, "a", 5, 1)}
-    @1 < {{"id":7,"method":"elicitation/create"}}
-    @13 > {{"id":7,"result":{{"action":"accept"}}}}
-    @14 < {{"id":1,"result":{{}}}}
-    """
-    with closing(grow(OpenCapture(said(tmp_path, text)))) as session:
-        call = Calls(session).at(0)
-        assert (call.asked, call.continues) == (12 * 10**9, False)
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)

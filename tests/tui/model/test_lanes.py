@@ -9,11 +9,8 @@ from mcpspy.tui.model import lanes as module
 from mcpspy.tui.model.lanes import DEEPEST, Lane, Lanes
 from tests.browse.test_timeline import grow, said
 from tests.timelines import CAPTURES, GOLDEN
-from tests.transcript import begin, capture, finish, record
-
-META = (
-    '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
-)
+from tests.transcript import begin, finish, record
+from tests.tui.model.test_cases import META
 
 
 def opened(path):
@@ -33,87 +30,6 @@ def told(path):
     return [f"{lane.waited} {lane.after >> DEEPEST:b}|{lane.after & 255:b}".strip() for lane in found]
 
 
-def test_who_is_waited_for_is_the_innermost(tmp_path):
-    text = """
-    > {"id":1,"method":"tools/call","params":{"name":"book"}}
-    ! asking
-    < {"id":1,"method":"roots/list"}
-    > {"id":1,"result":{"roots":[]}}
-    < {"id":2,"method":"elicitation/create"}
-    > {"id":2,"method":"ping"}
-    < {"id":2,"result":{}}
-    > {"id":2,"result":{"action":"accept"}}
-    < {"id":1,"result":{}}
-    > {"method":"notifications/x"}
-    """
-    assert told(said(tmp_path, text)) == [
-        "0|1",
-        "server 0|1",
-        "server 1|1",
-        "client 0|1",
-        "server 1|1",
-        "person 1|11",
-        "person 1|1",
-        "person 0|1",
-        "server 0|0",
-        "0|0",
-        "0|0",
-    ]
-
-
-def test_sampling_is_put_to_a_person_too(tmp_path):
-    assert told(said(tmp_path, '< {"id":1,"method":"sampling/createMessage"}\n> {"id":1,"result":{}}'))[1] == (
-        "person 0|0"
-    )
-
-
-def test_brackets_are_taken_from_the_inside_out_and_keep_their_place(tmp_path):
-    text = "".join(f'> {{"id":{n},"method":"ping"}}\n' for n in (1, 2, 3))
-    text += '< {"id":2,"result":{}}\n> {"id":4,"method":"ping"}\n< {"id":1,"result":{}}\n'
-    assert [line.split("|")[1] for line in told(said(tmp_path, text))][:6] == ["1", "11", "111", "101", "111", "110"]
-
-
-def test_a_request_that_is_cancelled_is_waited_for_no_longer(tmp_path):
-    text = """
-    > {"id":1,"method":"ping"}
-    > {"id":2,"method":"ping"}
-    > {"method":"notifications/cancelled","params":{"requestId":1}}
-    < {"id":2,"result":{}}
-    ! on
-    """
-    assert [line.split("|")[1] for line in told(said(tmp_path, text))][:4] == ["1", "11", "10", "0"]
-
-
-def test_nothing_is_waited_for_across_a_gap(tmp_path):
-    assert told(said(tmp_path, '> {"id":1,"method":"ping"}\n~ 3\n! on'))[1:] == ["server 0|0", "0|0", "0|0"]
-
-
-def test_a_subscription_is_nothing_that_is_waited_for(tmp_path):
-    text = f'> {{"id":1,"method":"subscriptions/listen","params":{{{META}}}}}\n! on'
-    assert told(said(tmp_path, text)) == ["0|0", "0|0", "0|0"]
-
-
-@pytest.mark.parametrize(("method", "whom"), [("elicitation/create", "person"), ("roots/list", "client")])
-def test_a_result_that_wants_input_is_waited_for_until_the_client_comes_back(tmp_path, method, whom):
-    call = f'"method":"tools/call","params":{{"name":"ask",{META}}}'
-    text = f"""
-    > {{"id":1,{call}}}
-    < {{"id":1,"result":{{"resultType":"input_required","inputRequests":{{"a":{{"method":"{method}"}}}}}}}}
-    ! meanwhile
-    > {{"id":2,{call}}}
-    < {{"id":2,"result":{{"resultType":"complete","content":[]}}}}
-    ! done
-    """
-    assert [line.split(" ")[0] for line in told(said(tmp_path, text))[:6]] == [
-        "0|1",
-        "server",
-        whom,
-        whom,
-        "server",
-        "0|0",
-    ]
-
-
 def test_input_that_never_comes_is_not_waited_for_for_ever(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "STALE", 5)
     text = f"""
@@ -125,12 +41,6 @@ def test_input_that_never_comes_is_not_waited_for_for_ever(tmp_path, monkeypatch
     waited = [line.split(" ")[0] for line in told(said(tmp_path, text + "! on\n" * 5))]
     assert waited[2] == waited[4] == "client"
     assert waited[-1] == "0|0"
-
-
-@pytest.mark.parametrize("result", ["[]", "7", '{"resultType":"input_required","inputRequests":[null]}', "null"])
-def test_a_result_of_any_shape_is_gone_through(tmp_path, result):
-    text = f'> {{"id":1,"method":"tools/call","params":{{{META}}}}}\n< {{"id":1,"result":{result}}}'
-    assert told(said(tmp_path, text))[1].startswith("server 0|0")
 
 
 def test_more_brackets_than_there_is_room_for_are_not_drawn(tmp_path):
@@ -197,11 +107,6 @@ def test_a_live_session_is_gone_through_as_it_grows(tmp_path):
         lanes.grow(1.0)
         assert lanes.at(1) == Lane(1, 0, "server")
         finish(writer)
-
-
-def test_a_response_recorded_before_its_request_closes_its_bracket(tmp_path):
-    path = capture(tmp_path / "a.jsonl", '@0.5 < {"id":1,"result":{}}\n@0.4 > {"id":1,"method":"ping"}\n@0.6 ! on')
-    assert told(path) == ["0|1", "server 0|0", "0|0", "0|0"]
 
 
 def test_a_request_whose_client_has_hung_up_is_waited_for_no_longer_when_the_next_is_sent():
