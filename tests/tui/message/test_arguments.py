@@ -1,12 +1,18 @@
 """The arguments of a call beside the tool's declarations, even if these are malformed."""
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 
 from mcpspy.tui.message.arguments import arguments, limits_text, type_text
+from tests.cases import pairs
+from tests.each import each
 from tests.limits import proportionate
 from tests.test_timeline import JSON
 
+CASES = Path(__file__).parent / "cases"
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -59,21 +65,21 @@ def test_an_argument_has_its_type_value_fault_and_description():
     assert (units.type, tags.type) == ('"metric" | "imperial"', "tag[]")
 
 
-@pytest.mark.parametrize(
-    ("schema", "text"),
-    [
-        ({"type": "integer", "minimum": 1, "maximum": 14, "default": 3}, "1 to 14, default 3"),
-        ({"minimum": 0.5}, "at least 0.5"),
-        ({"maxLength": 80, "format": "date", "default": None}, "date, at most 80 characters, default null"),
-        ({"minItems": 1, "format": 5}, "at least 1 items"),
-        ({"type": "string"}, ""),
-        (True, ""),
-    ],
-)
+def told(name):
+    """Return the schemas of a file, each with the words below it."""
+    return [(json.loads(schema), words.strip('"')) for schema, words in pairs(CASES / name)]
+
+
+@each("schema, text", told("limits.txt"))
 def test_the_limits_of_an_argument_are_told_in_a_few_words(schema, text):
     assert limits_text(schema) == text
     (argument,) = arguments({}, {"properties": {"x": schema}})
     assert argument.limits == text
+
+
+@each("schema, text", told("types.txt"))
+def test_a_type_is_told_in_a_few_words(schema, text):
+    assert type_text(schema) == text
 
 
 def test_what_the_schema_closes_out_is_wrong():
@@ -118,24 +124,3 @@ def test_a_heavy_schema_is_not_judged_and_nobody_waits():
 
 def test_arguments_of_any_number_are_cut_off():
     assert len(arguments({str(n): n for n in range(5000)}, {})) == 200
-
-
-@pytest.mark.parametrize(
-    ("schema", "text"),
-    [
-        ({"type": "string"}, "string"),
-        ({"type": ["integer", "null"]}, "integer | null"),
-        ({"type": "array"}, "any[]"),
-        ({"type": "array", "items": {"type": "array", "items": {"type": "number"}}}, "number[][]"),
-        ({"anyOf": [{"type": "string"}, {}, {"const": 1}]}, "string | any | 1"),
-        ({"oneOf": [{"type": "null"}, {"$ref": "#/$defs/x"}]}, "null | x"),
-        ({"enum": list(range(9))}, "0 | 1 | 2 | 3 | 4 | 5 | …"),
-        ({}, ""),
-        (True, ""),
-        (False, "never"),
-        (5, ""),
-        ({"type": 5}, ""),
-    ],
-)
-def test_a_type_is_told_in_a_few_words(schema, text):
-    assert type_text(schema) == text

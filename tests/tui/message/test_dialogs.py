@@ -33,22 +33,15 @@ def asked(question, scenario, size=(80, 24)):
 CHOICES = [("j", "as JSON", lambda: "{}"), ("c", "[/] \\e", lambda: "curl")]
 
 
-def test_a_key_chooses_what_to_copy():
+@pytest.mark.parametrize(("keys", "chosen"), [("x c", CHOICES[1]), ("escape", None)])
+def test_a_key_chooses_what_to_copy_and_escape_nothing(keys, chosen):
     async def scenario(pilot):
         await until(pilot, on_screen(pilot, "j  as JSON"))
         assert on_screen(pilot, "c  [/] \\e")()
-        await pilot.press("x", "c")
+        await pilot.press(*keys.split())
         await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
 
-    assert asked(CopyMenu(CHOICES), scenario) == [CHOICES[1]]
-
-
-def test_escape_copies_nothing():
-    async def scenario(pilot):
-        await pilot.press("escape")
-        await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
-
-    assert asked(CopyMenu(CHOICES), scenario) == [None]
+    assert asked(CopyMenu(CHOICES), scenario, size=(40, 10)) == [chosen]
 
 
 def test_a_name_is_asked_for_until_it_is_taken():
@@ -79,7 +72,7 @@ def test_escape_saves_nothing():
         await pilot.press("q", "escape")
         await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
 
-    assert asked(SavePrompt("save #1 as", "a", names.append), scenario) == [None]
+    assert asked(SavePrompt("save #1 as", "a", names.append), scenario, size=(40, 10)) == [None]
     assert names == []
 
 
@@ -116,13 +109,3 @@ def test_a_directory_that_was_deleted_is_no_end(tmp_path, monkeypatch):
         await until(pilot, on_screen(pilot, "in a directory that was deleted"))
 
     asked(SavePrompt("save #1 as", "a.json", lambda name: None), scenario)
-
-
-def test_on_a_small_screen_both_fit():
-    async def scenario(pilot):
-        await until(pilot, on_screen(pilot, "copy"))
-        await pilot.press("escape")
-        pilot.app.push_screen(SavePrompt("save #1 as", "a.json", lambda name: None))
-        await until(pilot, on_screen(pilot, "a.json"))
-
-    asked(CopyMenu(CHOICES), scenario, size=(40, 10))

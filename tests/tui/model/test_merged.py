@@ -87,22 +87,11 @@ def test_rows_stand_by_the_clock_and_tell_whose_they_are(two, merge):
     ]
     assert found.complete
     assert not found.grow(1)
-
-
-def test_rows_are_numbered_from_1_and_found_by_their_number(two, merge):
-    found = grown(merge(*two))
     assert [found.line(place).n for place in range(len(found))] == list(found.index.rows) == [1, 2, 3, 4, 5, 6, 7]
     assert [found.index.row_of(n) for n in (0, 1, 7, 8)] == [None, 0, 6, None]
-
-
-def test_the_order_in_which_sessions_are_given_does_not_change_the_order_of_rows(two, merge):
-    one, other = grown(merge(*two)), grown(merge(*reversed(two)))
-    assert [line[1:] for line in told(one)] == [line[1:] for line in told(other)]
-
-
-def test_partners_are_those_of_their_own_session(two, merge):
-    found = grown(merge(*two))
     assert [found.partner(place) for place in range(len(found))] == [2, 3, 0, 1, None, None, None]
+    other = grown(merge(*reversed(two)))
+    assert [line[1:] for line in told(found)] == [line[1:] for line in told(other)], "in whatever order they are given"
 
 
 def test_a_row_leads_to_its_session_and_its_place_there(two, merge):
@@ -111,10 +100,6 @@ def test_a_row_leads_to_its_session_and_its_place_there(two, merge):
     assert (session.path, session.line(place).n) == (str(two[1]), 6)
     assert replace(found.line(3), n=0, t=0, source=None) == replace(session.line(place), n=0, t=0)
     assert session.of(place) == (session, place)
-
-
-def test_messages_and_bytes_are_those_of_the_row(two, merge):
-    found = grown(merge(*two))
     (row,) = found.messages(3)
     assert (row.n, row.t, row.kind, row.status) == (6, 2_500_000_000, "error", "error")
     assert b'"message' in found.index.line(4)

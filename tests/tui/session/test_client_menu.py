@@ -27,10 +27,16 @@ async def choose(pilot, name):
     await until(pilot, lambda: not isinstance(pilot.app.screen, ClientMenu), "the end of the menu")
 
 
-def test_a_client_is_chosen_and_taken_back(refused):
+def test_the_menu_names_every_client_and_one_is_chosen_and_taken_back(refused):
     async def scenario(pilot):
         session = (await opened(pilot)).session
         before = dict(session.found)
+        await pilot.press("c")
+        menu = "\n".join(lines(pilot.app))
+        for name, people in CLIENTS.items():
+            assert f"{name} " in menu
+            assert people in menu
+        await pilot.press("escape")
         await choose(pilot, "openai-api")
         assert session.clients == {"openai-api"}
         await until(pilot, lambda: session.found["error"] == before["error"] + 1)
@@ -41,30 +47,13 @@ def test_a_client_is_chosen_and_taken_back(refused):
         await until(pilot, lambda: "compat/tool-name" not in "\n".join(lines(pilot.app)))
         assert (session.clients, session.found) == (frozenset(), before)
 
-    play(scenario, refused)
-
-
-def test_the_present_choice_is_selected_and_escape_keeps_it(refused):
-    async def scenario(pilot):
-        session = (await opened(pilot)).session
+        await pilot.press("1")
         await choose(pilot, "all")
         await pilot.press("c")
-        assert pilot.app.screen.query_one(OptionList).highlighted == PLACE["all"]
+        assert pilot.app.screen.query_one(OptionList).highlighted == PLACE["all"], "the present choice"
         await pilot.press("down", "escape")
         await until(pilot, lambda: timeline(pilot).has_focus)
         assert session.clients == set(CLIENTS)
-
-    play(scenario, refused)
-
-
-def test_the_menu_names_every_client_that_check_takes(refused):
-    async def scenario(pilot):
-        await opened(pilot)
-        await pilot.press("c")
-        shown = "\n".join(lines(pilot.app))
-        for name, people in CLIENTS.items():
-            assert f"{name} " in shown
-            assert people in shown
 
     play(scenario, refused, size=(80, 24))
 

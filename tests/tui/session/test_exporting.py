@@ -21,46 +21,34 @@ def path(tmp_path, monkeypatch):
     return capture(str(tmp_path / "made.jsonl"), "> 1 ping\n< 1 = {}\n> 2 tools/list\n< 2 = {}")
 
 
-def test_a_command_exports_what_the_filter_shows_and_a_notification_has_the_path(tmp_path, path):
+def test_commands_and_the_palette_export_what_the_filter_shows_and_a_mistake_stands_below_the_line(tmp_path, path):
+    (tmp_path / "mine.csv").write_text("mine")
+
     async def scenario(pilot):
         await opened(pilot)
         await typed(pilot, "slash", "method:ping")
         await typed(pilot, "colon", "export csv")
         await until(pilot, on_screen(pilot, "exported to"))
         assert on_screen(pilot, "made.csv")()
-
-    play(scenario, path)
-    assert (tmp_path / "made.csv").read_bytes() == exported("csv", path, wants=lambda row: row.method == "ping")
-
-
-def test_a_mistake_stands_below_the_line_and_nothing_is_overwritten(tmp_path, path):
-    (tmp_path / "mine.csv").write_text("mine")
-
-    async def scenario(pilot):
-        await opened(pilot)
         await typed(pilot, "colon", "export csv mine.csv")
         assert wrong(pilot) == "mine.csv exists; give another name"
         await pilot.press("escape")
         await typed(pilot, "colon", "export har")
         assert "is a stdio session" in wrong(pilot)
+        await pilot.press("escape", "escape")
 
-    play(scenario, path)
-    assert (tmp_path / "mine.csv").read_text() == "mine"
-
-
-def test_the_palette_has_an_export_for_each_format(tmp_path, path):
-    async def scenario(pilot):
-        await opened(pilot)
         commands = {it.title: it.callback for it in pilot.app.get_system_commands(pilot.app.screen)}
         assert [title for title in commands if title.startswith("export")] == [
             "export har", "export mermaid", "export perfetto", "export csv", "export otlp",
         ]  # fmt: skip
         commands["export mermaid"]()
-        await until(pilot, on_screen(pilot, "exported to"))
+        await until(pilot, on_screen(pilot, "made.mmd"))
         commands["export har"]()
         await until(pilot, on_screen(pilot, "not exported:"))
 
     play(scenario, path)
+    assert (tmp_path / "made.csv").read_bytes() == exported("csv", path, wants=lambda row: row.method == "ping")
+    assert (tmp_path / "mine.csv").read_text() == "mine"
     assert (tmp_path / "made.mmd").read_text().startswith("sequenceDiagram\n")
 
 

@@ -8,7 +8,7 @@ from mcpspy.tui.session.status import Status, tabs, title
 from mcpspy.tui.session.views.table import VIEWS
 from tests.test_text import unsafe
 from tests.transcript import capture
-from tests.tui.screen import STYLES, lines, play
+from tests.tui.screen import STYLES, lines, play, resize
 
 
 @pytest.mark.parametrize(
@@ -34,47 +34,37 @@ def test_the_title_tells_how_the_session_is_and_is_safe_to_show(tmp_path):
     assert not unsafe(said)
 
 
-@pytest.mark.parametrize("width", [120, 40, 10, 1])
-def test_the_line_is_as_wide_as_the_screen_and_tells_what_came_before_where_one_is(width):
-    class Shell(App):
-        CSS_PATH = STYLES
+class Shell(App):
+    """An application with only the line."""
 
-        def compose(self):
-            yield Status()
+    CSS_PATH = STYLES
 
+    def compose(self):
+        yield Status()
+
+
+def test_the_line_is_as_wide_as_the_screen_and_tells_what_came_before_where_one_is():
     async def scenario(pilot):
         status = pilot.app.query_one(Status)
-        for said, held in (("", 0), ("[/]\x1b[2J" * 30, 0), ("", 2), ("[/]\x1b[2J" * 30, 2)):
-            status.show("findings", "3/17 · 2 marked", said, held)
-            await pilot.pause()
-            strip = status.render_line(0)
-            assert strip.cell_length == width
-            assert not unsafe(strip.text)
-            if width == 120:
-                assert (r"[/]\e" in lines(pilot.app)[0]) == bool(said)
-                assert ("2 held" in lines(pilot.app)[0]) == bool(held)
-                assert ("3/17 · 2 marked" in lines(pilot.app)[0]) != bool(said)
+        for width in (120, 40, 10, 1):
+            await resize(pilot, width, 1)
+            for said, held in (("", 0), ("[/]\x1b[2J" * 30, 0), ("", 2), ("[/]\x1b[2J" * 30, 2)):
+                status.show("findings", "3/17 · 2 marked", said, held)
+                await pilot.pause()
+                strip = status.render_line(0)
+                assert strip.cell_length == width
+                assert not unsafe(strip.text)
+                if width == 120:
+                    assert (r"[/]\e" in lines(pilot.app)[0]) == bool(said)
+                    assert ("2 held" in lines(pilot.app)[0]) == bool(held)
+                    assert ("3/17 · 2 marked" in lines(pilot.app)[0]) != bool(said)
 
-    play(scenario, app=Shell(), size=(width, 1))
-
-
-def test_views_give_their_names_for_what_is_said():
-    class Shell(App):
-        CSS_PATH = STYLES
-
-        def compose(self):
-            yield Status()
-
-    async def scenario(pilot):
-        status = pilot.app.query_one(Status)
-        status.show("gates", "1/2", "weather has ended: only a running session can be controlled", 3)
+        await resize(pilot, 96, 1)  # views give their names for what is said
+        keys = " ".join(view.key for view in VIEWS.values())
+        ended = "weather has ended: only a running session can be controlled"
+        status.show("gates", "1/2", ended, 3)
         await pilot.pause()
-        line = " ".join(lines(pilot.app)[0].split())
-        assert (
-            line
-            == " ".join(view.key for view in VIEWS.values())
-            + " 3 held weather has ended: only a running session can be controlled"
-        )
+        assert " ".join(lines(pilot.app)[0].split()) == f"{keys} 3 held {ended}"
         status.show("gates", "1/2", "")
         await pilot.pause()
         assert "6 gates" in lines(pilot.app)[0]

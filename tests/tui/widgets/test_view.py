@@ -1,9 +1,7 @@
 """The shared parts of the views: the text of an empty view, following, and the focus."""
 
-import pytest
 from textual.app import App
 
-from mcpspy.tui.widgets.rows import Rows
 from mcpspy.tui.widgets.view import Following, View
 from tests.tui.screen import STYLES, play, shown
 
@@ -49,44 +47,27 @@ class Shell(App):
         self.query_one(Numbers).grown()
 
 
-def keys(number, scenario):
-    play(scenario, app=Shell(number), size=(40, 10))
-
-
-def test_the_focus_of_a_view_is_that_of_its_list():
-    async def scenario(pilot):
-        await pilot.pause()
-        assert pilot.app.focused is pilot.app.query_one(Rows)
-
-    keys(3, scenario)
-
-
-def test_a_list_without_rows_says_so_until_there_are_some():
+def test_a_list_says_that_it_has_no_rows_and_the_row_that_is_looked_at_stays_unless_following():
     async def scenario(pilot):
         rows = pilot.app.query_one(Numbers)
+        assert pilot.app.focused is rows, "the focus of a view is that of its list"
         await pilot.press("down", "f", "G", "enter")
         assert shown(rows)[0] == " no numbers yet"
         pilot.app.grow(1)
         await pilot.pause()
         assert shown(rows)[:2] == ["row 0", ""]
+        pilot.app.grow(99)
+        assert rows.follow
+        for pressed in ("up", "g", "f", "pageup"):
+            pilot.app.grow(50)
+            assert rows.cursor == rows.count() - 1
+            await pilot.press(pressed)
+            await pilot.pause()
+            before = rows.cursor, rows.scroll_offset.y, shown(rows)
+            pilot.app.grow(50)
+            await pilot.pause()
+            assert (rows.cursor, rows.scroll_offset.y, shown(rows)) == before, pressed
+            await pilot.press("f")
+            assert rows.cursor == rows.count() - 1
 
-    keys(0, scenario)
-
-
-@pytest.mark.parametrize("pressed", ["up", "g", "f", "pageup"])
-def test_the_row_that_is_looked_at_stays_unless_following(pressed):
-    async def scenario(pilot):
-        rows = pilot.app.query_one(Numbers)
-        await pilot.press("f")
-        pilot.app.grow(50)
-        assert rows.cursor == 149
-        await pilot.press(pressed)
-        await pilot.pause()
-        before = rows.cursor, rows.scroll_offset.y, shown(rows)
-        pilot.app.grow(50)
-        await pilot.pause()
-        assert (rows.cursor, rows.scroll_offset.y, shown(rows)) == before
-        await pilot.press("f")
-        assert rows.cursor == 199
-
-    keys(100, scenario)
+    play(scenario, app=Shell(0), size=(40, 10))

@@ -25,15 +25,19 @@ def words(rows):
     return [" ".join(line.split()) for line in shown(rows) if line]
 
 
-def test_rules_are_listed_with_their_counts_and_unfold_to_frames(tmp_path):
+def test_rules_are_listed_with_their_counts_and_explained_and_unfold_to_frames(tmp_path):
     async def scenario(pilot):
         rows = pilot.app.rows
         assert words(rows)[0].startswith("▸ ✗ 2 server framing/not-json ")
+        assert explanation(pilot.app).startswith("framing/not-json · error · server\n")
+        assert "\nsee https://" in explanation(pilot.app)
         folded = rows.count()
         await pilot.press("enter")
         assert words(rows)[0].startswith("▾ ✗ 2 server framing/not-json ")
         assert [line.split()[0] for line in words(rows)[1:3]] == ["#5", "#9"]
-        await pilot.press("down", "enter", "down", "enter", "left")
+        await pilot.press("down")
+        assert explanation(pilot.app).startswith("#5: ")
+        await pilot.press("enter", "down", "enter", "left")
         assert (rows.count(), rows.cursor) == (folded, 0)
         await pilot.press("right", "plus")
         assert rows.count() == folded + sum(pilot.app.session.found.values())
@@ -56,16 +60,6 @@ def test_a_finding_about_a_frame_of_mcpspy_itself_is_shown(tmp_path):
         assert "meanwhile (peers)" in explanation(pilot.app)
 
     view(FindingsView, tmp_path / "a.jsonl", scenario)
-
-
-def test_the_selected_line_is_explained(tmp_path):
-    async def scenario(pilot):
-        assert explanation(pilot.app).startswith("framing/not-json · error · server\n")
-        assert "\nsee https://" in explanation(pilot.app)
-        await pilot.press("right", "down")
-        assert explanation(pilot.app).startswith("#5: ")
-
-    view(FindingsView, capture(tmp_path / "a.jsonl", WRONG), scenario)
 
 
 def test_the_line_that_is_looked_at_stays_where_it_is_while_more_is_found(tmp_path):

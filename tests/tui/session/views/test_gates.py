@@ -36,20 +36,13 @@ async def with_breakpoint(pilot):
     return await gates(pilot)
 
 
-def test_a_line_tells_what_a_gate_does_and_how_often_it_did(relay):
+def test_a_gate_has_a_line_is_turned_off_and_on_and_removed_and_leads_to_its_latest_frame(relay):
     async def scenario(pilot):
         rows = await with_breakpoint(pilot)
         await until(pilot, lambda: rows.count() == 2)
         first, second = (" ".join(line.split()) for line in shown(rows)[:2])
         assert first == "● on break from:client 0 hold 60 s set here from:client"
         assert second == "● on slow 1 delay 2 s gate file method:tools/*"
-
-    play(scenario, relay.path, size=(130, 30))
-
-
-def test_space_turns_a_gate_off_and_on_and_x_removes_it(relay):
-    async def scenario(pilot):
-        rows = await with_breakpoint(pilot)
         assert len(relay.look()) == 1
         await pilot.press("space")
         await until(pilot, on_screen(pilot, "○ off break from:client"))
@@ -57,11 +50,15 @@ def test_space_turns_a_gate_off_and_on_and_x_removes_it(relay):
         await pilot.press("space")
         await until(pilot, on_screen(pilot, "● on  break from:client"))
         assert len(relay.look()) == 1
+        await pilot.press("enter")
+        await until(pilot, on_screen(pilot, "break from:client has not acted yet"))
         await pilot.press("x")
         await until(pilot, lambda: rows.count() == 1)
         assert relay.look() == []
+        await pilot.press("enter")
+        await until(pilot, lambda: timeline(pilot).has_focus and timeline(pilot).selected == 11)
 
-    play(scenario, relay.path)
+    play(scenario, relay.path, size=(130, 30))
 
 
 def test_a_gate_of_others_stays(relay):
@@ -73,17 +70,6 @@ def test_a_gate_of_others_stays(relay):
         await until(pilot, on_screen(pilot, "theirs"))
         await pilot.press("G", "space")
         await until(pilot, on_screen(pilot, "theirs was set by another viewer"))
-
-    play(scenario, relay.path)
-
-
-def test_enter_shows_the_frame_that_the_gate_acted_on_last(relay):
-    async def scenario(pilot):
-        await with_breakpoint(pilot)
-        await pilot.press("enter")
-        await until(pilot, on_screen(pilot, "break from:client has not acted yet"))
-        await pilot.press("down", "enter")
-        await until(pilot, lambda: timeline(pilot).has_focus and timeline(pilot).selected == 11)
 
     play(scenario, relay.path)
 
@@ -100,24 +86,14 @@ def test_a_change_that_is_not_possible_is_said(relay):
     play(scenario, relay.path)
 
 
-def test_an_empty_view_says_how_to_set_a_gate_or_why_none_can_be(tmp_path):
-    async def scenario(_):
-        pass
-
-    relay = ScriptedRelay(tmp_path / "a.jsonl")
-    assert view(GatesView, relay.path, scenario).view.nothing() == "no gate is set; B in the timeline sets a breakpoint"
-    ended = capture(tmp_path / "b.jsonl", "> 1 ping")
-    nothing = view(GatesView, ended, scenario).view.nothing()
-    assert nothing == "no gate: weather has ended: only a running session can be controlled"
-
-
-def test_keys_on_an_empty_view_do_nothing(tmp_path):
-    relay = ScriptedRelay(tmp_path / "a.jsonl")
-
+def test_an_empty_view_says_how_to_set_a_gate_or_why_none_can_be_and_takes_every_key(tmp_path):
     async def scenario(pilot):
         await pilot.press("space", "x", "enter")
 
-    assert view(GatesView, relay.path, scenario).jumps == []
+    live = view(GatesView, ScriptedRelay(tmp_path / "a.jsonl").path, scenario)
+    assert (live.view.nothing(), live.jumps) == ("no gate is set; B in the timeline sets a breakpoint", [])
+    nothing = view(GatesView, capture(tmp_path / "b.jsonl", "> 1 ping"), scenario).view.nothing()
+    assert nothing == "no gate: weather has ended: only a running session can be controlled"
 
 
 def test_a_merge_names_the_session_of_each_gate(tmp_path):

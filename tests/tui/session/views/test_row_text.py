@@ -1,6 +1,7 @@
 """The text of a row in the timeline, without a screen."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from rich.cells import cell_len
@@ -10,6 +11,7 @@ from mcpspy.browse.timeline import Source, TimelineRow
 from mcpspy.tui.session.views.row_text import Face, cells, latency_bar, waiting_text
 from mcpspy.wire.jsonrpc import Id
 from tests.browse.test_findings import finding
+from tests.each import each
 from tests.test_text import unsafe
 
 CALL = TimelineRow(17, 8_123_000, "request", "client", id=Id("number", "3"), method="tools/call", status="ok")
@@ -30,13 +32,31 @@ def colours(line, width, part):
     return {colour for text, colour in cells(face(line), width) if part in text}
 
 
-@pytest.mark.parametrize("width", [130, 100, 99, 80, 70, 69, 60, 59, 40])
-@pytest.mark.parametrize("kind", ["request", "result", "error", "notification"])
-def test_a_row_is_as_wide_as_its_view(kind, width):
-    line = replace(CALL, kind=kind, latency=12_000_000 if kind == "result" else None, size=2_000_000)
-    assert cell_len(text(line, width=width)) == width
+WIDTHS = (130, 100, 99, 80, 70, 69, 60, 59, 50, 40)
+
+
+@each("kind, width", product(["request", "result", "error", "notification", "event", "batch", "invalid"], WIDTHS))
+def test_a_row_is_as_wide_as_its_view_whatever_stands_in_it(kind, width):
+    method = CALL.method if kind in ("request", "result", "error", "notification") else ""
+    line = replace(CALL, kind=kind, method=method, size=2_000_000, text="" if method else "a text")
+    line = replace(line, latency=12_000_000 if kind == "result" else None)
     merged = replace(line, source=Source(1, 4, "天気予報サーバー"))
-    assert cell_len(text(merged, width=width)) == max(width, cell_len(text(merged, width=1)))
+    if method:
+        assert cell_len(text(line, width=width)) == width
+        assert cell_len(text(merged, width=width)) == max(width, cell_len(text(merged, width=1)))
+
+    gated = text(replace(line, act="held 12.30 s, edited by a viewer (gate slow and flaky search\x1b[2J)"), width=width)
+    assert ("held 12.30 s" if width >= 100 else "held") in gated
+    assert "\x1b" not in gated
+    assert cell_len(gated) <= width
+
+    if kind not in ("result", "error", "event") and width != 40:
+        turn = "turn 2 · after 14 min"
+        begins = replace(line, turn=turn, source=Source(1, 4, "weather"), status="", text="")
+        assert f"── {turn}"[: {50: 9, 59: 17, 60: 17}.get(width)] in text(begins, width=width)
+        assert cell_len(text(begins, width=width)) <= width
+        assert "tool" in text(begins, width=width) or not method
+        assert width != 130 or f"── {turn} · dropped" in text(replace(begins, act="dropped"), width=width)
 
 
 def test_text_in_wide_characters_leaves_what_a_gate_did_in_view():
@@ -151,20 +171,6 @@ def test_waiting_is_told_as_precisely_as_anybody_wants_to_know(seconds, shown):
     assert waiting_text(seconds) == shown
 
 
-@pytest.mark.parametrize("width", [130, 100, 80, 70, 60, 40])
-@pytest.mark.parametrize("kind", ["request", "result", "notification", "event", "batch", "invalid"])
-def test_what_a_gate_did_stands_in_the_row(width, kind):
-    act = "held 12.30 s, edited by a viewer (gate slow and flaky search\x1b[2J)"
-    method = "tools/call" if kind in ("request", "result", "notification") else ""
-    line = replace(CALL, kind=kind, method=method, act=act, text="" if method else "a text")
-    shown = text(line, width=width)
-    assert "held" in shown
-    assert "\x1b" not in shown
-    assert cell_len(shown) <= width
-    if width >= 100:
-        assert "held 12.30 s" in shown
-
-
 @pytest.mark.parametrize(
     ("kind", "width", "shown"),
     [
@@ -176,20 +182,6 @@ def test_what_a_gate_did_stands_in_the_row(width, kind):
 def test_what_a_gate_did_has_the_room_that_nothing_else_needs(kind, width, shown):
     line = replace(CALL, kind=kind, name="add", act="held 12.30 s, edited by a viewer (gate slow)", size=98)
     assert text(line, width=width).endswith(f"→ tools/call add    id 3 {shown}")
-
-
-@pytest.mark.parametrize("width", [130, 100, 80, 70, 60, 50])
-@pytest.mark.parametrize("kind", ["request", "notification", "batch", "invalid"])
-def test_a_turn_is_told_where_it_begins(width, kind):
-    method = "tools/call" if kind in ("request", "notification") else ""
-    turn = "turn 2 · after 14 min"
-    line = replace(CALL, kind=kind, method=method, turn=turn, source=Source(1, 4, "weather"), status="")
-    shown = text(line, width=width)
-    assert f"── {turn}"[: {50: 9, 60: 17}.get(width)] in shown
-    assert cell_len(shown) <= width
-    assert "tool" in shown or not method
-    if width == 130:
-        assert f"── {turn} · dropped" in text(replace(line, act="dropped"), width=width)
 
 
 @pytest.mark.parametrize("status", ["held", "dropped"])
