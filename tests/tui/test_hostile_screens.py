@@ -22,13 +22,16 @@ class Recorder(Barrier):
     def __init__(self):
         super().__init__()
         self.found = set()
+        self.seen = set()
         self.shown = False
 
     def apply(self, segments, background):
         for text, style, _ in segments:
-            self.shown = self.shown or "\\x9b31m" in text
-            if unsafe(text):
-                self.found.add(text.strip()[:200])
+            if text not in self.seen:
+                self.seen.add(text)
+                self.shown = self.shown or "\\x9b31m" in text
+                if unsafe(text):
+                    self.found.add(text.strip()[:200])
             if style and (style.link or "@click" in (style.meta or {})):
                 self.found.add(f"markup: {text}")
         return super().apply(segments, background)

@@ -164,3 +164,21 @@ def test_the_selected_row_looks_otherwise_without_the_focus():
         assert rows.render_line(0) == before
 
     keys(3, scenario)
+
+
+def test_some_hundred_drawn_rows_are_kept_and_not_made_again():
+    async def scenario(pilot):
+        rows = pilot.app.rows
+        rows.face = lambda place: place  # drawn rows are kept
+        for _ in range(70):
+            shown(rows)
+            await pilot.press("pagedown")
+        shown(rows)
+        rows.made.clear()
+        shown(rows)
+        assert rows.made == set()
+        await pilot.press("home")
+        shown(rows)
+        assert 5 in rows.made, "not all are kept"
+
+    keys(1000, scenario)
