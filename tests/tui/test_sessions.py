@@ -11,7 +11,6 @@ from textual.widgets import Input
 from mcpspy.browse.library import COUNTED
 from mcpspy.tui.model.commands import ANYWHERE
 from mcpspy.tui.session.views.table import COMMANDS
-from tests.timelines import CAPTURES
 from tests.transcript import WALL, abandon, begin, capture, finish, record
 from tests.tui.screen import lines, on_screen, play, resize, sessions, shown, timeline, title, until
 
@@ -106,16 +105,6 @@ def test_sessions_are_opened_by_keys_and_clicks_and_one_that_is_deleted_meanwhil
         await until(pilot, on_screen(pilot, "No captures"))
 
     play(scenario, tmp_path)
-
-
-def test_the_golden_captures_are_listed_with_their_counts():
-    async def scenario(pilot):
-        rows = sessions(pilot)
-        await until(pilot, lambda: all(entry.finished for entry in rows.entries))
-        await until(pilot, on_screen(pilot, "103 frames   5 errors"))
-        assert rows.count() == len(list(CAPTURES.glob("*.jsonl")))
-
-    play(scenario, CAPTURES)
 
 
 def test_files_that_cannot_be_read_are_named_below_the_list_and_what_is_too_large_is_not_counted(tmp_path):

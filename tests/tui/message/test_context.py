@@ -68,7 +68,7 @@ def test_each_half_of_a_pair_has_the_other(tmp_path, read):
     assert of(session, 9).partner() is None
 
 
-def test_over_http_a_message_has_the_heads_that_carried_it(read):
+def test_over_http_a_message_has_the_heads_that_carried_it_and_is_there_as_it_came(read):
     session = read(CAPTURES / "http-everything-2025-11-25.jsonl")
     asked, answered = of(session, 60), of(session, 64)
     assert asked.request.head["method"] == "POST"
@@ -76,24 +76,15 @@ def test_over_http_a_message_has_the_heads_that_carried_it(read):
     assert (asked.response.head["status"], asked.response.answers) == (200, asked.request.ch)
     assert (answered.request, answered.response) == (asked.request, asked.response)
     assert asked.tool["name"] == "get-sum", "it was listed in an SSE event"
-
-
-def test_an_http_row_has_its_own_head_and_the_one_that_it_answers(read):
-    session = read(CAPTURES / "http-everything-2025-11-25.jsonl")
+    (event,) = answered.pieces(64)
+    assert event.startswith(b"event: message\n"), "the SSE event, not only its data"
+    assert answered.size(64) == len(event)
+    assert list(answered.pieces(60)) == [session.index.record(60).raw]
+    assert (answered.size(2), list(answered.pieces(2))) == (None, [])
     place = next(place for place in range(len(session)) if session.line(place).text.startswith("202"))
-    found = around(session, place)
+    found = around(session, place)  # an HTTP row has its own head and the one that it answers
     assert found.response.head["status"] == 202
     assert found.request.ch == found.response.answers
-
-
-def test_a_frame_is_there_as_it_came(tmp_path, read):
-    session = read(CAPTURES / "http-everything-2025-11-25.jsonl")
-    found = of(session, 64)
-    (event,) = found.pieces(64)
-    assert event.startswith(b"event: message\n"), "the SSE event, not only its data"
-    assert found.size(64) == len(event)
-    assert list(found.pieces(63 - 3)) == [session.index.record(60).raw]
-    assert (found.size(2), list(found.pieces(2))) == (None, [])
 
 
 def test_what_was_forwarded_otherwise_is_there(tmp_path, read):

@@ -183,29 +183,24 @@ def test_rows_that_stream_in_are_filtered_too(tmp_path, opened):
     finish(writer)
 
 
-@pytest.mark.parametrize(
-    ("at", "step", "found", "went_round"),
-    [(0, 1, 3, False), (4, 1, 6, False), (7, 1, 3, True), (8, 1, 3, True), (5, -1, 3, False), (2, -1, 6, True),
-     (-1, -1, 6, True)],
-)  # fmt: skip
-def test_a_hunt_goes_to_the_next_row_that_is_wanted_or_round_to_the_first(
-    tmp_path, opened, at, step, found, went_round
-):
+HUNTS = [
+    (0, 1, 3, False), (4, 1, 6, False), (7, 1, 3, True), (8, 1, 3, True), (5, -1, 3, False), (2, -1, 6, True),
+    (-1, -1, 6, True),
+]  # fmt: skip
+"""Where a hunt begins, its direction, the row that it finds, and whether it went round."""
+
+
+def test_a_hunt_goes_to_the_next_row_that_is_wanted_or_round_to_the_first(tmp_path, opened):
     text = "".join(f'> {{"method":"{"b" if place in (3, 6) else "a"}"}}\n' for place in range(8))
     session = opened(capture(tmp_path / "a", text))
     session.grow(ALL)
-    hunt = Hunt(Selection(session), session, filter_of(session, "method:b"), at, step)
-    assert not hunt.grow(ALL)
-    assert (hunt.found, hunt.round) == (found, went_round)
-
-
-@pytest.mark.parametrize("step", [1, -1])
-def test_a_hunt_for_what_is_not_there_ends_after_one_round(tmp_path, opened, step):
-    session = opened(capture(tmp_path / "a", '> {"method":"a"}\n' * 8))
-    session.grow(ALL)
-    hunt = Hunt(Selection(session), session, filter_of(session, "method:b"), 3, step)
-    assert not hunt.grow(ALL)
-    assert hunt.found is None
+    for at, step, found, went_round in HUNTS:
+        hunt = Hunt(Selection(session), session, filter_of(session, "method:b"), at, step)
+        assert not hunt.grow(ALL)
+        assert (hunt.found, hunt.round) == (found, went_round)
+        hunt = Hunt(Selection(session), session, filter_of(session, "method:c"), at, step)
+        assert not hunt.grow(ALL)
+        assert hunt.found is None, "it ends after one round"
 
 
 def test_a_hunt_goes_through_what_is_shown_only(tmp_path, opened):

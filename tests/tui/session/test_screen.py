@@ -84,6 +84,14 @@ def test_a_filter_filters_while_it_is_typed_and_keeps_the_selected_row_until_esc
         assert (rows.selected, rows.cursor) == (8, 3)
         assert not prompt(pilot).display
 
+        await pilot.press("slash", "ctrl+u", *"draft", "up")  # the history comes back
+        assert prompt(pilot).text == "kind:result"
+        await pilot.press("up", "up")
+        assert prompt(pilot).text == "method:tools/call status:ok"
+        await until(pilot, lambda: numbers(pilot) == [7, 8])
+        await pilot.press("down", "down")
+        assert prompt(pilot).text == "draft"
+
     play(scenario, calls)
 
 
@@ -115,23 +123,6 @@ def test_escape_while_typing_takes_the_filter_and_the_row_of_before(calls):
 
         await pilot.press("escape", "escape")
         await until(pilot, on_screen(pilot, "1 session"))
-
-    play(scenario, calls)
-
-
-def test_history_comes_back_with_up(calls):
-    async def scenario(pilot):
-        await opened(pilot)
-        for text in ("ping", "kind:result"):
-            await pilot.press("slash", "ctrl+u", *text, "enter")
-            await until(pilot, lambda: pilot.app.focused is timeline(pilot))
-        await pilot.press("slash", "ctrl+u", *"draft", "up")
-        assert prompt(pilot).text == "kind:result"
-        await pilot.press("up", "up")
-        assert prompt(pilot).text == "ping"
-        await until(pilot, lambda: numbers(pilot) == [9])
-        await pilot.press("down", "down")
-        assert prompt(pilot).text == "draft"
 
     play(scenario, calls)
 
@@ -250,7 +241,7 @@ def test_what_is_said_of_a_search_stays_while_rows_stream_in_and_are_followed(tm
 # Commands.
 
 REFUSED = [
-    *((f"goto {number}", "goto needs the number of a frame") for number in ("9" * 5000, "1" * 10, "²", "-1", "x")),
+    (f"goto {'9' * 5000}", "goto needs the number of a frame"),
     ("fliter x", "no command 'fliter'; did you mean filter?"),
     ("filter metod:x", "unknown key 'metod' at column 1; did you mean method?"),
     ("theme nrod", "no theme 'nrod'; did you mean nord?"),
