@@ -40,16 +40,13 @@ def test_a_member_has_a_line():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_only_the_id_of_the_message_itself_is_replaced():
+    for text, expected in (
         ('{"jsonrpc":"2.0","id":3,"params":{"id":4}}', '{"jsonrpc":"2.0","id":"x","params":{"id":4}}'),
         ('{"params":{},"id":"a"}', '{"params":{},"id":"x"}'),
         ('{ "id" :\n3 }', '{"id":"x"}'),
-    ],
-)
-def test_only_the_id_of_the_message_itself_is_replaced(text, expected):
-    assert one_line(pretty(text, "x")) == expected
+    ):
+        assert one_line(pretty(text, "x")) == expected
 
 
 def test_what_cannot_be_seen_stands_there_as_an_escape():
@@ -64,35 +61,26 @@ def test_a_line_separator_within_a_string_is_no_end_of_a_line():
     assert one_line('{"a":\n  "b\u2028c\x0bd"}') == '{"a":"b\u2028c\x0bd"}'
 
 
-@pytest.mark.parametrize("text", ["{}", "[1]", '{"a":1,"a":1e400}', "9" * 5000, "null"])
-def test_json_has_no_mistake(text):
-    assert json_mistake(text) is None
+MISTAKES = {
+    '{\n  "a":1,\n}': "at line 3, column 1", '{"a" 1}': "at line 1, column 6", "": "at line 1, column 1",
+    '{"a":NaN}': "NaN is not a JSON value", "[" * 100_000: "nested too deeply",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "mistake"),
-    [
-        ('{\n  "a":1,\n}', "at line 3, column 1"),
-        ('{"a" 1}', "at line 1, column 6"),
-        ("", "at line 1, column 1"),
-        ('{"a":NaN}', "NaN is not a JSON value"),
-        ("[" * 100_000, "nested too deeply"),
-    ],
-)
-def test_what_is_no_json_is_told_with_its_place(text, mistake):
-    for wrong in (json_mistake(text), answer_mistake(text), request_mistake(text, "x")):
-        assert wrong.startswith("not JSON")
-        assert mistake in wrong
+def test_what_is_no_json_is_told_with_its_place():
+    for text in ("{}", "[1]", '{"a":1,"a":1e400}', "9" * 5000, "null"):
+        assert json_mistake(text) is None
+    for text, mistake in MISTAKES.items():
+        for wrong in (json_mistake(text), answer_mistake(text), request_mistake(text, "x")):
+            assert wrong.startswith("not JSON")
+            assert mistake in wrong
 
 
-@pytest.mark.parametrize("text", ['{"id":1,"result":{}}', '{"error":{"code":1}}'])
-def test_a_response_has_a_result_or_an_error(text):
-    assert answer_mistake(text) is None
-
-
-@pytest.mark.parametrize("text", ['{"id":1}', '{"result":{},"error":{}}', "[]", "null", '"result"'])
-def test_what_is_no_response_is_told(text):
-    assert "either result or error" in answer_mistake(text)
+def test_a_response_has_a_result_or_an_error():
+    for text in ('{"id":1,"result":{}}', '{"error":{"code":1}}'):
+        assert answer_mistake(text) is None
+    for text in ('{"id":1}', '{"result":{},"error":{}}', "[]", "null", '"result"'):
+        assert "either result or error" in answer_mistake(text)
 
 
 def test_a_request_of_ours_keeps_its_id():

@@ -80,12 +80,12 @@ def test_a_name_that_is_cut_says_so():
     assert "get_all_coding_standards_of_everybody" in text(width=120)
 
 
-@pytest.mark.parametrize("width", [120, 80, 60])
-def test_what_a_message_says_stands_beside_its_method(width):
+def test_what_a_message_says_stands_beside_its_method():
     """R-14."""
     line = TimelineRow(5, 0, "notification", "server", method="notifications/progress", text="2/3\x1b[2J: reading")
-    assert "notifications/progress  2/" in text(line, width=width)
-    assert "\x1b" not in text(line, width=width)
+    for width in (120, 80, 60):
+        assert "notifications/progress  2/" in text(line, width=width)
+        assert "\x1b" not in text(line, width=width)
 
 
 ASKS = replace(CALL, name="search", text='query="Oslo \x1b" days=3 units="metric and imperial"')
@@ -121,18 +121,17 @@ def test_a_preview_has_colours():
     assert colours(replace(FOUND, kind="error"), 200, "3 °C") == {"timeline--error"}
 
 
-@pytest.mark.parametrize("width", [120, 80, 50])
-def test_an_error_that_answers_no_request_is_no_success(width):
+def test_an_error_that_answers_no_request_is_no_success():
     line = TimelineRow(5, 0, "error", "server")
-    assert colours(line, width, "error") == {"timeline--error"}
-    assert "(no request" in text(line, width=width)
+    for width in (120, 80, 50):
+        assert colours(line, width, "error") == {"timeline--error"}
+        assert "(no request" in text(line, width=width)
 
 
-@pytest.mark.parametrize(
-    ("status", "shown"), [("pending", True), ("unanswered", True), ("cancelled", True), ("ok", False), ("error", False)]
-)
-def test_of_a_request_stands_what_its_response_will_not_say(status, shown):
-    assert (status in text(replace(CALL, status=status))) == shown
+def test_of_a_request_stands_what_its_response_will_not_say():
+    assert all(status in text(replace(CALL, status=status)) for status in ("pending", "unanswered", "cancelled"))
+    assert not any(status in text(replace(CALL, status=status)) for status in ("ok", "error"))
+    assert [text(replace(CALL, status=status)).count(status) for status in ("held", "dropped")] == [1, 1]
 
 
 def test_a_slow_answer_stands_out_and_so_does_one_that_is_waited_for():
@@ -157,18 +156,14 @@ def test_what_a_peer_says_is_safe_to_show(hostile):
         assert not unsafe(text(line))
 
 
-@pytest.mark.parametrize(
-    ("latency", "columns"), [(0, 0), (100_000, 0), (316_228, 1), (1_000_000, 2), (10**9, 8), (10**10, 10), (10**15, 10)]
-)
-def test_a_bar_has_two_columns_for_each_decade(latency, columns):
-    assert latency_bar(latency) == "▄" * columns
+BARS = {0: 0, 100_000: 0, 316_228: 1, 1_000_000: 2, 10**9: 8, 10**10: 10, 10**15: 10}
+WAITING = {0: "0.0 s", 99.94: "99.9 s", 100: "2 min", 5990: "100 min", 36_000: "10 h"}
 
 
-@pytest.mark.parametrize(
-    ("seconds", "shown"), [(0, "0.0 s"), (99.94, "99.9 s"), (100, "2 min"), (5990, "100 min"), (36_000, "10 h")]
-)
-def test_waiting_is_told_as_precisely_as_anybody_wants_to_know(seconds, shown):
-    assert waiting_text(seconds) == shown
+def test_latencies_are_bars_and_waiting_is_told_as_precisely_as_anybody_wants_to_know():
+    assert {latency: len(latency_bar(latency)) for latency in BARS} == BARS, "two columns for each decade"
+    assert set("".join(map(latency_bar, BARS))) == {"▄"}
+    assert {seconds: waiting_text(seconds) for seconds in WAITING} == WAITING
 
 
 @pytest.mark.parametrize(
@@ -182,11 +177,6 @@ def test_waiting_is_told_as_precisely_as_anybody_wants_to_know(seconds, shown):
 def test_what_a_gate_did_has_the_room_that_nothing_else_needs(kind, width, shown):
     line = replace(CALL, kind=kind, name="add", act="held 12.30 s, edited by a viewer (gate slow)", size=98)
     assert text(line, width=width).endswith(f"→ tools/call add    id 3 {shown}")
-
-
-@pytest.mark.parametrize("status", ["held", "dropped"])
-def test_a_request_that_a_gate_did_not_let_through_says_so(status):
-    assert text(replace(CALL, status=status)).count(status) == 1
 
 
 @pytest.mark.parametrize(

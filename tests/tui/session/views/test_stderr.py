@@ -43,15 +43,12 @@ def test_what_is_written_is_followed_while_the_session_is_live(tmp_path):
     view(StderrView, tmp_path / "a.jsonl", scenario)
 
 
-@pytest.mark.parametrize(
-    ("fields", "word"),
-    [
-        ({}, "the server wrote nothing to stderr"),
-        ({"transport": "http"}, "stderr is recorded for servers on stdio only"),
-    ],
-)
-def test_where_there_is_none_it_says_why(tmp_path, fields, word):
-    async def scenario(pilot):
-        assert shown(pilot.app.view)[0].strip() == word
+NONE = {"stdio": "the server wrote nothing to stderr", "http": "stderr is recorded for servers on stdio only"}
 
-    view(StderrView, capture(tmp_path / "a.jsonl", '> {"id":1,"method":"ping"}', **fields), scenario)
+
+@pytest.mark.parametrize(("transport", "why"), NONE.items())
+def test_where_there_is_none_it_says_why(tmp_path, transport, why):
+    async def scenario(pilot):
+        assert shown(pilot.app.view)[0].strip() == why
+
+    view(StderrView, capture(tmp_path / "a.jsonl", '> {"id":1,"method":"ping"}', transport=transport), scenario)
