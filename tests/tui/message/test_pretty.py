@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mcpspy.text import printable
 from mcpspy.tui.message.pretty import json_pieces, spans, text_pieces
+from tests.each import each
 from tests.test_text import unsafe
 from tests.test_timeline import JSON
 
@@ -30,72 +31,35 @@ def kinds(text):
     return [(piece.strip(), kind) for line in json_lines(text) for piece, kind in line if piece.strip()]
 
 
-def test_members_and_elements_stand_on_lines_of_their_own():
+def test_members_and_elements_stand_on_lines_of_their_own_and_each_piece_says_what_it_is():
     assert shown('{"a":[1,{"b":null}],"c":"x"}') == [
-        "{",
-        '  "a": [',
-        "    1,",
-        "    {",
-        '      "b": null',
-        "    }",
-        "  ],",
-        '  "c": "x"',
-        "}",
-    ]
+        "{", '  "a": [', "    1,", "    {", '      "b": null', "    }", "  ],", '  "c": "x"', "}",
+    ]  # fmt: skip
+    found = kinds('{"k":["s",-1.5e3,true,null]}')
+    assert " ".join(piece for piece, _ in found) == '{ "k" : [ "s" , -1.5e3 , true , null ] }'
+    assert [kind for _, kind in found if kind != "punctuation"] == ["key", "string", "number", "literal", "literal"]
+    assert {piece for piece, kind in found if kind == "punctuation"} == set("{}[]:,")
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", '""', "0", "null", "[[],{}]", '{"a":{}}'])
+@each("text", ["{}", "[]", '""', "0", "null", "[[],{}]", '{"a":{}}'])
 def test_what_is_empty_stays_on_its_line(text):
     assert not [line for line in shown(text) if line.strip() in ("", "[", "{") and text in ("{}", "[]")]
     assert "".join(line.strip() for line in shown(text)).replace(": ", ":") == text
 
 
-def test_each_piece_says_what_it_is():
-    assert kinds('{"k":["s",-1.5e3,true,null]}') == [
-        ("{", "punctuation"),
-        ('"k"', "key"),
-        (":", "punctuation"),
-        ("[", "punctuation"),
-        ('"s"', "string"),
-        (",", "punctuation"),
-        ("-1.5e3", "number"),
-        (",", "punctuation"),
-        ("true", "literal"),
-        (",", "punctuation"),
-        ("null", "literal"),
-        ("]", "punctuation"),
-        ("}", "punctuation"),
-    ]
+TOKENS = ["1.10", "1e0", "-0.0", "12345678901234567890123", "1E400", '"\\u0041"', '"a\\"b\\\\"', '"\\ud800"', "NaN"]
+NO_JSON = {
+    "": [""], "Server running": ["Serverrunning"], '{"a":': ["{", '  "a": '], "]]}": ["", "]", "]", "}"],
+    '{"a":"never ends': ["{", '  "a": "never ends'], "[1 2]": ["[", "  12", "]"], '"': ['"'], "{]": ["{]"],
+    '{"a"}}}': ["{", '  "a"', "}", "}", "}"], "\u00a0[1]\u2028": ["[", "  1", "]"],
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "token", ["1.10", "1e0", "-0.0", "12345678901234567890123", "1E400", '"\\u0041"', '"a\\"b\\\\"', '"\\ud800"', "NaN"]
-)
-def test_a_token_is_shown_as_it_was_written(token):
-    assert shown(f'{{"a":{token}}}') == ["{", f'  "a": {token}', "}"]
-
-
-def test_a_doubled_key_stays_doubled():
-    assert shown('{"a":1,"a":2}') == ["{", '  "a": 1,', '  "a": 2', "}"]
-
-
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        ("", [""]),
-        ("Server running", ["Serverrunning"]),
-        ('{"a":', ["{", '  "a": ']),
-        ('{"a":"never ends', ["{", '  "a": "never ends']),
-        ("]]}", ["", "]", "]", "}"]),
-        ("[1 2]", ["[", "  12", "]"]),
-        ('"', ['"']),
-        ("{]", ["{]"]),
-        ('{"a"}}}', ["{", '  "a"', "}", "}", "}"]),
-        ("\u00a0[1]\u2028", ["[", "  1", "]"]),
-    ],
-)
-def test_what_is_no_json_is_shown_all_the_same(text, lines):
-    assert shown(text) == lines
+def test_a_token_is_shown_as_it_was_written_and_what_is_no_json_all_the_same():
+    for token in TOKENS:
+        assert shown(f'{{"a":{token}}}') == ["{", f'  "a": {token}', "}"]
+    assert shown('{"a":1,"a":2}') == ["{", '  "a": 1,', '  "a": 2', "}"], "a doubled key stays doubled"
+    assert {text: shown(text) for text in NO_JSON} == NO_JSON
 
 
 @given(JSON, st.sampled_from([None, 1, "\t"]), st.booleans())

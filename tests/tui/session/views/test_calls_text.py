@@ -1,8 +1,8 @@
 """The text of a call's row, without a screen."""
 
 from dataclasses import replace
+from itertools import product
 
-import pytest
 from rich.cells import cell_len
 
 from mcpspy.browse.timeline import Source, TimelineRow
@@ -18,6 +18,7 @@ from mcpspy.tui.session.views.calls_text import (
     waterfall,
 )
 from tests.browse.test_findings import finding
+from tests.each import each
 from tests.test_text import unsafe
 from tests.tui.views import HOSTILE
 
@@ -48,32 +49,23 @@ def test_a_latency_that_does_not_fit_says_so():
     assert " 10000000… " in text(replace(REQUEST, latency=10**17))
 
 
-@pytest.mark.parametrize(
-    ("status", "live", "named", "shown"),
-    [
-        ("pending", True, {}, "waiting 2.0 s ▄▄▄▄▄▄▄▄▄▄"),
-        ("pending", True, {"progress": (2.0, 4.0)}, "2/4 ████░░░░ 2.0 s ▄▄▄▄▄▄▄▄▄▄"),
-        ("pending", True, {"progress": (2.5, None)}, "2.5 2.0 s ▄▄▄▄▄▄▄▄▄▄"),
-        ("unanswered", False, {}, "unanswered unanswered ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌"),
-        ("cancelled", False, {}, "cancelled cancelled x"),
-    ],
-)
-def test_a_call_without_an_answer_says_what_is_known(status, live, named, shown):
-    request = replace(REQUEST, status=status, latency=None)
-    assert text(request, None, live=live, **named) == f'#7 → forecast city="Oslo" {shown}'
+UNANSWERED = [
+    ("pending", {"live": True}, "waiting 2.0 s ▄▄▄▄▄▄▄▄▄▄"),
+    ("pending", {"live": True, "progress": (2.0, 4.0)}, "2/4 ████░░░░ 2.0 s ▄▄▄▄▄▄▄▄▄▄"),
+    ("pending", {"live": True, "progress": (2.5, None)}, "2.5 2.0 s ▄▄▄▄▄▄▄▄▄▄"),
+    ("unanswered", {}, "unanswered unanswered ╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌"),
+    ("cancelled", {}, "cancelled cancelled x"),
+]
 
 
-@pytest.mark.parametrize(
-    ("asked", "continues", "width", "shown"),
-    [
-        (12 * SECOND, False, 120, "user took 12.00 s"),
-        (12 * SECOND, True, 120, "user took 12.00 s before"),
-        (SECOND // 100, False, 220, "user took 10.0 ms"),
-        (SECOND // 100, False, 120, ""),
-    ],
-)
-def test_a_call_that_waited_for_a_person_says_so(asked, continues, width, shown):
-    assert (shown or "rain ok") in text(asked=asked, continues=continues, width=width)
+def test_a_call_without_an_answer_says_what_is_known_and_one_that_waited_for_a_person_says_so():
+    for status, named, shown in UNANSWERED:
+        request = replace(REQUEST, status=status, latency=None)
+        assert text(request, None, **named) == f'#7 → forecast city="Oslo" {shown}'
+    assert "user took 12.00 s" in text(asked=12 * SECOND)
+    assert "user took 12.00 s before" in text(asked=12 * SECOND, continues=True)
+    assert "user took 10.0 ms" in text(asked=SECOND // 100, width=220)
+    assert "rain ok" in text(asked=SECOND // 100), "a short time only where there is room"
 
 
 def test_an_error_is_red_all_over():
@@ -84,9 +76,8 @@ def test_an_error_is_red_all_over():
     }
 
 
-@pytest.mark.parametrize("width", [40, 60, 69, 70, 80, 109, 110, 149, 150, 200, 400])
-@pytest.mark.parametrize("merged", [False, True])
-def test_rows_and_their_heading_are_as_wide_as_the_view(width, merged):
+@each("merged, width", product([False, True], [40, 60, 69, 70, 80, 109, 110, 149, 150, 200, 400]))
+def test_rows_and_their_heading_are_as_wide_as_the_view(merged, width):
     request = replace(REQUEST, source=Source(1, 4, "天気予報サーバー")) if merged else REQUEST
     for name in HOSTILE:
         hostile = replace(request, name=name, text=name * 9)
@@ -96,7 +87,7 @@ def test_rows_and_their_heading_are_as_wide_as_the_view(width, merged):
     assert len(heading(width, AXIS, merged=merged)) == width
 
 
-@pytest.mark.parametrize("width", [0, 1, 5, 12, 39])
+@each("width", [0, 1, 5, 12, 39])
 def test_what_has_no_room_is_left_out(width):
     row = "".join(part for part, _ in call_cells(face(), width))
     assert cell_len(row) <= max(width, 4)
@@ -113,12 +104,8 @@ def test_bars_begin_and_end_where_their_call_did():
 
 def test_sizes_and_progress_are_bars():
     assert [size_bar(size) for size in (0, 100, 101, 10_000, 10**9, 10**12)] == ["", "", "▄", "▄▄", "▄" * 6, "▄" * 6]
-    assert [progress_text(*it) for it in ((0.0, 2.0), (9.0, 2.0), (-1.0, 2.0), (3.0, 0.0))] == [
-        "0/2 ░░░░░░░░",
-        "9/2 ████████",
-        "-1/2 ░░░░░░░░",
-        "3",
-    ]
+    told = [progress_text(*it) for it in ((0.0, 2.0), (9.0, 2.0), (-1.0, 2.0), (3.0, 0.0))]
+    assert told == ["0/2 ░░░░░░░░", "9/2 ████████", "-1/2 ░░░░░░░░", "3"]
 
 
 def test_the_heading_tells_the_time_of_the_bars():
