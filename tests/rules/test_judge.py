@@ -149,6 +149,17 @@ def test_an_example_can_be_judged_by_another_revision(rule):
         assert {finding.revision for finding in judged(records(text), as_revision=revision)} <= {revision.value}
 
 
+def test_the_rules_for_a_kind_of_message_are_chosen_once(monkeypatch):
+    chosen = []
+    monkeypatch.setattr("mcpspy.rules.judge.LISTS", {})
+    monkeypatch.setattr(Rule, "learns_from", lambda *_: chosen.append(1))
+    calls = ["= 2025-06-18", *(f"> {n} ping\n< {n} = {{}}" for n in range(2, 9))]
+    judged(records("\n".join(calls[:2])))
+    once = len(chosen)
+    judged(records("\n".join(calls)))
+    assert len(chosen) == once > 0
+
+
 # Memory
 
 
