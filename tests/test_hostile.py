@@ -25,7 +25,7 @@ from mcpspy.replay.mock.stdio import Mock
 from mcpspy.replay.run import writing
 from mcpspy.replay.script.growth import beside, take_in
 from mcpspy.replay.script.load import load, script_of
-from mcpspy.report.differences.exchange_json import to_json
+from mcpspy.report.differences import to_json
 from mcpspy.tui.message import facts
 from mcpspy.tui.message.context import around
 from tests import NIGHTLY

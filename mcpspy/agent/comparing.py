@@ -15,7 +15,7 @@ from mcpspy.replay.compare.sessions import FINE, Compared
 from mcpspy.replay.compare.values import ABSENT, Difference, differences
 from mcpspy.replay.script.load import script_of
 from mcpspy.report.changes import Changes, examine
-from mcpspy.report.differences.exchange_text import totals
+from mcpspy.report.differences import totals
 from mcpspy.text import size_text
 from mcpspy.wire.jsonrpc import decode
 

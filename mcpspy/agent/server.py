@@ -27,7 +27,7 @@ from mcpspy.agent.resources import PROMPTS, TEMPLATES, listed, prompt_text, read
 from mcpspy.agent.waiting import STEP, NextMatch
 from mcpspy.errors import McpspyError, UsageError
 from mcpspy.output_file import OutputClosed
-from mcpspy.report.differences.exchange_json import to_json
+from mcpspy.report.differences import to_json
 
 _SLICE = 0.05  # seconds of reading per slice between questions
 _IDLE = 0.5  # seconds between two checks for more to read

@@ -22,8 +22,7 @@ from mcpspy.replay.compare.volatile import looks_volatile
 from mcpspy.replay.run import Replayed, learned, replay
 from mcpspy.replay.script.load import accept, load
 from mcpspy.replay.script.turns import Script
-from mcpspy.report.differences import FORMATS
-from mcpspy.report.differences.text import as_text
+from mcpspy.report.differences import FORMATS, as_text
 
 if TYPE_CHECKING:
     from mcpspy.replay.client.http import WebLink

@@ -52,7 +52,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame
 from mcpspy.replay.match.strategies import Matcher
 from mcpspy.replay.script.load import accept, script_of
-from mcpspy.report.differences.text import totals_text
+from mcpspy.report.differences import totals_text
 from mcpspy.report.words import DIFFERENT
 from mcpspy.text import printable
 

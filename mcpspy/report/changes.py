@@ -10,8 +10,7 @@ from mcpspy.replay.compare.offers import Change, changes, surface, told_differen
 from mcpspy.replay.compare.sessions import FINE, Compared, Ignored, Pairs, Rules, compare, pair
 from mcpspy.replay.compare.values import LISTINGS, Difference
 from mcpspy.replay.script.turns import Script
-from mcpspy.report.differences.exchange_json import difference_fields, exchange_fields, to_json
-from mcpspy.report.differences.exchange_text import headline, totals, value_lines
+from mcpspy.report.differences import difference_fields, exchange_fields, headline, to_json, totals, value_lines
 from mcpspy.report.words import CHANGES, DIFFERENT
 from mcpspy.text import duration_text, plural, printable
 

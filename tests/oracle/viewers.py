@@ -9,7 +9,7 @@ from mcpspy.agent.catalogue import BY_NAME, answer
 from mcpspy.browse.timeline import OpenCapture, TimelineRow
 from mcpspy.capture.format import take
 from mcpspy.errors import McpspyError
-from mcpspy.report.differences.exchange_json import to_json
+from mcpspy.report.differences import to_json
 from mcpspy.timeline import Row
 from mcpspy.tui.message import facts
 from mcpspy.tui.message.context import around

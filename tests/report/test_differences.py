@@ -7,13 +7,7 @@ import pytest
 
 from mcpspy.replay.compare.sessions import Compared
 from mcpspy.replay.compare.values import ABSENT, Difference
-from mcpspy.report.differences import FORMATS
-from mcpspy.report.differences.exchange_json import to_json
-from mcpspy.report.differences.exchange_text import sides, subject, totals
-from mcpspy.report.differences.github import as_github
-from mcpspy.report.differences.json import as_json
-from mcpspy.report.differences.junit import as_junit
-from mcpspy.report.differences.text import as_text
+from mcpspy.report.differences import FORMATS, as_github, as_json, as_junit, as_text, sides, subject, to_json, totals
 from tests.report.captures import HOSTILE
 
 SAME = Compared(5, "initialize", None, "same")

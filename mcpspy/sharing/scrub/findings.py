@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from mcpspy import __version__
-from mcpspy.report.findings.sarif import SCHEMA, physical_location
+from mcpspy.report.findings import SCHEMA, physical_location
 from mcpspy.report.github import command
 from mcpspy.report.waivers import Waiver
 from mcpspy.sharing.scrub.categories import RULES

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from rich.cells import cell_len
 
 from mcpspy.replay.compare.values import ABSENT, Difference, excerpt
-from mcpspy.report.differences.exchange_text import sides
+from mcpspy.report.differences import sides
 from mcpspy.text import plural, printable
 from mcpspy.tui.model.comparison import DIFFERENT, ComparedLine, Pairing
 from mcpspy.tui.widgets.rows import Cell

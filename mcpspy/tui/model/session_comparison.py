@@ -8,7 +8,7 @@ from mcpspy.replay.compare.sessions import FINE
 from mcpspy.replay.compare.values import ABSENT, Difference
 from mcpspy.replay.script.turns import Script
 from mcpspy.report.changes import Changes, change_title, examine, latency_text
-from mcpspy.report.differences.exchange_text import outcome_text, totals
+from mcpspy.report.differences import outcome_text, totals
 from mcpspy.report.words import CHANGES
 from mcpspy.text import plural
 from mcpspy.tui.model.comparison import bare

@@ -1,0 +1,170 @@
+"""What a replay compared, for people and for programs: the words for an exchange and its values, and each format.
+
+Servers may send any text, so it goes through `printable`, which returns one line without control characters. Only JSON
+has every text unchanged.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from mcpspy.replay.compare.sessions import FINE, OUTCOMES, Compared
+from mcpspy.replay.compare.values import ABSENT, Difference, excerpt
+from mcpspy.report.github import command
+from mcpspy.report.junit import Case, document
+from mcpspy.report.words import DIFFERENT
+from mcpspy.text import plural, printable
+
+_WIDTH = 160  # characters of a value
+_CONTEXT = 30  # characters of the common beginning that are shown before the difference
+_LEVELS = 200  # levels of JSON that are kept if Python cannot write it unchanged
+
+
+# An exchange in words
+
+
+def headline(it: Compared) -> str:
+    """Return the outcome of an exchange, and the recorded line on which it began, as one line."""
+    return f"#{it.request} {outcome_text(it)}" if it.request else outcome_text(it)
+
+
+def outcome_text(it: Compared) -> str:
+    """Return the outcome of an exchange, on one line."""
+    why = f" ({printable(it.reason, 200)})" if it.reason else ""
+    return f"{subject(it)}: {it.outcome}{why}"
+
+
+def subject(it: Compared) -> str:
+    """Return the method and name."""
+    if it.method is None:
+        said = [side for one in it.differences for side in (one.recorded, one.observed) if isinstance(side, dict)]
+        answers = any("result" in side or "error" in side for side in said)
+        return "a response to no request" if answers else "a line that is not a message"
+    return printable(it.method, 60) + (f" {printable(it.name, 60)}" if it.name else "")
+
+
+def value_lines(difference: Difference) -> list[str]:
+    """Return the two values of a difference, from shortly before the first difference on."""
+    recorded, observed = sides(difference)
+    where = printable(difference.pointer, 200) or "(the whole message)"
+    return [f"    {where}", f"      recorded  {recorded}", f"      observed  {observed}"]
+
+
+def sides(difference: Difference, limit: int = _WIDTH) -> tuple[str, str]:
+    """Return the two values of a difference as JSON, each on one line of at most `limit` characters."""
+    texts = [excerpt(value, 1 << 20) for value in (difference.recorded, difference.observed)]
+    common = next((n for n, (one, other) in enumerate(zip(*texts, strict=False)) if one != other), 0)
+    if common > 2 * _CONTEXT and max(map(len, texts)) > limit:
+        texts = ["…" + text[common - _CONTEXT :] for text in texts]
+    return printable(texts[0], limit), printable(texts[1], limit)
+
+
+def totals(compared: Sequence[Compared]) -> dict[str, int]:
+    """Return the number of exchanges with each outcome."""
+    found = Counter(it.outcome for it in compared)
+    return {outcome: found[outcome] for outcome in OUTCOMES}
+
+
+# An exchange for programs
+
+
+def exchange_fields(it: Compared) -> dict[str, Any]:
+    """Return the outcome of an exchange, for programs."""
+    fields = {"request": it.request, "method": it.method, "name": it.name, "outcome": it.outcome}
+    return fields | {"differences": [difference_fields(one) for one in it.differences], "reason": it.reason}
+
+
+def difference_fields(difference: Difference) -> dict[str, Any]:
+    """Return a difference, for programs. A missing value has no member."""
+    values = {"recorded": difference.recorded, "observed": difference.observed}
+    return {"pointer": difference.pointer} | {name: value for name, value in values.items() if value is not ABSENT}
+
+
+def to_json(value: Any) -> str:
+    """Return compact JSON of values that peers sent, which may contain lone surrogates and long numbers."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        pass
+    try:
+        return json.dumps(value, separators=(",", ":"))
+    except RecursionError:
+        return json.dumps(_cut(value, _LEVELS), separators=(",", ":"))
+
+
+def _cut(value: Any, levels: int) -> Any:
+    """Return a value in which deeper nesting is replaced by a sentence."""
+    if not isinstance(value, dict | list):
+        return value
+    if not levels:
+        return "what is nested too deeply to show"
+    if isinstance(value, dict):
+        return {name: _cut(inner, levels - 1) for name, inner in value.items()}
+    return [_cut(inner, levels - 1) for inner in value]
+
+
+# The formats
+
+
+def as_text(path: str, compared: Sequence[Compared]) -> str:
+    """Return the differences, what was left out, and a line of totals."""
+    lines = []
+    for it in compared:
+        if it.outcome not in FINE:
+            lines.append(f"{DIFFERENT} {headline(it)}")
+            for difference in it.differences:
+                lines += value_lines(difference)
+    skipped = [it for it in compared if it.outcome == "skipped"]
+    lines += [f"- {headline(it)}" for it in skipped]
+    return "\n".join([*lines, f"{printable(path, 200)}: {totals_text(totals(compared))}"]) + "\n"
+
+
+def totals_text(found: Mapping[str, int]) -> str:
+    """Return the numbers of exchanges by outcome, on one line."""
+    told = [f"{number:,} {outcome}" for outcome, number in found.items() if number]
+    return f"{plural(sum(found.values()), 'comparison')}: {', '.join(told) or 'nothing to compare'}"
+
+
+def as_json(path: str, compared: Sequence[Compared]) -> str:
+    """Return the report on one line."""
+    del path
+    exchanges = [exchange_fields(it) for it in compared]
+    return to_json({"exchanges": exchanges, "totals": totals(compared)}) + "\n"
+
+
+def as_junit(path: str, compared: Sequence[Compared]) -> str:
+    """Return a suite with a case for each exchange."""
+    return document("mcpspy replay", [(path, map(_case, compared))])
+
+
+def _case(it: Compared) -> Case:
+    name = subject(it) + (f" #{it.request}" if it.request else "")
+    if it.outcome == "skipped":
+        return Case(name, "skipped", it.reason or "")
+    if it.outcome in FINE:
+        return Case(name)
+    lines = [line for difference in it.differences for line in value_lines(difference)]
+    return Case(name, "failure", headline(it), it.outcome, lines)
+
+
+def as_github(path: str, compared: Sequence[Compared]) -> str:
+    """Return a workflow command for each exchange that differs. GitHub shows it beside the line of the capture."""
+    different = [it for it in compared if it.outcome not in FINE]
+    return "".join(command("error", path, it.request, headline(it), "; ".join(_sentences(it))) for it in different)
+
+
+def _sentences(it: Compared) -> Iterator[str]:
+    for difference in it.differences[:10]:
+        recorded, observed = sides(difference)
+        where = f"{printable(difference.pointer, 200)}: " if difference.pointer else ""
+        yield f"{where}recorded {recorded}, observed {observed}"
+
+
+Report = Callable[[str, Sequence[Compared]], str]
+"""A format: it takes the path of the recorded capture, and the compared exchanges."""
+
+FORMATS: dict[str, Report] = {"text": as_text, "json": as_json, "junit": as_junit, "github": as_github}
+"""By the name that `--format` accepts, the default first."""
