@@ -13,8 +13,7 @@ import orjson
 
 from mcpspy.replay.compare.sessions import FINE, OUTCOMES, Compared
 from mcpspy.replay.compare.values import ABSENT, Difference, excerpt
-from mcpspy.report.github import command
-from mcpspy.report.junit import Case, document
+from mcpspy.report.ci_formats import Case, command, document
 from mcpspy.report.words import DIFFERENT
 from mcpspy.text import plural, printable
 

@@ -16,8 +16,7 @@ import orjson
 from mcpspy import __version__
 from mcpspy.contract.watch import Met, is_about
 from mcpspy.report.checked import Checked, ReportOptions, Threshold, reaches, totals
-from mcpspy.report.github import Level, command
-from mcpspy.report.junit import Case, document
+from mcpspy.report.ci_formats import Case, Level, command, document
 from mcpspy.report.lines import sentence
 from mcpspy.report.shown import ShownFrame
 from mcpspy.report.words import GREY, MARKS, SEVERITIES, coloured

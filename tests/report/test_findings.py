@@ -13,9 +13,8 @@ import pytest
 from mcpspy.capture.records import Frame, Open
 from mcpspy.errors import CaptureError
 from mcpspy.report.checked import ReportOptions, check
+from mcpspy.report.ci_formats import Case, command, document
 from mcpspy.report.findings import FORMATS
-from mcpspy.report.github import command
-from mcpspy.report.junit import Case, document
 from mcpspy.report.words import ARROWS, MARKS, SEVERITIES
 from mcpspy.rules import SEVERITIES as NAMES
 from tests.conversation.http import Exchange

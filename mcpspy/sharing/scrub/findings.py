@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 
 from mcpspy import __version__
+from mcpspy.report.ci_formats import command
 from mcpspy.report.findings import SCHEMA, physical_location
-from mcpspy.report.github import command
 from mcpspy.report.waivers import Waiver
 from mcpspy.sharing.scrub.categories import RULES
 from mcpspy.sharing.scrub.options import ScrubOptions

@@ -1,8 +1,6 @@
-"""JUnit reports: what CI systems show as tests that passed, failed or were skipped.
+"""The formats of CI systems, for any report: JUnit suites, and workflow commands of GitHub.
 
-There is no standard, only the format of Ant, which all CI systems read: suites of cases, each with at most one element
-for its outcome. Texts go through `printable`, which returns one line without control characters. Other characters that
-XML forbids are replaced.
+Texts go through `printable`, which returns one line without control characters.
 """
 
 import re
@@ -12,6 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mcpspy.text import printable
+
+# JUnit: what CI systems show as tests that passed, failed or were skipped. There is no standard, only the format of
+# Ant, which all CI systems read: suites of cases, each with at most one element for its outcome. Characters that XML
+# forbids are replaced.
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML 1.0, 2.2
 _NAME, _MESSAGE, _LINE = 4096, 1000, 4096  # limits in characters
@@ -65,3 +67,20 @@ def _count(element: ET.Element) -> None:
 
 def _xml(text: str, limit: int) -> str:
     return _NOT_IN_XML.sub("\ufffd", printable(text, limit))
+
+
+# Workflow commands: output lines of a GitHub job that GitHub shows beside the line of a file.
+# https://docs.github.com/actions/reference/workflows-and-actions/workflow-commands
+
+Level = Literal["error", "warning", "notice"]
+
+
+def command(level: Level, path: str, line: int | None, title: str, text: str) -> str:
+    """Return the command that shows `text` under `title`: one complete line. Without a `line` it is about the file."""
+    places = {"file": printable(path, 4096)} | ({"line": str(line)} if line else {}) | {"title": title}
+    told = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in places.items())
+    return f"::{level} {told}::{_escaped(text)}\n"
+
+
+def _escaped(text: str, more: str = "") -> str:
+    return "".join(f"%{ord(character):02X}" if character in f"%\r\n{more}" else character for character in text)
