@@ -12,9 +12,9 @@ from functools import partial
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.arguments import choice, offer
 from mcpspy.cli.expected import declare_expectations, expectations_of, refuse_unmet_servers
-from mcpspy.cli.output import has_colours, say
+from mcpspy.cli.output import has_colours
 from mcpspy.cli.progress import ProgressBar, size_of
-from mcpspy.cli.report_file import refuse_to_overwrite, write_report
+from mcpspy.cli.report_file import refuse_to_overwrite, say_unused, write_report
 from mcpspy.cli.targets import capture_paths, existing_path, newest_capture
 from mcpspy.contract import lock as lock_file
 from mcpspy.contract.expectations import Expectations
@@ -110,10 +110,7 @@ def run(options: argparse.Namespace) -> int:
     waived = waivers.apply(accepted, captures, datetime.now(tz=UTC).date())
     captures = [counted(checked.without(ignored)) for checked in waived.captures]
     _write(captures, form, threshold, options.output)
-    for waiver in waived.expired:
-        say(f"the waiver has expired on {waiver.expires}: {waiver}")
-    for waiver in waived.stale:
-        say(f"the waiver is stale, no finding matches it: {waiver}")
+    say_unused(waived)
     if any(checked.failed for checked in captures):
         return _FAILED
     reached = any(reaches(finding.severity, threshold) for checked in captures for finding in checked.findings)

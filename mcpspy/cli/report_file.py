@@ -1,12 +1,14 @@
-"""Writing a report to a file or to stdout."""
+"""What commands that write a report share: the file that it goes to, and notices about waivers."""
 
 import io
 import os
 import sys
 from collections.abc import Iterable, Sequence
 
+from mcpspy.cli.output import say
 from mcpspy.errors import UsageError
 from mcpspy.output_file import OutputBytes, WriteError
+from mcpspy.report.waivers import Waived
 
 
 def refuse_to_overwrite(option: str, output: str, read: Sequence[str]) -> None:
@@ -32,3 +34,11 @@ def write_report(chunks: Iterable[str], output: str | None) -> None:
         if os.path.isfile(output):  # an incomplete report could be taken for a complete one
             os.unlink(output)
         raise UsageError(f"cannot write {output}: {error.strerror}") from error
+
+
+def say_unused(waived: Waived) -> None:
+    """Name the waivers that have expired, and those that nothing matches."""
+    for waiver in waived.expired:
+        say(f"the waiver has expired on {waiver.expires}: {waiver}")
+    for waiver in waived.stale:
+        say(f"the waiver is stale, no finding matches it: {waiver}")

@@ -7,18 +7,19 @@ from functools import partial
 
 from mcpspy.capture.reader import Capture
 from mcpspy.cli.arguments import choice
-from mcpspy.cli.output import say
 from mcpspy.cli.progress import ProgressBar, size_of
-from mcpspy.cli.report_file import refuse_to_overwrite, write_report
+from mcpspy.cli.report_file import refuse_to_overwrite, say_unused, write_report
 from mcpspy.cli.review import agreed, refuse_without_terminal, scrub_arguments, scrub_options
 from mcpspy.cli.targets import capture_paths, existing_path
 from mcpspy.errors import UsageError
 from mcpspy.process.workers import Advance, cores, mapped
 from mcpspy.recording.copy import write_copy
 from mcpspy.report import waivers
+from mcpspy.report.checked import Checked, ReportOptions
+from mcpspy.report.findings import PLACE_FORMATS
 from mcpspy.sharing.scrub import Scrub, ScrubOptions
 from mcpspy.sharing.scrub.categories import RULES
-from mcpspy.sharing.scrub.findings import FORMATS, ScrubChecked, check, without_waived
+from mcpspy.sharing.scrub.scrub import check
 from mcpspy.text import printable
 
 SMALL = 1 << 20
@@ -41,7 +42,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
     scrub_arguments(parser)
     parser.add_argument("--check", action="store_true", help="write nothing; report what would be replaced, and where")
-    choice(parser, "--format", tuple(FORMATS), "with --check: format of the report", "FORMAT")
+    choice(parser, "--format", tuple(PLACE_FORMATS), "with --check: format of the report", "FORMAT")
     parser.add_argument("--output", metavar="FILE", help="with --check: write the report to FILE")
     parser.add_argument(
         "--waivers", metavar="FILE", help="with --check: accept the places that FILE lists, with reasons (TOML)"
@@ -88,7 +89,7 @@ def _scrub(named: str, options: argparse.Namespace, wanted: ScrubOptions) -> int
 # The check
 
 
-def _checked(path: str, advance: Advance, *, wanted: ScrubOptions) -> ScrubChecked:
+def _checked(path: str, advance: Advance, *, wanted: ScrubOptions) -> Checked:
     return check(path, wanted, advance)
 
 
@@ -100,10 +101,7 @@ def _check(options: argparse.Namespace, wanted: ScrubOptions) -> int:
     size = sum(map(size_of, paths))
     with ProgressBar("checking", size) as bar:
         found = mapped(partial(_checked, wanted=wanted), paths, bar.advance, cores() if size > SMALL else 1)
-    captures, stale, expired = without_waived(accepted, found, datetime.now(tz=UTC).date())
-    write_report(FORMATS[options.format](captures), options.output)
-    for waiver in expired:
-        say(f"the waiver has expired on {waiver.expires}: {waiver}")
-    for waiver in stale:
-        say(f"the waiver is stale, no finding matches it: {waiver}")
-    return int(bool(stale) or any(checked.findings for checked in captures))
+    waived = waivers.apply(accepted, found, datetime.now(tz=UTC).date())
+    write_report(PLACE_FORMATS[options.format].write(waived.captures, ReportOptions(rules=RULES)), options.output)
+    say_unused(waived)
+    return int(bool(waived.stale) or any(checked.findings for checked in waived.captures))

@@ -6,8 +6,8 @@ missing frames: its open requests may still be answered.
 """
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Literal, NamedTuple
 
@@ -21,7 +21,7 @@ from mcpspy.conversation.facts import Operations
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Exchange, HttpUnit, Message
 from mcpspy.report.shown import ShownFrame, shown
-from mcpspy.rules import SEVERITIES, Finding, LocatedFinding, Severity
+from mcpspy.rules import RULES, SEVERITIES, Finding, LocatedFinding, Rule, Severity
 from mcpspy.rules.follows import told_by_lock
 from mcpspy.rules.judge import Fold, JudgedEvent, JudgedEvents
 from mcpspy.spec.revisions import Revision
@@ -105,6 +105,8 @@ class ReportOptions:
     """A finding of this severity or a worse one is a failure."""
     colour: bool = False
     """Whether the report is for a terminal with colours."""
+    rules: Mapping[str, Rule | str] = field(default_factory=lambda: RULES)
+    """The rules of the findings by id, each as a row of the table or as one sentence."""
 
 
 def check(

@@ -20,7 +20,7 @@ from mcpspy.report.ci_formats import Case, Level, command, document
 from mcpspy.report.lines import sentence
 from mcpspy.report.shown import ShownFrame
 from mcpspy.report.words import GREY, MARKS, SEVERITIES, coloured
-from mcpspy.rules import RULES, Finding, Rule, Severity
+from mcpspy.rules import Finding, Rule, Severity
 from mcpspy.text import plural, printable
 from mcpspy.timeline import finding_fields
 
@@ -90,6 +90,18 @@ def _closing(captures: list[Checked]) -> str:
     return f"{', '.join(told)} in {plural(frames, 'frame')} of {plural(len(captures), 'capture')}"
 
 
+def places_as_text(captures: Iterable[Checked], _: ReportOptions) -> Iterator[str]:
+    """Yield a line for each place of a scrub, and a summary."""
+    captures = list(captures)
+    for checked in captures:
+        for finding in checked.findings:
+            yield f"{printable(checked.path, 1000)}:{finding.frame}: {sentence(finding)}  [{finding.rule}]\n"
+    places = sum(finding.count for checked in captures for finding in checked.findings)
+    waived = sum(checked.waived for checked in captures)
+    also = f", {waived:,} waived" if waived else ""
+    yield f"{plural(places, 'place')}{also} in {plural(len(captures), 'capture')}\n"
+
+
 # JSON (`docs/json.md`)
 
 
@@ -98,7 +110,7 @@ def as_json(captures: Iterable[Checked], _: ReportOptions) -> Iterator[str]:
     captures = list(captures)
     found = [
         {
-            "path": os.fsencode(checked.path).decode(errors="replace"),
+            "path": _path(checked),
             "frames": checked.frames,
             "revisions": checked.revisions,
             "findings": [_fields(finding) for finding in checked.findings],
@@ -113,6 +125,22 @@ def as_json(captures: Iterable[Checked], _: ReportOptions) -> Iterator[str]:
 
 def _fields(finding: Finding) -> dict[str, Any]:
     return finding_fields(finding) | {"count": finding.count, "also": finding.also}
+
+
+def places_as_json(captures: Iterable[Checked], _: ReportOptions) -> Iterator[str]:
+    """Yield the places of a scrub on one line."""
+    found = [{"path": _path(it), "findings": [_place_fields(one) for one in it.findings]} for it in captures]
+    yield orjson.dumps({"captures": found}).decode() + "\n"
+
+
+def _place_fields(finding: Finding) -> dict[str, Any]:
+    pointer = finding.pointer.encode("utf-8", "replace").decode()
+    place = {"rule": finding.rule, "kind": finding.message, "line": finding.frame, "pointer": pointer}
+    return place | {"count": finding.count, "also": finding.also}
+
+
+def _path(checked: Checked) -> str:
+    return os.fsencode(checked.path).decode(errors="replace")
 
 
 # JUnit
@@ -156,25 +184,27 @@ def _expectation(met: Met, failures: list[Finding], fail_on: Threshold) -> Case:
 
 # SARIF: the Static Analysis Results Interchange Format, 2.1.0 (OASIS)
 
-SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-"""The URL of the schema of a log."""
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 
 
-def as_sarif(captures: Iterable[Checked], _: ReportOptions) -> Iterator[str]:
+def as_sarif(captures: Iterable[Checked], options: ReportOptions) -> Iterator[str]:
     """Yield one log, with a result on the line of each frame."""
     captures = list(captures)
     found = sorted({finding.rule for checked in captures for finding in checked.findings})
     places = {rule: place for place, rule in enumerate(found)}
-    driver = {"name": "mcpspy", "version": __version__, "rules": [_sarif_rule(RULES[rule]) for rule in found]}
+    rules = [_sarif_rule(rule, options.rules[rule]) for rule in found]
+    driver = {"name": "mcpspy", "version": __version__, "rules": rules}
     results = [
         _sarif_result(checked, finding, places[finding.rule]) for checked in captures for finding in checked.findings
     ]
-    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+    log = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
     yield orjson.dumps(log, option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
-def _sarif_rule(rule: Rule) -> dict[str, Any]:
+def _sarif_rule(name: str, rule: Rule | str) -> dict[str, Any]:
+    if isinstance(rule, str):
+        return {"id": name, "shortDescription": {"text": rule}}
     return {
         "id": rule.id,
         "shortDescription": {"text": rule.summary},
@@ -186,11 +216,11 @@ def _sarif_rule(rule: Rule) -> dict[str, Any]:
 
 
 def _sarif_result(checked: Checked, finding: Finding, place: int) -> dict[str, Any]:
-    location = physical_location(checked.path, finding.frame)
+    location = _physical_location(checked.path, finding.frame)
     if finding.pointer:
         location["logicalLocations"] = [{"fullyQualifiedName": printable(finding.pointer, 1000)}]
-    related = [{"id": n, **physical_location(checked.path, frame)} for n, frame in enumerate(finding.related, 1)]
-    return {
+    related = [{"id": n, **_physical_location(checked.path, frame)} for n, frame in enumerate(finding.related, 1)]
+    result = {
         "ruleId": finding.rule,
         "ruleIndex": place,
         "level": _LEVELS[finding.severity],
@@ -198,17 +228,13 @@ def _sarif_result(checked: Checked, finding: Finding, place: int) -> dict[str, A
         "locations": [location],
         "occurrenceCount": finding.count,
         **({"relatedLocations": related} if related else {}),
-        "properties": {
-            "blame": finding.blame,
-            "revision": finding.revision,
-            "part": finding.part,
-            "spec": finding.spec,
-        },
     }
+    if finding.blame:  # it is about a message of a peer
+        result["properties"] = {name: getattr(finding, name) for name in ("blame", "revision", "part", "spec")}
+    return result
 
 
-def physical_location(name: str, line: int) -> dict[str, Any]:
-    """Return the location of a line of a capture."""
+def _physical_location(name: str, line: int) -> dict[str, Any]:
     path = PurePath(name)
     uri = path.as_uri() if path.is_absolute() else quote(path.as_posix(), errors="surrogateescape")
     return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": line}}}
@@ -246,4 +272,11 @@ FORMATS = {
     "sarif": FindingsFormat(as_sarif),
     "github": FindingsFormat(as_github),
 }
-"""By the name that `--format` accepts, the default first."""
+"""By the name that `check --format` accepts, the default first."""
+PLACE_FORMATS = {
+    "text": FindingsFormat(places_as_text),
+    "json": FindingsFormat(places_as_json),
+    "sarif": FORMATS["sarif"],
+    "github": FORMATS["github"],
+}
+"""The same for `scrub --check`, which reports places in captures without their values."""

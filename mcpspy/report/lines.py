@@ -128,14 +128,11 @@ def act_line(act: GateAct) -> str:
 
 
 def sentence(finding: Finding) -> str:
-    """Return which side did what, where in the message, and how often if it was more than once."""
-    where = f" ({finding.pointer})" if finding.pointer else ""
-    return printable(f"{finding.blame}: {finding.message}{where}", 2000) + times(finding)
-
-
-def times(finding: Finding) -> str:
-    """Return how often something was found, if it was more than once: ` (3 times)`."""
-    return f" ({finding.count:,} times)" if finding.count > 1 else ""
+    """Return which side did what (or what is there), where in the message, and how often if it was more than once."""
+    where = finding.pointer and (f" ({finding.pointer})" if finding.blame else f" at {finding.pointer}")
+    who = f"{finding.blame}: " if finding.blame else ""
+    times = f" ({finding.count:,} times)" if finding.count > 1 else ""
+    return printable(f"{who}{finding.message}{where}", 2000) + times
 
 
 def _excerpt(raw: bytes, room: int) -> str:

@@ -8,8 +8,8 @@ faults.
 """
 
 import re
-from collections import Counter
-from dataclasses import replace
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
 
 from mcpspy.report.checked import Checked
 from mcpspy.rules import Finding
@@ -18,11 +18,29 @@ _INDEX = re.compile(r"/\d+(?=/|$)")
 _NAMED = 100  # other frames of each kind that are named
 
 
+@dataclass(slots=True)
+class Repeated:
+    """How often one thing was found, and in which frames."""
+
+    count: int = 0
+    frames: list[int] = field(default_factory=list)
+    """The first ones, in their order."""
+
+    def add(self, frame: int) -> None:
+        """Count it once more."""
+        self.count += 1
+        if self.frames[-1:] != [frame] and len(self.frames) <= _NAMED:
+            self.frames.append(frame)
+
+    def told(self, finding: Finding) -> Finding:
+        """Return the first finding with the number, and with the other frames."""
+        return replace(finding, count=self.count, also=tuple(self.frames[1:]))
+
+
 def counted(checked: Checked) -> Checked:
     """Return the same with one finding of each kind, in the order of the first ones."""
     first: dict[tuple[object, ...], int] = {}
-    counts: Counter[int] = Counter()
-    frames: dict[int, list[int]] = {}
+    repeated: dict[int, Repeated] = defaultdict(Repeated)
     at_one_place: Counter[tuple[object, ...]] = Counter()
     frame: tuple[int, int] | None = None
     for number, finding in enumerate(checked.findings):
@@ -32,11 +50,8 @@ def counted(checked: Checked) -> Checked:
         place = finding.rule, finding.blame, finding.pointer
         kept = first.setdefault((*_kind(finding), at_one_place[place]), number)
         at_one_place[place] += 1
-        counts[kept] += 1
-        named = frames.setdefault(kept, [finding.frame])
-        if named[-1] != finding.frame and len(named) <= _NAMED:
-            named.append(finding.frame)
-    findings = [replace(checked.findings[n], count=counts[n], also=tuple(frames[n][1:])) for n in first.values()]
+        repeated[kept].add(finding.frame)
+    findings = [repeated[number].told(checked.findings[number]) for number in first.values()]
     shown = tuple(checked.shown[number] for number in first.values()) if checked.shown else ()
     return replace(checked, findings=tuple(findings), shown=shown)
 

@@ -88,7 +88,7 @@ class Finding:
     rule: str
     severity: Severity
     blame: str
-    """The responsible side: client or server."""
+    """The responsible side: client or server. Empty if no peer is, as for a secret in a capture."""
     frame: int
     """The line number of the record."""
     part: int

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcpspy.capture.reader import Capture
-from mcpspy.sharing.scrub.findings import FORMATS
+from mcpspy.report.findings import PLACE_FORMATS
 from tests.sharing.scrub.captures import ERR, IN, call, capture, frame, written
 
 ROOT = Path(__file__).parent.parent.parent
@@ -173,7 +173,7 @@ def test_the_check_takes_several_captures_and_directories_in_several_processes(t
     assert found == [("a.jsonl", 2), ("b.jsonl", 0), ("a.jsonl", 2)]
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", PLACE_FORMATS)
 def test_a_report_can_go_to_a_file(tmp_path, scrub, secret, form):
     status, out, _ = scrub("--check", secret, "--format", form, "--output", tmp_path / "report")
     assert (status, out) == (1, "")

@@ -6,6 +6,7 @@ line on. Both passes are the same code, and both stream: only the values are kep
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,9 @@ import orjson
 from mcpspy.capture.parts import JoinedFiles
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.scan import FileLines
+from mcpspy.report.checked import Checked
+from mcpspy.report.repeats import Repeated
+from mcpspy.rules import Finding
 from mcpspy.secrets.escapes import has_escapes
 from mcpspy.secrets.tokens import in_frame
 from mcpspy.sharing.scrub.capture_lines import DAMAGED, LineScrub
@@ -31,6 +35,7 @@ Read = Callable[[int], None]
 _SHORT_NAMES = re.compile(r'(?:[pP](?:ins?|at)|P(?:INS?|AT))\d*\\*"')
 """Names that are parts of many words: they count only at the end of a string."""
 _CHUNK = 1 << 20  # bytes read at once
+_ITEM = re.compile(r"/\d+(?=/|#|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +120,26 @@ class Scrub:
 
     def _pass(self, note: "Callable[[ScrubbedPlace], None]", leftovers: Leftovers | None) -> "_Pass":
         return _Pass(self._path, self._size, self._options, self._known, self._undecoded, note, leftovers)
+
+
+def check(path: str, options: ScrubOptions, read: Read | None = None) -> Checked:
+    """Find what `scrub` would replace in a capture, without the values; session ids and requestStates are no secrets.
+
+    Repeated findings are one for each kind and place; the elements of an array count as one place.
+    """
+    first: dict[tuple[str, str, str], ScrubbedPlace] = {}
+    repeated: dict[tuple[str, str, str], Repeated] = defaultdict(Repeated)
+    for place in Scrub(path, options, read).places():
+        if place.category.rule:
+            kind = place.category.rule, place.category.title, _ITEM.sub("/*", place.where)
+            first.setdefault(kind, place)
+            repeated[kind].add(place.n)
+    findings = [repeated[kind].told(_finding(place)) for kind, place in first.items()]
+    return Checked(path, 0, (), tuple(sorted(findings, key=lambda it: (it.frame, it.pointer, it.rule))))
+
+
+def _finding(place: ScrubbedPlace) -> Finding:
+    return Finding(place.category.rule, "error", "", place.n, 0, (), place.where, place.category.title, None, "")
 
 
 class _Pass:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from mcpspy.secrets import tokens
 from mcpspy.secrets.patterns import KINDS
 from mcpspy.sharing.scrub import Scrub, ScrubOptions
-from mcpspy.sharing.scrub.findings import check
+from mcpspy.sharing.scrub.scrub import check
 from tests.each import each
 from tests.secrets import examples
 from tests.sharing.scrub.captures import ERR, IN, OUT, call, capture, frame, frames, header, opened, result, written

@@ -1,17 +1,18 @@
 """The findings of `scrub --check`, and their formats."""
 
 import json
-from datetime import date
 
 import pytest
 
-from mcpspy.report.waivers import Waiver
-from mcpspy.sharing.scrub.findings import FORMATS, check, without_waived
+from mcpspy.report.checked import ReportOptions
+from mcpspy.report.findings import PLACE_FORMATS
+from mcpspy.sharing.scrub.categories import RULES
 from mcpspy.sharing.scrub.options import ScrubOptions
+from mcpspy.sharing.scrub.scrub import check
+from tests.each import each
 from tests.sharing.scrub.captures import ERR, IN, call, capture, frame
 
 SECRET = "correct-horse-99"
-TODAY = date(2026, 11, 23)
 RULE = "scrub/value-under-secret-name"
 
 
@@ -32,7 +33,7 @@ def checked(tmp_path):
 
 
 def test_what_repeats_comes_once_with_its_first_line_and_the_others(checked):
-    found = [(it.rule, it.line, it.pointer, it.count, it.also) for it in checked.findings]
+    found = [(it.rule, it.frame, it.pointer, it.count, it.also) for it in checked.findings]
     assert found == [
         ("scrub/home-directory", 1, "cwd", 1, ()),
         (RULE, 5, "/params/arguments/list/0/password", 3, (6, 7)),
@@ -42,33 +43,34 @@ def test_what_repeats_comes_once_with_its_first_line_and_the_others(checked):
     ]
 
 
-@pytest.mark.parametrize("form", FORMATS)
+def told(form, *captures):
+    return "".join(PLACE_FORMATS[form].write(captures, ReportOptions(rules=RULES)))
+
+
+@each("form", PLACE_FORMATS)
 def test_no_format_tells_a_value(checked, form):
-    text = "".join(FORMATS[form]([checked]))
+    text = told(form, checked)
     assert SECRET not in text
     assert "bob" not in text
     assert "ghp_" not in text
     assert text.endswith("\n")
 
 
-def test_the_formats_for_others_have_line_and_kind(checked):
-    (run,) = json.loads("".join(FORMATS["sarif"]([checked])))["runs"]
-    assert run["results"][1]["locations"][0]["physicalLocation"]["region"] == {"startLine": 5}
-    assert run["tool"]["driver"]["rules"][run["results"][1]["ruleIndex"]]["id"] == RULE
-    github = "".join(FORMATS["github"]([checked])).splitlines()
-    assert github[1].startswith("::error file=")
-    assert ",line=5,title=mcpspy (scrub/value-under-secret-name)::" in github[1].replace("%3A", ":")
+def test_sarif_has_the_lines_the_places_and_a_sentence_about_each_rule(checked):
+    (run,) = json.loads(told("sarif", checked))["runs"]
+    result = run["results"][1]
+    rule = run["tool"]["driver"]["rules"][result["ruleIndex"]]
+    assert rule == {"id": RULE, "shortDescription": {"text": RULES[RULE]}}
+    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 5}
+    assert result["locations"][0]["logicalLocations"] == [{"fullyQualifiedName": "/params/arguments/list/0/password"}]
+    assert (result["level"], result["occurrenceCount"], "properties" in result) == ("error", 3, False)
 
 
-def test_a_waiver_accepts_a_place_and_one_without_a_use_is_stale(checked):
-    used = Waiver(RULE, "*.jsonl", "made up", "/params/arguments/list/0/password")
-    stale = Waiver("scrub/user-name", "a.jsonl", "made up")
-    elsewhere = Waiver("scrub/user-name", "b.jsonl", "made up")
-    expired = Waiver("scrub/email", "a.jsonl", "made up", expires=date(2026, 11, 22))
-    (left,), unused, past = without_waived([used, stale, elsewhere, expired], [checked], TODAY)
-    assert len(left.findings) == len(checked.findings) - 1
-    assert left.waived == 1
-    assert (unused, past) == ([stale], [expired])
+def test_a_place_is_one_line_of_text_and_one_command_for_github(checked):
+    sentence = "value under a secret name at /params/arguments/list/0/password (3 times)"
+    assert told("text", checked).splitlines()[1] == f"{checked.path}:5: {sentence}  [{RULE}]"
+    command = told("github", checked).splitlines()[1].replace("%3A", ":")
+    assert command.endswith(f",line=5,title=mcpspy ({RULE})::{sentence}")
 
 
 def test_session_ids_and_request_states_are_no_findings(tmp_path):
