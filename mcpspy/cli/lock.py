@@ -21,7 +21,7 @@ from mcpspy.contract.offered import KINDS, NOUNS, Offered, offers
 from mcpspy.cost import tokens_text
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.replay.client.stdio import Link
-from mcpspy.report.words import MARKS
+from mcpspy.report.lines import finding_head
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.text import plural, printable
 
@@ -160,4 +160,4 @@ def _print(name: str, server: LockedServer, changes: Sequence[LockChange] | None
     state = "new" if changes is None else f"{plural(len(changes), 'change')}" if changes else "unchanged"
     print(f"{printable(name, 100)}: {told}, {tokens_text(4 * server.cost)} tokens ({state})")
     for change in changes or ():
-        print(f"  {MARKS[change.severity]} {change.severity}  {change.rule}  {printable(change.sentence, 500)}")
+        print(f"{finding_head(change.severity, change.rule)}  {printable(change.sentence, 500)}")

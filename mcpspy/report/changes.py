@@ -10,8 +10,16 @@ from mcpspy.replay.compare.offers import Change, changes, surface, told_differen
 from mcpspy.replay.compare.sessions import FINE, Compared, Ignored, Pairs, Rules, compare, pair
 from mcpspy.replay.compare.values import LISTINGS, Difference
 from mcpspy.replay.script.turns import Script
-from mcpspy.report.differences import difference_fields, exchange_fields, headline, to_json, totals, value_lines
-from mcpspy.report.words import CHANGES, DIFFERENT
+from mcpspy.report.differences import (
+    difference_fields,
+    different_lines,
+    exchange_fields,
+    outcomes_text,
+    to_json,
+    totals,
+    value_lines,
+)
+from mcpspy.report.words import CHANGES
 from mcpspy.text import duration_text, plural, printable
 
 _NOTABLE = 2.0  # the factor by which a latency must rise or fall to be reported
@@ -95,15 +103,11 @@ def as_text(report: Changes) -> str:
         ]
     for change in report.changes:
         lines += _change_lines(change)
-    for it in report.compared:
-        if it.outcome not in FINE:
-            lines.append(f"{DIFFERENT} {headline(it)}")
-            lines += [line for difference in it.differences for line in value_lines(difference)]
+    lines += different_lines(report.compared)
     lines += [f"· {latency_text(latency)}" for latency in report.latencies if latency.notable]
     breaking = sum(bool(change.breaking) for change in report.changes)
-    told = [f"{number:,} {outcome}" for outcome, number in totals(report.compared).items() if number]
     offered = f"{plural(len(report.changes), 'change')} in listings, {breaking} breaking"
-    return "\n".join([*lines, f"{offered}; answers: {', '.join(told) or 'none'}"]) + "\n"
+    return "\n".join([*lines, f"{offered}; answers: {outcomes_text(totals(report.compared)) or 'none'}"]) + "\n"
 
 
 def change_title(change: Change) -> str:

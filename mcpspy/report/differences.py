@@ -6,7 +6,7 @@ has every text unchanged.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -110,21 +110,27 @@ def _cut(value: Any, levels: int) -> Any:
 
 def as_text(path: str, compared: Sequence[Compared]) -> str:
     """Return the differences, what was left out, and a line of totals."""
-    lines = []
+    skipped = [f"- {headline(it)}" for it in compared if it.outcome == "skipped"]
+    closing = f"{printable(path, 200)}: {totals_text(totals(compared))}"
+    return "\n".join([*different_lines(compared), *skipped, closing]) + "\n"
+
+
+def different_lines(compared: Iterable[Compared]) -> Iterator[str]:
+    """Yield the title and the values of each exchange that differs."""
     for it in compared:
         if it.outcome not in FINE:
-            lines.append(f"{DIFFERENT} {headline(it)}")
-            for difference in it.differences:
-                lines += value_lines(difference)
-    skipped = [it for it in compared if it.outcome == "skipped"]
-    lines += [f"- {headline(it)}" for it in skipped]
-    return "\n".join([*lines, f"{printable(path, 200)}: {totals_text(totals(compared))}"]) + "\n"
+            yield f"{DIFFERENT} {headline(it)}"
+            yield from (line for difference in it.differences for line in value_lines(difference))
 
 
 def totals_text(found: Mapping[str, int]) -> str:
     """Return the numbers of exchanges by outcome, on one line."""
-    told = [f"{number:,} {outcome}" for outcome, number in found.items() if number]
-    return f"{plural(sum(found.values()), 'comparison')}: {', '.join(told) or 'nothing to compare'}"
+    return f"{plural(sum(found.values()), 'comparison')}: {outcomes_text(found) or 'nothing to compare'}"
+
+
+def outcomes_text(found: Mapping[str, int]) -> str:
+    """Return the numbers of the outcomes that occurred: `3 same, 1 changed`."""
+    return ", ".join(f"{number:,} {outcome}" for outcome, number in found.items() if number)
 
 
 def as_json(path: str, compared: Sequence[Compared]) -> str:

@@ -17,9 +17,9 @@ from mcpspy import __version__
 from mcpspy.contract.watch import Met, is_about
 from mcpspy.report.checked import Checked, ReportOptions, Threshold, reaches, totals
 from mcpspy.report.ci_formats import Case, Level, command, document
-from mcpspy.report.lines import sentence
+from mcpspy.report.lines import finding_head, sentence
 from mcpspy.report.shown import ShownFrame
-from mcpspy.report.words import GREY, MARKS, SEVERITIES, coloured
+from mcpspy.report.words import GREY, SEVERITIES, coloured
 from mcpspy.rules import Finding, Rule, Severity
 from mcpspy.text import plural, printable
 from mcpspy.timeline import finding_fields
@@ -62,7 +62,7 @@ def _frames(checked: Checked, *, colour: bool) -> Iterator[str]:
 
 def _finding(finding: Finding, shown: ShownFrame, *, colour: bool) -> Iterator[str]:
     see = f", see {_named(finding.related)}" if finding.related else ""
-    head = f"  {MARKS[finding.severity]} {finding.severity}  {finding.rule}  by the {finding.blame}{see}"
+    head = f"{finding_head(finding.severity, finding.rule)}  by the {finding.blame}{see}"
     yield coloured(head, SEVERITIES[finding.severity] if colour else None)
     yield f"    {printable(finding.message, 500)}"
     if finding.count > 1:

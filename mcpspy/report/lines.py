@@ -8,7 +8,7 @@ from functools import lru_cache
 from mcpspy.conversation.brief import parts
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.report.words import ARROWS, KINDS, MARKS, PREVIEWS, STATUSES, coloured
-from mcpspy.rules import Finding
+from mcpspy.rules import Finding, Severity
 from mcpspy.text import columns, duration_text, fitted, measured, printable, size_text
 from mcpspy.timeline import SPOKEN, Row
 from mcpspy.wire.jsonrpc import Id
@@ -120,6 +120,11 @@ def finding_line(finding: Finding) -> str:
     where = f" ({printable(finding.pointer, 100)})" if finding.pointer else ""
     start = f"       {MARKS[finding.severity]} #{finding.frame} {finding.blame}: {printable(finding.message, 300)}"
     return f"{start}{where}  [{finding.rule}]"
+
+
+def finding_head(severity: Severity, rule: str) -> str:
+    """Return the beginning of a finding, or of a change to a lock, that has lines of its own."""
+    return f"  {MARKS[severity]} {severity}  {rule}"
 
 
 def act_line(act: GateAct) -> str:

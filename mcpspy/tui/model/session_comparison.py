@@ -8,7 +8,7 @@ from mcpspy.replay.compare.sessions import FINE
 from mcpspy.replay.compare.values import ABSENT, Difference
 from mcpspy.replay.script.turns import Script
 from mcpspy.report.changes import Changes, change_title, examine, latency_text
-from mcpspy.report.differences import outcome_text, totals
+from mcpspy.report.differences import outcome_text, outcomes_text, totals
 from mcpspy.report.words import CHANGES
 from mcpspy.text import plural
 from mcpspy.tui.model.comparison import bare
@@ -35,9 +35,8 @@ def entries(old: Script, new: Script) -> tuple[str, list[ChangeEntry]]:
     report = examine(old, new, [])
     found = [*_offers(report, old, new), *_answers(report, old, new)]
     found += [ChangeEntry("·", latency_text(it)) for it in report.latencies if it.notable]
-    told = [f"{number:,} {outcome}" for outcome, number in totals(report.compared).items() if number]
     offered = plural(len(report.changes) + bool(report.told), "change")
-    return f"{offered} in listings · answers: {', '.join(told) or 'none'}", found
+    return f"{offered} in listings · answers: {outcomes_text(totals(report.compared)) or 'none'}", found
 
 
 def _offers(report: Changes, old: Script, new: Script) -> Iterator[ChangeEntry]:
