@@ -26,7 +26,7 @@ from mcpspy.report.checked import NOTHING, THRESHOLDS, Checked, ReportOptions, T
 from mcpspy.report.findings import FORMATS
 from mcpspy.report.lines import finding_line
 from mcpspy.report.repeats import counted
-from mcpspy.report.words import SEVERITIES, coloured
+from mcpspy.report.words import coloured
 from mcpspy.rules import FORMER, RULES, LocatedFinding, current
 from mcpspy.rules.judge import JudgedEvents
 from mcpspy.spec.client_limits import CLIENTS
@@ -163,7 +163,7 @@ def _follow(
             finding = event.finding
             reached = reached or reaches(finding.severity, threshold)
             text = finding_line(finding).lstrip()
-            print(coloured(text, SEVERITIES[finding.severity] if colour else None), flush=True)
+            print(coloured(text, finding.severity if colour else None), flush=True)
     return _FAILED if events.failed else int(reached)
 
 

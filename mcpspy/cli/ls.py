@@ -16,6 +16,7 @@ from mcpspy.conversation.counts import Counts, count
 from mcpspy.conversation.turns import RunTurn, turns
 from mcpspy.errors import CaptureError
 from mcpspy.report.lines import WIDTH
+from mcpspy.report.words import ARROWS
 from mcpspy.text import age_text, fitted, length_text, plural, printable, size_text
 
 _TOOLS = 3  # maximum number of tools listed
@@ -164,4 +165,5 @@ def _about(counts: Counts) -> tuple[str, str]:
     most = sorted(counts.called.items(), key=lambda called: -called[1])
     tools = ", ".join([*(f"{name} {number:,}" for name, number in most[:_TOOLS]), *["…"] * (len(most) > _TOOLS)])
     error = f"last error {counts.last_error}" if counts.last_error else ""
-    return " · ".join(filter(None, (" → ".join(filter(None, (counts.client, counts.server))), tools))), error
+    peers = f" {ARROWS['client']} ".join(filter(None, (counts.client, counts.server)))
+    return " · ".join(filter(None, (peers, tools))), error

@@ -15,7 +15,6 @@ from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import ENDLESS, Message
 from mcpspy.conversation.negotiation import Declarations
 from mcpspy.filters import Filter
-from mcpspy.report import words
 from mcpspy.report.lines import WIDTH, act_line, colour_of, finding_line, line
 from mcpspy.report.words import coloured
 from mcpspy.rules import Finding
@@ -173,8 +172,8 @@ def _print_lines(
     """Print the rows and their findings, or those that `choose` selects, and note the extensions that rows declare."""
     width, out = line_width(WIDTH), sys.stdout
 
-    def put(text: str, code: str | None) -> None:
-        out.write(f"{coloured(text, code)}\n" if colour else f"{text}\n")
+    def put(text: str, look: str | None) -> None:
+        out.write(f"{coloured(text, look)}\n" if colour else f"{text}\n")
         if flush:
             out.flush()
 
@@ -185,16 +184,16 @@ def _print_lines(
         if choose and not choose(row):
             continue
         if isinstance(row, Finding):
-            put(finding_line(row), words.SEVERITIES[row.severity])
+            put(finding_line(row), row.severity)
             continue
         if isinstance(row, GateAct):
-            put(act_line(row), words.GREY)
+            put(act_line(row), "dim")
             continue
         names = printable(", ".join(marks.of(row)), 200) if marks else ""
-        code, extra = colour_of(row) if colour else None, f"  gate {names}" if names else ""
-        put(line(row, width, extra=extra, colours=colour and code is None), code)
+        look, extra = colour_of(row) if colour else None, f"  gate {names}" if names else ""
+        put(line(row, width, extra=extra, colours=colour and look is None), look)
         for finding in row.findings:
-            put(finding_line(finding), words.SEVERITIES[finding.severity])
+            put(finding_line(finding), finding.severity)
 
 
 def _read_ahead(found: Iterable[Streamed], size: int) -> Iterator[Streamed]:

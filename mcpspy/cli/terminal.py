@@ -11,12 +11,12 @@ import sys
 from codecs import getincrementaldecoder
 from typing import IO, Any, TextIO
 
-from mcpspy.report.words import COLOURS
+from mcpspy.report.words import ARROWS, COLOURS, MARKS
 from mcpspy.text import escaped
 
-_OURS = tuple(f"\x1b[{code}m" for code in ("0", *sorted(COLOURS)))
+_OURS = tuple(f"\x1b[{code}m" for code in ("0", *sorted({*COLOURS.values()})))
 _KEPT = re.compile(f"({'|'.join(map(re.escape, _OURS))}|\r\n)")
-_SUSPECT = re.compile("[^\n\t -~\xa0-\xac\xae-\xff…→←✗─│▄]")
+_SUSPECT = re.compile(f"[^\n\t -~\xa0-\xac\xae-\xff…─│▄{''.join((*ARROWS.values(), *MARKS.values()))}]")
 """Finds nothing in most texts: they have only letters of Latin-1 and signs of ours."""
 
 

@@ -19,7 +19,7 @@ from mcpspy.report.differences import (
     totals,
     value_lines,
 )
-from mcpspy.report.words import CHANGES
+from mcpspy.report.words import CHANGES, SLOWER
 from mcpspy.text import duration_text, plural, printable
 
 _NOTABLE = 2.0  # the factor by which a latency must rise or fall to be reported
@@ -104,7 +104,7 @@ def as_text(report: Changes) -> str:
     for change in report.changes:
         lines += _change_lines(change)
     lines += different_lines(report.compared)
-    lines += [f"· {latency_text(latency)}" for latency in report.latencies if latency.notable]
+    lines += [f"{SLOWER} {latency_text(latency)}" for latency in report.latencies if latency.notable]
     breaking = sum(bool(change.breaking) for change in report.changes)
     offered = f"{plural(len(report.changes), 'change')} in listings, {breaking} breaking"
     return "\n".join([*lines, f"{offered}; answers: {outcomes_text(totals(report.compared)) or 'none'}"]) + "\n"

@@ -19,7 +19,7 @@ from mcpspy.report.checked import Checked, ReportOptions, Threshold, reaches, to
 from mcpspy.report.ci_formats import Case, Level, command, document
 from mcpspy.report.lines import finding_head, sentence
 from mcpspy.report.shown import ShownFrame
-from mcpspy.report.words import GREY, SEVERITIES, coloured
+from mcpspy.report.words import coloured
 from mcpspy.rules import Finding, Rule, Severity
 from mcpspy.text import plural, printable
 from mcpspy.timeline import finding_fields
@@ -63,14 +63,14 @@ def _frames(checked: Checked, *, colour: bool) -> Iterator[str]:
 def _finding(finding: Finding, shown: ShownFrame, *, colour: bool) -> Iterator[str]:
     see = f", see {_named(finding.related)}" if finding.related else ""
     head = f"{finding_head(finding.severity, finding.rule)}  by the {finding.blame}{see}"
-    yield coloured(head, SEVERITIES[finding.severity] if colour else None)
+    yield coloured(head, finding.severity if colour else None)
     yield f"    {printable(finding.message, 500)}"
     if finding.count > 1:
         yield f"    {finding.count:,} times{f', also in {_named(finding.also)}' if finding.also else ''}"
     where = f"{printable(finding.pointer, 200)}: " if finding.pointer else ""
     if where or shown.value:
         yield f"    {where}{shown.value}"
-    yield coloured(f"    {finding.spec}", GREY if colour else None)
+    yield coloured(f"    {finding.spec}", "dim" if colour else None)
 
 
 def _named(frames: tuple[int, ...]) -> str:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from mcpspy.conversation.brief import parts
 from mcpspy.conversation.gate_acts import GateAct
-from mcpspy.report.words import ARROWS, KINDS, MARKS, PREVIEWS, STATUSES, coloured
+from mcpspy.report.words import ARROWS, BAD_STATUSES, KINDS, MARKS, PREVIEWS, coloured
 from mcpspy.rules import Finding, Severity
 from mcpspy.text import columns, duration_text, fitted, measured, printable, size_text
 from mcpspy.timeline import SPOKEN, Row
@@ -49,7 +49,7 @@ def line(row: Row, width: int = WIDTH, *, extra: str = "", colours: bool = False
 
 def colour_of(row: Row) -> str | None:
     """Return the colour of a whole row, by its outcome or its kind."""
-    return STATUSES.get(row.status or "") or KINDS.get(row.kind)
+    return "error" if row.status in BAD_STATUSES else KINDS.get(row.kind)
 
 
 def _other(row: Row, start: str, end: str, room: int, large: str) -> str:

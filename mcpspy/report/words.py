@@ -1,34 +1,41 @@
-"""Marks, arrows and colours of everything that is printed: one table for each, so that all outputs agree.
+"""Marks, arrows and colours of everything that is shown: one table for each, so that all outputs agree.
 
-It imports nothing, so that any output can use it. Colours are the parameters of a terminal's escape sequence (ECMA-48,
-SGR).
+Commands, the TUI and exports read them here; `scripts/write-rules` writes those of shared pages into
+`sharing/page/names.js`. This module imports nothing, so that any output can use it.
 """
 
 ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}
 """By the sender of a frame."""
+WAYS = {"client": "client → server", "server": "server → client", "mcpspy": "mcpspy"}
+"""The same in words."""
 MARKS = {"error": "✗", "warning": "!", "info": "·"}
 """By the severity of a finding."""
-DIFFERENT = "✗"
+DIFFERENT = MARKS["error"]
 """The mark of an exchange that differs from the recorded one."""
-CHANGES = {"added": "+", "removed": "-", "changed": "~"}
-"""By the change of a tool, prompt or resource."""
+CHANGES = {"added": "+", "removed": "-", "changed": "~", "extra": "+", "missing": "-", "error-changed": "~"}
+"""By the change of a tool, prompt or resource, or by the outcome of an exchange that was compared."""
+SLOWER = "·"
+"""The mark of a difference in time."""
+ARGUMENTS = {"fits": "✓", "wrong": "✗", "missing": "✗", "undeclared": "?", "absent": "·", "unknown": " "}
+"""By how an argument fits the schema of its tool."""
+FOLDS = {True: "▸", False: "▾"}
+"""By whether an entry is folded."""
 
-GREY = "90"
-SEVERITIES = {"error": "31", "warning": "33", "info": GREY}
-"""Colours by the severity of a finding."""
-STATUSES = {"error": "31", "tool-error": "31"}
-"""Colours of rows by the outcome of their exchange. They have precedence over those of kinds."""
-KINDS = {"invalid": "35", "gap": "33"} | dict.fromkeys(
-    ("stderr", "http", "event", "signal", "gates", "end", "undecoded"), GREY
+BAD_STATUSES = ("error", "tool-error", "unanswered")
+"""The outcomes of an exchange that look like an error."""
+KINDS = {"invalid": "invalid", "gap": "gap", "gates": "gap"} | dict.fromkeys(
+    ("stderr", "http", "event", "signal", "end", "undecoded"), "dim"
 )
-"""Colours of rows by kind."""
-PREVIEWS = {"name": GREY, "string": "32"}
+"""Colours of rows by kind. `error`, for the outcome of their exchange, has precedence."""
+PREVIEWS = {"name": "dim", "string": "string"}
 """Colours in a preview: names of members, and strings."""
+COLOURS = {"error": "31", "warning": "33", "info": "90", "invalid": "35", "gap": "33", "dim": "90", "string": "32"}
+"""Each colour as the parameter of a terminal's escape sequence (ECMA-48, SGR). A severity is a colour.
 
-COLOURS = frozenset((*SEVERITIES.values(), *STATUSES.values(), *KINDS.values(), *PREVIEWS.values()))
-"""All colours. A terminal gets no other escape sequence from a command (`cli/terminal.py`)."""
+A terminal gets no other escape sequence from a command (`cli/terminal.py`). The TUI has a style for each (`app.tcss`).
+"""
 
 
-def coloured(text: str, code: str | None) -> str:
-    """Return a line in a colour, or unchanged without a `code`."""
-    return f"\x1b[{code}m{text}\x1b[0m" if code else text
+def coloured(text: str, colour: str | None) -> str:
+    """Return a line in a colour, or unchanged without one."""
+    return f"\x1b[{COLOURS[colour]}m{text}\x1b[0m" if colour else text

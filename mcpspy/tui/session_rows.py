@@ -8,12 +8,13 @@ from rich.cells import cell_len, set_cell_size
 from textual.binding import BindingType
 
 from mcpspy.browse.library import COUNTED, Library, ListedCapture, chosen
+from mcpspy.report.words import MARKS
 from mcpspy.rules import SEVERITIES
 from mcpspy.text import age_text, plural, printable, size_text
 from mcpspy.tui.model.run_rows import ListedRow, ListedRun, RunRows, RunSummary
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Rows
-from mcpspy.tui.widgets.view import MARKS, fit
+from mcpspy.tui.widgets.view import fit
 
 _NAME, _SHORT = 20, 15  # columns of a name, on a wide and on a narrow screen
 _WORD = 10  # columns of the word for the kind of row

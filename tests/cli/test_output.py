@@ -145,7 +145,7 @@ def terminal():
 def shown(text):
     """Return what a terminal gets, without the colours and ends of lines that are ours."""
     found = safe(text).replace("\r\n", "").replace("\n", "").replace("\t", "")
-    for code in (*COLOURS, "0"):
+    for code in (*COLOURS.values(), "0"):
         found = found.replace(f"\x1b[{code}m", "")
     return found
 
@@ -177,7 +177,7 @@ def test_json_keeps_its_value(values):
     [
         ("plain\ttext é …\n", "plain\ttext é …\n"),
         ("日本 🌡 →\n", "日本 🌡 →\n"),
-        (coloured("red", "31"), "\x1b[31mred\x1b[0m"),
+        (coloured("red", "error"), "\x1b[31mred\x1b[0m"),
         ("\x1b[8mhidden\x1b[0m", "\\u001b[8mhidden\x1b[0m"),
         ("\x1b[31m\x9b\x1b[0m\r\n", "\x1b[31m\\u009b\x1b[0m\r\n"),
         ("\x1b[3\x1b[31m1m", "\\u001b[3\x1b[31m1m"),

@@ -15,8 +15,6 @@ from mcpspy.errors import CaptureError
 from mcpspy.report.checked import ReportOptions, check
 from mcpspy.report.ci_formats import Case, command, document
 from mcpspy.report.findings import FORMATS
-from mcpspy.report.words import ARROWS, MARKS, SEVERITIES
-from mcpspy.rules import SEVERITIES as NAMES
 from tests.conversation.http import Exchange
 from tests.findings import CAPTURES
 from tests.report.captures import HOSTILE, faulty, hostile
@@ -355,12 +353,3 @@ def test_a_case_says_how_it_went():
 def test_whatever_peers_say_the_report_is_xml():
     case = Case(HOSTILE, "failure", HOSTILE, HOSTILE, [HOSTILE, "\ufffe\x00]]>"])
     assert len(suites((HOSTILE, [case])).findall(".//failure")) == 1
-
-
-def test_every_severity_has_a_mark_and_a_colour():
-    assert set(MARKS) == set(SEVERITIES) == set(NAMES)
-    assert len(set(MARKS.values())) == 3
-
-
-def test_every_sender_has_an_arrow():
-    assert set(ARROWS) == {"client", "server", "mcpspy"}

@@ -1,11 +1,11 @@
 /** The card of a message above the message: its kind, its outcome, acts of gates, findings, HTTP heads. */
 
-import { ARROWS, idText, isBadStatus, MARKS } from "./session.js";
+import { ARROWS, MARKS, WAYS } from "./names.js";
+import { idText, isBadStatus } from "./session.js";
 import { clipText, durationText, el, frameLink, outsideLink, proseElement, sizeText } from "./text.js";
 
 const LONGEST_FACT = 500; // characters
 const RELATED = 10; // links to other frames
-const DIRECTIONS = { client: "client → server", server: "server → client", mcpspy: "from mcpspy" };
 
 /**
  * The heading of a message.
@@ -29,7 +29,7 @@ export function subjectElement(row) {
  * @param {import("./capture.js").Capture} capture
  */
 export function factElements(row, capture) {
-  const what = [row.kind, DIRECTIONS[row.from]];
+  const what = [row.kind, WAYS[row.from]];
   const id = idText(row);
   if (id) what.push(`id ${clipText(id, 100)}`);
   if (row.size) what.push(sizeText(row.size));

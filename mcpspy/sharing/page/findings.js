@@ -1,7 +1,8 @@
 /** The findings, by rule and by who is at fault. */
 
 import { ruleElements } from "./facts.js";
-import { MARKS, SEVERITIES } from "./session.js";
+import { MARKS } from "./names.js";
+import { SEVERITIES } from "./session.js";
 import {
   buttonElement,
   byId,

@@ -1,6 +1,7 @@
 /** The head of the page: the session, its contents, what was replaced, and notices for the reader. */
 
 import { saveBytes } from "./load.js";
+import { ARROWS } from "./names.js";
 import { byId, clipText, countText, durationText, el, pluralText } from "./text.js";
 
 const LONGEST_WORD = 300; // characters
@@ -53,7 +54,7 @@ function countElements(counts, about) {
  * @param {number} last seconds from the start to the last row
  */
 function gistText({ about, peers }, last) {
-  const sides = `${peerText(peers.client)} → ${peerText(peers.server)}`;
+  const sides = `${peerText(peers.client)} ${ARROWS.client} ${peerText(peers.server)}`;
   return [sides, revisionText(peers), startText(about), durationText(last)].filter(Boolean).join(" · ");
 }
 

@@ -1,4 +1,4 @@
-// The names that filters know. scripts/write-rules writes this module.
+// The names for filters, and marks. scripts/write-rules writes this module.
 
 export const FILTER_NAMES = {
   senders: ["client", "server", "mcpspy"],
@@ -183,3 +183,8 @@ export const FILTER_NAMES = {
 /** By an id that a rule had before: the one that it has now.
  * @type {Record<string, string>} */
 export const FORMER_RULES = {};
+
+export const ARROWS = { client: "→", server: "←", mcpspy: "·" };
+export const WAYS = { client: "client → server", server: "server → client", mcpspy: "mcpspy" };
+export const MARKS = { error: "✗", warning: "!", info: "·" };
+export const BAD_STATUSES = ["error", "tool-error", "unanswered"];

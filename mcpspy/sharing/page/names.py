@@ -1,12 +1,14 @@
-"""The names that the page's filter knows, as the JavaScript module `names.js`.
+"""The names that the page's filter knows, its marks and its arrows, as the JavaScript module `names.js`.
 
-The page must know the names of `mcpspy.filters`, or it would refuse filters that `show --filter` accepts. So
-`scripts/write-rules` writes that module, and a test compares it.
+The page must know the names of `mcpspy.filters`, or it would refuse filters that `show --filter` accepts, and shows the
+marks of the other outputs (`report/words.py`). So `scripts/write-rules` writes that module, and a test compares it.
 """
 
 import json
+from collections.abc import Mapping
 
 from mcpspy.filters.terms import KINDS, SENDERS, STATUSES
+from mcpspy.report.words import ARROWS, BAD_STATUSES, MARKS, WAYS
 from mcpspy.rules import FORMER, RULES, SEVERITIES
 from mcpspy.spec.revisions import Revision
 
@@ -19,6 +21,7 @@ _NAMES = {
     "rules": tuple(RULES),
 }
 
+_SIGNS = {"ARROWS": ARROWS, "WAYS": WAYS, "MARKS": MARKS}
 _WIDTH = 121  # length of a line with its newline
 
 
@@ -27,11 +30,18 @@ def module() -> str:
     members = "".join(_member(key, names) for key, names in _NAMES.items())
     former = "".join(f"  {json.dumps(old)}: {json.dumps(new)},\n" for old, new in FORMER.items())
     return (
-        "// The names that filters know. scripts/write-rules writes this module.\n\n"
+        "// The names for filters, and marks. scripts/write-rules writes this module.\n\n"
         f"export const FILTER_NAMES = {{\n{members}}};\n\n"
         "/** By an id that a rule had before: the one that it has now.\n * @type {Record<string, string>} */\n"
         f"export const FORMER_RULES = {{{chr(10) + former if former else ''}}};\n"
+        f"\n{''.join(_signs(name, table) for name, table in _SIGNS.items())}"
+        f"export const BAD_STATUSES = {json.dumps(BAD_STATUSES)};\n"
     )
+
+
+def _signs(name: str, signs: Mapping[str, str]) -> str:
+    members = ", ".join(f"{key}: {json.dumps(sign, ensure_ascii=False)}" for key, sign in signs.items())
+    return f"export const {name} = {{ {members} }};\n"
 
 
 def _member(key: str, names: tuple[str, ...]) -> str:

@@ -1,7 +1,8 @@
 /** What is printed: the findings, the tools and the first rows as plain elements, because paper does not scroll. */
 
 import { findingsElements } from "./findings.js";
-import { ARROWS, idText, MARKS, previewText, severityOf } from "./session.js";
+import { ARROWS, MARKS } from "./names.js";
+import { idText, previewText, severityOf } from "./session.js";
 import { byId, clipText, countText, durationText, el, sizeText } from "./text.js";
 import { toolsElement } from "./tools.js";
 

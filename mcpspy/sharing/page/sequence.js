@@ -1,8 +1,9 @@
 /** The sequence: messages as arrows between client and server, with brackets from requests to their responses. */
 
 import { bracketsOf, LANES } from "./lanes.js";
+import { MARKS } from "./names.js";
 import { VirtualRows } from "./rows.js";
-import { idText, isBadStatus, MARKS, previewText, severityOf } from "./session.js";
+import { idText, isBadStatus, previewText, severityOf } from "./session.js";
 import { byId, clipText, durationText, el } from "./text.js";
 import { emptyText } from "./timeline.js";
 

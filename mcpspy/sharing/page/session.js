@@ -1,5 +1,7 @@
 /** The session that the page shows: the rows of its timeline, and what is computed from them once. */
 
+import { BAD_STATUSES, FILTER_NAMES } from "./names.js";
+
 /**
  * @typedef {object} Finding
  * @property {string} rule
@@ -85,11 +87,7 @@
 
 /** @typedef {{about: About, peers: {client: Peer | null, server: Peer | null}, rows: Row[], rules: Record<string, Rule>, tools: Tool[]}} SessionData */
 
-export const ARROWS = { client: "→", server: "←", mcpspy: "·" };
-export const MARKS = { error: "✗", warning: "!", info: "·" };
-/** @type {("error" | "warning" | "info")[]} */
-export const SEVERITIES = ["error", "warning", "info"];
-const BAD_STATUSES = ["error", "tool-error", "unanswered"];
+export const SEVERITIES = /** @type {("error" | "warning" | "info")[]} */ (FILTER_NAMES.severities);
 
 export class Session {
   /** @param {SessionData} data */

@@ -1,7 +1,8 @@
 /** The timeline: a row for each message, line of stderr, gap, signal and end. */
 
+import { ARROWS, MARKS } from "./names.js";
 import { VirtualRows } from "./rows.js";
-import { ARROWS, idText, isBadStatus, MARKS, previewText, severityOf } from "./session.js";
+import { idText, isBadStatus, previewText, severityOf } from "./session.js";
 import { byId, clipText, durationText, el, pluralText, sizeText } from "./text.js";
 
 const LONGEST_CELL = 300; // characters

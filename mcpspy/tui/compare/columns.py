@@ -12,6 +12,7 @@ from rich.cells import cell_len
 
 from mcpspy.replay.compare.values import ABSENT, Difference, excerpt
 from mcpspy.report.differences import sides
+from mcpspy.report.words import FOLDS
 from mcpspy.text import plural, printable
 from mcpspy.tui.model.comparison import DIFFERENT, ComparedLine, Pairing
 from mcpspy.tui.widgets.rows import Cell
@@ -78,7 +79,7 @@ def _pieces(line: ComparedLine, side: int) -> list[Cell]:
     value = pairing.observed if side else pairing.recorded
     if value is ABSENT:
         return []
-    mark = "  " if line.folded is None else "▸ " if line.folded else "▾ "
+    mark = "  " if line.folded is None else f"{FOLDS[line.folded]} "
     start: list[Cell] = [(f"{_indent(line)}{mark}", "compare--dim")]
     if line.run:
         names = ", ".join(filter(None, (printable(it.label, 30) for it in line.run[:20])))

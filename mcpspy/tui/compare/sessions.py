@@ -18,6 +18,7 @@ from mcpspy.capture.records import Header
 from mcpspy.errors import McpspyError
 from mcpspy.replay.compare.values import ABSENT
 from mcpspy.replay.script.load import script_of
+from mcpspy.report.words import CHANGES, SLOWER
 from mcpspy.text import plural, printable
 from mcpspy.tui.compare.columns import COLUMNS
 from mcpspy.tui.compare.messages import ComparedSide, MessagesCompared
@@ -30,7 +31,12 @@ from mcpspy.tui.widgets.rows import Cell
 from mcpspy.tui.widgets.view import RowsOrNotice, fit
 
 _NAME = 24  # columns of the name of a session; its start time follows
-_STYLES = {"-": "compare--left", "+": "compare--right", "~": "compare--label", "·": "compare--dim"}
+_STYLES = {
+    CHANGES["removed"]: "compare--left",
+    CHANGES["added"]: "compare--right",
+    CHANGES["changed"]: "compare--label",
+    SLOWER: "compare--dim",
+}
 
 
 class FrameWanted(Message):

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from mcpspy.json_values import pointer
+from mcpspy.report.words import FOLDS
 from mcpspy.tui.message.hexdump import HexDump
 from mcpspy.tui.message.pretty import Piece, text_pieces
 from mcpspy.tui.message.tree import ALL, Folds, Tree
@@ -227,7 +228,7 @@ class Document:
         folded = self._folded(line)
         if at < 0:
             entry = self.entries[line]
-            mark = ("▸ " if folded else "▾ ") if entry.opens else "  " if entry.inside else ""
+            mark = f"{FOLDS[bool(folded)]} " if entry.opens else "  " if entry.inside else ""
             return [(mark, "fold"), *entry.pieces]
         if isinstance(self.body, Tree):
             return self.body.pieces(at, folded=bool(folded))

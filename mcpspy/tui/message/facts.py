@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from mcpspy.capture.records import Frame, Header, Open
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.json_values import member
+from mcpspy.report.words import ARGUMENTS, BAD_STATUSES, MARKS, WAYS
 from mcpspy.rules import RULES, Finding
 from mcpspy.text import duration_text, plural, printable, size_text
 from mcpspy.timeline import Row, wall_time
@@ -18,11 +19,7 @@ from mcpspy.tui.message.document import SummaryLine
 from mcpspy.tui.message.pretty import Piece
 from mcpspy.wire.http_head import Head, title
 
-_TO = {"client": "client → server", "server": "server → client", "mcpspy": "mcpspy"}
-_BAD = ("error", "tool-error", "unanswered")
 _SEVERE = {"error": "warning", "warning": "number", "info": "label"}
-_FOUND = {"error": "✗", "warning": "!", "info": "·"}
-_MARKS = {"fits": "✓", "wrong": "✗", "missing": "✗", "undeclared": "?", "absent": "·", "unknown": " "}
 _COUNTED = {"wrong": "wrong", "missing": "missing", "undeclared": "not declared"}
 _COLOURS = {"fits": "string", "wrong": "warning", "missing": "warning", "undeclared": "number"}
 _NAME, _VALUE = 24, 40  # maximum columns of argument names and characters of values
@@ -52,14 +49,14 @@ def _subject(row: Row) -> list[Piece]:
 
 def _in_one(row: Row) -> SummaryLine:
     outcome = [row.kind, row.status, duration_text(row.latency) if row.latency is not None else None]
-    found = [("".join(_FOUND[finding.severity] for finding in row.findings), "warning")] if row.findings else []
+    found = [("".join(MARKS[finding.severity] for finding in row.findings), "warning")] if row.findings else []
     said = f" · {' · '.join(filter(None, outcome))} "
-    return SummaryLine([*_subject(row), (said, "warning" if row.status in _BAD else "label"), *found])
+    return SummaryLine([*_subject(row), (said, "warning" if row.status in BAD_STATUSES else "label"), *found])
 
 
 def _about(row: Row, header: Header) -> Iterator[SummaryLine]:
     yield SummaryLine(_subject(row))
-    facts = [row.kind, _TO[row.sender]]
+    facts = [row.kind, WAYS[row.sender]]
     if row.id is not None:
         facts.append(f"id {printable(str(row.id), 100)}")
     if row.size:
@@ -74,7 +71,7 @@ def _about(row: Row, header: Header) -> Iterator[SummaryLine]:
         outcome.append(duration_text(row.latency))
     text = " · ".join(filter(None, outcome))
     if text:
-        yield _plain(text, "warning" if row.status in _BAD else "label")
+        yield _plain(text, "warning" if row.status in BAD_STATUSES else "label")
     if row.extensions:
         yield _plain(f"declares {printable(', '.join(row.extensions), _LONG)}")
     for fault in (row.refused, row.text if row.kind == "invalid" else None):
@@ -104,7 +101,7 @@ def _found(finding: Finding) -> Iterator[SummaryLine]:
     """Yield a finding: message, position and responsible side; below it the rule's explanation and a link."""
     where = f" at {printable(finding.pointer, 200)}" if finding.pointer else ""
     related = f", see {', '.join(f'#{n}' for n in finding.related[:5])}" if finding.related else ""
-    text = f"{_FOUND[finding.severity]} {printable(finding.message, _LONG)}{where}{related}"
+    text = f"{MARKS[finding.severity]} {printable(finding.message, _LONG)}{where}{related}"
     pieces = [(text, _SEVERE[finding.severity]), (f" · {finding.blame} · {finding.rule}", "label")]
     yield SummaryLine(pieces, f"finding {finding.rule}", folded=True)
     rule = RULES.get(finding.rule)
@@ -148,7 +145,7 @@ def _type(argument: Argument) -> str:
 def _argument(argument: Argument, names: int, types: int) -> list[Piece]:
     colour = _COLOURS.get(argument.mark, "label")
     pieces = [
-        (f"{_MARKS[argument.mark]} ", colour),
+        (f"{ARGUMENTS[argument.mark]} ", colour),
         (f"{printable(argument.name, _NAME):{names}} ", "key"),
         (f"{_type(argument):{types}} ", "label"),
     ]

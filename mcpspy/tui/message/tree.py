@@ -12,6 +12,7 @@ from array import array
 from itertools import islice
 
 from mcpspy.json_values import Path
+from mcpspy.report.words import FOLDS
 from mcpspy.text import plural
 from mcpspy.tui.message.pretty import Piece, json_pieces, spans
 
@@ -137,7 +138,7 @@ class Tree:
         indent = " " * _indent(self.depths[line])
         opens = self.opens(line)
         if opens and indent:
-            indent = indent[:-2] + ("▸ " if folded else "▾ ")
+            indent = f"{indent[:-2]}{FOLDS[folded]} "
         found = [(indent, "fold"), *json_pieces(self.text[self._starts[line] : self._ends[line]])]
         if opens and folded:
             bracket = "}" if self.text[self._ends[line] - 1] == "{" else "]"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from mcpspy.browse.library import ListedCapture
 from mcpspy.capture.runs import client_process, runs
 from mcpspy.conversation.turns import turns
+from mcpspy.report.words import FOLDS
 from mcpspy.rules import SEVERITIES
 
 Selected = tuple[str, bool]
@@ -131,7 +132,7 @@ class RunRows:
                 self.rows.append(ListedRow(run, run.captures[0], " "))
                 continue
             unfolded = self.is_unfolded(run)
-            self.rows.append(ListedRow(run, None, "▾" if unfolded else "▸"))
+            self.rows.append(ListedRow(run, None, FOLDS[not unfolded]))
             if unfolded:
                 signs = "│" * (len(run.captures) - 1) + "└"
                 self.rows += [ListedRow(run, it, sign) for it, sign in zip(run.captures, signs, strict=True)]

@@ -9,11 +9,9 @@ from mcpspy.replay.compare.values import ABSENT, Difference
 from mcpspy.replay.script.turns import Script
 from mcpspy.report.changes import Changes, change_title, examine, latency_text
 from mcpspy.report.differences import outcome_text, outcomes_text, totals
-from mcpspy.report.words import CHANGES
+from mcpspy.report.words import CHANGES, SLOWER
 from mcpspy.text import plural
 from mcpspy.tui.model.comparison import bare
-
-_SIGNS = {"changed": "~", "error-changed": "~", "missing": "-", "extra": "+"}
 
 
 class ChangeEntry(NamedTuple):
@@ -34,7 +32,7 @@ def entries(old: Script, new: Script) -> tuple[str, list[ChangeEntry]]:
     """Return a line of totals, and all changes: offers, responses, and calls that are much slower or faster."""
     report = examine(old, new, [])
     found = [*_offers(report, old, new), *_answers(report, old, new)]
-    found += [ChangeEntry("·", latency_text(it)) for it in report.latencies if it.notable]
+    found += [ChangeEntry(SLOWER, latency_text(it)) for it in report.latencies if it.notable]
     offered = plural(len(report.changes) + bool(report.told), "change")
     return f"{offered} in listings · answers: {outcomes_text(totals(report.compared)) or 'none'}", found
 
@@ -43,7 +41,7 @@ def _offers(report: Changes, old: Script, new: Script) -> Iterator[ChangeEntry]:
     before, now = surface(old), surface(new)
     if report.told:
         lines, values = (before.told_in, now.told_in), ({"result": before.told}, {"result": now.told})
-        yield ChangeEntry("~", "the description of the server", tuple(report.told), lines, values)
+        yield ChangeEntry(CHANGES["changed"], "the description of the server", tuple(report.told), lines, values)
     for change in report.changes:
         sides = [(it.listings[change.kind].get(change.name, ABSENT), it.listed_in[change.kind]) for it in (before, now)]
         (first, there), (second, here) = sides
@@ -64,4 +62,4 @@ def _answers(report: Changes, old: Script, new: Script) -> Iterator[ChangeEntry]
         first, second = messages
         values = tuple(bare(message.body.value) if message else ABSENT for message in messages)
         lines = first.n if first else None, second.n if second else None
-        yield ChangeEntry(_SIGNS[it.outcome], outcome_text(it), it.differences, lines, (values[0], values[1]))
+        yield ChangeEntry(CHANGES[it.outcome], outcome_text(it), it.differences, lines, (values[0], values[1]))

@@ -10,10 +10,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from mcpspy.browse.timeline import OpenCapture
+from mcpspy.report.words import MARKS
 from mcpspy.text import plural, printable
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.session.views.table import VIEWS
-from mcpspy.tui.widgets.view import MARKS
 
 _LEAST = 15  # minimum columns beside the names of the views
 _STATES = {"deleted": "the file was deleted", "cut short": "the file was truncated or replaced"}

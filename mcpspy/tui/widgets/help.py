@@ -7,16 +7,16 @@ from textual.binding import BindingType
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from mcpspy.report.words import ARROWS, MARKS
 from mcpspy.tui.model.actions import Scope, by_title
 from mcpspy.tui.model.commands import ANYWHERE, PromptCommand
 from mcpspy.tui.widgets.bindings import bindings, keys_text
 from mcpspy.tui.widgets.rows import Cell, Rows
-from mcpspy.tui.widgets.view import MARKS
 
 _KEYS = 18  # columns
 _SIGNS = (
-    ("→ ←", "sent by the client, by the server; · by mcpspy itself"),
-    (" ".join(MARKS[severity] for severity in ("error", "warning", "info")), "a finding: error, warning, info"),
+    (" ".join(ARROWS.values()), "sent by the client, by the server, by mcpspy itself"),
+    (" ".join(MARKS.values()), f"a finding: {', '.join(MARKS)}"),
     ("┌ │ └", "connects the selected request or response with its partner"),
     ("▄▄▄", "latency of a call: two blocks more for each power of ten, from 100 µs"),
     ("*", "a marked frame or session"),

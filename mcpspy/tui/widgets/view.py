@@ -15,9 +15,6 @@ from mcpspy.text import printable
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import BREATH, Rows, slice_now
 
-MARKS = {"error": "✗", "warning": "!", "info": "·", "": " "}
-"""A severity as one character."""
-
 
 def fit(text: str, columns: int) -> str:
     """Return captured text, made printable, in at most `columns` columns."""

@@ -7,14 +7,13 @@ from rich.cells import cell_len, set_cell_size
 
 from mcpspy.conversation.brief import parts
 from mcpspy.overview import CALL
+from mcpspy.report.words import ARROWS, BAD_STATUSES, MARKS
 from mcpspy.text import duration_text, printable, size_text
 from mcpspy.tui.model.calls import Call
 from mcpspy.tui.session.views.row_text import SLOW, SOURCES, waiting_text
 from mcpspy.tui.widgets.rows import Cell
-from mcpspy.tui.widgets.view import MARKS, fit
+from mcpspy.tui.widgets.view import fit
 
-_BAD = ("error", "tool-error", "unanswered")
-_ARROWS = {"client": "→", "server": "←"}
 _SMALL, _SIZES = 100, 6  # bytes without a bar; columns of the bar, one per power of ten
 _LATENCY = 9  # columns
 _PROGRESS = 8  # columns of the progress bar
@@ -75,18 +74,18 @@ def call_cells(face: CallFace, width: int) -> list[Cell]:
     """Return the cells of a row: finding, session, number, direction, request, result, status, latency, size, bar."""
     request, response = face.call.request, face.call.response
     layout = CallLayout.of(width, merged=request.source is not None)
-    severity = request.severity or (response.severity if response else None) or ""
+    severity = request.severity or (response.severity if response else None)
     number = request.source.n if request.source else request.n
     size = response.size if response else 0
-    bad = "view--error" if request.status in _BAD else ""
+    bad = "view--error" if request.status in BAD_STATUSES else ""
     status = "" if face.live and request.status == "pending" else request.status
     took = duration_text(request.latency) if request.latency is not None else ""
     slow = "view--warning" if (request.latency or 0) >= SLOW else "view--dim"
     return [
-        (f"{MARKS[severity]} ", f"view--{severity}" if severity else ""),
+        (f"{MARKS[severity] if severity else ' '} ", f"view--{severity}" if severity else ""),
         *_source(face.call, layout.source),
         (f"{'#' + str(number):>7} "[: layout.number], "view--dim"),
-        (f"{_ARROWS.get(request.sender, '·')} ", f"view--{request.sender}" if request.sender in _ARROWS else ""),
+        (f"{ARROWS[request.sender]} ", f"view--{request.sender}" if request.sender != "mcpspy" else ""),
         *_asked(face.call, layout.call),
         *_came(face, layout.result),
         (f" {status:<10}"[: layout.status], bad or ("view--ok" if status == "ok" else "view--person")),
@@ -184,12 +183,12 @@ def _came(face: CallFace, columns: int) -> list[Cell]:
         told = [(fit(f" {text}", columns - 1), "view--person")]
     room = columns - 1 - sum(cell_len(text) for text, _ in told)
     if call.response:
-        text, bad = call.response.text or request.status or "", request.status in _BAD
+        text, bad = call.response.text or request.status or "", request.status in BAD_STATUSES
         words = [(fit(text, room), "view--error")] if bad else _words(text, room + 2)
         return _padded([*(words if bad else words[1:] or [("", "")]), *told], columns)
     if not face.live or request.status != "pending":
-        colour = "view--error" if request.status in _BAD else "view--dim"
-        return _padded([(fit(request.status or "", room), colour), *told], columns)
+        style = "view--error" if request.status in BAD_STATUSES else "view--dim"
+        return _padded([(fit(request.status or "", room), style), *told], columns)
     waited = waiting_text(max(face.axis.now - request.t, 0) / 1e9)
     text = f"{progress_text(*call.progress)} {waited}" if call.progress else f"waiting {waited}"
     return _padded([(fit(text, room), "view--warning"), *told], columns)

@@ -11,11 +11,12 @@ from textual.widgets import Static
 
 from mcpspy.browse.findings import Group, Outline, OutlineLine, about
 from mcpspy.browse.timeline import OpenCapture
+from mcpspy.report.words import FOLDS, MARKS
 from mcpspy.rules import RULES
 from mcpspy.text import printable
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump
-from mcpspy.tui.widgets.view import MARKS, RowsOrNotice, View
+from mcpspy.tui.widgets.view import RowsOrNotice, View
 
 _WIDE = 100  # minimum columns for the summary of a rule
 
@@ -74,7 +75,7 @@ class FindingsRows(RowsOrNotice):
 
     def _group(self, group: Group, width: int) -> list[Cell]:
         found = [
-            ("▾ " if self.outline.is_unfolded(group) else "▸ ", "view--dim"),
+            (f"{FOLDS[not self.outline.is_unfolded(group)]} ", "view--dim"),
             (f"{MARKS[group.severity]} ", f"view--{group.severity}"),
             (f"{group.count:>7,}  ", "view--count"),
             (f"{group.blame:<7}", f"view--{group.blame}" if group.blame in ("client", "server") else "view--dim"),

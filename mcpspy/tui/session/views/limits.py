@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
+from mcpspy.report.words import MARKS
 from mcpspy.rules import Finding, worst
 from mcpspy.text import plural
 from mcpspy.tui.session.client_menu import named
 from mcpspy.tui.widgets.rows import Cell
-from mcpspy.tui.widgets.view import MARKS
 
 
 def limit_mark(refused: Sequence[Finding]) -> Cell:
     """Return the mark before a tool: the worst severity for the chosen clients."""
     severity = worst(refused)
-    return f"{MARKS[severity or '']} ", f"view--{severity}" if severity else ""
+    return f"{MARKS[severity] if severity else ' '} ", f"view--{severity}" if severity else ""
 
 
 def limits_text(clients: frozenset[str], refused: Sequence[Sequence[Finding]]) -> str:

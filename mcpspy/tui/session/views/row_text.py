@@ -8,24 +8,19 @@ from rich.cells import cell_len, set_cell_size
 from mcpspy.browse.gates import HeldTime
 from mcpspy.browse.timeline import TimelineRow
 from mcpspy.conversation.brief import LONGEST, parts
+from mcpspy.report.words import ARROWS, BAD_STATUSES, KINDS, MARKS, PREVIEWS
 from mcpspy.text import duration_text, printable, size_text
 from mcpspy.tui.widgets.rows import Cell
-from mcpspy.tui.widgets.view import MARKS, fit
+from mcpspy.tui.widgets.view import fit
 
 _WIDE = 120  # minimum columns for padding before a short status
 _NARROW, _LONG, _SIZED, _BARRED = 60, 70, 90, 100  # minimum columns for a time, a long name, a size, a bar
-_ARROWS = {"client": "→", "server": "←", "mcpspy": "·"}
-_BAD = {"error": "timeline--error", "tool-error": "timeline--error", "unanswered": "timeline--error"}
-_COLOURS = {"invalid": "timeline--invalid", "gap": "timeline--gap", "end": "timeline--dim", "stderr": "timeline--dim",
-            "http": "timeline--dim", "event": "timeline--dim", "signal": "timeline--dim",
-            "gates": "timeline--gap"}  # fmt: skip
 _BAR = 10  # columns of the bar: two per power of ten, from 100 µs to 10 s
 _SHORTEST = 100_000  # maximum nanoseconds of a latency without a bar
 _NUMBER = 9  # columns of an id, and of the text between method and name
 _ROOMY = 60  # minimum columns of the subject for an id beside a shortened text
 _WORD = 6  # minimum columns of a preview
 _TURN = " ── "  # text before a turn
-_LOOKS = {"name": "timeline--dim", "string": "timeline--string"}
 _NAME = 12  # columns of the name of a session in a merge
 SOURCES = 6
 """The number of colours for such names."""
@@ -52,18 +47,18 @@ def cells(face: Face, width: int) -> list[Cell]:
     """Return the cells of a row: finding, mark, number, time, direction, subject, and outcome."""
     line = face.line
     start = [
-        (MARKS[line.severity or ""], f"timeline--{line.severity}" if line.severity else ""),
+        (MARKS[line.severity] if line.severity else " ", f"timeline--{line.severity}" if line.severity else ""),
         ("*" if face.marked else " ", "timeline--mark"),
         *_address(line, width),
         (f"{_time(face, width)} " if width >= _NARROW else "", "timeline--dim"),
         (face.tie, "timeline--pending"),
-        (f"{_ARROWS[line.sender]} ", f"timeline--{line.sender}" if line.sender != "mcpspy" else ""),
+        (f"{ARROWS[line.sender]} ", f"timeline--{line.sender}" if line.sender != "mcpspy" else ""),
     ]
     room = max(width - sum(cell_len(text) for text, _ in start), 0)
     left = width - _NAME if line.source else width
     held = _held(face.held, left) if face.held else []
     if not line.method and line.kind not in ("result", "error"):
-        colour = _COLOURS.get(line.kind, "")
+        colour = _style(KINDS.get(line.kind))
         acted = [] if held else _act(line, room)
         room = max(room - sum(cell_len(text) for text, _ in [*acted, *held]), 1)
         text = f"{line.kind}: {fit(line.text or '', max(room - len(line.kind) - 2, 1))}"
@@ -79,6 +74,10 @@ def cells(face: Face, width: int) -> list[Cell]:
     acted = [] if held else _act(line, room)
     room = max(room - sum(cell_len(text) for text, _ in acted), 8)
     return [*start, *_subject(line, room), *acted, *outcome]
+
+
+def _style(colour: str | None) -> str:
+    return f"timeline--{colour}" if colour else ""
 
 
 def latency_bar(latency: int) -> str:
@@ -138,7 +137,7 @@ def _preview(line: TimelineRow, text: str) -> list[Cell]:
     """Return a preview in its colours; the preview of an error has one colour."""
     if line.kind == "error" or (line.status == "tool-error" and line.kind == "result"):
         return [(text, "timeline--error")]
-    return [(piece, _LOOKS.get(look, "")) for piece, look in parts(text) if piece]
+    return [(piece, _style(PREVIEWS.get(look))) for piece, look in parts(text) if piece]
 
 
 def _columns(line: TimelineRow) -> int:
@@ -176,12 +175,13 @@ def _outcome(face: Face, width: int) -> list[Cell]:
     status = line.status or ("error" if line.kind == "error" else "")  # an error that answers no request has no status
     if line.kind == "request" and status not in ("pending", "unanswered", "cancelled", "held", "dropped"):
         status = ""
-    colour = _BAD.get(status, "timeline--pending" if line.kind == "request" else "timeline--ok")
+    bad = "timeline--error" if status in BAD_STATUSES else ""
+    colour = bad or ("timeline--pending" if line.kind == "request" else "timeline--ok")
     answered = line.latency is not None and line.kind != "request"
     latency = duration_text(line.latency or 0) if answered else face.waiting
     slow = "timeline--warning" if answered and (line.latency or 0) >= SLOW else "timeline--pending"
     if width < _NARROW:
-        return [(f" {latency or status:>10}", _BAD.get(status, slow) if latency else colour)]
+        return [(f" {latency or status:>10}", bad or slow if latency else colour)]
     padded = f"{status:>10}" if width >= _WIDE or not status else status  # a narrow row needs the room for text
     cells = [(f" {padded}", colour), (f" {latency:>9}", slow)]
     if width >= _BARRED:

@@ -9,16 +9,16 @@ from textual.css.query import NoMatches
 from textual.widgets import Static
 
 from mcpspy.browse.timeline import OpenCapture, TimelineRow
+from mcpspy.report.words import BAD_STATUSES, MARKS
 from mcpspy.text import duration_text, printable
 from mcpspy.tui.model.lanes import DEEPEST, Lane, Lanes
 from mcpspy.tui.session.views.sequence_text import arrow, brackets, pause_bar, pause_text
 from mcpspy.tui.widgets.rows import Cell, Jump
-from mcpspy.tui.widgets.view import MARKS, CatchingUp, View, fit
+from mcpspy.tui.widgets.view import CatchingUp, View, fit
 
 _SIDE = (1 << DEEPEST) - 1
 _FAR = 100  # maximum columns between the lanes: a longer arrow is hard to follow
 _ANSWERS = ("result", "error")
-_BAD = ("error", "tool-error", "unanswered")
 
 
 class Layout(NamedTuple):
@@ -97,7 +97,7 @@ class SequenceRows(CatchingUp):
         right = brackets(lane.before & _SIDE, lane.after & _SIDE, layout.right, mirrored=False)
         is_open = lane.before | lane.after
         return [
-            (f"{MARKS[line.severity or '']} ", f"view--{line.severity}" if line.severity else ""),
+            (f"{MARKS[line.severity] if line.severity else ' '} ", f"view--{line.severity}" if line.severity else ""),
             (set_cell_size(f"{'#' + str(line.n):>7}", layout.number), "view--dim"),
             (set_cell_size(f"{line.t / 1e9:>9.3f}", layout.time), "view--dim"),
             (pause_text(pause, layout.pause), waited),
@@ -139,7 +139,7 @@ def _label(line: TimelineRow, columns: int) -> Cell:
         took = duration_text(line.latency) if line.latency is not None else ""
         status = line.status or line.kind
         outcome = " ".join(filter(None, (status, took)))
-        return f"{outcome}  {subject or '(no request seen)'}", "view--error" if status in _BAD else "view--ok"
+        return f"{outcome}  {subject or '(no request seen)'}", "view--error" if status in BAD_STATUSES else "view--ok"
     if line.kind == "request":
         number = printable(f"id {line.id}", 20)
         lacking = f"  {line.status}" if line.status in ("pending", "unanswered", "cancelled", "held", "dropped") else ""
