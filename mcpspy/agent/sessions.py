@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from mcpspy.agent.answers import LARGEST, Answer, cursor_at, facts, place_of
 from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.clean import Scrubber, size_of
-from mcpspy.browse.library import COUNTED, ListedCapture
+from mcpspy.browse.library import ListedCapture
+from mcpspy.conversation.counts import COUNTED
 
 _MOST = 50  # sessions per answer
 

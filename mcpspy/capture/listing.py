@@ -1,13 +1,20 @@
-"""The captures of a directory: list them, find the live ones, and delete others."""
+"""The captures of directories: list them, find the live ones, and delete others.
+
+A directory may contain ten thousand captures and is looked at repeatedly. So the header of a file is read only when the
+file has changed, one file at a time, and results are available immediately, and sorted.
+"""
 
 import math
 import os
 import re
 import sys
-from collections.abc import Iterator
+import time
+from bisect import insort
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Generic, TypeVar
 
 from mcpspy.capture.location import SUFFIX
 from mcpspy.capture.reader import Capture
@@ -29,34 +36,165 @@ _NAME = re.compile(r"\d{8}T\d{6}Z-", re.ASCII)
 _COARSE = 2  # seconds by which the time of a file may be behind the clock
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Listed:
-    """One capture of a directory."""
+    """One capture of a list."""
 
     capture: Capture
-    size: int
-    """Size of all its files in bytes."""
-    live: bool
     started: float
     """Seconds since the epoch."""
-    ended: float
-    """When it was last written, in seconds since the epoch; infinite while it is live."""
+    size: int = 0
+    """Bytes."""
+    live: bool = False
+    stamp: tuple[int, ...] = ()
+    """The state of the file: device, inode, size, modification time."""
+    finished: bool = False
+    """Whether its content was read to the end, so that after a change it is read again."""
+
+    @property
+    def path(self) -> str:
+        """The path of its first file."""
+        return self.capture.path
 
     @property
     def header(self) -> Header:
         """Its header."""
         return self.capture.header
 
+    @property
+    def ended(self) -> float:
+        """When it was last written, in seconds since the epoch; infinite while it is live."""
+        return math.inf if self.live else self.stamp[-1] / 1e9
 
+
+Entry = TypeVar("Entry", bound=Listed)
 Refused = dict[str, str]
 """Path -> why the file cannot be read as a capture."""
 
 
+class Listing(Generic[Entry]):
+    """The captures at `targets`, each a file or a directory, as `make` makes them of a capture and its start.
+
+    Call `look`, then `grow` until it has nothing more to do. A file that continues another one is listed as well.
+    """
+
+    def __init__(self, targets: list[str], make: Callable[[Capture, float], Entry]) -> None:
+        self.targets = targets
+        self.entries: list[Entry] = []
+        """Live captures first, then the newest."""
+        self.changes = 0
+        """How often an entry was added, removed, changed or moved."""
+        self.looked = False
+        """Whether all targets were looked at since the last `look`."""
+        self.refused: Refused = {}
+        """File -> why it is not shown."""
+        self._make = make
+        self._known: dict[str, Entry] = {}
+        self._stamps: dict[str, tuple[int, ...]] = {}  # the stamps of refused files
+        self._round: Iterator[None] = iter(())
+
+    def look(self) -> None:
+        """Look at the targets again, unless that is already in progress."""
+        if next(self._round, True):
+            self._round = self._look()
+            self.looked = False
+
+    def grow(self, seconds: float) -> bool:
+        """Look for about `seconds`. Returns whether there is more to do now."""
+        deadline = time.perf_counter() + seconds
+        return any(time.perf_counter() > deadline for _ in self._round)
+
+    def __contains__(self, entry: Entry) -> bool:
+        """Return whether an entry is still in the list."""
+        return self._known.get(entry.path) is entry
+
+    def changed(self, entry: Entry, *, new: bool) -> None:
+        """Take note of an entry that is new, or whose file has grown, begun or ended."""
+
+    def _look(self) -> Iterator[None]:
+        """Look at one file per step."""
+        seen = set()
+        for path in self._paths():
+            seen.add(path)
+            self._take(path)
+            yield
+        for path in (self._known.keys() | self.refused.keys()) - seen:
+            self._put(path, None)
+        self.looked = True
+
+    def _paths(self) -> Iterator[str]:
+        for target in self.targets:
+            try:
+                names = os.listdir(target)
+            except NotADirectoryError:
+                yield target
+            except OSError:
+                continue  # does not exist yet
+            else:
+                names.sort(reverse=True)  # names begin with the time
+                yield from (os.path.join(target, name) for name in names if name.endswith(SUFFIX))
+
+    def _take(self, path: str) -> None:
+        """Read what is known about a file; reuse earlier results as far as possible."""
+        known = self._known.get(path)
+        try:
+            status = os.stat(path)
+        except OSError:
+            self._put(path, None)
+            return
+        stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+        if (known and not known.live and known.stamp == stamp) or self._stamps.get(path) == stamp:
+            return
+        try:
+            capture = Capture(path)
+        except CaptureError as error:
+            self._put(path, None)
+            if os.path.lexists(path):  # not deleted meanwhile
+                self.refused[path], self._stamps[path] = str(error), stamp
+            return
+        entry, live = known, capture.live
+        if not entry or entry.finished or entry.header.id != capture.header.id or status.st_size < entry.size:
+            entry = self._make(capture, _started(capture))
+        new, moved, grown = entry is not known, entry.live != live, entry.size != status.st_size
+        entry.size, entry.live, entry.stamp = status.st_size, live, stamp
+        if new or moved:
+            self._put(path, entry)
+        self.changes += grown
+        if new or moved or grown:
+            self.changed(entry, new=new)
+
+    def _put(self, path: str, entry: Entry | None) -> None:
+        """Replace the entry of a file, and move it to its place; None removes it."""
+        known = self._known.pop(path, None)
+        self.refused.pop(path, None)
+        self._stamps.pop(path, None)
+        if known:
+            self.entries.remove(known)
+        if entry:
+            self._known[path] = entry
+            insort(self.entries, entry, key=_order)
+        self.changes += known is not entry or entry is not None
+
+
+def _order(entry: Listed) -> tuple[bool, float, str]:
+    return not entry.live, -entry.started, entry.path
+
+
+def _started(capture: Capture) -> float:
+    return datetime.fromisoformat(capture.header.started).timestamp()
+
+
 def captures(folder: str, refused: Refused | None = None) -> list[Listed]:
-    """Return the captures in `folder`, live ones first, then the newest. Skip other files and add them to `refused`."""
-    refused = {} if refused is None else refused
-    found = [read for path in _files(folder) if (read := _read(path, refused))]
-    return sorted(_first_files(found), key=lambda listed: (not listed.live, -listed.started))
+    """Return the captures in `folder`, live ones first, then the newest. Skip other files and add them to `refused`.
+
+    A capture of several files is one, with the size of all of them.
+    """
+    listing = Listing(list(_files(folder)), Listed)
+    listing.look()
+    listing.grow(math.inf)
+    if refused is not None:
+        refused.update(listing.refused)
+    return _first_files([(entry, paths) for entry in listing.entries if (paths := _joined(entry))])
 
 
 def newest(folder: str, refused: Refused) -> Listed | None:
@@ -128,18 +266,24 @@ def _read(path: str, refused: Refused) -> tuple[Listed, list[str]] | None:
     """Return the capture in a file (maybe a continuation) and the paths of its files; None if it is not a capture."""
     try:
         capture = Capture(path)
-        started = datetime.fromisoformat(capture.header.started).timestamp()
-        paths = capture.paths
-        size = sum(map(os.path.getsize, paths))
-        live = capture.live
-        ended = math.inf if live else os.path.getmtime(paths[-1])
-        return Listed(capture, size, live, started, ended), paths
+        entry = Listed(capture, _started(capture), live=capture.live)
     except CaptureError as error:
         if os.path.lexists(path):  # not deleted meanwhile
             refused[path] = str(error)
-    except OSError:  # deleted meanwhile
-        pass
-    return None
+        return None
+    paths = _joined(entry)
+    return (entry, paths) if paths else None
+
+
+def _joined(entry: Listed) -> list[str]:
+    """Return the paths of all files of a capture, and give it the size and the end of all; empty if it was deleted."""
+    try:
+        paths = entry.capture.paths
+        entry.size = sum(map(os.path.getsize, paths))
+        entry.stamp = (os.stat(paths[-1]).st_mtime_ns,)
+    except (CaptureError, OSError):
+        return []
+    return paths
 
 
 def delete(listed: Listed) -> bool:

@@ -12,7 +12,7 @@ from mcpspy.capture.listing import Listed, Refused, captures, omitted
 from mcpspy.capture.location import directory, iso_time
 from mcpspy.capture.runs import client_process, runs
 from mcpspy.cli.output import line_width, path_text, say
-from mcpspy.conversation.counts import Counts, count
+from mcpspy.conversation.counts import COUNTED, Counts, count
 from mcpspy.conversation.turns import RunTurn, turns
 from mcpspy.errors import CaptureError
 from mcpspy.report.lines import WIDTH
@@ -21,7 +21,6 @@ from mcpspy.text import age_text, fitted, length_text, plural, printable, size_t
 
 _TOOLS = 3  # maximum number of tools listed
 _MARGIN = 13  # indentation of further lines of a capture, in a group
-_COUNTED = 16 << 20  # bytes; counting larger captures would take too long for a list
 
 
 Counted = list[tuple[Listed, Counts | None]]
@@ -54,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     refused: Refused = {}
     found = captures(folder, refused)
     for group in runs(found):
-        counted = [(it, count(it.capture.records()) if it.size <= _COUNTED else None) for it in group]
+        counted = [(it, count(it.capture.records()) if it.size <= COUNTED else None) for it in group]
         if options.json:
             objects = [_run_fields(counted)] if options.runs else [_fields(*it) for it in counted]
             print("\n".join(orjson.dumps(it).decode() for it in objects))

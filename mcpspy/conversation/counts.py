@@ -11,6 +11,8 @@ from mcpspy.conversation.preview import INTRODUCE, introduction, preview
 from mcpspy.conversation.turns import Spell, add_message
 from mcpspy.wire.jsonrpc import Invalid, Request
 
+COUNTED = 16 << 20
+"""Bytes: lists do not count larger captures, which would take too long."""
 _TOLD = 100  # characters of a name
 
 

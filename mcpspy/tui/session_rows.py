@@ -7,7 +7,8 @@ from typing import ClassVar
 from rich.cells import cell_len, set_cell_size
 from textual.binding import BindingType
 
-from mcpspy.browse.library import COUNTED, Library, ListedCapture, chosen
+from mcpspy.browse.library import Library, ListedCapture, chosen
+from mcpspy.conversation.counts import COUNTED
 from mcpspy.report.words import MARKS
 from mcpspy.rules import SEVERITIES
 from mcpspy.text import age_text, plural, printable, size_text

@@ -8,7 +8,7 @@ from threading import Event, Thread
 import pytest
 from textual.widgets import Input
 
-from mcpspy.browse.library import COUNTED
+from mcpspy.conversation.counts import COUNTED
 from mcpspy.tui.model.commands import ANYWHERE
 from mcpspy.tui.session.views.table import COMMANDS
 from tests.transcript import WALL, abandon, begin, capture, finish, record
