@@ -211,21 +211,6 @@ def test_what_is_no_capture_is_passed_over_until_it_is_one(tmp_path):
     assert names(found) == ["empty.jsonl"]
 
 
-def test_an_unchanged_file_is_not_opened_again(tmp_path, monkeypatch):
-    """The directory is read twice a second."""
-    capture(tmp_path / "a.jsonl", "")
-    (tmp_path / "other.jsonl").write_bytes(b'{"log":{}}\n')
-    found = Library([str(tmp_path)])
-    look(found)
-
-    def opened(path):
-        raise AssertionError(f"{path} was opened")
-
-    monkeypatch.setattr(library, "Capture", opened)
-    assert not look(found)
-    assert names(found) == ["a.jsonl"]
-
-
 def test_files_may_be_given_instead_of_directories(tmp_path):
     one, two = (capture(tmp_path / f"{name}.log", "", name=name) for name in ("one", "two"))
     (tmp_path / "more").mkdir()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mcpspy.capture import listing as library
-from mcpspy.capture.listing import captures, delete, newest, omitted
+from mcpspy.capture.listing import Listed, Listing, captures, delete, newest, omitted
 from mcpspy.errors import CaptureError
 from tests.capture.test_parts import written
 from tests.transcript import WALL, begin, capture, finish
@@ -157,6 +157,20 @@ def looked_at(monkeypatch):
 
     monkeypatch.setattr(library, "Capture", Read)
     return seen
+
+
+def test_an_unchanged_file_is_not_opened_again(tmp_path, looked_at):
+    """The directory is read twice a second."""
+    capture(tmp_path / "a.jsonl", "")
+    (tmp_path / "other.jsonl").write_bytes(b'{"log":{}}\n')
+    listing = Listing([str(tmp_path)], Listed)
+    for changes in (True, False):
+        before = listing.changes
+        listing.look()
+        assert not listing.grow(math.inf)
+        assert (listing.changes > before) is changes
+    assert looked_at == ["other.jsonl", "a.jsonl"]
+    assert [entry.path for entry in listing.entries] == [str(tmp_path / "a.jsonl")]
 
 
 def dated(folder, name, started, written=None):
