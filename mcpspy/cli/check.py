@@ -22,10 +22,9 @@ from mcpspy.contract.lock import Lock
 from mcpspy.errors import UsageError
 from mcpspy.process.workers import Advance, Work, cores, mapped
 from mcpspy.report import waivers
-from mcpspy.report.checked import NOTHING, THRESHOLDS, Checked, ReportOptions, Threshold, check, reaches
+from mcpspy.report.checked import NOTHING, THRESHOLDS, Checked, ReportOptions, Threshold, check, counted, reaches
 from mcpspy.report.findings import FORMATS
 from mcpspy.report.lines import finding_line
-from mcpspy.report.repeats import counted
 from mcpspy.report.words import coloured
 from mcpspy.rules import FORMER, RULES, LocatedFinding, current
 from mcpspy.rules.judge import JudgedEvents

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mcpspy import cli
-from mcpspy.report.checked import Checked, check
-from mcpspy.report.repeats import counted
+from mcpspy.report.checked import Checked, check, counted
 from mcpspy.rules import Finding
 from tests.rules.examples import findings
 from tests.transcript import capture

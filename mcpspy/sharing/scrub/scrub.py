@@ -16,8 +16,7 @@ import orjson
 from mcpspy.capture.parts import JoinedFiles
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.scan import FileLines
-from mcpspy.report.checked import Checked
-from mcpspy.report.repeats import Repeated
+from mcpspy.report.checked import Checked, Repeated
 from mcpspy.rules import Finding
 from mcpspy.secrets.escapes import has_escapes
 from mcpspy.secrets.tokens import in_frame
