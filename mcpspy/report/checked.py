@@ -21,7 +21,7 @@ from mcpspy.contract.watch import ExpectationWatch, Met
 from mcpspy.conversation.facts import Operations
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Exchange, HttpUnit, Message
-from mcpspy.report.shown import ShownFrame, shown
+from mcpspy.report.lines import ShownFrame, shown
 from mcpspy.rules import RULES, SEVERITIES, Finding, LocatedFinding, Rule, Severity
 from mcpspy.rules.follows import told_by_lock
 from mcpspy.rules.judge import Fold, JudgedEvent, JudgedEvents

@@ -17,8 +17,7 @@ from mcpspy import __version__
 from mcpspy.contract.watch import Met, is_about
 from mcpspy.report.checked import Checked, ReportOptions, Threshold, reaches, totals
 from mcpspy.report.ci_formats import Case, Level, command, document
-from mcpspy.report.lines import finding_head, sentence
-from mcpspy.report.shown import ShownFrame
+from mcpspy.report.lines import ShownFrame, finding_head, sentence
 from mcpspy.report.words import coloured
 from mcpspy.rules import Finding, Rule, Severity
 from mcpspy.text import plural, printable
