@@ -21,6 +21,7 @@ from itertools import pairwise
 from mcpspy.agent.clean import Scrubber, safe
 from mcpspy.browse.library import Library, ListedCapture
 from mcpspy.browse.timeline import OpenCapture
+from mcpspy.capture.listing import first_files
 from mcpspy.capture.records import Header
 from mcpspy.capture.runs import runs
 from mcpspy.clients.agent import is_agent
@@ -75,9 +76,8 @@ class AgentCaptures:
         self.complete = not more
         if self._library.changes != self._changes:
             self._changes = self._library.changes
-            shown = [entry for entry in self._library.entries if not self._own(entry.header)]
-            known = {entry.header.id for entry in shown}
-            self.entries = [it for it in shown if not it.header.continues or it.header.continues not in known]
+            shown = (entry for entry in self._library.entries if not self._own(entry.header))
+            self.entries = first_files(shown)
             counts = Counter(it.header.id for it in self.entries)
             self._names = {
                 it.path: it.header.id if _ID.fullmatch(it.header.id) and counts[it.header.id] == 1 else _digest(it.path)

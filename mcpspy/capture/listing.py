@@ -10,7 +10,7 @@ import re
 import sys
 import time
 from bisect import insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -184,6 +184,13 @@ def _started(capture: Capture) -> float:
     return datetime.fromisoformat(capture.header.started).timestamp()
 
 
+def first_files(entries: Iterable[Entry]) -> list[Entry]:
+    """Return the captures of a list, without files that continue another one: they are read together with it."""
+    entries = list(entries)
+    known = {entry.header.id for entry in entries}
+    return [entry for entry in entries if not entry.header.continues or entry.header.continues not in known]
+
+
 def captures(folder: str, refused: Refused | None = None) -> list[Listed]:
     """Return the captures in `folder`, live ones first, then the newest. Skip other files and add them to `refused`.
 
@@ -194,7 +201,7 @@ def captures(folder: str, refused: Refused | None = None) -> list[Listed]:
     listing.grow(math.inf)
     if refused is not None:
         refused.update(listing.refused)
-    return _first_files([(entry, paths) for entry in listing.entries if (paths := _joined(entry))])
+    return _reached([(entry, paths) for entry in listing.entries if (paths := _joined(entry))])
 
 
 def newest(folder: str, refused: Refused) -> Listed | None:
@@ -215,7 +222,7 @@ def newest(folder: str, refused: Refused) -> Listed | None:
         if read := _read(path, refused):
             found.append(read)
             started = max(started, read[0].started)
-    return max(_first_files(found), key=lambda listed: listed.started, default=None)
+    return max(_reached(found), key=lambda listed: listed.started, default=None)
 
 
 def _started_by(path: str) -> float:
@@ -231,8 +238,8 @@ def _started_by(path: str) -> float:
     return written
 
 
-def _first_files(found: list[tuple[Listed, list[str]]]) -> list[Listed]:
-    """Return the captures among some files, without files that continue another one."""
+def _reached(found: list[tuple[Listed, list[str]]]) -> list[Listed]:
+    """Return the captures among some files, without the further files of another one."""
     joined = {path for _, paths in found for path in paths[1:]}
     return [listed for listed, _ in found if listed.capture.path not in joined]
 

@@ -8,6 +8,7 @@ from rich.cells import cell_len, set_cell_size
 from textual.binding import BindingType
 
 from mcpspy.browse.library import Library, ListedCapture, chosen
+from mcpspy.capture.listing import first_files
 from mcpspy.conversation.counts import COUNTED
 from mcpspy.report.words import MARKS
 from mcpspy.rules import SEVERITIES
@@ -71,8 +72,7 @@ class SessionRows(Rows):
         """Return the marked captures; if none is marked, those of the selected run."""
         row = self.row()
         picked = self.marked_ones() or (row.captures if row and row.capture is None else [])
-        known = {entry.header.id for entry in picked}  # a file that continues another one is read together with it
-        return [entry for entry in picked if entry.header.continues not in known]
+        return first_files(picked)
 
     def grown(self) -> None:
         """Show the current captures; the selected row stays selected, and keeps its place on the screen."""
