@@ -52,9 +52,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import End, Frame
 from mcpspy.replay.match.strategies import Matcher
 from mcpspy.replay.script.load import accept, script_of
-from mcpspy.report.differences import totals_text
-from mcpspy.report.words import DIFFERENT
-from mcpspy.text import printable
+from mcpspy.report.differences import as_text, from_fields
 
 MODES = ("none", "once", "new", "all")
 _MCPSPY = (sys.executable, "-m", "mcpspy")
@@ -272,25 +270,8 @@ def mcp_replay(request: pytest.FixtureRequest) -> Callable[..., dict[str, Any]]:
             pytest.fail(done.stderr.strip(), pytrace=False)
         report: dict[str, Any] = json.loads(done.stdout)
         if done.returncode:
-            pytest.fail("\n".join(_told(path, report)), pytrace=False)
+            told = as_text(path, [from_fields(it) for it in report["exchanges"]])
+            pytest.fail(f"the server differs from {path}:\n{told}", pytrace=False)
         return report
 
     return replay
-
-
-def _told(path: str, report: dict[str, Any]) -> Iterator[str]:
-    """Yield a report as text."""
-    yield f"the server differs from {path}:"
-    for it in report["exchanges"]:
-        if it["outcome"] not in ("same", "skipped"):
-            named = " ".join(filter(None, (it["method"], it["name"]))) or "a line that is not a message"
-            why = f" ({it['reason']})" if it["reason"] else ""
-            yield f"{DIFFERENT} #{it['request']} {named}: {it['outcome']}{why}"
-            for one in it["differences"]:
-                sides = [_shown(one[side]) if side in one else "nothing" for side in ("recorded", "observed")]
-                yield f"    {one['pointer']}\n      recorded  {sides[0]}\n      observed  {sides[1]}"
-    yield totals_text(report["totals"])
-
-
-def _shown(value: Any) -> str:
-    return printable(json.dumps(value, ensure_ascii=False), 300)

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from mcpspy.json_values import steps_of
 from mcpspy.replay.compare.sessions import FINE, OUTCOMES, Compared
 from mcpspy.replay.compare.values import ABSENT, Difference, excerpt
 from mcpspy.report.ci_formats import Case, command, document
@@ -74,6 +75,16 @@ def exchange_fields(it: Compared) -> dict[str, Any]:
     """Return the outcome of an exchange, for programs."""
     fields = {"request": it.request, "method": it.method, "name": it.name, "outcome": it.outcome}
     return fields | {"differences": [difference_fields(one) for one in it.differences], "reason": it.reason}
+
+
+def from_fields(fields: dict[str, Any]) -> Compared:
+    """Return the exchange whose outcome `exchange_fields` returned."""
+    differences = tuple(
+        Difference(steps_of(it["pointer"]), it.get("recorded", ABSENT), it.get("observed", ABSENT))
+        for it in fields["differences"]
+    )
+    what = fields["request"], fields["method"], fields["name"], fields["outcome"]
+    return Compared(*what, differences, fields["reason"])
 
 
 def difference_fields(difference: Difference) -> dict[str, Any]:

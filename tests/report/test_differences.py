@@ -7,7 +7,18 @@ import pytest
 
 from mcpspy.replay.compare.sessions import Compared
 from mcpspy.replay.compare.values import ABSENT, Difference
-from mcpspy.report.differences import FORMATS, as_github, as_json, as_junit, as_text, sides, subject, to_json, totals
+from mcpspy.report.differences import (
+    FORMATS,
+    as_github,
+    as_json,
+    as_junit,
+    as_text,
+    from_fields,
+    sides,
+    subject,
+    to_json,
+    totals,
+)  # fmt: skip
 from tests.report.captures import HOSTILE
 
 SAME = Compared(5, "initialize", None, "same")
@@ -72,6 +83,11 @@ def test_programs_read_everything():
     assert report["exchanges"][3]["differences"] == [{"pointer": "", "recorded": {"result": {}}}]
     assert report["exchanges"][3]["reason"] == "no answer within 10 s"
     assert report["totals"] == {"same": 1, "changed": 1, "error-changed": 0, "missing": 1, "extra": 1, "skipped": 1}
+
+
+def test_what_programs_read_can_be_written_as_text():
+    again = [from_fields(it) for it in json.loads(as_json("c.jsonl", ALL))["exchanges"]]
+    assert as_text("c.jsonl", again) == as_text("c.jsonl", ALL)
 
 
 def test_junit_has_a_case_for_each():
