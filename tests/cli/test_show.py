@@ -16,14 +16,13 @@ from mcpspy.capture.records import Open
 from mcpspy.errors import CaptureError
 from mcpspy.report.lines import line
 from mcpspy.text import columns
-from mcpspy.timeline import rows
 from tests import limits
 from tests.cli.conftest import refusal
 from tests.cli.test_check import OPEN
 from tests.each import each
 from tests.peers import warm
 from tests.rules.gate_sessions import Stdio, Streamable, request, result, save
-from tests.transcript import abandon, begin, capture, finish, record, records
+from tests.transcript import abandon, begin, capture, finish, record, records, rows
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(cli.__file__)))
 SESSION = """
