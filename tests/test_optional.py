@@ -24,7 +24,7 @@ CONCERNED = {
     "npm": "tests/test_conformance.py",
     "openssl": "tests/relay/mitm/test_authority.py::test_the_password_of_a_key_is_not_asked_for",
     "systemd-analyze": "tests/telemetry/test_recipes.py::test_systemd_takes_the_unit",
-    "tmux": "tests/tui/test_terminal.py::test_a_small_terminal_and_back",
+    "tmux": "tests/tui/test_terminal.py::test_a_small_terminal_and_back_and_the_shell_and_back",
     "zsh": "tests/cli/test_complete.py::test_zsh_offers_each_capture_once_also_when_their_directory_is_typed",
 }
 """For each optional program, a test that needs it."""

@@ -38,9 +38,10 @@ class Socket:
         self.peers = {"client": client, "server": server}
         self.masks = []
 
-    async def say(self, sender, payload, op=None, **rest):
+    async def say(self, sender, *payloads, op=None, **rest):
+        """Send messages, all with one write."""
         mask = {"mask": MASK} if sender == "client" else {}
-        await self.peers[sender].send(frame(payload, op, **mask, **rest))
+        await self.peers[sender].send(b"".join(frame(payload, op, **mask, **rest) for payload in payloads))
 
     async def heard(self, receiver):
         """Return the first byte and the payload of the next frame; only a server may receive masks (RFC 6455, 5.1)."""
@@ -133,8 +134,7 @@ async def test_a_closing_gate_ends_both_sides_with_a_close_frame(tmp_path, certi
         await socket.say(sender, NOTE % 0)
         assert await socket.at(receiver) == [NOTE % 0]
         await there.recorded(lambda it: isinstance(it, Frame) and it.held)
-        await socket.say(sender, CALL)
-        await socket.say(sender, NOTE % 1)
+        await socket.say(sender, CALL, NOTE % 1)  # together: what comes later may find the connection closed
         assert await socket.heard(receiver) == (0x88, GOING_AWAY)
         if relay == "proxy":
             assert await socket.at(sender) == [PING]
@@ -161,7 +161,7 @@ async def test_one_direction_is_held_while_the_other_goes_on(tmp_path, certifica
         socket = await opened(there)
         for payload in (CALL, NOTE % 1, NOTE % 2, PING):
             await socket.say(sender, payload)
-        await socket.say(sender, b"alive", "ping")
+        await socket.say(sender, b"alive", op="ping")
         for number in range(3):
             await socket.say(receiver, NOTE % number)
         assert await socket.at(sender, 3) == [NOTE % number for number in range(3)]
@@ -203,7 +203,7 @@ async def test_what_a_client_has_said_goes_before_it_closes(tmp_path, certificat
         await socket.say("client", CALL)
         await there.recorded(lambda it: isinstance(it, Frame) and it.raw == CALL)
         if ending == "close":
-            await socket.say("client", (1000).to_bytes(2) + b"done", "close")
+            await socket.say("client", (1000).to_bytes(2) + b"done", op="close")
         else:
             socket.peers["client"].close()
         assert await socket.at("server") == [CALL]
@@ -278,7 +278,7 @@ async def test_a_message_that_is_released_does_not_enter_another(tmp_path, certi
         half = NOTE % 1
         await socket.say("client", half[:9], final=False)
         assert await socket.at("server") == [CALL]
-        await socket.say("client", half[9:], "continuation")
+        await socket.say("client", half[9:], op="continuation")
         assert b"".join(await socket.at("server", 2)) == half
         await there.captured()
     assert [it.raw for it in messages(there)] == [CALL, half]
@@ -294,9 +294,9 @@ async def test_a_message_that_is_too_long_passes_undecided(tmp_path, certificate
         await socket.say("client", CALL)
         for part in range(parts):
             op = "continuation" if part else None
-            await socket.say("client", b"x" * size, op, final=part == parts - 1)
+            await socket.say("client", b"x" * size, op=op, final=part == parts - 1)
         await socket.say("client", b"y" * 100_000)
-        await socket.say("client", b"alive", "ping")
+        await socket.say("client", b"alive", op="ping")
         heard = b""
         while not heard.endswith(b"alive"):
             heard += (await socket.at("server"))[0]
