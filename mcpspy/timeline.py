@@ -100,7 +100,7 @@ Streamed = Row | Finding | GateAct
 
 
 class Ending(Fold):
-    """The fold of what `show` prints below the rows: whether the capture has an end, and what got no response."""
+    """The fold of how a capture ends: whether it has an end record, and which requests got no response."""
 
     def __init__(self) -> None:
         self.ended = False

@@ -49,7 +49,7 @@ class Columns:
         self._method, self._name, self._session, self._size = array("I"), array("I"), array("I"), array("I")
         self._exchange = array("I")  # its ordinal plus one
         self._t, self._id = array("Q"), array("q")
-        self._texts: list[str | None] = [None]  # methods and names, once each
+        self._texts: list[str | None] = [None]  # methods, names and sessions, once each
         self._places: dict[str | None, int] = {None: 0, "": 0}
         self._acts: dict[int, GateAct] = {}
         self._ids: dict[int, str] = {}  # by line number: ids that are not small numbers
@@ -103,10 +103,6 @@ class Columns:
     def kind(self, n: int) -> str:
         """Return the kind of line `n`, or an empty string if nothing is known of it."""
         return KINDS[self._kind[n]]
-
-    def subject(self, n: int) -> tuple[str | None, str | None]:
-        """Return the method and name of line `n`, or of the request that it answers."""
-        return self._texts[self._method[n]], self._texts[self._name[n]]
 
     def partner(self, n: int) -> int:
         """Return the line of the response to a request, or of the request that a response answers, else 0."""

@@ -41,7 +41,7 @@ class ListedCapture(Listed, Fold):
     """How many bytes of the file are counted."""
     killed: bool = False
     """Whether its relay ended without an end record."""
-    fold: tuple[Records, Window, JudgedEvents] | None = None
+    counting: tuple[Records, Window, JudgedEvents] | None = None
     """The counting state, while there is more to count."""
 
     def add(self, event: JudgedEvent) -> None:
@@ -100,9 +100,9 @@ def _count(entry: ListedCapture) -> bool:
     """
     if entry.finished:
         return False
-    if entry.fold is None:
-        entry.fold = Records(), Window(), JudgedEvents(entry)
-    records, window, events = entry.fold
+    if entry.counting is None:
+        entry.counting = Records(), Window(), JudgedEvents(entry)
+    records, window, events = entry.counting
     try:
         with open_foreign(entry.path) as file:
             file.seek(entry.counted)
@@ -119,7 +119,7 @@ def _count(entry: ListedCapture) -> bool:
             _read(events, window.feed(record))
         _read(events, window.flush())
         deque(events.end(), 0)
-        entry.finished, entry.fold, entry.killed = True, None, not _closed(entry.path)
+        entry.finished, entry.counting, entry.killed = True, None, not _closed(entry.path)
     return bool(chunk)
 
 

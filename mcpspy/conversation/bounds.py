@@ -8,9 +8,9 @@ that was idle while many others were active, only a part is kept (`mcpspy.conver
 from typing import Any
 
 SESSIONS = 256
-"""The sessions of a capture that are known in full."""
+"""The sessions of a capture that are known in full; on stdio, those of the last processes."""
 RESTING = 4096
-"""The sessions that are known at all."""
+"""The sessions that are known at all, apart from requests without a response."""
 EXCHANGES = 8192
 """The answered or refused exchanges of a session, its progress tokens, subscriptions, tasks, and events with an id.
 
@@ -44,6 +44,14 @@ SPELLS = 1000
 """The times between pauses of a capture that are distinguished."""
 EXTENSIONS = 100
 """The extensions of a capture that are distinguished."""
+EARLY = 100
+"""The requests before the handshake that are judged when it is known."""
+ASKED_SPANS = 64
+"""The times of asking a person that are left out of the duration of calls."""
+ACTS = 1 << 16
+"""The frames that a gate acted on, for findings that this explains."""
+GATES = 4096
+"""The gates whose actions are known."""
 
 FORGOTTEN = 1024
 """The entries of a table that are forgotten at once: finding the oldest one is slow in a dict that lost many."""

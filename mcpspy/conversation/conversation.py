@@ -5,18 +5,17 @@ The meaning of a frame depends on its channel. A line of stdin or stdout is a me
 paired (`mcpspy.conversation.pairing`). Nothing here decides what is right or wrong: the rules judge the output.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
 from mcpspy.capture.format import RELOAD
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Release, Signal
-from mcpspy.conversation import bounds
 from mcpspy.conversation.gate_acts import GateAct, GateActs, is_gate
 from mcpspy.conversation.http_sessions import HttpSessions
 from mcpspy.conversation.model import Event, Exchange, HttpChannel, HttpUnit, Message, ServerExit, Session
 from mcpspy.conversation.pairing import join_refusal, pair
+from mcpspy.conversation.recent import Recent
 from mcpspy.wire.jsonrpc import Error, Request, parse
 from mcpspy.wire.outline import outline
 
@@ -26,15 +25,17 @@ _AT_ONCE = 50_000_000  # nanoseconds
 class Conversation:
     """Folds the records of one capture, in the order of their times. `feed` each record.
 
-    `rest` is called with each session that was idle for long, `drop` with each that is forgotten completely.
+    `rest` is called with each session that was idle for long, `drop` with each that is forgotten. They may change what
+    rules know of a session, and must not change which events follow.
     """
 
     def __init__(
-        self, rest: Callable[[Session], None] = Session.rest, drop: Callable[[Session], None] = lambda _: None
+        self, rest: Callable[[Session], None] = lambda _: None, drop: Callable[[Session], None] = lambda _: None
     ) -> None:
         self._channels: dict[int, tuple[Open, Session]] = {}  # channels that are not HTTP
         self._stdio = Session()  # the latest; a second stdin begins another one
-        self._earlier: deque[Session] = deque(maxlen=bounds.RESTING)
+        self._earlier: list[Session] = []  # sessions before it that have requests without a response
+        self._processes: Recent[Session, Session] = Recent(lambda session, _: rest(session), lambda it, _: drop(it))
         self._stdin = False  # the latest session has a stdin
         self._since_gap: dict[Session, None] = {}  # sessions with requests since the last gap
         self._http = HttpSessions(rest, self._drop)
@@ -96,7 +97,8 @@ class Conversation:
         """Open a channel of a process; a second stdin belongs to the next process, unless it is the same channel."""
         if opened.role == "stdin" and opened.ch not in self._channels:
             if self._stdin:
-                self._earlier.append(self._stdio)
+                self._earlier += [self._stdio] if any(self._stdio.exchanges()) else []
+                self._processes.add(self._stdio, self._stdio)
                 self._stdio = Session()
             self._stdin = True
         self._channels[opened.ch] = opened, self._stdio
@@ -119,15 +121,11 @@ class Conversation:
 
     def sessions(self) -> list[Session]:
         """Return all remembered sessions, the oldest first."""
-        return [*self._earlier, self._stdio, *self._http.sessions()]
-
-    def finish(self, session: Session) -> None:
-        """Record that a session has ended: it is the next to be forgotten."""
-        self._http.finish(session)
+        return [*self._processes, self._stdio, *self._http.sessions()]
 
     def pending(self) -> Iterator[Exchange]:
         """Yield the exchanges without a message in response, oldest first within a session."""
-        for session in self.sessions():
+        for session in [*self._earlier, self._stdio, *self._http.sessions()]:
             yield from session.exchanges()
             yield from session.refused
 
@@ -181,6 +179,8 @@ class Conversation:
             message.session = self._http.session(http, body)
             if http.request is None:
                 http.carried.append(message)
+        elif message.session is not self._stdio and self._processes.use(message.session) is None:
+            self._processes.add(message.session, message.session)  # a late message of an earlier process
         pair(message, self._requests, http.answers if http else None)
         if type(body) is Request:
             self._requests += 1

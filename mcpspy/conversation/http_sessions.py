@@ -62,14 +62,14 @@ class _Known:
 class HttpSessions:
     """The HTTP channels of one capture.
 
-    `rest` is called with a session that was idle for long, `drop` with one that is forgotten completely.
+    `rest` is called with a session that was idle for long and was reduced, `drop` with one that is forgotten.
     """
 
     def __init__(self, rest: Callable[[Session], None], drop: Callable[[Session], None]) -> None:
         self._channels: dict[int, HttpChannel] = {}
         self._unanswered: OrderedDict[int, None] = OrderedDict()  # channels of complete requests
         self._known: Recent[Session, _Known] = Recent(self._rest, self._drop)
-        self._reduce = rest
+        self._rested = rest
         self._forget = drop
         self._begun = 0  # number of sessions
         self._names: dict[tuple[str, str], Session] = {}
@@ -80,10 +80,6 @@ class HttpSessions:
         """Return all remembered sessions, the oldest first."""
         found = zip(self._known, self._known.values(), strict=True)
         return [session for session, _ in sorted(found, key=lambda pair: pair[1].number)]
-
-    def finish(self, session: Session) -> None:
-        """Record that a session has ended: it is the next to be forgotten."""
-        self._known.finish(session)
 
     def channel(self, ch: int) -> HttpChannel | None:
         """Return the state of a channel, or None if it is not HTTP."""
@@ -309,8 +305,9 @@ class HttpSessions:
             del self._names[name]
 
     def _rest(self, session: Session, known: _Known) -> None:
-        self._reduce(session)
+        session.rest()
         known.events.clear()
+        self._rested(session)
 
     def _drop(self, session: Session, known: _Known) -> None:
         for name in known.names:

@@ -1,4 +1,4 @@
-"""How a session's history grows: each message is added to it after the rules have examined it.
+"""How the facts about a session grow: each message adds to them after the rules have examined it.
 
 This is the only place that changes what is known of requests, listings, progress and subscriptions and, over HTTP, how
 the session got its id and how it ended. Nothing is judged here.
@@ -24,7 +24,7 @@ _LARGE = ("tools/call", "resources/read", "prompts/get", "sampling/createMessage
 
 
 def learn(event: Judged, session: Session) -> None:
-    """Add a message, or an HTTP event without a message, to the history."""
+    """Add a message, or an HTTP event without a message, to the facts."""
     if event.http and not isinstance(event, ServerExit):
         _learn_http(event, event.http, session)
     if type(event) is not Message:

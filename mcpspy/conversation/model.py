@@ -1,8 +1,8 @@
 """Messages, exchanges, sessions and HTTP channels: plain data, and what can be computed from it.
 
 `mcpspy.conversation.pairing` fills in the exchanges, `mcpspy.conversation.http_sessions` the HTTP channels, and
-`mcpspy.conversation.conversation` the messages. A session does not know about HTTP. A message knows its HTTP channel,
-if it has one.
+`mcpspy.conversation.conversation` the messages. A session does not know its HTTP channels. A message knows
+its channel, if it has one.
 """
 
 from collections import deque
@@ -183,13 +183,14 @@ _Kept = TypeVar("_Kept", bound=SessionMemory)
 class Session:
     """What is known of one client and its server: what was negotiated and announced, and their exchanges.
 
-    The upper part changes when a message is entered (`mcpspy.conversation.pairing`), so it includes the message that is
-    examined. The lower part is what was known before that message: it changes after the rules have examined it
-    (`mcpspy.conversation.learning`). What a peer announces is valid until the peer announces something else. What only
-    one rule remembers is an object of a class of its own (`of`). After a gap nothing is reported as missing.
+    Down to `gone`, the fields change when a message is entered (`mcpspy.conversation.pairing`), so they include the
+    message that is examined. From `judged` on they are facts for rules: what was known before that message. They change
+    after the rules have examined it (`mcpspy.conversation.learning`). What a peer announces is valid until the peer
+    announces something else. What only one rule remembers is an object of a class of its own (`of`). After a gap
+    nothing is reported as missing.
 
     Memory is bounded (`mcpspy.conversation.bounds`). In a session that was idle while many others were active, only
-    what late frames need is kept (`rest`).
+    what late frames need is kept (`rest`, `rest_facts`).
     """
 
     name: str | None = None
@@ -225,7 +226,7 @@ class Session:
     """On stdio: when the server closed stdout or stopped reading, unless the client had left before."""
 
     judged: bool = False
-    """The rules have examined a message of it."""
+    """The judge has begun with it, at its first message."""
     lossy: bool = False
     """Records are missing."""
     gaps: int = 0
@@ -315,18 +316,16 @@ class Session:
         return self.gaps > 0 if revision in STATELESS else self.lossy
 
     def rest(self) -> None:
-        """Forget what is over, in a session that was idle for a long time; keep how it began, went on and ended.
+        """Forget what links messages, in a session that was idle for long: later ones may repeat or answer it."""
+        self.partial = True
+        for table in (self.completed, self.task_methods, self.tokens, self.subscriptions, self.rounds):
+            table.clear()
 
-        Later messages may repeat or answer what is forgotten.
-        """
+    def rest_facts(self) -> None:
+        """Forget what rules need only in an active session; keep how it began, went on and ended."""
         self.partial = True
         self.listing = ToolListing()
         tables: tuple[dict[Any, Any], ...] = (
-            self.completed,
-            self.task_methods,
-            self.tokens,
-            self.subscriptions,
-            self.rounds,
             self.called,
             self.progress,
             self.tasks,

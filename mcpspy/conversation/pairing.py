@@ -1,6 +1,6 @@
 """Which response belongs to which request, and which revision applies to a message.
 
-The theory. Pairing uses the direction and the typed id, because both peers count from 1. Messages come in the order of
+Pairing uses the direction and the typed id, because both peers count from 1. Messages come in the order of
 their times, so each request precedes its response. If several requests in flight have the same id, a response answers
 the first one that was sent before it. Over HTTP, a response belongs to the HTTP request that
 carried its request, and that decides.

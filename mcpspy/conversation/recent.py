@@ -37,10 +37,6 @@ class Recent(Generic[K, V]):
         yield from self._idle.values()
         yield from self._active.values()
 
-    def get(self, key: K) -> V | None:
-        """Return the value of a key without using it, or None if the key is unknown."""
-        return self._active.get(key) or self._idle.get(key)
-
     def use(self, key: K) -> V | None:
         """Return the value of a key and mark it as the latest that was used; None if the key is unknown."""
         found = self._active.get(key)

@@ -34,9 +34,6 @@ from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, 
 from mcpspy.wire.sse import parse_event
 from mcpspy.wire.subject import subject
 
-ACTS = 1 << 16
-"""The number of frames for which the act of a gate is remembered."""
-_NAMES = 4096  # gates whose actions are remembered
 _EDITED = 256  # the last acts that are searched for an id that a gate made
 
 _OF_BYTES = ("framing/", "jsonrpc/", "security/", "compat/", "ui/", "http/not-json")
@@ -154,7 +151,7 @@ class GateEffects:
         """Record the gates that are in force."""
         for gate in gates.gates:
             name, action = gate.get("name"), gate.get("action")
-            if isinstance(name, str) and isinstance(action, dict) and len(self._ends) < _NAMES:
+            if isinstance(name, str) and isinstance(action, dict) and len(self._ends) < bounds.GATES:
                 self._ends[name] = self._ends.get(name, False) or any(it in action for it in _ENDING)
 
     def note(self, event: Message | HttpUnit, act: GateAct, session: Session) -> None:
@@ -174,7 +171,7 @@ class GateEffects:
         self._acted[event.n] = _Acted(act, other(side), _call(event))
         if isinstance(event, Message) and event.cancels:
             self._acted.setdefault(event.cancels.request.n, _Acted(act, other(side), None))
-        if len(self._acted) > ACTS:
+        if len(self._acted) > bounds.ACTS:
             bounds.forget(self._acted)
 
     def explain(self, finding: Finding, event: Judged, session: Session) -> bool:

@@ -160,7 +160,7 @@ class Judge:
                     yield from self._findings(rule, *closed)
 
     def pending(self) -> Iterator[Exchange]:
-        """Return the exchanges without a response, oldest first."""
+        """Return the exchanges without a response, oldest first within a session."""
         return self._conversation.pending()
 
     def _judged(self, message: Judged) -> list[LocatedFinding]:
@@ -171,8 +171,7 @@ class Judge:
         session = message.session
         if not session.judged:
             self._begin(session)
-        if self._gaps != session.gaps:
-            self._lose(session)
+        self._lose(session)
         if message.http:  # whether clients can be told apart may become clear later
             session.lossy = self._gaps > 0 or self._forgetful or session.partial
         if self._found_late:
@@ -208,8 +207,6 @@ class Judge:
             learn(message, session)
         except Exception as error:
             self._failed("what several rules need to know", message, error)
-        if session.over:
-            self._conversation.finish(session)
         return found
 
     def _begin(self, session: Session) -> None:
@@ -297,7 +294,7 @@ class Judge:
         self._lose(session)
         self._found_late += self._late(session, self._t)
         if session not in self._later:
-            session.rest()
+            session.rest_facts()
 
     def _drop(self, session: Session) -> None:
         self._lose(session)

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+from mcpspy.conversation import bounds
 from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.offers import page
@@ -21,7 +22,6 @@ from mcpspy.wire.jsonrpc import Error, Request, Result
 
 ROW = 3
 """The number of identical calls in a row that counts as a loop."""
-_ASKED = 64  # time spans of waiting for a person that are remembered
 _CALL = ("tools/call",)
 _LISTED = """
         = 2025-06-18
@@ -83,7 +83,7 @@ class SlowCalls(StatefulCheck):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._asked: deque[tuple[int, int]] = deque(maxlen=_ASKED)
+        self._asked: deque[tuple[int, int]] = deque(maxlen=bounds.ASKED_SPANS)
         self._asking: dict[int, int] = {}  # by line number of the request: when it was sent
 
     def learn(self, message: Message) -> None:

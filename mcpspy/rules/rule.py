@@ -1,7 +1,7 @@
 """What a rule is, and what it finds.
 
 A rule is a row of a table with a check. Most checks are functions. They take a message (or a remark: an HTTP head or an
-SSE event without a message) and the history of its session. They yield a `Fault` for each thing that is wrong, or a
+SSE event without a message) and its session. They yield a `Fault` for each thing that is wrong, or a
 `Later` if they need the next second of the capture. A check that needs a memory of its own is a class
 (`StatefulCheck`). The table has the severity of a fault and its place in the specification.
 """

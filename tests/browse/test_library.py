@@ -309,7 +309,7 @@ def test_a_round_over_many_captures_goes_in_steps_and_the_newest_come_first(tmp_
 
 def test_what_is_counted_keeps_nothing_else_in_memory(tmp_path, seen):
     capture(tmp_path / "a.jsonl", EVERY_OUTCOME)
-    assert seen()["a.jsonl"].fold is None
+    assert seen()["a.jsonl"].counting is None
 
 
 def test_live_ones_are_counted_first(tmp_path):

@@ -460,7 +460,7 @@ def test_nobody_is_to_blame_for_a_status_that_a_gate_gave(code):
 
 
 def test_what_a_gate_did_is_remembered_in_bounded_memory(monkeypatch):
-    monkeypatch.setattr("mcpspy.rules.gate_effects.ACTS", 8)
+    monkeypatch.setattr("mcpspy.conversation.bounds.ACTS", 8)
     monkeypatch.setattr("mcpspy.conversation.bounds.FORGOTTEN", 4)
     wire = TRANSPORTS["stdio"]("drop")
     begin(wire)

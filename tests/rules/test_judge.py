@@ -9,8 +9,10 @@ from typing import ClassVar
 import pytest
 
 from mcpspy.capture.reader import Capture, ordered
-from mcpspy.capture.records import Frame, Gap
+from mcpspy.capture.records import Frame, Gap, Open
 from mcpspy.conversation import bounds
+from mcpspy.conversation.conversation import events_of
+from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.recent import Recent
 from mcpspy.rules import RULES, LocatedFinding
@@ -21,7 +23,7 @@ from mcpspy.spec.peer_schemas import Budget, Judgement, Outcome
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Request
 from tests import NIGHTLY
-from tests.conversation.http import Exchange, request, result
+from tests.conversation.http import SSE, Exchange, request, result
 from tests.each import each
 from tests.findings import CAPTURES
 from tests.limits import proportionate
@@ -66,6 +68,57 @@ def test_a_fold_gets_every_event_before_the_reader_and_then_the_end(live):
         assert fold.events == read
     assert fold.ended == [([4], live)]
     assert ("pairing/unanswered" in {it.finding.rule for it in read if isinstance(it, LocatedFinding)}) is not live
+
+
+def many_sessions():
+    """Return records in which a stream is resumed after so many refused sessions that its session was reduced."""
+    http, ping = Exchange(), b'id: e1\ndata: {"jsonrpc":"2.0","id":1,"method":"ping"}\n'
+    http.answer(http.ask(request(0, "initialize")), result(0), mcp_session_id="a")
+    stream = http.answer(http.ask(method="GET", mcp_session_id="a"), kind=SSE, end=False)
+    http.event(stream, raw=ping)
+    http.close(stream, "reset")
+    for number in range(4):
+        asked = http.ask(request(2, "tools/list"), mcp_session_id=f"s{number}", peer=f"10.0.0.{number}:1")
+        http.answer(asked, result(2), status=404)
+    stream = http.answer(http.ask(method="GET", mcp_session_id="a", last_event_id="e0"), kind=SSE, end=False)
+    http.event(stream, raw=ping)
+    http.answer(http.ask(request(3, "tools/call"), mcp_session_id="a"), result(3))
+    return http.records
+
+
+@pytest.mark.parametrize("sessions", [1, 2, 3, 4, 256])
+def test_judging_changes_no_event(monkeypatch, sessions):
+    """`final_rows` reads a capture twice, judged and not, and joins what both find by the number of a request."""
+    monkeypatch.setattr(bounds, "SESSIONS", sessions)
+    monkeypatch.setattr(bounds, "RESTING", 2 * sessions)
+    captures = [list(Capture(str(path)).records()) for path in sorted(CAPTURES.glob("*.jsonl"))]
+    for found in [many_sessions(), *captures]:
+        judged = (it for it in judged_events(found) if not isinstance(it, LocatedFinding | GateAct))
+        assert [*map(told, judged)] == [*map(told, events_of(found))]
+
+
+def told(event):
+    """Return what an event is, and whether it belongs to an exchange."""
+    return event.n, type(event), getattr(event, "exchange", None) is None
+
+
+def test_of_processes_that_are_over_only_the_last_are_known_in_full(monkeypatch):
+    """A capture may hold any number of them; their requests without a response are all reported."""
+    monkeypatch.setattr(bounds, "SESSIONS", 3)
+    monkeypatch.setattr(bounds, "RESTING", 6)
+    listing = message(id=1, method="tools/list"), message(id=1, result={"tools": [{"name": "t", "inputSchema": {}}]})
+    found, judge = [], Judge()
+    for number in range(20):
+        n, t = 10 * number, number * 10**9
+        records = [Open(n, 2 * number, t, "client", "stdin", "lines")]
+        records += [Open(n + 1, 2 * number + 1, t, "server", "stdout", "lines")]
+        records += [Frame(n + 2 + place, 2 * number + place, t + place, raw) for place, raw in enumerate(listing)]
+        records += [Frame(n + 5, 2 * number, t + 5, message(id=2, method="ping"))]
+        found += [event for record in records for event in judge.feed(record)]
+    known = judged_sessions(judge)
+    assert sum(bool(session.listing.tools) for session in known) <= 4
+    ends = [it.finding for it in judge.end() if isinstance(it, LocatedFinding)]
+    assert [it.rule for it in ends].count("pairing/unanswered") == 20
 
 
 def test_links_between_request_and_response_hold_until_the_next_record():

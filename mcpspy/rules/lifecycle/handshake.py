@@ -7,6 +7,7 @@ session.
 
 from collections.abc import Iterator
 
+from mcpspy.conversation import bounds
 from mcpspy.conversation.context import becomes_round, dialect, stated_revision
 from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import member, pointer
@@ -14,7 +15,6 @@ from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.spec.revisions import BATCHES, HANDSHAKE, NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS, Revision
 from mcpspy.wire.jsonrpc import Notification, Request, Result
 
-_MOST_EARLY = 100  # early requests that are remembered
 _KNOWN = ", ".join(revision.value for revision in Revision)
 
 
@@ -80,7 +80,7 @@ class BeforeInitialize(StatefulCheck):
         if session.initialized or session.lossy or body.method in ("ping", "initialize", "server/discover"):
             return False
         modern = message.revision in STATELESS
-        return not modern and (message.sender == "server" or session.agreed is None) and len(self._early) < _MOST_EARLY
+        return not modern and (message.sender == "server" or session.agreed is None) and len(self._early) < bounds.EARLY
 
     def _may_lack_initialize(self, message: Message, body: Request) -> bool:
         """Return whether the first request of a client may turn out to have no `initialize`. True once per session."""
