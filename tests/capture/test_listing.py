@@ -36,7 +36,7 @@ def test_each_is_listed_with_size_start_and_whether_it_is_live(tmp_path):
     assert listed.capture.header.name == "weather"
     assert (listed.size, listed.live) == (os.path.getsize(path), False)
     assert listed.started == pytest.approx(WALL / SECOND, abs=1e-5)
-    assert listed.ended == os.path.getmtime(path)
+    assert listed.ended == pytest.approx(os.path.getmtime(path), abs=1e-5)
     assert listed.header is listed.capture.header
 
 

@@ -77,11 +77,11 @@ async def test_the_fragments_of_a_message_are_kept(tmp_path, certificate):
     async with gated(tmp_path, certificate, gates) as there:
         socket = await opened(there)
         await socket.say("client", CALL[:20], final=False)
-        await socket.say("client", CALL[20:], "continuation")
+        await socket.say("client", CALL[20:], op="continuation")
         assert [await socket.heard("server") for _ in range(2)] == [(0x01, CALL[:20]), (0x80, CALL[20:])]
-        await socket.say("server", b"\xff\0", "binary")
+        await socket.say("server", b"\xff\0", op="binary")
         assert await socket.heard("client") == (0x82, b"\xff\0")
-        await socket.say("server", b"alive", "ping")
+        await socket.say("server", b"alive", op="ping")
         assert await socket.heard("client") == (0x89, b"alive")
         await there.captured()
     assert [(it.raw, it.op, it.by, it.held) for it in there.records(Frame)] == [
