@@ -12,6 +12,7 @@ import os
 import re
 import sys
 import threading
+import time
 
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
@@ -51,8 +52,11 @@ def watching():
 def save(path, version):
     with open(path, encoding="utf-8") as file:
         source = file.read()
-    with open(path + "~", "w", encoding="utf-8") as file:  # as editors do: replace the file by a new one
-        file.write(re.sub(r"VERSION = .*", f"VERSION = {version}", source))
+    now, written = time.time(), 0
+    while written <= now:  # the times of files lag; an edit that seems older than the server's start counts as its own
+        with open(path + "~", "w", encoding="utf-8") as file:  # as editors do: replace the file by a new one
+            file.write(re.sub(r"VERSION = .*", f"VERSION = {version}", source))
+        written = os.stat(path + "~").st_mtime
     os.replace(path + "~", path)
 
 
