@@ -82,7 +82,7 @@ def run(root: Path, base: str = "HEAD") -> int:
         print(f"no test is near to what differs from {base}: {', '.join(paths) or 'nothing does'}")
         return 0
     chosen, rest = fitting(files, known_seconds(root))
-    print(f"{len(paths)} files differ from {base}; the nearest tests: {' '.join(chosen)}", flush=True)
+    print(f"differs from {base}: {' '.join(paths)}\nthe nearest tests: {' '.join(chosen)}", flush=True)
     python = str(ensure())
     checked = [path for path in paths if path.endswith(".py") and (root / path).exists()]
     lint = subprocess.Popen([python, "-m", "ruff", "check", "--quiet", *checked], cwd=root) if checked else None
@@ -90,7 +90,11 @@ def run(root: Path, base: str = "HEAD") -> int:
     status = subprocess.run([python, "-m", "pytest", "-q", *workers, *chosen], cwd=root, check=False).returncode
     if rest:
         print(
-            f"left out for time: {len(rest)} test files; to run them too: scripts/test {' '.join(rest[:NAMED])}"
+            f"left out for time ({len(rest)}); to run them too: scripts/test {' '.join(rest[:NAMED])}"
             f"{' …' * (len(rest) > NAMED)}"
         )
-    return status or (lint.wait() if lint else 0)
+    print("not run: mypy, ruff format, scripts/oracle (all outputs), and whether scripts/write-rules changes a page")
+    linted = lint.wait() if lint else 0
+    if linted:
+        print("failed: ruff check, above the tests")
+    return status or linted
