@@ -1,12 +1,12 @@
 """The fold from records to messages and findings: the conversation, with every rule applied.
 
-`judged_events` is the loop over the records of a capture. Everything that is computed from a capture is a `Fold`, which
-gets each event and then the end. `JudgedEvents` is the same loop in steps, for viewers that read while a capture grows.
+`judged_events` is the loop over the records of a capture. What is computed from a whole capture is a `Fold`, which gets
+each event and then the end. `JudgedEvents` is the same loop in steps, for what has to answer while a capture grows.
 
 The rules that look at a message (or at a remark: an HTTP event without a message) depend on its kind, method and
 revision, and on the aspects in which it is plain (`mcpspy.rules.plain`). Each such combination has its own short list
-of rules. A check that needs the next second of the capture yields a `Later`, and goes on then. All that is known
-is kept only for the sessions that were used last (`mcpspy.conversation.recent`).
+of rules. A check that needs the next second of the capture yields a `Later`, and goes on then. All that is known is
+kept only for the sessions that were used last (`mcpspy.conversation.recent`).
 
 A finding often names an earlier frame than the current one. It comes after the event that caused it.
 
