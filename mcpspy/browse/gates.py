@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from mcpspy.capture.format import VIEWER
 from mcpspy.capture.records import End, Frame, Gates, Record, Release
-from mcpspy.clients.timeouts import time_outs_of
 from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import member
+from mcpspy.spec.client_timeouts import time_outs_of
 from mcpspy.text import printable
 from mcpspy.wire.jsonrpc import Error, Request, Result
 

@@ -22,13 +22,13 @@ from mcpspy.clients.probe import PATIENCE, Answer, listening, routes_at, talk
 from mcpspy.clients.routes import PORT
 from mcpspy.clients.servers import Server
 from mcpspy.clients.table import PROJECT
-from mcpspy.clients.timeouts import BY_CLIENT
 from mcpspy.clients.trust import FIX, untrusted
 from mcpspy.clients.variables import expanded, unknown
 from mcpspy.foreign_file import open_foreign, read_foreign
 from mcpspy.json_values import member
 from mcpspy.process.ports import holder
 from mcpspy.secrets.redactor import Withheld
+from mcpspy.spec.client_timeouts import BY_CLIENT
 
 FINE, NOTE, PROBLEM = "ok", "note", "problem"
 

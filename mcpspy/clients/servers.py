@@ -13,9 +13,9 @@ from mcpspy.clients.formats import read
 from mcpspy.clients.machine import Machine
 from mcpspy.clients.places import Found
 from mcpspy.clients.routes import PORT, Route, routed
-from mcpspy.clients.timeouts import BY_CLIENT
 from mcpspy.clients.tree import plain
 from mcpspy.errors import ConfigError
+from mcpspy.spec.client_timeouts import BY_CLIENT
 
 
 @dataclass(slots=True)
