@@ -24,6 +24,7 @@ from mcpspy.conversation.exchanges import Exchanges
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, kind_of, sender_of
 from mcpspy.conversation.negotiation import declares
+from mcpspy.conversation.outcomes import Outcome, has_failed
 from mcpspy.conversation.preview import preview, preview_of_large
 from mcpspy.rules import Finding, LocatedFinding, Severity, worst
 from mcpspy.rules.judge import Fold, JudgedEvent, JudgedEvents, judged_events
@@ -55,6 +56,10 @@ class Row:
     revision: str | None = None
     status: str | None = None
     """For requests and responses: ok, error, tool-error, not-decoded, pending, held, dropped, unanswered, cancelled."""
+    outcome: str | None = None
+    """What came of the request: a key of `conversation.outcomes.OUTCOMES`. Of requests, responses, HTTP requests."""
+    expected: str | None = None
+    """Why a failing outcome is normal: a key of `conversation.outcomes.EXPECTED`."""
     request: int | None = None
     response: int | None = None
     latency: int | None = None
@@ -83,6 +88,11 @@ class Row:
     """The findings of the row; for a streamed row, only those that were made before it was yielded."""
 
     @property
+    def failed(self) -> bool:
+        """Whether the request of the row has failed."""
+        return has_failed(self.outcome, self.expected)
+
+    @property
     def severity(self) -> Severity | None:
         """The worst severity of its findings; None if it has none."""
         return worst(self.findings)
@@ -95,8 +105,8 @@ class Row:
         return preview(self.kind, self.method, self.value)
 
 
-Streamed = Row | Finding | GateAct
-"""The output of `streamed_rows`: rows, findings about earlier rows, and the outcome for frames that a gate held."""
+Streamed = Row | Finding | GateAct | Outcome
+"""The output of `streamed_rows`: rows, findings about earlier rows, what a gate did to held frames, and outcomes."""
 
 
 class Ending(Fold):
@@ -140,7 +150,7 @@ def _with_findings(events: Iterable[JudgedEvent]) -> Iterator[Streamed]:
                 row.findings += (finding,)
             else:
                 later.append(finding)
-        elif isinstance(event, GateAct):
+        elif isinstance(event, GateAct | Outcome):
             later.append(event)
         else:
             if row:
@@ -173,6 +183,7 @@ class _Outcomes(Fold):
             address = event.finding.frame, event.finding.part
             self._found[address] = (*self._found.get(address, ()), event.finding)
             return
+        self._exchanges.outcomes.add(event)
         if isinstance(event, Message | HttpUnit) and event.act:
             self._acts[event.n] = event.act
         if isinstance(event, Message):
@@ -193,6 +204,10 @@ class _Outcomes(Fold):
             row.status = exchanges.status(ordinal)
             row.response = exchanges.responses[ordinal] or None
             row.latency = self._times[ordinal] - row.t - exchanges.held(ordinal) if row.response else None
+        if row.exchange and row.exchange.ordinal < len(self._exchanges):
+            row.outcome, row.expected = self._exchanges.outcomes.of(row.exchange.ordinal)
+        elif row.http:
+            row.outcome, row.expected = self._exchanges.outcomes.of_line(row.n)
         row.findings = self._found.get((row.n, row.part), ())
         row.act = self._acts.get(row.n, row.act)
         return row
@@ -236,8 +251,9 @@ def _message_row(message: Message) -> Row:
     body, exchange, frame = message.body, message.exchange, message.frame
     source = exchange or message
     status: str | None = None
-    request = response = latency = None
+    outcome = expected = request = response = latency = None
     if exchange:
+        outcome, expected = exchange.outcome, exchange.expected
         request = exchange.request.n
         if type(body) is Request:
             status = "pending"
@@ -255,6 +271,8 @@ def _message_row(message: Message) -> Row:
         source.name,
         _REVISION_NAMES[message.revision],
         status,
+        outcome,
+        expected,
         request,
         response,
         latency,
@@ -321,6 +339,9 @@ def row_fields(row: Row, header: Header) -> dict[str, Any]:
         "revision": row.revision,
         "session": text_json(row.session),
         "status": row.status,
+        "outcome": row.outcome,
+        "failed": row.failed,
+        "expected": row.expected,
         "request": row.request,
         "response": row.response,
         "latency": None if row.latency is None else row.latency / 1e9,

@@ -15,6 +15,7 @@ from mcpspy.capture.records import Frame
 from mcpspy.conversation.exchanges import STATUSES, Exchanges
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, kind_of, sender_of
+from mcpspy.conversation.outcomes import Outcome
 from mcpspy.spec.revisions import Revision
 from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import Id, Invalid
@@ -75,8 +76,11 @@ class Columns:
         for column in (self._method, self._name, self._session, self._size, self._exchange, self._t, self._id):
             column.frombytes(bytes(more * column.itemsize))
 
-    def add(self, event: Event) -> tuple[int, ...]:
+    def add(self, event: Event | Outcome) -> tuple[int, ...]:
         """Add the next event; return the line numbers of earlier requests that it changes."""
+        n = self.exchanges.outcomes.add(event)
+        if isinstance(event, Outcome):
+            return (n,)
         n = event.n
         if isinstance(event, Message) and event.part:
             self._kind[n] = _BATCH
@@ -133,10 +137,13 @@ class Columns:
         if self._exchange[n]:
             ordinal, exchanges = self._exchange[n] - 1, self.exchanges
             status = exchanges.status(ordinal)
+            outcome, expected = exchanges.outcomes.of(ordinal)
             if exchanges.responses[ordinal]:
                 response = exchanges.responses[ordinal]
                 request = exchanges.requests[ordinal]
                 latency = abs(self._t[response] - self._t[request] - exchanges.held(ordinal))
+        else:
+            outcome, expected = self.exchanges.outcomes.of_line(n)
         number, texts, kind = self._id[n], self._texts, KINDS[self._kind[n]]
         method = texts[self._method[n]]
         row = make(  # by position: by name takes twice as long
@@ -151,6 +158,8 @@ class Columns:
             texts[self._name[n]],
             _REVISION_NAMES[self._revision[n]],
             status,
+            outcome,
+            expected,
             request,
             response,
             latency,

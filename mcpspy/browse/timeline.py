@@ -25,6 +25,7 @@ from mcpspy.conversation.counts import Counts
 from mcpspy.conversation.facts import Operations
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Event, HttpUnit, Message
+from mcpspy.conversation.outcomes import Outcome
 from mcpspy.conversation.preview import preview_of_large
 from mcpspy.conversation.times import Times
 from mcpspy.overview import Announced
@@ -241,7 +242,7 @@ class OpenCapture:
             self._complete(found[0], self.columns.at(n, Row))
         else:
             for row in found:
-                row.status = None  # only the fold knows
+                row.status = row.outcome = None  # only the fold knows
         return found
 
     def _complete(self, row: Row, known: Row) -> None:
@@ -258,6 +259,7 @@ class OpenCapture:
             return
         row.method, row.name, row.revision = known.method, known.name, known.revision
         row.status, row.latency = known.status, known.latency
+        row.outcome, row.expected = known.outcome, known.expected
         row.request, row.response = known.request or row.request, known.response or row.response
 
     def _decoded(self, n: int) -> TimelineRow:
@@ -308,6 +310,9 @@ class OpenCapture:
                 if isinstance(event, GateAct):
                     self.revised.append(event.n)
                     continue
+                if isinstance(event, Outcome):
+                    self.revised.extend(self.columns.add(event))
+                    continue
                 if isinstance(event, LocatedFinding):
                     finding = self._find(event)
                     if latest is None or (finding.frame, finding.part) != (latest.n, _part(latest)):
@@ -328,6 +333,8 @@ class OpenCapture:
         for event in self._events.end():
             if isinstance(event, LocatedFinding):
                 self.revised.append(self._find(event).frame)
+            elif isinstance(event, Outcome):
+                self.revised.extend(self.columns.add(event))
         self.revised.extend(self.columns.end(self._events.pending(), live=False))
         self.complete = True
 

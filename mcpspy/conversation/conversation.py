@@ -14,9 +14,10 @@ from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Release
 from mcpspy.conversation.gate_acts import GateAct, GateActs, is_gate
 from mcpspy.conversation.http_sessions import HttpSessions
 from mcpspy.conversation.model import Event, Exchange, HttpChannel, HttpUnit, Message, ServerExit, Session
+from mcpspy.conversation.outcomes import Outcome, Outcomes
 from mcpspy.conversation.pairing import join_refusal, pair
 from mcpspy.conversation.recent import Recent
-from mcpspy.wire.jsonrpc import Error, Request, parse
+from mcpspy.wire.jsonrpc import Error, Notification, Request, parse
 from mcpspy.wire.outline import outline
 
 _AT_ONCE = 50_000_000  # nanoseconds
@@ -38,7 +39,9 @@ class Conversation:
         self._processes: Recent[Session, Session] = Recent(lambda session, _: rest(session), lambda it, _: drop(it))
         self._stdin = False  # the latest session has a stdin
         self._since_gap: dict[Session, None] = {}  # sessions with requests since the last gap
-        self._http = HttpSessions(rest, self._drop)
+        self._outcomes = Outcomes()
+        self._http = HttpSessions(self._outcomes, rest, self._drop)
+        self._ended = False  # by an end record
         self._forget = drop
         self._acts = GateActs()
         self._requests = 0
@@ -51,7 +54,20 @@ class Conversation:
         """Take the next record; iterate over its events once, before you feed the next record."""
         if record.t > self.newest:  # noqa: PLR1730 (`max` takes four times as long)
             self.newest = record.t
+        if self._outcomes.decided:
+            self._outcomes.decided = []
         return self._frame(record) if type(record) is Frame else self._other(record)
+
+    @property
+    def decided(self) -> list[Outcome]:
+        """The outcomes that the latest record decided, if no message of their exchanges shows them."""
+        return self._outcomes.decided
+
+    def end(self) -> list[Outcome]:
+        """Take the end of the capture: return the outcomes of requests to which nothing follows."""
+        self._outcomes.decided = []
+        self._outcomes.end(self.pending(), self._http.requests(), self.newest, ended=self._ended)
+        return self._outcomes.decided
 
     def _other(self, record: Record) -> Iterator[Event]:
         """Yield the events of a record that is not a frame."""
@@ -68,6 +84,8 @@ class Conversation:
                 self._end_stream(*stream, record)
         elif isinstance(record, Release):
             self.released = self._acts.release(record)
+            if self.released:
+                self._outcomes.released(self.released.n, record.t)
         else:
             if isinstance(record, Gap):
                 for session in self._since_gap:
@@ -76,6 +94,8 @@ class Conversation:
                 self._since_gap.clear()
             elif isinstance(record, Signal):
                 self._take_signal(record)
+            elif isinstance(record, End):
+                self._ended = True
             yield record
 
     def _head(self, opened: Open) -> Iterator[HttpUnit]:
@@ -99,7 +119,7 @@ class Conversation:
             if self._stdin:
                 self._earlier += [self._stdio] if any(self._stdio.exchanges()) else []
                 self._processes.add(self._stdio, self._stdio)
-                self._stdio = Session()
+                self._stdio = Session(begun_at=opened.t)
             self._stdin = True
         self._channels[opened.ch] = opened, self._stdio
 
@@ -185,10 +205,17 @@ class Conversation:
         if type(body) is Request:
             self._requests += 1
             self._since_gap[message.session] = None
-            if message.exchange and message.t < self.newest:
-                message.exchange.in_doubt = True
-        elif http and message.exchange is None:
+            if message.exchange:
+                if message.t < self.newest:
+                    message.exchange.in_doubt = True
+                self._outcomes.requested(message, message.exchange)
+            return message
+        if http and message.exchange is None:
             _join_refusal(message, http)
+        if message.exchange:
+            self._outcomes.answered(message, message.exchange)
+        elif message.cancels or type(body) is Notification:
+            self._outcomes.notified(message)
         return message
 
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 
 from mcpspy.capture.records import Frame, Record
 from mcpspy.conversation import bounds
-from mcpspy.conversation.conversation import events_of
+from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, kind_of
+from mcpspy.conversation.outcomes import Outcome, OutcomeTable
 from mcpspy.conversation.preview import INTRODUCE, introduction, preview
 from mcpspy.conversation.turns import Spell, add_message
 from mcpspy.wire.jsonrpc import Invalid, Request
@@ -25,6 +27,8 @@ class Counts:
     """The number of requests, answered or not."""
     errors: int = 0
     """The number of requests answered by an error or a tool error, and of frames that are not messages."""
+    failed: int = 0
+    """The number of requests that have failed (`mcpspy.conversation.outcomes`)."""
     client: str = ""
     """Name and version of the client, from its first introduction."""
     server: str = field(default="", compare=False)
@@ -36,8 +40,12 @@ class Counts:
     spells: list[Spell] = field(default_factory=list, compare=False)
     """The messages without pings, divided by pauses."""
 
-    def add(self, event: Event) -> None:
+    _outcomes: OutcomeTable = field(default_factory=OutcomeTable, compare=False, repr=False)
+
+    def add(self, event: Event | Outcome) -> None:
         """Count one more event of a conversation."""
+        self._outcomes.add(event)
+        self.failed = self._outcomes.failed
         if isinstance(event, Message):
             self.frames += event.part == 0
             add_message(self.spells, event)
@@ -47,7 +55,7 @@ class Counts:
                 self._error(event, event.body.reason)
             elif event.exchange:
                 self._response(event, event.exchange)
-        else:
+        elif not isinstance(event, Outcome):
             self.frames += isinstance(event, HttpUnit | Frame)
 
     def _request(self, message: Message, body: Request) -> None:
@@ -71,9 +79,12 @@ class Counts:
         self.last_error = f"#{message.n} {told[: 3 * _TOLD]}"
 
 
-def count(records: Iterable[Record]) -> Counts:
-    """Return the summary of a capture."""
-    counts = Counts()
-    for event in events_of(records):
-        counts.add(event)
+def count(records: Iterable[Record], *, live: bool = False) -> Counts:
+    """Return the summary of a capture; a `live` one may continue, so nothing is missing."""
+    counts, conversation = Counts(), Conversation()
+    for record in records:
+        for event in chain(conversation.feed(record), conversation.decided):
+            counts.add(event)
+    for outcome in [] if live else conversation.end():
+        counts.add(outcome)
     return counts

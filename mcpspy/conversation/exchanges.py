@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcpspy.conversation.context import ASKED
 from mcpspy.conversation.model import Exchange, Message
+from mcpspy.conversation.outcomes import OutcomeTable
 from mcpspy.json_values import member
 from mcpspy.wire.jsonrpc import Notification, Request
 
@@ -33,6 +34,8 @@ class Exchanges:
     def __init__(self) -> None:
         self.requests, self.responses, self.continued = array("I"), array("I"), array("I")
         self.statuses, self.inputs = bytearray(), bytearray()
+        self.outcomes = OutcomeTable()
+        """The outcomes of all requests, also of HTTP requests without a JSON-RPC request."""
         self.acts: dict[int, GateAct] = {}
         """By ordinal: what a gate did to the request."""
         self.progress: dict[int, tuple[float, float | None]] = {}

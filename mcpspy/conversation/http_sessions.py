@@ -30,12 +30,13 @@ import orjson
 from mcpspy.capture.records import Close, Frame, Omitted, Open
 from mcpspy.conversation import bounds
 from mcpspy.conversation.facts import Delivery
-from mcpspy.conversation.model import ENDLESS, Exchange, HttpChannel, HttpUnit, Session
+from mcpspy.conversation.model import ENDLESS, Exchange, Fate, HttpChannel, HttpUnit, Session
+from mcpspy.conversation.outcomes import Outcomes
 from mcpspy.conversation.pairing import refuse, unanswered
 from mcpspy.conversation.recent import Recent
 from mcpspy.json_values import text_of
 from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS, Revision
-from mcpspy.wire.http_head import LEGACY_SESSION, Head, header, media_type, query, stands_alone, title
+from mcpspy.wire.http_head import LEGACY_SESSION, Head, header, media_type, query, stands_alone, status, title
 from mcpspy.wire.jsonrpc import Body, Request, Undecoded
 from mcpspy.wire.outline import outline
 from mcpspy.wire.sse import Event, parse_event
@@ -43,6 +44,7 @@ from mcpspy.wire.sse import Event, parse_event
 _CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 _DELETED = (200, 204)  # the statuses by which a DELETE ends a session
 _NAMED = 100  # characters shown of the id of an event
+_OK, _REDIRECTION = 200, 300
 _UPGRADED = 101  # the status of a response that begins a WebSocket
 _ID, _CLIENT = "id", "client"  # the kinds of names
 
@@ -65,7 +67,10 @@ class HttpSessions:
     `rest` is called with a session that was idle for long and was reduced, `drop` with one that is forgotten.
     """
 
-    def __init__(self, rest: Callable[[Session], None], drop: Callable[[Session], None]) -> None:
+    def __init__(
+        self, outcomes: Outcomes, rest: Callable[[Session], None], drop: Callable[[Session], None]
+    ) -> None:
+        self._outcomes = outcomes
         self._channels: dict[int, HttpChannel] = {}
         self._unanswered: OrderedDict[int, None] = OrderedDict()  # channels of complete requests
         self._known: Recent[Session, _Known] = Recent(self._rest, self._drop)
@@ -81,6 +86,13 @@ class HttpSessions:
         found = zip(self._known, self._known.values(), strict=True)
         return [session for session, _ in sorted(found, key=lambda pair: pair[1].number)]
 
+    def requests(self) -> Iterator[tuple[HttpChannel, HttpChannel | None]]:
+        """Yield the known HTTP requests without an answer, and those whose answer has not ended, with the answer."""
+        answers = {channel.answers: channel for channel in self._channels.values() if channel.request}
+        for ch, channel in self._channels.items():
+            if channel.request is None:
+                yield channel, answers.get(ch)
+
     def channel(self, ch: int) -> HttpChannel | None:
         """Return the state of a channel, or None if it is not HTTP."""
         return self._channels.get(ch)
@@ -95,6 +107,7 @@ class HttpSessions:
             channel.first = opened.n
             text = title(opened.head) + (_resumption(channel) if request is None else "")
             yield _unit(opened, channel, channel.sender, "http", text)
+        self._outcomes.opened(channel, opened.t)
 
     def close(self, closed: Close) -> Iterator[HttpUnit]:
         """Close a channel; yield the reason if its content could not be decoded.
@@ -113,8 +126,11 @@ class HttpSessions:
             self._wait(closed.ch)  # a request is remembered until it is answered
             return
         _end_waiting(channel, request, closed)
+        for exchange, fate in _fates(channel, request, closed):
+            self._outcomes.ended(exchange, fate)
         if channel.failed:
             refuse(unanswered(request.carried, channel.session), channel.session)
+        self._outcomes.closed(channel, closed.how, closed.t)
         if request.summary["method"] == "DELETE" and channel.summary["status"] in _DELETED:
             self._known.finish(channel.session)
         del self._channels[closed.ch]
@@ -165,11 +181,13 @@ class HttpSessions:
         legacy = None if name else query(target, *LEGACY_SESSION) or self._endpoint(target, head)
         stated = Revision.of(header(head, "mcp-protocol-version"))
         if not (name or legacy):
-            return HttpChannel(opened, self._client(_client(opened)), summary, opened.sender, stated)
+            session = self._client(_client(opened))
+            return HttpChannel(opened, session, summary, opened.sender, stated, _client(opened))
         session = self._session_named(str(name or legacy))
         fallback = Revision.R2024_11_05 if legacy else Revision.R2025_03_26
         revision, last_event = stated or fallback, header(head, "last-event-id")
-        channel = HttpChannel(opened, session, summary, opened.sender, revision, named=True, legacy=legacy is not None)
+        channel = HttpChannel(opened, session, summary, opened.sender, revision, _client(opened), named=True)
+        channel.legacy = legacy is not None
         if last_event:
             events = self._use(session).events
             channel.resumes = events.get(last_event)
@@ -198,13 +216,14 @@ class HttpSessions:
         if opened.role == "ws" and self._names.get((_CLIENT, _client(request.opened))) is session:
             session = request.session = Session()  # each WebSocket connection is a session
         sender = "client" if opened.sender == "client" else "server"
-        channel = HttpChannel(opened, session, summary, sender, request.revision, request)
+        channel = HttpChannel(opened, session, summary, sender, request.revision, request.client, request)
         channel.named, channel.legacy, channel.resumes = request.named, request.legacy, request.resumes
         return channel
 
     def _event(self, frame: Frame, channel: HttpChannel) -> Frame | HttpUnit:
         """Return the message of an SSE event, if it has one; clients discard an event that is truncated."""
         event = parse_event(frame.raw)
+        channel.spoke = channel.spoke or bool(event.data or event.id or event.comments)
         sent_before = self._delivered(frame, event, channel)
         if sent_before:
             data = (event.data or b"").decode(errors="replace")
@@ -214,6 +233,7 @@ class HttpSessions:
         data = (event.data or b"").decode(errors="replace")
         if event.name == "endpoint":
             self._take_endpoint(data, channel)
+            self._outcomes.took_endpoint(channel, frame.t)
         comments = "".join(f": {comment}" for comment in event.comments)
         text = f"{event.name}: {data}" if data or event.name != "message" else comments or "an event without data"
         return _of_frame(frame, channel, "event", f"{text} (cut)" if frame.cut else text)
@@ -336,13 +356,11 @@ def _resumption(channel: HttpChannel) -> str:
 
 def _end_waiting(channel: HttpChannel, request: HttpChannel, closed: Close) -> None:
     """Learn who left first, for the exchanges that have no response when a channel ends."""
-    opened, session = channel.opened, channel.session
-    if opened.role == "ws" or (channel.legacy and request.summary["method"] == "GET"):
-        asked = (it for it in session.exchanges() if it.request.sender == "client")
-        waiting = [it for it in asked if it.left is None and it.lost is None]
+    opened = channel.opened
+    waiting = [it for it in _waiting(channel, request) if it.left is None and it.lost is None]
+    if _is_whole(channel, request):
         lost = closed.how == "reset"  # either side may have begun to close it in order
     else:
-        waiting = unanswered(request.carried, session)
         lost = closed.how == "reset" or channel.unreached or (closed.how == "eof" and channel.mute)
     by_client = ("abort",) if channel.sender == "server" else ("eof", "reset")
     for exchange in waiting:
@@ -350,6 +368,53 @@ def _end_waiting(channel: HttpChannel, request: HttpChannel, closed: Close) -> N
             exchange.lost = opened.n
         elif closed.how in by_client:
             _leave(exchange, closed.t, answered=opened.head is not None)
+
+
+def _is_whole(channel: HttpChannel, request: HttpChannel) -> bool:
+    """Return whether a channel brings all responses of its session."""
+    return channel.opened.role == "ws" or (channel.legacy and request.summary["method"] == "GET")
+
+
+def _waiting(channel: HttpChannel, request: HttpChannel) -> list[Exchange]:
+    """Return the exchanges that wait for a response on a channel."""
+    if _is_whole(channel, request):
+        return [it for it in channel.session.exchanges() if it.request.sender == "client"]
+    return unanswered(request.carried, channel.session)
+
+
+def _fates(channel: HttpChannel, request: HttpChannel, closed: Close) -> Iterator[tuple[Exchange, Fate]]:
+    """Yield the exchanges that wait for a response on a channel, with what its end means for them."""
+    n, whole = channel.first or channel.opened.n, _is_whole(channel, request)
+    end = _end_of_session(channel, closed) if whole else _end_of_answer(channel, closed)
+    if not end:
+        return
+    for exchange in list(channel.session.exchanges()) if whole else _waiting(channel, request):
+        how = "gone" if exchange.request.side == "server" else end
+        yield exchange, Fate(how, n, closed.t, answer=channel)
+
+
+def _end_of_session(channel: HttpChannel, closed: Close) -> str:
+    """Return which side ended a WebSocket, or the stream of HTTP+SSE: the channel that closes first shows it."""
+    by_sender, by_receiver = closed.how in ("eof", "reset"), closed.how == "abort"
+    by_client, by_server = (by_receiver, by_sender) if channel.sender == "server" else (by_sender, by_receiver)
+    return "gone" if by_client else "broken" if by_server else ""
+
+
+def _end_of_answer(channel: HttpChannel, closed: Close) -> str:
+    """Return what the end of the answer to a POST means for the requests in it: a value of `Fate.how`, or nothing."""
+    code = status(channel.opened.head)
+    accepted = channel.legacy and _OK <= code < _REDIRECTION  # the response comes on the stream of HTTP+SSE
+    if channel.sender != "server" or accepted or closed.how == "shutdown":
+        return ""
+    if code >= _REDIRECTION:
+        return "refused"
+    if closed.how == "abort":
+        return "left"
+    if channel.damaged:
+        return "not-decoded"
+    if channel.streams and channel.spoke:
+        return "cut" if channel.resumable else "broken"
+    return "broken" if closed.how == "reset" else "refused"
 
 
 def _leave(exchange: Exchange, t: int, *, answered: bool) -> None:

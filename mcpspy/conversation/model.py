@@ -90,6 +90,22 @@ class Message:
         return subject(self.body.method, self.body.params) if isinstance(self.body, _CALLS) else None
 
 
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """How the wait for a response ended without one."""
+
+    how: str
+    """`cancelled` by a notification; over HTTP `left` (the client closed the response), `gone` (it ended the session),
+    `refused`, `broken`, `not-decoded`, or `cut`: the stream ended and may be resumed."""
+    n: int
+    """The line number of the cancellation, or of the head of the answer."""
+    t: int
+    reason: str = ""
+    """The reason that a cancellation names."""
+    answer: "HttpChannel | None" = None
+    """Over HTTP: the answer without a message."""
+
+
 @dataclass(slots=True)
 class Exchange:
     """A request and its response."""
@@ -121,6 +137,12 @@ class Exchange:
     """If the response is `input_required`: the methods of its `inputRequests` (2026-07-28)."""
     continues: int | None = None
     """The line number of the `input_required` response that the request continues."""
+    outcome: str = "pending"
+    """What came of it so far (`mcpspy.conversation.outcomes`)."""
+    expected: str | None = None
+    """Why a failing outcome is normal, as far as it is known when the outcome is decided."""
+    fate: Fate | None = None
+    """How the wait for a response ended, if it ended without one."""
 
     @property
     def key(self) -> tuple[str, Id]:
@@ -224,6 +246,12 @@ class Session:
     """On stdio: when the client began to end the session, by a signal or by closing stdin."""
     gone: int | None = None
     """On stdio: when the server closed stdout or stopped reading, unless the client had left before."""
+    begun_at: int = 0
+    """On stdio: when its process was started."""
+    client_name: str = ""
+    """The name of the client in its latest `initialize`."""
+    asked: list[tuple[int, int]] = field(default_factory=list)
+    """When a person was asked, each with start and end."""
 
     judged: bool = False
     """The judge has begun with it, at its first message."""
@@ -349,6 +377,8 @@ class HttpChannel:
     sender: str
     revision: Revision | None = None
     """The revision that the transport indicates."""
+    client: str = ""
+    """What distinguishes its client from others."""
     request: "HttpChannel | None" = None
     """For a response, or one direction of a WebSocket: the request that it answers."""
     named: bool = False
@@ -359,6 +389,8 @@ class HttpChannel:
     """The messages in the body of a request."""
     damaged: bool = False
     """Its content coding could not be decoded."""
+    decided: bool = False
+    """An HTTP request that carries no JSON-RPC request has its outcome."""
     first: int | None = None
     """The line number of its first event: a message or an `HttpUnit`."""
     resumes: Delivery | None = None
@@ -367,6 +399,8 @@ class HttpChannel:
     """The client resumes a stream after an event that its session never delivered, as far as it is remembered."""
     resumable: bool = False
     """The channel is a stream that has an event with an id, so it can be resumed."""
+    spoke: bool = False
+    """The channel is a stream that has an event with data, an id or a comment."""
     repeated: dict[int, Delivery] = field(default_factory=dict)
     """By line number: the events that have the id of an earlier event."""
 
@@ -379,6 +413,11 @@ class HttpChannel:
     def failed(self) -> bool:
         """Whether it is a response with a status of failure."""
         return status(self.opened.head) >= _FAILURE
+
+    @property
+    def streams(self) -> bool:
+        """Whether it is a stream of events."""
+        return self.opened.framing == "sse"
 
     @property
     def unreached(self) -> bool:

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mcpspy.conversation import bounds
-from mcpspy.conversation.model import ENDLESS, Exchange, Message, Session
+from mcpspy.conversation.model import ENDLESS, Exchange, Fate, Message, Session
 from mcpspy.conversation.rounds import INPUT_REQUIRED, begin_round, follow_round
 from mcpspy.json_values import member
 from mcpspy.spec.revisions import (
@@ -37,6 +37,7 @@ from mcpspy.wire.subject import subject
 
 _PROBE = "server/discover"
 
+_NAME = 200  # characters of the name of a client
 _NO_ID = Id("null", "null")  # the id of an error whose request could not be parsed
 
 
@@ -95,6 +96,8 @@ def _begin(message: Message, body: Request, ordinal: int) -> None:
         follow_round(message, exchange)
     if body.method == "initialize":
         session.initialize, session.requested = exchange, revision
+        named = member(params, "clientInfo", "name")
+        session.client_name = named[:_NAME] if isinstance(named, str) else ""
 
 
 def _stated(session: Session, body: Request, meta: Any) -> Revision | None:
@@ -215,8 +218,10 @@ def _follow(message: Message, body: Notification) -> None:
     if body.method == "notifications/cancelled":
         requested = member(body.params, "requestId")
         target = exact_id(requested, message.frame.raw, message.part, "params", "requestId")
+        reason = member(body.params, "reason")
+        fate = Fate("cancelled", message.n, message.t, reason if isinstance(reason, str) else "")
         for exchange in session.pending.get((message.side, target), ()):
-            exchange.cancelled = True
+            exchange.cancelled, exchange.fate = True, exchange.fate or fate
             message.cancels = exchange
 
 

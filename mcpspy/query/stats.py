@@ -17,6 +17,7 @@ from mcpspy.conversation import bounds
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import ENDLESS, Exchange, Message, Session
 from mcpspy.conversation.offers import statement
+from mcpspy.conversation.outcomes import Outcome
 from mcpspy.conversation.times import WAITED, Times
 from mcpspy.overview import Announced, Latencies, Peer, ToolUse, peer
 from mcpspy.rules import LocatedFinding
@@ -102,7 +103,7 @@ class _CaptureFold(Fold):
         self._announced.add(event)
         if isinstance(event, LocatedFinding):
             self._server.found += 1
-        elif not isinstance(event, GateAct):
+        elif not isinstance(event, GateAct | Outcome):
             self._times.add(event)
             if isinstance(event, Message):
                 self._count(event)

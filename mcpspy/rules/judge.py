@@ -29,6 +29,7 @@ from mcpspy.conversation.facts import Operations
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.learning import learn
 from mcpspy.conversation.model import HOLD, Event, Exchange, HttpUnit, Judged, Message, Session
+from mcpspy.conversation.outcomes import Outcome
 from mcpspy.rules import RULES, LocatedFinding, Rule
 from mcpspy.rules.follows import explained, specific
 from mcpspy.rules.gate_effects import GateEffects
@@ -71,7 +72,7 @@ def complain(sentence: str) -> None:
     print(f"mcpspy: {printable(sentence, 2000)}", file=sys.stderr)
 
 
-JudgedEvent = Event | LocatedFinding | GateAct
+JudgedEvent = Event | LocatedFinding | GateAct | Outcome
 """What a judge finds in a capture: events, findings, and the outcome for a frame that a gate held."""
 
 
@@ -119,8 +120,8 @@ class Judge:
         """
         events = self._conversation.feed(record)
         if type(events) is tuple and type(events[0]) is Message:  # the usual case, without the cost of a generator
-            found = self._judged(events[0])
-            return (events[0], *found) if found else events
+            found, decided = self._judged(events[0]), self._conversation.decided
+            return (events[0], *found, *decided) if found or decided else events
         return self._each(record, events)
 
     def _each(self, record: Record, events: Iterable[Event]) -> Iterator[JudgedEvent]:
@@ -139,9 +140,10 @@ class Judge:
                     yield from self._judged(ended)
         if isinstance(record, Release) and self._conversation.released:
             yield self._conversation.released
+        yield from self._conversation.decided
 
-    def end(self) -> Iterator[LocatedFinding]:
-        """Yield the findings that were waiting for more records."""
+    def end(self) -> Iterator[LocatedFinding | Outcome]:
+        """Yield the findings and outcomes that were waiting for more records."""
         sessions = [session for session in self._conversation.sessions() if session.judged]
         for session in sessions:
             self._lose(session)
@@ -158,6 +160,7 @@ class Judge:
                 closed = rule.close(session)
                 if closed:
                     yield from self._findings(rule, *closed)
+        yield from self._conversation.end()
 
     def pending(self) -> Iterator[Exchange]:
         """Return the exchanges without a response, oldest first within a session."""
@@ -384,8 +387,11 @@ class JudgedEvents:
     def _add(self, event: JudgedEvent) -> None:
         for fold in self._folds:
             fold.add(event)
-        if type(event) is Message and event.exchange and event.http is None and event.exchange.response is event:
-            # Only the garbage collector could free a cycle. Over HTTP, later messages may need these links.
+        if type(event) is not Message or event.http or not event.exchange or event.exchange.response is not event:
+            return
+        if not (event.act and event.act.waits):
+            # Only the garbage collector could free a cycle. Over HTTP, later messages may need these links, and so does
+            # the release of a response that a gate holds.
             self._answered.append(event.exchange)
 
 

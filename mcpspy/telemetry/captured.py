@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from mcpspy.capture.records import Header, Record
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Exchange, Message
+from mcpspy.conversation.outcomes import Outcome
 from mcpspy.conversation.preview import INTRODUCE, introduction
 from mcpspy.rules import LocatedFinding
 from mcpspy.rules.judge import JudgedEvent, JudgedEvents
@@ -63,7 +64,7 @@ class CapturedTelemetry:
 
     def _told(self, events: Iterable[JudgedEvent]) -> Iterator[Telemetry]:
         for event in events:
-            if isinstance(event, GateAct):
+            if isinstance(event, GateAct | Outcome):
                 continue
             if not isinstance(event, LocatedFinding):
                 yield from self._measured(self._spans.feed(event))
