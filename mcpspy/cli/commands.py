@@ -35,6 +35,7 @@ GROUPS = {
     ),
     "Look": (
         Subcommand("tui", "browse captures in the terminal; 'mcpspy' alone lists all"),
+        Subcommand("why", "say what failed, and why"),
         Subcommand("show", "print a capture as a timeline"),
         Subcommand("ls", "list captures"),
         Subcommand("stats", "count what servers, tools and clients do"),

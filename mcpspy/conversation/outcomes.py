@@ -91,6 +91,8 @@ class Outcome(NamedTuple):
     """An HTTP request that carries no JSON-RPC request."""
     answer: HttpChannel | None = None
     """Its answer."""
+    name: str | None = None
+    """For a task that failed: the tool of the call that created it."""
 
     @property
     def failed(self) -> bool:
@@ -119,7 +121,7 @@ class OutcomeTable:
         self._exchanges, self._lines = bytearray(), bytearray()
 
     def add(self, event: Any) -> int:
-        """Add the next event of any kind; return the line number of an earlier request whose outcome it changes."""
+        """Add the next event of any kind; return the line number of the request if it is an `Outcome`, else 0."""
         kind = type(event)
         if kind is Message:
             exchange = event.exchange
@@ -139,10 +141,10 @@ class OutcomeTable:
                 self._set_line(event.n, code)
             else:
                 self._set(self._exchanges, event.ordinal, code)
-            return event.n
+            return int(event.n)
         return 0
 
-    def of(self, ordinal: int) -> tuple[str, str | None]:
+    def of(self, ordinal: int) -> tuple[str | None, str | None]:
         """Return the outcome of an exchange, and why it is normal if it is failing and expected."""
         code = self._exchanges[ordinal]
         return OUTCOMES[code & 15], _WHY[code >> 4]
@@ -168,12 +170,13 @@ class OutcomeTable:
 
 
 class _Waiting(NamedTuple):
-    """A failing request of which something later may show that it was normal."""
+    """A request of which something later may change the outcome."""
 
     n: int
     part: int
     ordinal: int | None
     outcome: str
+    name: str | None = None
 
 
 class Outcomes:
@@ -389,7 +392,9 @@ class Outcomes:
         )
         if isinstance(created, str) and exchange.method == "tools/call":
             request = exchange.request
-            bounds.keep(self._tasks, created, _Waiting(request.n, request.part, exchange.ordinal, "tool-error"))
+            bounds.keep(
+                self._tasks, created, _Waiting(request.n, request.part, exchange.ordinal, "tool-error", exchange.name)
+            )
         elif exchange.method == "tasks/get":
             self._report_task(result, message.t)
         elif exchange.method == "tasks/result" and exchange.outcome == "tool-error":
@@ -401,7 +406,8 @@ class Outcomes:
         if member(told, "status") == "failed" and isinstance(task, str):
             failed = self._tasks.pop(task, None)
             if failed:
-                self.decided.append(Outcome(failed.n, failed.part, t, failed.outcome, None, failed.ordinal))
+                n, part, ordinal, outcome, name = failed
+                self.decided.append(Outcome(n, part, t, outcome, None, ordinal, name=name))
 
 
 def carries_request(request: HttpChannel) -> bool:

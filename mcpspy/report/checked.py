@@ -80,13 +80,7 @@ class Checked:
     @property
     def live_text(self) -> str:
         """What is open in a live capture, as one sentence."""
-        named = ", ".join(map(str, self.open[:_NAMED]))
-        more = f" and {len(self.open) - _NAMED:,} more" if len(self.open) > _NAMED else ""
-        verb = "is" if len(self.open) == 1 else "are"
-        what = (
-            f"{plural(len(self.open), 'request')} {verb} still open: {named}{more}" if named else "no request is open"
-        )
-        return f"the capture is live, {what}"
+        return live_text(self.open)
 
     def only(self, wanted: Callable[[Finding], bool]) -> "Checked":
         """Return the same with only the wanted findings."""
@@ -175,7 +169,6 @@ class _Check(Fold):
         for found in self._watch.end(live=live) if self._watch else ():
             self._take(found)
         self._found.sort(key=lambda it: (it[0].frame, it[0].part))
-        waiting = sorted(filter(_is_open, pending), key=lambda it: it.request.n) if live else ()
         self.checked = Checked(
             path="",
             frames=self._frames,
@@ -183,11 +176,27 @@ class _Check(Fold):
             findings=tuple(finding for finding, _ in self._found),
             shown=tuple(it for _, it in self._found if it),
             met=self._watch.outcomes if self._watch else (),
-            open=tuple(map(_open_request, waiting)),
+            open=open_requests(pending) if live else (),
         )
 
     def _take(self, found: LocatedFinding) -> None:
         self._found.append((found.finding, shown(found) if self._show else None))
+
+
+def open_requests(pending: Iterable[Exchange]) -> tuple[OpenRequest, ...]:
+    """Return the requests of a live capture that may still be answered, oldest first."""
+    waiting = sorted(filter(_is_open, pending), key=lambda it: it.request.n)
+    return tuple(OpenRequest(it.request.n, it.request.side, it.method, it.name) for it in waiting)
+
+
+def live_text(waiting: Sequence[OpenRequest]) -> str:
+    """Return what is open in a live capture, as one sentence."""
+    if not waiting:
+        return "the capture is live, no request is open"
+    named = ", ".join(map(str, waiting[:_NAMED]))
+    more = f" and {len(waiting) - _NAMED:,} more" if len(waiting) > _NAMED else ""
+    verb = "is" if len(waiting) == 1 else "are"
+    return f"the capture is live, {plural(len(waiting), 'request')} {verb} still open: {named}{more}"
 
 
 def _is_open(exchange: Exchange) -> bool:
@@ -195,10 +204,6 @@ def _is_open(exchange: Exchange) -> bool:
     if exchange.left is not None or exchange.lost is not None:
         return False
     return exchange.final_status(live=False) in ("unanswered", "held")
-
-
-def _open_request(exchange: Exchange) -> OpenRequest:
-    return OpenRequest(exchange.request.n, exchange.request.side, exchange.method, exchange.name)
 
 
 def totals(captures: Iterable[Checked]) -> dict[Severity, int]:

@@ -33,6 +33,23 @@ CLIENTS = {
 """The clients that have rows: names for people, by the names that `check --client` accepts."""
 
 
+_NAMES = {
+    "claude-code": "claude-code",
+    "claude-ai": "claude-desktop",
+    "codex-mcp-client": "codex",
+    "cursor-vscode": "cursor",
+    "gemini-cli-mcp-client": "gemini-cli",
+    "opencode": "opencode",
+    "Visual Studio Code": "vscode",
+}
+"""By the beginning of the name in `clientInfo`: the client."""
+
+
+def clients_named(name: str) -> frozenset[str]:
+    """Return the client that introduces itself with this name, as a set; empty if it has no rows."""
+    return frozenset(client for beginning, client in _NAMES.items() if name.startswith(beginning))
+
+
 class Effect(Enum):
     """What happens if a limit is broken."""
 

@@ -12,7 +12,7 @@ from typing import Any
 from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.offers import page
 from mcpspy.json_values import Path, excerpt, member, pointer
-from mcpspy.rules.rule import SEVERITIES, Fault, Severity, rule
+from mcpspy.rules.rule import RULES, SEVERITIES, Fault, Finding, Severity, rule
 from mcpspy.spec.client_limits import Effect, Limit, limits
 from mcpspy.spec.revisions import Lifetime, Revision
 from mcpspy.wire.jsonrpc import Result
@@ -23,6 +23,7 @@ _SEVERITY: dict[Effect, Severity] = {
     Effect.TOOL: "warning",
     Effect.CUT: "info",
 }
+_GROUP = "compat/"
 _LEVELS = 64  # of a schema that are checked
 _NAMED = ("properties", "patternProperties", "dependencies", "$defs", "definitions")
 """Keywords whose value contains schemas by name."""
@@ -102,6 +103,15 @@ def refused(got: str, broken: Sequence[Limit], where: str, advice: str) -> Itera
     worst = min(broken, key=lambda limit: SEVERITIES.index(_SEVERITY[limit.effect]))
     sentence = f"{got}; {'; '.join(clauses)}; {advice}"
     yield Fault(sentence, where, severity=_SEVERITY[worst.effect], source=worst.source)
+
+
+def refusals(message: Message, session: Session) -> Iterator[Finding]:
+    """Yield what the clients of a session refuse in a page of tools, apart from any judge."""
+    for row in RULES.values():
+        if row.id.startswith(_GROUP):
+            for fault in row.ask(message, session):
+                if isinstance(fault, Fault):
+                    yield row.finding(fault, message)
 
 
 def subschemas(schema: Any) -> Iterator[tuple[Path, dict[str, Any]]]:

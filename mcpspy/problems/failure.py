@@ -1,0 +1,197 @@
+"""A failed request, with what the capture shows of it at the moment at which it fails.
+
+A problem is described after its messages are gone, so the texts that it needs are taken here, and are short.
+"""
+
+import re
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import orjson
+
+from mcpspy.conversation.model import ENDLESS, Exchange, HttpChannel, Message
+from mcpspy.conversation.outcomes import Outcome, waited
+from mcpspy.json_values import excerpt, member
+from mcpspy.text import printable
+from mcpspy.wire.http_head import header, media_type, status
+from mcpspy.wire.jsonrpc import Error, parse
+
+_TEXT = 300  # characters of an error
+_ARGUMENTS = 160  # characters
+_LARGE = 1 << 14  # bytes of a frame whose arguments are shown
+_OPEN = 5  # requests that were open at the same time
+_NAMED = 100  # characters of a method or a name
+_GATEWAYS = (
+    *("akamai", "apache", "awselb", "caddy", "cloudflare", "cloudfront", "envoy", "fly/", "google frontend", "gws"),
+    *("haproxy", "istio", "kong", "nginx", "ngrok", "openresty", "traefik", "varnish", "vercel"),
+)
+"""How the header `Server` of intermediaries begins."""
+_WITHHELD = "«withheld".encode()
+_TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_MESSAGES = (("error", "message"), ("error_description",), ("message",), ("detail",), ("error",), ("title",))
+
+
+@dataclass(slots=True)
+class Failure:
+    """One failed request. Times are nanoseconds since the capture started."""
+
+    n: int
+    t: int
+    ended: int
+    """When its outcome was decided."""
+    outcome: str
+    method: str
+    """For an HTTP request without a JSON-RPC request: its method and path, or the notification in it."""
+    name: str | None = None
+    side: str = "client"
+    """The side that sent the request."""
+    answer: int | None = None
+    """The line number of the response, or of the head of the HTTP answer."""
+    text: str = ""
+    """What the answer says."""
+    code: Any = None
+    """The code of a JSON-RPC error."""
+    status: int = 0
+    """The status of an HTTP answer without a JSON-RPC answer."""
+    reason: str = ""
+    """The status line of that answer, without the status."""
+    gateway: str = ""
+    """What answered in place of the server, by its headers."""
+    ours: bool = False
+    """mcpspy answered itself, because the server could not be reached or broke off."""
+    challenge: str | None = None
+    """The header `WWW-Authenticate` of an answer."""
+    credentials: bool = False
+    """The request had an `Authorization` header."""
+    named: bool = False
+    """The request named a session."""
+    waited: int = 0
+    cancellation: str = ""
+    """The reason that the sender named when it gave up."""
+    by_gate: str = ""
+    """What made the answer, if a gate or a viewer did."""
+    stderr: tuple[tuple[int, str], ...] = ()
+    """The last lines that the server wrote to stderr between request and answer: line number and text."""
+    open: tuple[int, ...] = ()
+    """The line numbers of other requests that were open when it failed."""
+    arguments: str = ""
+    http: bool = False
+    late: tuple[int, int] | None = None
+    """Line number and time of a response after the sender gave up."""
+
+    @property
+    def subject(self) -> str:
+        """The method, with the tool, prompt or resource."""
+        return f"{self.method} {self.name}" if self.name else self.method
+
+
+def failure_of(exchange: Exchange, t: int) -> Failure:
+    """Return the failure of an exchange, decided at `t`."""
+    request, response, fate = exchange.request, exchange.response, exchange.fate
+    failure = Failure(request.n, request.t, t, exchange.outcome, printable(exchange.method, _NAMED))
+    failure.name = printable(exchange.name, _NAMED) if exchange.name else None
+    failure.side, failure.http = request.side, request.http is not None
+    failure.waited = waited(exchange, t)
+    if request.http:
+        _add_request(failure, request.http)
+    if response:
+        _add_response(failure, response)
+    elif fate:
+        failure.cancellation = printable(fate.reason, _TEXT)
+        if fate.answer:
+            add_answer(failure, fate.answer)
+    others = (it.request.n for it in request.session.exchanges() if it is not exchange and it.method != ENDLESS)
+    failure.open = tuple(islice(others, _OPEN))
+    failure.arguments = arguments_text(request)
+    return failure
+
+
+def failure_over_http(outcome: Outcome) -> Failure:
+    """Return the failure of an HTTP request that carries no JSON-RPC request."""
+    request, answer = outcome.request, outcome.answer
+    assert request
+    carried = next((it.method for it in request.carried if it.method), None)
+    what = carried or f"{request.summary['method']} {str(request.summary['target']).partition('?')[0]}"
+    failure = Failure(outcome.n, request.opened.t, outcome.t, outcome.outcome, printable(what, _NAMED), http=True)
+    failure.waited = outcome.t - request.opened.t
+    _add_request(failure, request)
+    if answer:
+        add_answer(failure, answer)
+    return failure
+
+
+def arguments_text(request: Message) -> str:
+    """Return the start of the arguments of a request as JSON; empty if it has none, or is large."""
+    if request.frame.size > _LARGE:
+        return ""
+    arguments = member(request.body.value, "params", "arguments")
+    try:
+        return printable(orjson.dumps(arguments).decode(), _ARGUMENTS) if arguments else ""
+    except (TypeError, ValueError):
+        return printable(excerpt(arguments), _ARGUMENTS)
+
+
+def _add_request(failure: Failure, request: HttpChannel) -> None:
+    failure.named = request.named
+    failure.credentials = header(request.opened.head, "authorization") is not None
+
+
+def _add_response(failure: Failure, response: Message) -> None:
+    failure.answer = response.n
+    body, act = response.body, response.act
+    if act:
+        failure.by_gate = str(act) if act.made or act.changed else ""
+        body = parse(act.sent)[0] if act.how == "edited" and act.sent is not None else body
+    if isinstance(body, Error):
+        failure.code = member(body.error, "code")
+        failure.text = _one_line(member(body.error, "message"))
+    else:
+        content = member(body.value, "result", "content")
+        texts = (member(it, "text") for it in islice(content, 5)) if isinstance(content, list) else ()
+        failure.text = _one_line(next((text for text in texts if isinstance(text, str) and text.strip()), ""))
+
+
+def add_answer(failure: Failure, answer: HttpChannel) -> None:
+    """Add the head of an HTTP answer that holds no JSON-RPC answer."""
+    head = answer.opened.head
+    failure.answer = answer.first or answer.opened.n
+    failure.status = status(head)
+    failure.reason = printable(str((head or {}).get("reason") or ""), _NAMED)
+    failure.ours = answer.unreached
+    failure.challenge = header(head, "www-authenticate")
+    failure.gateway = _gateway(answer)
+
+
+def _gateway(answer: HttpChannel) -> str:
+    """Return which intermediary answered, as far as the headers show it."""
+    head = answer.opened.head
+    server = header(head, "server") or ""
+    if server.lower().startswith(_GATEWAYS):
+        return printable(server, 40)
+    via = header(head, "via")
+    if via:
+        return printable(f"via {via}", 60)
+    return "an HTML page" if media_type(head) == "text/html" else ""
+
+
+def body_text(raw: bytes) -> str:
+    """Return what the body of an HTTP answer says: the message in its JSON, the title of a page, or its beginning."""
+    if raw.startswith(_WITHHELD):
+        return ""
+    title = _TITLE.search(raw)
+    if title:
+        return _one_line(title[1].decode(errors="replace"))
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return "" if raw.lstrip()[:1] == b"<" else _one_line(raw.decode(errors="replace"))
+    found = (member(value, *path) for path in _MESSAGES)
+    return _one_line(next((it for it in found if isinstance(it, str) and it), ""))
+
+
+def _one_line(text: Any) -> str:
+    """Return the first line of a text that says something; with the next one, if it only introduces that."""
+    every = text[: 4 * _TEXT].splitlines() if isinstance(text, str) else ()
+    lines = [line.strip() for line in every if line.strip()][:2]
+    return printable(" ".join(lines if lines and lines[0].endswith(":") else lines[:1]), _TEXT)

@@ -1,0 +1,226 @@
+"""The fold from judged events to problems.
+
+Failed requests are kept in groups of equal ones, each with its first few failures. A request that has failed may turn
+out to be normal later; it is taken out of its group then. The problems themselves are made when somebody asks for
+them, because findings come after the messages that they are about.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Sequence
+
+from mcpspy.capture.records import End, Frame, Header
+from mcpspy.conversation import bounds
+from mcpspy.conversation.bounds import keep
+from mcpspy.conversation.model import Exchange, HttpUnit, Message, Session
+from mcpspy.conversation.outcomes import Outcome, OutcomeTable, has_failed
+from mcpspy.problems.causes import Evidence, Group, problem_of
+from mcpspy.problems.failure import Failure, arguments_text, body_text, failure_of, failure_over_http
+from mcpspy.problems.problem import KINDS, Kind, Problem
+from mcpspy.problems.words import kind_of_failure, likeness
+from mcpspy.rules import SEVERITIES, Finding, LocatedFinding
+from mcpspy.rules.compat.limits import refusals
+from mcpspy.rules.judge import Fold, JudgedEvent
+from mcpspy.spec.client_limits import clients_named
+from mcpspy.text import printable
+from mcpspy.wire.jsonrpc import Result
+
+_GROUPS = 1000
+"""Groups of equal problems; what does not fit is counted with the last of its kind."""
+_DETAILED = 5
+"""Failures of a group that are kept in detail."""
+_STDERR, _NEAR = 200, 6
+"""Lines of stderr that are kept, and how many of them belong to one failure."""
+_BODIES, _BODY = 64, 4096
+"""Bodies of HTTP answers that are kept for a moment, and their bytes."""
+_LINE = 300
+_NOISE = ("framing/not-json", "framing/multiline-json", "framing/content-length", "framing/bom", "framing/null-byte",
+          "framing/invalid-utf8", "jsonrpc/neither-result-nor-error", "jsonrpc/not-an-object")  # fmt: skip
+_ENDED = "lifecycle/server-exit"
+
+
+class Problems(Fold):
+    """The problems of one capture. `header` is that of the capture."""
+
+    def __init__(self, header: Header) -> None:
+        self._header = header
+        self._groups: OrderedDict[str, Group] = OrderedDict()
+        self._group_of: dict[tuple[int, int], str] = {}  # by line and part of a failed request: its group
+        self._findings: dict[int, list[Finding]] = {}  # by line number
+        self._stderr: deque[tuple[int, int, str]] = deque(maxlen=_STDERR)  # time, line number, text
+        self._succeeded: dict[tuple[str, str], tuple[int, str]] = {}  # by method and name: the latest success
+        self._bodies: OrderedDict[int, str] = OrderedDict()  # by channel
+        self._refused: OrderedDict[Session, Session] = OrderedDict()  # for the limits of its client
+        self._end: End | None = None
+        self.pending: Sequence[Exchange] = ()
+        """At the end: the exchanges without a response."""
+        self.findings: dict[str, int] = dict.fromkeys(SEVERITIES, 0)
+        """The number of findings by severity."""
+        self._table = OutcomeTable()
+        self.requests = 0
+        """The number of JSON-RPC requests."""
+        self.version = 0
+        """Changes when the problems may have changed."""
+        self._made: tuple[int, list[Problem]] = (-1, [])
+
+    def add(self, event: JudgedEvent) -> None:
+        """Add the next event."""
+        self._table.add(event)
+        kind = type(event)
+        if kind is Message:
+            self._add_message(event)  # type: ignore[arg-type]
+        elif isinstance(event, LocatedFinding):
+            self._add_finding(event.finding)
+        elif isinstance(event, Outcome):
+            self._add_outcome(event)
+        elif isinstance(event, HttpUnit):
+            if event.frame and event.http.request and event.http.failed:
+                self._keep_body(event)
+        elif isinstance(event, Frame):
+            self._stderr.append((event.t, event.n, printable(event.raw.decode(errors="replace").rstrip(), _LINE)))
+        elif isinstance(event, End):
+            self._end, self.version = event, self.version + 1
+
+    def end(self, pending: Sequence[Exchange], *, live: bool) -> None:  # noqa: ARG002 (the end of a fold)
+        """Finish."""
+        self.pending = pending
+
+    @property
+    def failed(self) -> int:
+        """The number of failed requests."""
+        return self._table.failed
+
+    def made(self) -> list[Problem]:
+        """Return the problems so far, the one that may have caused the others first."""
+        if self._made[0] != self.version:
+            kinds = list(KINDS)
+            groups = sorted(self._groups.values(), key=lambda it: (kinds.index(it.kind), -it.failed - it.found))
+            evidence = Evidence(self._header, self._findings, self._end, tuple(self._stderr)[-_NEAR:], self._succeeded)
+            found = [problem_of(group, evidence) for group in groups if group.failed or group.found]
+            self._made = self.version, _without_repeated_ends(found)
+        return self._made[1]
+
+    def _add_message(self, message: Message) -> None:
+        exchange = message.exchange
+        if exchange is None:
+            return
+        if exchange.response is not message:
+            self.requests += 1
+            return
+        if has_failed(exchange.outcome, exchange.expected):
+            if exchange.fate and exchange.cancelled:  # its failure is known since then
+                self._mark_late(exchange, message)
+            else:
+                self._fail(failure_of(exchange, message.t), exchange.request.part)
+            return
+        if self._group_of:
+            self._forget(exchange.request.n, exchange.request.part)
+        if exchange.method == "tools/call" and exchange.name:
+            shown = arguments_text(exchange.request)
+            keep(self._succeeded, (exchange.method, exchange.name), (exchange.request.n, shown))
+        elif exchange.method == "tools/list" and type(message.body) is Result:
+            self._limit(message)
+
+    def _add_outcome(self, outcome: Outcome) -> None:
+        if not outcome.failed:
+            if outcome.exchange is None or self._group_of:
+                self._forget(outcome.n, outcome.part)
+            return
+        if outcome.exchange:
+            self._fail(failure_of(outcome.exchange, outcome.t), outcome.part)
+        elif outcome.request:
+            self._fail(failure_over_http(outcome), outcome.part)
+        else:
+            task = Failure(outcome.n, outcome.t, outcome.t, outcome.outcome, "tools/call", outcome.name)
+            self._fail(task, outcome.part)
+
+    def _fail(self, failure: Failure, part: int) -> None:
+        """Enter a failed request into the group of its like."""
+        self._forget(failure.n, part)
+        if failure.answer is not None and failure.status and not failure.text:
+            failure.text = self._bodies.get(failure.answer, "")
+        failure.stderr = tuple(self._stderr_of(failure))
+        kind, alike = kind_of_failure(failure), likeness(failure)
+        group = self._group(kind, alike)
+        group.failed += 1
+        if len(group.failures) < _DETAILED:
+            group.failures.append(failure)
+        self._group_of[failure.n, part] = group.likeness
+        if len(self._group_of) > bounds.ACTS:
+            bounds.forget(self._group_of)
+        self.version += 1
+
+    def _group(self, kind: Kind, alike: str) -> Group:
+        key = f"{kind} {alike}"
+        if key not in self._groups and len(self._groups) >= _GROUPS:
+            key = f"{kind} others"
+        return self._groups.setdefault(key, Group(kind, key))
+
+    def _forget(self, n: int, part: int) -> None:
+        """Take a request out of its group: it has not failed after all, or its outcome has changed."""
+        key = self._group_of.pop((n, part), None)
+        if key is None:
+            return
+        group = self._groups[key]
+        group.failed -= 1
+        group.failures = [failure for failure in group.failures if failure.n != n]
+        if not group.failed:
+            del self._groups[key]
+        self.version += 1
+
+    def _mark_late(self, exchange: Exchange, response: Message) -> None:
+        """Note that a request was answered after its sender had given up."""
+        group = self._groups.get(self._group_of.get((exchange.request.n, exchange.request.part), ""))
+        for failure in group.failures if group else ():
+            if failure.n == exchange.request.n:
+                failure.late = response.n, response.t
+                self.version += 1
+
+    def _stderr_of(self, failure: Failure) -> Iterator[tuple[int, str]]:
+        near = [(n, text) for t, n, text in self._stderr if failure.t <= t <= failure.ended and text]
+        yield from near[-_NEAR:]
+
+    def _add_finding(self, finding: Finding) -> None:
+        self.findings[finding.severity] += 1
+        for n in (finding.frame, *finding.related[:_NEAR]):
+            if n in self._findings or len(self._findings) < bounds.FACTS:
+                self._findings.setdefault(n, []).append(finding)
+        own = finding.severity == "error" and finding.blame == "server" and self._header.transport == "stdio"
+        if own and finding.rule == _ENDED:
+            self._enter("exit", finding.rule, finding)
+        elif own and finding.rule in _NOISE:
+            self._enter("noise", finding.rule, finding)
+        elif self._group_of:
+            self.version += 1
+
+    def _enter(self, kind: Kind, alike: str, finding: Finding) -> None:
+        group = self._group(kind, alike)
+        group.found += 1
+        if len(group.findings) < _DETAILED:
+            group.findings.append(finding)
+        self.version += 1
+
+    def _keep_body(self, unit: HttpUnit) -> None:
+        """Keep what the body of a refusal says until the refusal is decided, at the end of the body."""
+        assert unit.frame
+        first = unit.http.first or unit.n
+        self._bodies[first] = body_text(unit.frame.raw[:_BODY])
+        if len(self._bodies) > _BODIES:
+            self._bodies.popitem(last=False)
+
+    def _limit(self, message: Message) -> None:
+        """Find what the client of a session refuses in a list of tools, if its limits are known."""
+        clients = clients_named(message.session.client_name)
+        if not clients:
+            return
+        known = self._refused.setdefault(message.session, Session(clients=clients))
+        if len(self._refused) > bounds.SESSIONS:
+            self._refused.popitem(last=False)
+        for finding in refusals(message, known):
+            if finding.severity != "info" and message.session.once(f"{finding.rule} {finding.concerns}"):
+                self._enter("not-offered", f"{finding.rule} {finding.concerns}", finding)
+
+
+def _without_repeated_ends(problems: list[Problem]) -> list[Problem]:
+    """Leave out the end of the server where requests that failed by it show it already."""
+    shows = any(it.failed and it.kind in ("exit", "start", "connection") for it in problems)
+    return [it for it in problems if it.failed or it.kind != "exit" or not shows]

@@ -1,0 +1,157 @@
+"""The words of problems: which kind a failure is, what equal ones share, headlines, and what to do."""
+
+import re
+
+from mcpspy.problems.failure import Failure
+from mcpspy.problems.problem import Kind
+from mcpspy.text import duration_text, plural
+
+_LIKE = 80  # characters of an error that equal problems share
+_VARIES = re.compile(r"\d+|\"[^\"]*\"|'[^']*'|`[^`]*`")
+_UNAUTHORIZED = (401, 407)
+_OAUTH = ("/authorize", "/token", "/register", "/oauth", "/.well-known/")
+_LISTINGS = ("tools/list",)
+_HUNG = ("timed-out", "unanswered")
+_TIMES = "\0"  # where the words for how often belong
+_ARTICLES = ("the ", "login ")
+_REDIRECTION = 300
+
+
+def kind_of_failure(failure: Failure) -> Kind:
+    """Return the kind of problem that a failed request is."""
+    if failure.outcome == "server-exit":
+        return "start" if failure.method == "initialize" else "exit"
+    if failure.outcome == "broken" or failure.ours:
+        return "connection"
+    if failure.status in _UNAUTHORIZED or (failure.status and any(part in failure.method for part in _OAUTH)):
+        return "login"
+    if failure.method == "initialize":
+        return "handshake"
+    if failure.method in _LISTINGS and not failure.status:
+        return "not-offered"
+    return "hung" if failure.outcome in _HUNG else "call"
+
+
+def likeness(failure: Failure) -> str:
+    """Return what a failed request shares with equal ones."""
+    kind = kind_of_failure(failure)
+    if kind in ("exit", "start", "login"):
+        return failure.outcome
+    if failure.status:  # the status, whatever was requested
+        return f"{failure.outcome} {failure.status} {failure.ours} {_VARIES.sub('#', failure.text)[:_LIKE]}"
+    if kind == "connection":
+        return f"{failure.outcome} {failure.method}"
+    code = failure.code if isinstance(failure.code, int) else ""
+    return f"{failure.outcome} {failure.method} {failure.name} {code} {_VARIES.sub('#', failure.text)[:_LIKE]}"
+
+
+def headline(kind: Kind, failures: list[Failure]) -> tuple[str, str]:
+    """Return what failed, in one sentence, as what comes before and after the words for how often.
+
+    `failures` are the first of those that are equal.
+    """
+    told = _HEADLINES.get(kind, _failed)(failures, failures[0], _TIMES)
+    before, _, after = capitalized(told).partition(_TIMES)
+    return before, after
+
+
+def capitalized(sentence: str) -> str:
+    """Return a sentence with a capital letter, unless it begins with the name of a method."""
+    return sentence[:1].upper() + sentence[1:] if sentence.startswith(_ARTICLES) else sentence
+
+
+def _start(_: list[Failure], first: Failure, times: str) -> str:
+    return f"the server ended before it answered {first.method}{times}"
+
+
+def _exit(failures: list[Failure], first: Failure, _: str) -> str:
+    others = len({failure.n for failure in failures} | set(first.open)) - 1
+    more = f" and {plural(others, 'other request')}" if others else ""
+    return f"the server ended during {first.subject}{more}"
+
+
+def _handshake(_: list[Failure], first: Failure, times: str) -> str:
+    if first.outcome in _HUNG:
+        return f"the handshake failed: initialize got no answer within {duration_text(first.waited)}{times}"
+    return f"the handshake failed{times}: initialize was {_refusal(first)}"
+
+
+def _login(failures: list[Failure], first: Failure, times: str) -> str:
+    return f"login failed: {_subjects(failures)} {_was(failures)} refused{times} with {_status(first)}"
+
+
+def _connection(failures: list[Failure], first: Failure, times: str) -> str:
+    if first.ours:
+        return f"the server could not be reached{times}: {first.text or _status(first)}"
+    return f"the connection ended before the answer to {_subjects(failures)}{times}"
+
+
+def _hung(_: list[Failure], first: Failure, times: str) -> str:
+    if first.outcome == "unanswered":
+        return f"{first.subject} was never answered{times}"
+    return f"{first.subject} got no answer{times}; the {first.side} gave up after {duration_text(first.waited)}"
+
+
+def _not_offered(_: list[Failure], first: Failure, times: str) -> str:
+    if first.outcome in _HUNG:
+        return f"the tools could not be listed{times}: {first.method} got no answer"
+    return f"the tools could not be listed{times}: {first.method} was {_refusal(first)}"
+
+
+def _failed(failures: list[Failure], first: Failure, times: str) -> str:
+    if first.status:
+        return f"{_subjects(failures)} {_was(failures)} {_refusal(first, times)}"
+    why = f": {first.text}" if first.text else ""
+    code = f" with error {first.code}" if first.code is not None and first.outcome == "error" else ""
+    return f"{first.subject} failed{times}{code}{why}"
+
+
+_HEADLINES = {
+    "start": _start,
+    "exit": _exit,
+    "handshake": _handshake,
+    "login": _login,
+    "connection": _connection,
+    "hung": _hung,
+    "not-offered": _not_offered,
+}
+
+
+def _refusal(failure: Failure, times: str = "") -> str:
+    told = f": {failure.text}" if failure.text else ""
+    if 0 < failure.status < _REDIRECTION:
+        return f"answered{times} with {_status(failure)}, but without a JSON-RPC answer"
+    if failure.status:
+        return f"refused{times} with {_status(failure)}{told}"
+    if failure.code is not None:
+        return f"refused{times} with error {failure.code}{told}"
+    return f"answered{times} with a tool error{told}" if failure.outcome == "tool-error" else f"not answered{times}"
+
+
+def _status(failure: Failure) -> str:
+    return f"{failure.status} {failure.reason}".strip() if failure.status else failure.outcome
+
+
+def _subjects(failures: list[Failure]) -> str:
+    every = list(dict.fromkeys(failure.subject for failure in failures))
+    return every[0] if len(every) == 1 else f"{', '.join(every[:-1])} and {every[-1]}"
+
+
+def _was(failures: list[Failure]) -> str:
+    return "was" if len({failure.subject for failure in failures}) == 1 else "were"
+
+
+ADVICE: dict[Kind, tuple[str, ...]] = {
+    "start": ("Run the command of the server in a terminal, and look at what it writes to stderr.",
+              "`mcpspy doctor` tests the entry in the client's configuration."),
+    "handshake": ("Look at the answer to `initialize`: the server must answer with a revision that it supports.",),
+    "login": ("Log in again in the client, or correct the token in its configuration.",),
+    "connection": ("Look at the log of the server and of every proxy in front of it at that time.",),
+    "exit": ("Look at the last lines of stderr: the server should catch the exception and answer with an error.",),
+    "not-offered": ("Correct the listing: without it, the client offers no tool of this server.",),
+    "call": ("Look at the request and its answer; then send it again with other arguments.",),
+    "hung": ("Find out what the server waits for: a lock, a network request, a question to a person.",
+             "Answer long calls with progress notifications, or give the client more time."),
+    "noise": ("Write logs to stderr: stdout is only for messages.",),
+}  # fmt: skip
+"""What to do about a problem, if no rule says it better."""
