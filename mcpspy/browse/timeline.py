@@ -29,6 +29,7 @@ from mcpspy.conversation.outcomes import Outcome
 from mcpspy.conversation.preview import preview_of_large
 from mcpspy.conversation.times import Times
 from mcpspy.overview import Announced
+from mcpspy.problems.fold import Problems
 from mcpspy.rules import Finding, LocatedFinding
 from mcpspy.rules.judge import JudgedEvents
 from mcpspy.text import plural
@@ -98,7 +99,9 @@ class OpenCapture:
         """What is known about each line and each exchange."""
         self.times = Times()
         self._records, self._window = Records(), Window()
-        self._events = JudgedEvents(operations=Operations())
+        self.problems = Problems(self.header)
+        """What failed, and why."""
+        self._events = JudgedEvents(self.problems, operations=Operations())
         self._previews = Previews(self._rows, self.index.pieces)
         self._folded = 0  # bytes
         self._placed = 0  # number of rows that the fold has placed: the first ones, in the order of their times

@@ -56,7 +56,7 @@ def _explained(paths: Sequence[str]) -> list[Explained]:
 
 
 def _matching(explained: Explained, text: str) -> Explained:
-    """Return the same with only the problems of which a row matches a filter."""
+    """Return the same with only the problems that have a row that matches a filter."""
     capture = Capture(explained.path)
     wanted = parsed_filter(text, capture.header.started)
     numbers = {n for problem in explained.problems for n in problem.rows}

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mcpspy.capture.records import End, Header
-from mcpspy.problems.failure import Failure
+from mcpspy.problems.failure import FailedRequest
 from mcpspy.problems.problem import Cause, Kind, Problem
 from mcpspy.problems.words import ADVICE, capitalized, headline
 from mcpspy.rules import RULES, SEVERITIES, Finding
@@ -26,7 +26,7 @@ _GONE, _OF_GATEWAYS = (404, 410), (502, 503, 504)
 
 
 @dataclass(slots=True)
-class Group:
+class AlikeFailures:
     """Equal failures, or equal findings that are problems by themselves."""
 
     kind: Kind
@@ -34,7 +34,7 @@ class Group:
     """What its members share."""
     failed: int = 0
     """The number of failed requests."""
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[FailedRequest] = field(default_factory=list)
     """The first ones, in detail."""
     findings: list[Finding] = field(default_factory=list)
     """For a kind without failed requests: the first ones."""
@@ -56,7 +56,7 @@ class Evidence:
     """By method and name: the latest call that succeeded, with its arguments."""
 
 
-def problem_of(group: Group, evidence: Evidence) -> Problem:
+def problem_of(group: AlikeFailures, evidence: Evidence) -> Problem:
     """Return a problem from the first of its failures, or from its findings."""
     kind, failed, failures = group.kind, group.failed, group.failures
     if not failures:
@@ -86,7 +86,7 @@ def problem_of(group: Group, evidence: Evidence) -> Problem:
     )
 
 
-def _found(group: Group, evidence: Evidence) -> Problem:
+def _found(group: AlikeFailures, evidence: Evidence) -> Problem:
     """Return a problem that only findings show: no request has failed."""
     kind, findings, found = group.kind, group.findings, group.found
     first = findings[0]
@@ -117,7 +117,7 @@ def _named(finding: Finding) -> str:
     return f"the tool {finding.concerns[-1]}" if len(finding.concerns) > 1 and finding.concerns[-1] else "the tools"
 
 
-def _proofs(failure: Failure, evidence: Evidence) -> list[Finding]:
+def _proofs(failure: FailedRequest, evidence: Evidence) -> list[Finding]:
     """Return the findings on a failed request and its answer that can explain the failure, the worst of each rule."""
     known = [it for n in (failure.n, failure.answer) if n for it in evidence.findings.get(n, ())]
     able = [it for it in known if not it.rule.startswith(_NOT_A_CAUSE) and it.severity != "info"]
@@ -125,7 +125,7 @@ def _proofs(failure: Failure, evidence: Evidence) -> list[Finding]:
     return list({it.rule: it for it in reversed(ranked)}.values())[::-1]
 
 
-def _causes(kind: Kind, failure: Failure, proofs: list[Finding], evidence: Evidence) -> Iterator[Cause]:
+def _causes(kind: Kind, failure: FailedRequest, proofs: list[Finding], evidence: Evidence) -> Iterator[Cause]:
     """Yield the causes of a failure, the surest first."""
     if failure.by_gate:
         yield Cause(f"the answer was {failure.by_gate}", "known", (failure.answer or failure.n,))
@@ -177,7 +177,7 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _status_causes(failure: Failure) -> Iterator[Cause]:
+def _status_causes(failure: FailedRequest) -> Iterator[Cause]:
     """Yield what the status and the headers of an HTTP answer show."""
     rows = (failure.answer,) if failure.answer else ()
     status = f"{failure.status} {failure.reason}".strip()
@@ -199,7 +199,7 @@ def _status_causes(failure: Failure) -> Iterator[Cause]:
         yield Cause(f"the answer is {status}, without a JSON-RPC answer", "known", rows)
 
 
-def _error_causes(failure: Failure) -> Iterator[Cause]:
+def _error_causes(failure: FailedRequest) -> Iterator[Cause]:
     """Yield what the code of an error means, and what the server says."""
     rows = (failure.answer,) if failure.answer else ()
     side = "server" if failure.side == "client" else "client"
@@ -217,7 +217,7 @@ def _error_causes(failure: Failure) -> Iterator[Cause]:
         yield Cause(f"the {side} answered with this error", "known", rows)
 
 
-def _comparisons(failure: Failure, evidence: Evidence) -> Iterator[Cause]:
+def _comparisons(failure: FailedRequest, evidence: Evidence) -> Iterator[Cause]:
     """Yield what was different when it worked, and what else was open."""
     worked = evidence.succeeded.get((failure.method, failure.name or ""))
     if worked and worked[1] != failure.arguments:
@@ -229,13 +229,13 @@ def _comparisons(failure: Failure, evidence: Evidence) -> Iterator[Cause]:
                     f"at that time: {numbers}", "likely", failure.open)  # fmt: skip
 
 
-def _nothing_more(failure: Failure) -> str:
+def _nothing_more(failure: FailedRequest) -> str:
     if failure.outcome in ("timed-out", "unanswered"):
         return "the server sent nothing: no answer, no progress, no line on stderr"
     return "the answer does not say why"
 
 
-def _side(kind: Kind, failure: Failure, proofs: list[Finding]) -> str:
+def _side(kind: Kind, failure: FailedRequest, proofs: list[Finding]) -> str:
     if failure.by_gate:
         return "gate"
     if proofs:

@@ -33,7 +33,7 @@ _MESSAGES = (("error", "message"), ("error_description",), ("message",), ("detai
 
 
 @dataclass(slots=True)
-class Failure:
+class FailedRequest:
     """One failed request. Times are nanoseconds since the capture started."""
 
     n: int
@@ -86,10 +86,10 @@ class Failure:
         return f"{self.method} {self.name}" if self.name else self.method
 
 
-def failure_of(exchange: Exchange, t: int) -> Failure:
+def failure_of(exchange: Exchange, t: int) -> FailedRequest:
     """Return the failure of an exchange, decided at `t`."""
     request, response, fate = exchange.request, exchange.response, exchange.fate
-    failure = Failure(request.n, request.t, t, exchange.outcome, printable(exchange.method, _NAMED))
+    failure = FailedRequest(request.n, request.t, t, exchange.outcome, printable(exchange.method, _NAMED))
     failure.name = printable(exchange.name, _NAMED) if exchange.name else None
     failure.side, failure.http = request.side, request.http is not None
     failure.waited = waited(exchange, t)
@@ -107,13 +107,13 @@ def failure_of(exchange: Exchange, t: int) -> Failure:
     return failure
 
 
-def failure_over_http(outcome: Outcome) -> Failure:
+def failure_over_http(outcome: Outcome) -> FailedRequest:
     """Return the failure of an HTTP request that carries no JSON-RPC request."""
     request, answer = outcome.request, outcome.answer
     assert request
     carried = next((it.method for it in request.carried if it.method), None)
     what = carried or f"{request.summary['method']} {str(request.summary['target']).partition('?')[0]}"
-    failure = Failure(outcome.n, request.opened.t, outcome.t, outcome.outcome, printable(what, _NAMED), http=True)
+    failure = FailedRequest(outcome.n, request.opened.t, outcome.t, outcome.outcome, printable(what, _NAMED), http=True)
     failure.waited = outcome.t - request.opened.t
     _add_request(failure, request)
     if answer:
@@ -132,12 +132,12 @@ def arguments_text(request: Message) -> str:
         return printable(excerpt(arguments), _ARGUMENTS)
 
 
-def _add_request(failure: Failure, request: HttpChannel) -> None:
+def _add_request(failure: FailedRequest, request: HttpChannel) -> None:
     failure.named = request.named
     failure.credentials = header(request.opened.head, "authorization") is not None
 
 
-def _add_response(failure: Failure, response: Message) -> None:
+def _add_response(failure: FailedRequest, response: Message) -> None:
     failure.answer = response.n
     body, act = response.body, response.act
     if act:
@@ -152,7 +152,7 @@ def _add_response(failure: Failure, response: Message) -> None:
         failure.text = _one_line(next((text for text in texts if isinstance(text, str) and text.strip()), ""))
 
 
-def add_answer(failure: Failure, answer: HttpChannel) -> None:
+def add_answer(failure: FailedRequest, answer: HttpChannel) -> None:
     """Add the head of an HTTP answer that holds no JSON-RPC answer."""
     head = answer.opened.head
     failure.answer = answer.first or answer.opened.n

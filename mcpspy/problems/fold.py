@@ -13,8 +13,8 @@ from mcpspy.conversation import bounds
 from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.model import Exchange, HttpUnit, Message, Session
 from mcpspy.conversation.outcomes import Outcome, OutcomeTable, has_failed
-from mcpspy.problems.causes import Evidence, Group, problem_of
-from mcpspy.problems.failure import Failure, arguments_text, body_text, failure_of, failure_over_http
+from mcpspy.problems.causes import AlikeFailures, Evidence, problem_of
+from mcpspy.problems.failure import FailedRequest, arguments_text, body_text, failure_of, failure_over_http
 from mcpspy.problems.problem import KINDS, Kind, Problem
 from mcpspy.problems.words import kind_of_failure, likeness
 from mcpspy.rules import SEVERITIES, Finding, LocatedFinding
@@ -43,7 +43,7 @@ class Problems(Fold):
 
     def __init__(self, header: Header) -> None:
         self._header = header
-        self._groups: OrderedDict[str, Group] = OrderedDict()
+        self._groups: OrderedDict[str, AlikeFailures] = OrderedDict()
         self._group_of: dict[tuple[int, int], str] = {}  # by line and part of a failed request: its group
         self._findings: dict[int, list[Finding]] = {}  # by line number
         self._stderr: deque[tuple[int, int, str]] = deque(maxlen=_STDERR)  # time, line number, text
@@ -130,10 +130,10 @@ class Problems(Fold):
         elif outcome.request:
             self._fail(failure_over_http(outcome), outcome.part)
         else:
-            task = Failure(outcome.n, outcome.t, outcome.t, outcome.outcome, "tools/call", outcome.name)
+            task = FailedRequest(outcome.n, outcome.t, outcome.t, outcome.outcome, "tools/call", outcome.name)
             self._fail(task, outcome.part)
 
-    def _fail(self, failure: Failure, part: int) -> None:
+    def _fail(self, failure: FailedRequest, part: int) -> None:
         """Enter a failed request into the group of its like."""
         self._forget(failure.n, part)
         if failure.answer is not None and failure.status and not failure.text:
@@ -149,11 +149,11 @@ class Problems(Fold):
             bounds.forget(self._group_of)
         self.version += 1
 
-    def _group(self, kind: Kind, alike: str) -> Group:
+    def _group(self, kind: Kind, alike: str) -> AlikeFailures:
         key = f"{kind} {alike}"
         if key not in self._groups and len(self._groups) >= _GROUPS:
             key = f"{kind} others"
-        return self._groups.setdefault(key, Group(kind, key))
+        return self._groups.setdefault(key, AlikeFailures(kind, key))
 
     def _forget(self, n: int, part: int) -> None:
         """Take a request out of its group: it has not failed after all, or its outcome has changed."""
@@ -175,7 +175,7 @@ class Problems(Fold):
                 failure.late = response.n, response.t
                 self.version += 1
 
-    def _stderr_of(self, failure: Failure) -> Iterator[tuple[int, str]]:
+    def _stderr_of(self, failure: FailedRequest) -> Iterator[tuple[int, str]]:
         near = [(n, text) for t, n, text in self._stderr if failure.t <= t <= failure.ended and text]
         yield from near[-_NEAR:]
 

@@ -2,7 +2,7 @@
 
 import re
 
-from mcpspy.problems.failure import Failure
+from mcpspy.problems.failure import FailedRequest
 from mcpspy.problems.problem import Kind
 from mcpspy.text import duration_text, plural
 
@@ -17,7 +17,7 @@ _ARTICLES = ("the ", "login ")
 _REDIRECTION = 300
 
 
-def kind_of_failure(failure: Failure) -> Kind:
+def kind_of_failure(failure: FailedRequest) -> Kind:
     """Return the kind of problem that a failed request is."""
     if failure.outcome == "server-exit":
         return "start" if failure.method == "initialize" else "exit"
@@ -32,12 +32,12 @@ def kind_of_failure(failure: Failure) -> Kind:
     return "hung" if failure.outcome in _HUNG else "call"
 
 
-def likeness(failure: Failure) -> str:
+def likeness(failure: FailedRequest) -> str:
     """Return what a failed request shares with equal ones."""
     kind = kind_of_failure(failure)
     if kind in ("exit", "start", "login"):
         return failure.outcome
-    if failure.status:  # the status, whatever was requested
+    if failure.outcome == "refused" and failure.status:  # whatever was requested
         return f"{failure.outcome} {failure.status} {failure.ours} {_VARIES.sub('#', failure.text)[:_LIKE]}"
     if kind == "connection":
         return f"{failure.outcome} {failure.method}"
@@ -45,7 +45,7 @@ def likeness(failure: Failure) -> str:
     return f"{failure.outcome} {failure.method} {failure.name} {code} {_VARIES.sub('#', failure.text)[:_LIKE]}"
 
 
-def headline(kind: Kind, failures: list[Failure]) -> tuple[str, str]:
+def headline(kind: Kind, failures: list[FailedRequest]) -> tuple[str, str]:
     """Return what failed, in one sentence, as what comes before and after the words for how often.
 
     `failures` are the first of those that are equal.
@@ -60,45 +60,45 @@ def capitalized(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:] if sentence.startswith(_ARTICLES) else sentence
 
 
-def _start(_: list[Failure], first: Failure, times: str) -> str:
+def _start(_: list[FailedRequest], first: FailedRequest, times: str) -> str:
     return f"the server ended before it answered {first.method}{times}"
 
 
-def _exit(failures: list[Failure], first: Failure, _: str) -> str:
+def _exit(failures: list[FailedRequest], first: FailedRequest, _: str) -> str:
     others = len({failure.n for failure in failures} | set(first.open)) - 1
     more = f" and {plural(others, 'other request')}" if others else ""
     return f"the server ended during {first.subject}{more}"
 
 
-def _handshake(_: list[Failure], first: Failure, times: str) -> str:
+def _handshake(_: list[FailedRequest], first: FailedRequest, times: str) -> str:
     if first.outcome in _HUNG:
         return f"the handshake failed: initialize got no answer within {duration_text(first.waited)}{times}"
     return f"the handshake failed{times}: initialize was {_refusal(first)}"
 
 
-def _login(failures: list[Failure], first: Failure, times: str) -> str:
+def _login(failures: list[FailedRequest], first: FailedRequest, times: str) -> str:
     return f"login failed: {_subjects(failures)} {_was(failures)} refused{times} with {_status(first)}"
 
 
-def _connection(failures: list[Failure], first: Failure, times: str) -> str:
+def _connection(failures: list[FailedRequest], first: FailedRequest, times: str) -> str:
     if first.ours:
         return f"the server could not be reached{times}: {first.text or _status(first)}"
     return f"the connection ended before the answer to {_subjects(failures)}{times}"
 
 
-def _hung(_: list[Failure], first: Failure, times: str) -> str:
+def _hung(_: list[FailedRequest], first: FailedRequest, times: str) -> str:
     if first.outcome == "unanswered":
         return f"{first.subject} was never answered{times}"
     return f"{first.subject} got no answer{times}; the {first.side} gave up after {duration_text(first.waited)}"
 
 
-def _not_offered(_: list[Failure], first: Failure, times: str) -> str:
+def _not_offered(_: list[FailedRequest], first: FailedRequest, times: str) -> str:
     if first.outcome in _HUNG:
         return f"the tools could not be listed{times}: {first.method} got no answer"
     return f"the tools could not be listed{times}: {first.method} was {_refusal(first)}"
 
 
-def _failed(failures: list[Failure], first: Failure, times: str) -> str:
+def _failed(failures: list[FailedRequest], first: FailedRequest, times: str) -> str:
     if first.status:
         return f"{_subjects(failures)} {_was(failures)} {_refusal(first, times)}"
     why = f": {first.text}" if first.text else ""
@@ -117,7 +117,7 @@ _HEADLINES = {
 }
 
 
-def _refusal(failure: Failure, times: str = "") -> str:
+def _refusal(failure: FailedRequest, times: str = "") -> str:
     told = f": {failure.text}" if failure.text else ""
     if 0 < failure.status < _REDIRECTION:
         return f"answered{times} with {_status(failure)}, but without a JSON-RPC answer"
@@ -128,16 +128,16 @@ def _refusal(failure: Failure, times: str = "") -> str:
     return f"answered{times} with a tool error{told}" if failure.outcome == "tool-error" else f"not answered{times}"
 
 
-def _status(failure: Failure) -> str:
+def _status(failure: FailedRequest) -> str:
     return f"{failure.status} {failure.reason}".strip() if failure.status else failure.outcome
 
 
-def _subjects(failures: list[Failure]) -> str:
+def _subjects(failures: list[FailedRequest]) -> str:
     every = list(dict.fromkeys(failure.subject for failure in failures))
     return every[0] if len(every) == 1 else f"{', '.join(every[:-1])} and {every[-1]}"
 
 
-def _was(failures: list[Failure]) -> str:
+def _was(failures: list[FailedRequest]) -> str:
     return "was" if len({failure.subject for failure in failures}) == 1 else "were"
 
 
