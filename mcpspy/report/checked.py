@@ -22,6 +22,8 @@ from mcpspy.conversation.facts import Operations
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Exchange, HttpUnit, Message
 from mcpspy.conversation.outcomes import Outcome
+from mcpspy.problems.fold import Problems
+from mcpspy.problems.problem import Problem
 from mcpspy.report.lines import ShownFrame, shown
 from mcpspy.rules import RULES, SEVERITIES, Finding, LocatedFinding, Rule, Severity
 from mcpspy.rules.follows import told_by_lock
@@ -68,6 +70,10 @@ class Checked:
     shown: tuple[ShownFrame, ...] = ()
     """For each finding, in the same order: what a report shows of its frame. Empty without `show`."""
 
+    problems: tuple[Problem, ...] = ()
+    """What failed, and why."""
+    requests_failed: int = 0
+    """The number of failed requests."""
     met: tuple[Met, ...] = ()
     """The outcome of each expectation about the server of the capture."""
     failed: bool = False
@@ -125,9 +131,11 @@ def check(
     live = capture.live
     fold = _Check(capture.header, expected.of_server(capture.header.name), lock, show=show)
     operations = None if expected.slow_call is None else Operations(expected.slow_call)
-    events = JudgedEvents(fold, as_revision=as_revision, clients=clients, operations=operations)
+    problems = Problems(capture.header)
+    events = JudgedEvents(fold, problems, as_revision=as_revision, clients=clients, operations=operations)
     deque(events.all(capture.records(read=read), live=live), 0)
-    return replace(fold.checked, path=path, failed=events.failed, live=live)
+    checked = replace(fold.checked, path=path, failed=events.failed, live=live)
+    return replace(checked, problems=tuple(problems.made()), requests_failed=problems.failed)
 
 
 class _Check(Fold):

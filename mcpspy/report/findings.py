@@ -5,6 +5,7 @@ Formats differ in the characters that a text may contain, and peers may send any
 """
 
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from pathlib import PurePath
@@ -18,6 +19,7 @@ from mcpspy.contract.watch import Met, is_about
 from mcpspy.report.checked import Checked, ReportOptions, Threshold, reaches, totals
 from mcpspy.report.ci_formats import Case, Level, command, document
 from mcpspy.report.lines import ShownFrame, finding_head, sentence
+from mcpspy.report.problems import problem_fields, problem_lines, summary_line
 from mcpspy.report.words import coloured
 from mcpspy.rules import Finding, Rule, Severity
 from mcpspy.text import plural, printable
@@ -26,6 +28,9 @@ from mcpspy.timeline import finding_fields
 # For people
 
 _NAMED = 8  # other frames of each kind that are named
+_NO_ERRORS = "expect/no-error"
+_WIDTH = 120  # columns of the lines of a problem in a report for programs
+_MESSAGE = 2000  # characters of an annotation
 
 
 def as_text(captures: Iterable[Checked], options: ReportOptions) -> Iterator[str]:
@@ -41,6 +46,11 @@ def as_text(captures: Iterable[Checked], options: ReportOptions) -> Iterator[str
         if checked.live:
             yield f"{printable(checked.path, 200)}: {checked.live_text}\n"
     yield f"{_closing(captures)}\n"
+    every = [problem for checked in captures for problem in checked.problems]
+    where = " ".join(dict.fromkeys(shlex.quote(printable(it.path, 1000)) for it in captures if it.problems))
+    summary = summary_line(every, sum(it.requests_failed for it in captures), f"mcpspy why {where}")
+    if summary:
+        yield f"{summary}\n"
 
 
 def _title(checked: Checked) -> str:
@@ -113,6 +123,8 @@ def as_json(captures: Iterable[Checked], _: ReportOptions) -> Iterator[str]:
             "frames": checked.frames,
             "revisions": checked.revisions,
             "findings": [_fields(finding) for finding in checked.findings],
+            "problems": [problem_fields(problem) for problem in checked.problems],
+            "failed": checked.requests_failed,
             "live": checked.live,
             **({"open": [it._asdict() for it in checked.open]} if checked.live else {}),
             **({"expectations": [it._asdict() for it in checked.met]} if checked.met else {}),
@@ -146,7 +158,7 @@ def _path(checked: Checked) -> str:
 
 
 def as_junit(captures: Iterable[Checked], options: ReportOptions) -> Iterator[str]:
-    """Yield a suite for each capture, with a case for each finding and each expectation.
+    """Yield a suite for each capture, with a case for each problem, each finding and each expectation.
 
     A case is a failure if it makes the check fail.
     """
@@ -158,8 +170,15 @@ def _cases(checked: Checked, fail_on: Threshold) -> Iterator[Case]:
         yield Case("live", "skipped", checked.live_text)
     for met in checked.met:
         yield _expectation(met, [it for it in checked.findings if is_about(it, met)], fail_on)
-    if not checked.findings and not checked.met:
+    if not checked.findings and not checked.met and not checked.problems:
         yield Case("nothing found")
+    fails = any(met.rule == _NO_ERRORS for met in checked.met) and reaches("error", fail_on)
+    for problem in checked.problems:
+        lines = list(problem_lines(problem, _WIDTH))
+        if fails:
+            yield Case(problem.headline, "failure", problem.cause.text, f"problem/{problem.kind}", lines)
+        else:
+            yield Case(problem.headline, "system-out", lines=lines)
     for finding in checked.findings:
         if any(is_about(finding, met) for met in checked.met):
             continue
@@ -245,8 +264,13 @@ _COMMANDS: dict[Severity, Level] = {"error": "error", "warning": "warning", "inf
 
 
 def as_github(captures: Iterable[Checked], _: ReportOptions) -> Iterator[str]:
-    """Yield a workflow command for each finding. GitHub shows it beside the line of the capture."""
-    return (_command(checked, finding) for checked in captures for finding in checked.findings)
+    """Yield a workflow command for each problem and each finding. GitHub shows it beside the line of the capture."""
+    for checked in captures:
+        for problem in checked.problems:
+            first, text = (problem.rows or (None,))[0], f"{problem.headline}; {problem.side}: {problem.cause.text}"
+            yield command("warning", checked.path, first, f"mcpspy ({problem.kind})", printable(text, _MESSAGE))
+        for finding in checked.findings:
+            yield _command(checked, finding)
 
 
 def _command(checked: Checked, finding: Finding) -> str:
