@@ -96,6 +96,7 @@ class Conversation:
                 self._take_signal(record)
             elif isinstance(record, End):
                 self._ended = True
+                self._note_exit(record)
             yield record
 
     def _head(self, opened: Open) -> Iterator[HttpUnit]:
@@ -132,6 +133,12 @@ class Conversation:
             session.gone = closed.t
         else:
             session.left = closed.t
+
+    def _note_exit(self, end: End) -> None:
+        """Learn from the end record that the server's process could not start, or has ended."""
+        session = self._stdio
+        if (end.why or end.code is not None or end.signal is not None) and session.left is None:
+            session.gone = end.t if session.gone is None else session.gone
 
     def exit(self, end: End) -> ServerExit | None:
         """Return how the server's process ended, or None if the capture does not record that."""

@@ -388,7 +388,7 @@ def _fates(channel: HttpChannel, request: HttpChannel, closed: Close) -> Iterato
         return
     for exchange in list(channel.session.exchanges()) if whole else _waiting(channel, request):
         how = "gone" if exchange.request.side == "server" else end
-        yield exchange, Fate(how, n, closed.t, answer=channel)
+        yield exchange, Fate(how, n, closed.t, closed.how, channel)
 
 
 def _end_of_session(channel: HttpChannel, closed: Close) -> str:

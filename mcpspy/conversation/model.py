@@ -101,7 +101,7 @@ class Fate:
     """The line number of the cancellation, or of the head of the answer."""
     t: int
     reason: str = ""
-    """The reason that a cancellation names."""
+    """The reason that a cancellation names; over HTTP, how the answer ended."""
     answer: "HttpChannel | None" = None
     """Over HTTP: the answer without a message."""
 

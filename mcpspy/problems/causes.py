@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from mcpspy.capture.records import End, Header
 from mcpspy.problems.failure import FailedRequest
 from mcpspy.problems.problem import Cause, Kind, Problem
-from mcpspy.problems.words import ADVICE, capitalized, headline
+from mcpspy.problems.words import advice_for, capitalized, headline
 from mcpspy.rules import RULES, SEVERITIES, Finding
 from mcpspy.text import duration_text, plural
 
 _ENDED = "lifecycle/server-exit"  # the exit itself says more
+_UNSTARTED = "The server could not be started"
 _ROWS = 8  # line numbers of a problem
 _FURTHER = 4  # causes after the first
 _METHOD_MISSING, _WRONG_PARAMS, _INTERNAL = -32601, -32602, -32603
@@ -52,6 +53,8 @@ class Evidence:
     end: End | None
     stderr: Sequence[tuple[int, int, str]]
     """The last lines: time, line number, text."""
+    lines: Mapping[int, str]
+    """By line number: frames that are not messages."""
     succeeded: Mapping[tuple[str, str], tuple[int, str]]
     """By method and name: the latest call that succeeded, with its arguments."""
 
@@ -67,10 +70,11 @@ def problem_of(group: AlikeFailures, evidence: Evidence) -> Problem:
     causes = causes or [Cause(_nothing_more(first), "unknown")]
     rows = dict.fromkeys(n for failure in failures for n in (failure.n, failure.answer) if n)
     rows |= dict.fromkeys(n for cause in causes for n in cause.rows)
-    advice = tuple(RULES[proofs[0].rule].advice(proofs[0].blame)[0][1:]) if proofs else ADVICE[kind]
+    telling = next((it for it in proofs if it.severity == "error" and it.rule != _ENDED), None)
+    advice = (RULES[telling.rule].advice(telling.blame)[0][1],) if telling else advice_for(kind, first)
     return Problem(
         kind,
-        headline(kind, failures),
+        (_UNSTARTED, "") if kind == "start" and evidence.end and evidence.end.why else headline(kind, failures),
         _side(kind, first, proofs),
         causes[0],
         tuple(causes[1 : _FURTHER + 1]),
@@ -90,7 +94,8 @@ def _found(group: AlikeFailures, evidence: Evidence) -> Problem:
     """Return a problem that only findings show: no request has failed."""
     kind, findings, found = group.kind, group.findings, group.found
     first = findings[0]
-    causes = [Cause(first.message, "known", (first.frame,))]
+    line = evidence.lines.get(first.frame)
+    causes = [Cause(f"{first.message}: {line}" if line else first.message, "known", (first.frame,))]
     if kind == "exit":
         causes = [*_exits(evidence), *causes]
     sentence = {
@@ -139,14 +144,16 @@ def _causes(kind: Kind, failure: FailedRequest, proofs: list[Finding], evidence:
         yield Cause(f"the answer came after {duration_text(t - failure.t)}; the {failure.side} had waited "
                     f"{duration_text(failure.waited)}", "known", (n,))  # fmt: skip
     elif failure.outcome == "broken":
-        yield Cause(f"the stream ended after {duration_text(failure.waited)} without the answer", "known")
+        how = "was reset" if failure.reset else "ended"
+        rows = (failure.answer,) if failure.answer else ()
+        yield Cause(f"the stream {how} after {duration_text(failure.waited)}, before the answer", "known", rows)
     elif failure.status:
         yield from _status_causes(failure)
     yield from _error_causes(failure)
     for proof in proofs:
         if proof.severity != "error":
             yield Cause(proof.message, "known", (proof.frame, *proof.related))
-    if failure.stderr:
+    if failure.stderr and kind not in ("exit", "start"):  # there the last line is a part of the cause
         n, text = failure.stderr[-1]
         yield Cause(f"the server wrote to stderr meanwhile: {text}", "likely", (n,))
     yield from _comparisons(failure, evidence)

@@ -67,8 +67,6 @@ class FailedRequest:
     named: bool = False
     """The request named a session."""
     waited: int = 0
-    cancellation: str = ""
-    """The reason that the sender named when it gave up."""
     by_gate: str = ""
     """What made the answer, if a gate or a viewer did."""
     stderr: tuple[tuple[int, str], ...] = ()
@@ -77,6 +75,10 @@ class FailedRequest:
     """The line numbers of other requests that were open when it failed."""
     arguments: str = ""
     http: bool = False
+    reset: bool = False
+    """The stream of its answer was reset."""
+    client: str = ""
+    """The name of the client, if it is known."""
     late: tuple[int, int] | None = None
     """Line number and time of a response after the sender gave up."""
 
@@ -92,13 +94,13 @@ def failure_of(exchange: Exchange, t: int) -> FailedRequest:
     failure = FailedRequest(request.n, request.t, t, exchange.outcome, printable(exchange.method, _NAMED))
     failure.name = printable(exchange.name, _NAMED) if exchange.name else None
     failure.side, failure.http = request.side, request.http is not None
-    failure.waited = waited(exchange, t)
+    failure.waited, failure.client = waited(exchange, t), request.session.client_name
     if request.http:
         _add_request(failure, request.http)
     if response:
         _add_response(failure, response)
     elif fate:
-        failure.cancellation = printable(fate.reason, _TEXT)
+        failure.reset = fate.how == "broken" and fate.reason == "reset"
         if fate.answer:
             add_answer(failure, fate.answer)
     others = (it.request.n for it in request.session.exchanges() if it is not exchange and it.method != ENDLESS)

@@ -22,7 +22,7 @@ from mcpspy.rules.compat.limits import refusals
 from mcpspy.rules.judge import Fold, JudgedEvent
 from mcpspy.spec.client_limits import clients_named
 from mcpspy.text import printable
-from mcpspy.wire.jsonrpc import Result
+from mcpspy.wire.jsonrpc import Invalid, Result
 
 _GROUPS = 1000
 """Groups of equal problems; what does not fit is counted with the last of its kind."""
@@ -48,6 +48,7 @@ class Problems(Fold):
         self._findings: dict[int, list[Finding]] = {}  # by line number
         self._stderr: deque[tuple[int, int, str]] = deque(maxlen=_STDERR)  # time, line number, text
         self._succeeded: dict[tuple[str, str], tuple[int, str]] = {}  # by method and name: the latest success
+        self._lines: dict[int, str] = {}  # by line number: frames that are not messages
         self._bodies: OrderedDict[int, str] = OrderedDict()  # by channel
         self._refused: OrderedDict[Session, Session] = OrderedDict()  # for the limits of its client
         self._end: End | None = None
@@ -94,13 +95,16 @@ class Problems(Fold):
         if self._made[0] != self.version:
             kinds = list(KINDS)
             groups = sorted(self._groups.values(), key=lambda it: (kinds.index(it.kind), -it.failed - it.found))
-            evidence = Evidence(self._header, self._findings, self._end, tuple(self._stderr)[-_NEAR:], self._succeeded)
+            stderr = tuple(self._stderr)[-_NEAR:]
+            evidence = Evidence(self._header, self._findings, self._end, stderr, self._lines, self._succeeded)
             found = [problem_of(group, evidence) for group in groups if group.failed or group.found]
             self._made = self.version, _without_repeated_ends(found)
         return self._made[1]
 
     def _add_message(self, message: Message) -> None:
         exchange = message.exchange
+        if type(message.body) is Invalid and len(self._lines) < _GROUPS:
+            self._lines[message.n] = printable(message.frame.raw[:_BODY].decode(errors="replace").strip(), _LINE)
         if exchange is None:
             return
         if exchange.response is not message:

@@ -37,7 +37,7 @@ class Problem:
     """What a user lost, with its cause. Equal problems are one, with a count."""
 
     kind: Kind
-    sentence: tuple[str, str]
+    sentence: tuple[str, ...]
     """Who and what, as what comes before and after the words for how often."""
     side: str
     """The responsible side: client, server, network, gate, person; `unknown` if nothing shows it."""

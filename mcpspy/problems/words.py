@@ -4,7 +4,8 @@ import re
 
 from mcpspy.problems.failure import FailedRequest
 from mcpspy.problems.problem import Kind
-from mcpspy.text import duration_text, plural
+from mcpspy.spec.client_timeouts import time_outs_of
+from mcpspy.text import duration_text
 
 _LIKE = 80  # characters of an error that equal problems share
 _VARIES = re.compile(r"\d+|\"[^\"]*\"|'[^']*'|`[^`]*`")
@@ -45,14 +46,13 @@ def likeness(failure: FailedRequest) -> str:
     return f"{failure.outcome} {failure.method} {failure.name} {code} {_VARIES.sub('#', failure.text)[:_LIKE]}"
 
 
-def headline(kind: Kind, failures: list[FailedRequest]) -> tuple[str, str]:
+def headline(kind: Kind, failures: list[FailedRequest]) -> tuple[str, ...]:
     """Return what failed, in one sentence, as what comes before and after the words for how often.
 
-    `failures` are the first of those that are equal.
+    One text if the sentence does not say how often. `failures` are the first of those that are equal.
     """
     told = _HEADLINES.get(kind, _failed)(failures, failures[0], _TIMES)
-    before, _, after = capitalized(told).partition(_TIMES)
-    return before, after
+    return tuple(capitalized(told).split(_TIMES))
 
 
 def capitalized(sentence: str) -> str:
@@ -64,10 +64,8 @@ def _start(_: list[FailedRequest], first: FailedRequest, times: str) -> str:
     return f"the server ended before it answered {first.method}{times}"
 
 
-def _exit(failures: list[FailedRequest], first: FailedRequest, _: str) -> str:
-    others = len({failure.n for failure in failures} | set(first.open)) - 1
-    more = f" and {plural(others, 'other request')}" if others else ""
-    return f"the server ended during {first.subject}{more}"
+def _exit(failures: list[FailedRequest], _: FailedRequest, times: str) -> str:  # noqa: ARG001 (a table)
+    return f"the server ended during {_subjects(failures)}"
 
 
 def _handshake(_: list[FailedRequest], first: FailedRequest, times: str) -> str:
@@ -141,10 +139,10 @@ def _was(failures: list[FailedRequest]) -> str:
     return "was" if len({failure.subject for failure in failures}) == 1 else "were"
 
 
-ADVICE: dict[Kind, tuple[str, ...]] = {
+_ADVICE: dict[Kind, tuple[str, ...]] = {
     "start": ("Run the command of the server in a terminal, and look at what it writes to stderr.",
               "`mcpspy doctor` tests the entry in the client's configuration."),
-    "handshake": ("Look at the answer to `initialize`: the server must answer with a revision that it supports.",),
+    "handshake": ("The server must answer `initialize` with a result, with a revision that it supports.",),
     "login": ("Log in again in the client, or correct the token in its configuration.",),
     "connection": ("Look at the log of the server and of every proxy in front of it at that time.",),
     "exit": ("Look at the last lines of stderr: the server should catch the exception and answer with an error.",),
@@ -154,4 +152,10 @@ ADVICE: dict[Kind, tuple[str, ...]] = {
              "Answer long calls with progress notifications, or give the client more time."),
     "noise": ("Write logs to stderr: stdout is only for messages.",),
 }  # fmt: skip
-"""What to do about a problem, if no rule says it better."""
+
+
+def advice_for(kind: Kind, first: FailedRequest) -> tuple[str, ...]:
+    """Return what to do about a problem, if no rule says it better; `first` is its first failed request."""
+    known = time_outs_of(first.client) if first.outcome in _HUNG and first.method == "initialize" else None
+    more = f"Give the server more time to start: {known.setting}." if known and known.setting else ""
+    return (*_ADVICE[kind], *filter(None, [more]))
