@@ -215,7 +215,10 @@ class Outcomes:
         if message.act:
             self._hold(message, exchange)
         before = exchange.outcome
-        exchange.outcome = _so_far(exchange)
+        if before == "pending" and type(message.body) is Result and not (message.act or exchange.undecoded):
+            exchange.outcome = _of_result(message.body.result)  # the usual case, decided quickly
+        else:
+            exchange.outcome = _so_far(exchange)
         if self._repeatable and _code(exchange) not in _MENDABLE:
             self._mend(exchange, message.t)
         if exchange.outcome in FAILING and exchange.outcome != before:
@@ -442,7 +445,11 @@ def _of_response(response: Message, *, undecoded: bool) -> str:
         return "error"
     if undecoded:
         return "not-decoded"
-    return "tool-error" if member(body.value, "result", "isError") is True else "ok"
+    return _of_result(body.result) if isinstance(body, Result) else "ok"
+
+
+def _of_result(result: Any) -> str:
+    return "tool-error" if type(result) is dict and result.get("isError") is True else "ok"
 
 
 def _at_end(exchange: Exchange, t: int, *, ended: bool) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mcpspy.capture.records import End, Header
-from mcpspy.problems.failure import FailedRequest
+from mcpspy.problems.failure import FailedRequest, arguments_text
 from mcpspy.problems.problem import Cause, Kind, Problem
 from mcpspy.problems.words import advice_for, capitalized, headline
 from mcpspy.rules import RULES, SEVERITIES, Finding
@@ -55,8 +55,8 @@ class Evidence:
     """The last lines: time, line number, text."""
     lines: Mapping[int, str]
     """By line number: frames that are not messages."""
-    succeeded: Mapping[tuple[str, str], tuple[int, str]]
-    """By method and name: the latest call that succeeded, with its arguments."""
+    succeeded: Mapping[str, tuple[int, bytes]]
+    """By tool: the line number of its latest call that succeeded, and the frame, if it is small."""
 
 
 def problem_of(group: AlikeFailures, evidence: Evidence) -> Problem:
@@ -226,10 +226,11 @@ def _error_causes(failure: FailedRequest) -> Iterator[Cause]:
 
 def _comparisons(failure: FailedRequest, evidence: Evidence) -> Iterator[Cause]:
     """Yield what was different when it worked, and what else was open."""
-    worked = evidence.succeeded.get((failure.method, failure.name or ""))
-    if worked and worked[1] != failure.arguments:
-        yield Cause(f"the same call succeeded in #{worked[0]} with {worked[1] or 'no arguments'}; here it has "
-                    f"{failure.arguments or 'none'}", "likely", (worked[0],))  # fmt: skip
+    n, raw = evidence.succeeded.get(failure.name or "", (0, b""))
+    other = arguments_text(raw)
+    if n and failure.method == "tools/call" and other != failure.arguments:
+        yield Cause(f"the same tool succeeded in #{n} with {other or 'other arguments'}; here it has "
+                    f"{failure.arguments or 'none'}", "likely", (n,))  # fmt: skip
     if failure.outcome in ("timed-out", "unanswered", "server-exit") and failure.open:
         numbers = ", ".join(f"#{n}" for n in failure.open)
         yield Cause(f"{plural(len(failure.open), 'other request')} {'was' if len(failure.open) == 1 else 'were'} open "

@@ -12,7 +12,7 @@ import orjson
 
 from mcpspy.conversation.model import ENDLESS, Exchange, HttpChannel, Message
 from mcpspy.conversation.outcomes import Outcome, waited
-from mcpspy.json_values import excerpt, member
+from mcpspy.json_values import member
 from mcpspy.text import printable
 from mcpspy.wire.http_head import header, media_type, status
 from mcpspy.wire.jsonrpc import Error, parse
@@ -105,7 +105,7 @@ def failure_of(exchange: Exchange, t: int) -> FailedRequest:
             add_answer(failure, fate.answer)
     others = (it.request.n for it in request.session.exchanges() if it is not exchange and it.method != ENDLESS)
     failure.open = tuple(islice(others, _OPEN))
-    failure.arguments = arguments_text(request)
+    failure.arguments = arguments_text(request.frame.raw)
     return failure
 
 
@@ -123,15 +123,15 @@ def failure_over_http(outcome: Outcome) -> FailedRequest:
     return failure
 
 
-def arguments_text(request: Message) -> str:
+def arguments_text(raw: bytes) -> str:
     """Return the start of the arguments of a request as JSON; empty if it has none, or is large."""
-    if request.frame.size > _LARGE:
+    if not raw or len(raw) > _LARGE:
         return ""
-    arguments = member(request.body.value, "params", "arguments")
     try:
+        arguments = member(orjson.loads(raw), "params", "arguments")
         return printable(orjson.dumps(arguments).decode(), _ARGUMENTS) if arguments else ""
-    except (TypeError, ValueError):
-        return printable(excerpt(arguments), _ARGUMENTS)
+    except (TypeError, ValueError):  # a number of many digits, or JSON that is not strict
+        return ""
 
 
 def _add_request(failure: FailedRequest, request: HttpChannel) -> None:

@@ -14,7 +14,7 @@ from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.model import Exchange, HttpUnit, Message, Session
 from mcpspy.conversation.outcomes import Outcome, OutcomeTable, has_failed
 from mcpspy.problems.causes import AlikeFailures, Evidence, problem_of
-from mcpspy.problems.failure import FailedRequest, arguments_text, body_text, failure_of, failure_over_http
+from mcpspy.problems.failure import FailedRequest, body_text, failure_of, failure_over_http
 from mcpspy.problems.problem import KINDS, Kind, Problem
 from mcpspy.problems.words import kind_of_failure, likeness
 from mcpspy.rules import SEVERITIES, Finding, LocatedFinding
@@ -47,7 +47,7 @@ class Problems(Fold):
         self._group_of: dict[tuple[int, int], str] = {}  # by line and part of a failed request: its group
         self._findings: dict[int, list[Finding]] = {}  # by line number
         self._stderr: deque[tuple[int, int, str]] = deque(maxlen=_STDERR)  # time, line number, text
-        self._succeeded: dict[tuple[str, str], tuple[int, str]] = {}  # by method and name: the latest success
+        self._succeeded: dict[str, tuple[int, bytes]] = {}  # by tool: its latest call that succeeded
         self._lines: dict[int, str] = {}  # by line number: frames that are not messages
         self._bodies: OrderedDict[int, str] = OrderedDict()  # by channel
         self._refused: OrderedDict[Session, Session] = OrderedDict()  # for the limits of its client
@@ -119,8 +119,8 @@ class Problems(Fold):
         if self._group_of:
             self._forget(exchange.request.n, exchange.request.part)
         if exchange.method == "tools/call" and exchange.name:
-            shown = arguments_text(exchange.request)
-            keep(self._succeeded, (exchange.method, exchange.name), (exchange.request.n, shown))
+            frame = exchange.request.frame
+            keep(self._succeeded, exchange.name, (frame.n, frame.raw if frame.size <= _BODY else b""))
         elif exchange.method == "tools/list" and type(message.body) is Result:
             self._limit(message)
 
