@@ -1,5 +1,7 @@
 """The companion of a relay (`wrap --check`): it follows the capture and writes each error to stderr as it happens.
 
+An error is a finding of that severity, or a handshake that failed.
+
 The relay does not decode (see docs/architecture.md). So this process decodes, at the lowest priority, from the file
 like any viewer. It shares only stderr with the relay, and must not block stderr for the server: a line is written only
 while the client keeps up with reading. Clients wait for every process that has stderr open. So the companion never
@@ -15,13 +17,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcpspy.rules import Finding
-
 try:
     import fcntl
 except ImportError:  # Windows
     pass
 
+_STARTS = ("start", "handshake", "login")  # kinds of problems
+_LONGEST = 1000  # characters of a line
 _POLL = 0.02  # seconds between two checks of the capture, or of stderr
 _UNREAD = 4096  # bytes in the pipe: with more, the client is not keeping up
 _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
@@ -33,12 +35,11 @@ def main() -> None:
     path, relay = sys.argv[1], int(sys.argv[2])
     die_with(relay)
     from mcpspy.errors import CaptureError
-    from mcpspy.report.lines import sentence
     from mcpspy.text import printable
 
     try:
-        for finding in _errors(path):
-            say(f"mcpspy: #{finding.frame} {sentence(finding)} [{finding.rule}]\n", relay)
+        for error in _errors(path):
+            say(f"mcpspy: {error}\n", relay)
     except (CaptureError, OSError):  # the capture or stderr is gone: there is no reader for a message
         os._exit(1)
     except Exception as error:  # a bug in the check must not disturb anything else
@@ -47,15 +48,26 @@ def main() -> None:
         os._exit(1)
 
 
-def _errors(path: str) -> "Iterator[Finding]":
-    """Yield the findings of severity error, until the capture is no longer live."""
+def _errors(path: str) -> "Iterator[str]":
+    """Yield the findings of severity error and failed handshakes as text, until the capture is no longer live."""
     from mcpspy.capture.reader import Capture
+    from mcpspy.problems.fold import Problems
+    from mcpspy.report.lines import sentence
     from mcpspy.rules import LocatedFinding
     from mcpspy.rules.judge import judged_events
+    from mcpspy.text import printable
 
-    for event in judged_events(Capture(path).follow(lambda: time.sleep(_POLL))):
+    capture = Capture(path)
+    problems, version, reported = Problems(capture.header), 0, set[str]()
+    for event in judged_events(capture.follow(lambda: time.sleep(_POLL)), problems):
         if isinstance(event, LocatedFinding) and event.finding.severity == "error":
-            yield event.finding
+            yield f"#{event.finding.frame} {sentence(event.finding)} [{event.finding.rule}]"
+        elif problems.version != version:
+            version = problems.version
+            for problem in problems.made():
+                if problem.kind in _STARTS and problem.failed and problem.likeness not in reported:
+                    reported.add(problem.likeness)
+                    yield printable(f"{problem.headline}; {problem.cause.text}", _LONGEST)
 
 
 def say(line: str, relay: int) -> None:
