@@ -170,7 +170,7 @@ class OutcomeTable:
 
 
 class _Waiting(NamedTuple):
-    """A request of which something later may change the outcome."""
+    """A request whose outcome may change later."""
 
     n: int
     part: int

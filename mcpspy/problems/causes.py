@@ -13,7 +13,7 @@ from mcpspy.problems.failure import FailedRequest, arguments_text
 from mcpspy.problems.problem import Cause, Kind, Problem
 from mcpspy.problems.words import advice_for, capitalized, headline
 from mcpspy.rules import RULES, SEVERITIES, Finding
-from mcpspy.text import duration_text, plural
+from mcpspy.text import duration_text, plural, printable
 
 _ENDED = "lifecycle/server-exit"  # the exit itself says more
 _UNSTARTED = "The server could not be started"
@@ -164,8 +164,9 @@ def _exits(evidence: Evidence) -> Iterator[Cause]:
     end = evidence.end
     last = next((it for it in reversed(evidence.stderr) if it[2]), None)
     if end:
+        command = f": {printable(evidence.header.argv[0], 60)}" if end.why and evidence.header.argv else ""
         how = (
-            end.why
+            (end.why and f"{end.why}{command}")
             or (end.signal is not None and f"it was killed by {_signal_name(end.signal)}")
             or (end.code is not None and f"it exited with code {end.code}")
         )
