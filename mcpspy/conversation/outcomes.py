@@ -301,7 +301,7 @@ class Outcomes:
                 bounds.forget(self._held)
 
     def _decide(self, exchange: Exchange, t: int) -> None:
-        """Find the outcome of an exchange anew."""
+        """Update the outcome of an exchange, and report a change."""
         before, exchange.outcome = exchange.outcome, _so_far(exchange)
         if exchange.outcome == before:
             return
