@@ -54,6 +54,7 @@ EXPECTED = {
 """Why a failing outcome may be normal, by the word for it; at most 15."""
 
 _PROMPT = ("initialize", "server/discover", "ping")
+_PATIENT = (ENDLESS, "tasks/result", *PERSONAL)  # a long wait for these says nothing
 _PROMPTLY, _PATIENCE = 10_000_000_000, 60_000_000_000  # nanoseconds that clients wait: for these methods, and others
 _YOUNG = 10_000_000_000
 _NEARLY = 0.95  # of its time-out: the timer of a client and the times of a capture differ a little
@@ -484,7 +485,9 @@ def _waited_long(exchange: Exchange, fate: Fate) -> bool:
     reason = fate.reason[:_REASON]
     if _TIMED_OUT.search(reason):
         return True
-    return not _OF_A_PERSON.search(reason) and waited(exchange, fate.t) >= patience(exchange)
+    if exchange.method in _PATIENT or _OF_A_PERSON.search(reason):
+        return False
+    return waited(exchange, fate.t) >= patience(exchange)
 
 
 def waited(exchange: Exchange, t: int) -> int:

@@ -15,6 +15,7 @@ from mcpspy.problems.words import advice_for, capitalized, headline
 from mcpspy.rules import RULES, SEVERITIES, Finding
 from mcpspy.text import duration_text, plural, printable
 
+_NOT_SERVED = "lifecycle/capability-not-served"
 _ENDED = "lifecycle/server-exit"  # the exit itself says more
 _UNSTARTED = "The server could not be started"
 _ROWS = 8  # line numbers of a problem
@@ -94,8 +95,8 @@ def _found(group: AlikeFailures, evidence: Evidence) -> Problem:
     """Return a problem that only findings show: no request has failed."""
     kind, findings, found = group.kind, group.findings, group.found
     first = findings[0]
-    line = evidence.lines.get(first.frame)
-    causes = [Cause(f"{first.message}: {line}" if line else first.message, "known", (first.frame,))]
+    distinct = {finding.rule: finding for finding in reversed(findings)}
+    causes = [_finding_cause(it, evidence) for it in reversed(distinct.values())]
     if kind == "exit":
         causes = [*_exits(evidence), *causes]
     sentence = {
@@ -113,9 +114,14 @@ def _found(group: AlikeFailures, evidence: Evidence) -> Problem:
         (RULES[first.rule].advice(first.blame)[0][1],),
         found,
         rows=tuple(sorted(list(rows)[:_ROWS])),
-        rules=(first.rule,),
+        rules=tuple(dict.fromkeys(it.rule for it in findings)),
         likeness=group.likeness,
     )
+
+
+def _finding_cause(finding: Finding, evidence: Evidence) -> Cause:
+    line = evidence.lines.get(finding.frame)
+    return Cause(f"{finding.message}: {line}" if line else finding.message, "known", (finding.frame,))
 
 
 def _named(finding: Finding) -> str:
@@ -125,7 +131,14 @@ def _named(finding: Finding) -> str:
 def _proofs(failure: FailedRequest, evidence: Evidence) -> list[Finding]:
     """Return the findings on a failed request and its answer that can explain the failure, the worst of each rule."""
     known = [it for n in (failure.n, failure.answer) if n for it in evidence.findings.get(n, ())]
-    able = [it for it in known if not it.rule.startswith(_NOT_A_CAUSE) and it.severity != "info"]
+    answered = failure.outcome == "error" or (failure.outcome == "tool-error" and failure.method == "tools/call")
+    able = [
+        it
+        for it in known
+        if it.severity != "info"
+        and not it.rule.startswith(_NOT_A_CAUSE)
+        and (not answered or it.frame == failure.n or it.rule == _NOT_SERVED)  # the form of an error explains nothing
+    ]
     ranked = sorted(able, key=lambda it: SEVERITIES.index(it.severity))
     return list({it.rule: it for it in reversed(ranked)}.values())[::-1]
 
@@ -136,8 +149,9 @@ def _causes(kind: Kind, failure: FailedRequest, proofs: list[Finding], evidence:
         yield Cause(f"the answer was {failure.by_gate}", "known", (failure.answer or failure.n,))
     if kind in ("exit", "start"):
         yield from _exits(evidence)
+    answered = failure.outcome in ("error", "tool-error")
     for proof in proofs:
-        if proof.severity == "error" and proof.rule != _ENDED:
+        if proof.rule != _ENDED and (answered or proof.severity == "error"):
             yield Cause(proof.message, "known", (proof.frame, *proof.related))
     if failure.late:
         n, t = failure.late
@@ -151,7 +165,7 @@ def _causes(kind: Kind, failure: FailedRequest, proofs: list[Finding], evidence:
         yield from _status_causes(failure)
     yield from _error_causes(failure)
     for proof in proofs:
-        if proof.severity != "error":
+        if proof.severity != "error" and not answered:
             yield Cause(proof.message, "known", (proof.frame, *proof.related))
     if failure.stderr and kind not in ("exit", "start"):  # there the last line is a part of the cause
         n, text = failure.stderr[-1]

@@ -192,7 +192,7 @@ class Problems(Fold):
         if own and finding.rule == _ENDED:
             self._enter("exit", finding.rule, finding)
         elif own and finding.rule in _NOISE:
-            self._enter("noise", finding.rule, finding)
+            self._enter("noise", "stdout", finding)
         elif self._group_of:
             self.version += 1
 

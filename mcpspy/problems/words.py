@@ -11,6 +11,7 @@ _LIKE = 80  # characters of an error that equal problems share
 _VARIES = re.compile(r"\d+|\"[^\"]*\"|'[^']*'|`[^`]*`")
 _UNAUTHORIZED = (401, 407)
 _OAUTH = ("/authorize", "/token", "/register", "/oauth", "/.well-known/")
+_STREAMS = "GET "
 _LISTINGS = ("tools/list",)
 _HUNG = ("timed-out", "unanswered")
 _TIMES = "\0"  # where the words for how often belong
@@ -36,12 +37,10 @@ def kind_of_failure(failure: FailedRequest) -> Kind:
 def likeness(failure: FailedRequest) -> str:
     """Return what a failed request shares with equal ones."""
     kind = kind_of_failure(failure)
-    if kind in ("exit", "start", "login"):
+    if kind in ("exit", "start", "login") or failure.outcome == "broken":
         return failure.outcome
     if failure.outcome == "refused" and failure.status:  # whatever was requested
         return f"{failure.outcome} {failure.status} {failure.ours} {_VARIES.sub('#', failure.text)[:_LIKE]}"
-    if kind == "connection":
-        return f"{failure.outcome} {failure.method}"
     code = failure.code if isinstance(failure.code, int) else ""
     return f"{failure.outcome} {failure.method} {failure.name} {code} {_VARIES.sub('#', failure.text)[:_LIKE]}"
 
@@ -81,7 +80,10 @@ def _login(failures: list[FailedRequest], first: FailedRequest, times: str) -> s
 def _connection(failures: list[FailedRequest], first: FailedRequest, times: str) -> str:
     if first.ours:
         return f"the server could not be reached{times}: {first.text or _status(first)}"
-    return f"the connection ended before the answer to {_subjects(failures)}{times}"
+    requests = [failure for failure in failures if not failure.method.startswith(_STREAMS)]
+    if not requests:
+        return f"the stream of {_subjects(failures)} broke{times}"
+    return f"the connection ended before the answer to {_subjects(requests)}{times}"
 
 
 def _hung(_: list[FailedRequest], first: FailedRequest, times: str) -> str:
