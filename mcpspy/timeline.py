@@ -1,9 +1,9 @@
 """The fold from records to rows, which people and programs read.
 
-A row is one message, one line of stderr, a gap, a signal, or the end of the capture. `streamed_rows` yields the row of
-a request before the response is known, and findings when they are made. `final_rows` reads the records twice, so that
-each row is final. From the first pass it keeps only a few bytes per request (`mcpspy.conversation.exchanges`) and the
-findings.
+A row is one message, one line of stderr, the end of a stream, a gap, a signal, or the end of the capture.
+`streamed_rows` yields the row of a request before the response is known, and findings when they are made. `final_rows`
+reads the records twice, so that each row is final. From the first pass it keeps only a few bytes per request
+(`mcpspy.conversation.exchanges`) and the findings.
 """
 
 import json
@@ -22,7 +22,7 @@ from mcpspy.capture.records import End, Frame, Gap, Gates, Header, Open, Record,
 from mcpspy.conversation.conversation import Conversation, events_of
 from mcpspy.conversation.exchanges import Exchanges
 from mcpspy.conversation.gate_acts import GateAct
-from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, kind_of, sender_of
+from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, StreamEnd, kind_of, sender_of
 from mcpspy.conversation.negotiation import declares
 from mcpspy.conversation.outcomes import Outcome, has_failed
 from mcpspy.conversation.preview import preview, preview_of_large
@@ -84,6 +84,8 @@ class Row:
     """Over HTTP: method, target, and the status of the response."""
     act: GateAct | None = None
     """What a gate did to the frame."""
+    stream: StreamEnd | None = field(default=None, repr=False)
+    """For the end of a stream: what is known of the stream."""
     findings: tuple[Finding, ...] = ()
     """The findings of the row; for a streamed row, only those that were made before it was yielded."""
 
@@ -233,6 +235,9 @@ def row_of(event: Event) -> Row:
         row.act = event.act
         if event.frame:
             _add_frame(row, event.frame)
+    elif isinstance(event, StreamEnd):
+        row.channel, row.text, row.session, row.stream = event.ch, event.text, event.session.name, event
+        row.http = event.http.summary if event.http else None
     elif not isinstance(event, Frame):
         row.text = _record_text(event)
     else:
@@ -349,6 +354,7 @@ def row_fields(row: Row, header: Header) -> dict[str, Any]:
         **(act_fields(row.act) if row.act else {}),
         **({"extensions": [text_json(name) for name in row.extensions]} if row.extensions else {}),
         "http": row.http and {name: text_json(text) for name, text in row.http.items()},
+        **({"stream": _stream_fields(row.stream)} if row.stream else {}),
         "findings": [finding_fields(finding) for finding in row.findings],
     }
 
@@ -364,6 +370,14 @@ def to_json(row: Row, header: Header) -> bytes:
     else:
         fields["message"] = Fragment(message)
     return orjson.dumps(fields)
+
+
+def _stream_fields(stream: StreamEnd) -> dict[str, Any]:
+    """Return what is known of a stream that has ended."""
+    opened = stream.opened
+    name = opened.role if stream.http is None else "WebSocket" if opened.role == "ws" else "answer"
+    times = {"lasted": stream.lasted / 1e9, "idle": stream.idle / 1e9}
+    return {"name": name, "how": text_json(stream.how), **times, "unanswered": list(stream.waiting)}
 
 
 def act_fields(act: GateAct) -> dict[str, Any]:

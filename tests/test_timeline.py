@@ -200,9 +200,12 @@ def test_every_kind_of_row_has_the_same_keys():
         End(11, 11, code=3),
     ]
     found = [strict(to_json(row, HEADER)) for row in final_rows(lambda: feed, live=False)]
-    assert [row["kind"] for row in found] == ["notification", "invalid", "error", "stderr", "gap", "end"]
+    assert [row["kind"] for row in found] == [
+        "notification", "invalid", "error", "stderr", "gap", "end-of-stream", "end",
+    ]  # fmt: skip
     for row in found:
-        assert [key for key in row if key not in ("message", "text")] == KEYS
+        assert [key for key in row if key not in ("message", "text", "stream")] == KEYS
+        assert ("stream" in row) == (row["kind"] == "end-of-stream")
         assert ("message" in row) != ("text" in row)
     assert [row.get("text") for row in found] == [
         None,
@@ -210,10 +213,12 @@ def test_every_kind_of_row_has_the_same_keys():
         None,
         "a warning",
         "2 lost: no space left on device",
+        "the server closed stdout after 0 µs, idle for 0 µs",
         "the server exited with code 3",
     ]
-    assert [row["from"] for row in found] == ["server", "server", "server", "server", "mcpspy", "mcpspy"]
-    assert [row["channel"] for row in found] == [2, 2, 2, 3, None, None]
+    assert [row["from"] for row in found] == ["server"] * 4 + ["mcpspy", "server", "mcpspy"]
+    assert [row["channel"] for row in found] == [2, 2, 2, 3, None, 2, None]
+    assert found[5]["stream"] == {"name": "stdout", "how": "eof", "lasted": 1e-8, "idle": 3e-9, "unanswered": []}
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from mcpspy.capture.reader import ordered
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Signal
 from mcpspy.capture.writer import Writer, create
 from mcpspy.conversation.conversation import Conversation, events_of
-from mcpspy.conversation.model import Event, HttpUnit, Message
+from mcpspy.conversation.model import Event, HttpUnit, Message, StreamEnd
 from mcpspy.timeline import row_of
 from tests.rules.notation import frame, handshake
 
@@ -122,7 +122,7 @@ def address(message: Message) -> str:
 
 def outcome(event: Event) -> str:
     """Return an event as text: the address, what it is, and its outcome."""
-    if isinstance(event, HttpUnit):
+    if isinstance(event, HttpUnit | StreamEnd):
         return f"#{event.n} {event.kind} {event.text}"
     if not isinstance(event, Message):
         return f"#{event.n} {type(event).__name__.lower() if not isinstance(event, Frame) else 'stderr'}"

@@ -70,7 +70,7 @@ def handshake(capture: OpenCapture) -> Handshake:
     found = Handshake()
     for n in list(capture.index.rows[:_FIRST]):
         row = capture.known(n)
-        if row is None or row.kind in ("stderr", "gap", "signal", "gates", "end", "batch"):
+        if row is None or row.kind in ("stderr", "end-of-stream", "gap", "signal", "gates", "end", "batch"):
             continue
         if row.sender == "client" and not found.first:
             found = found._replace(first=n)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from mcpspy.capture.records import Frame
 from mcpspy.conversation.exchanges import STATUSES, Exchanges
 from mcpspy.conversation.gate_acts import GateAct
-from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, kind_of, sender_of
+from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, StreamEnd, kind_of, sender_of
 from mcpspy.conversation.outcomes import Outcome
 from mcpspy.spec.revisions import Revision
 from mcpspy.timeline import Row
@@ -22,7 +22,8 @@ from mcpspy.wire.jsonrpc import Id, Invalid
 
 KINDS = (
     "",
-    *"request notification result error invalid undecoded stderr http event gap signal gates end batch".split(),
+    *"request notification result error invalid undecoded stderr http event end-of-stream".split(),
+    *"gap signal gates end batch".split(),
 )
 _SENDERS = ("client", "server", "mcpspy")
 _REVISIONS = (None, *Revision)
@@ -33,7 +34,7 @@ _REVISION = {revision: number for number, revision in enumerate(_REVISIONS)}
 _BATCH = _KIND["batch"]
 _NAME = 500  # characters of a method or name that are kept
 _IS_PLAIN = bytes(kind not in ("", "batch", "invalid") for kind in KINDS).ljust(256, b"\0")
-_FRAMED = (Message, HttpUnit)  # as a tuple: a union would be built again for each event
+_OF_SESSION = (Message, HttpUnit, StreamEnd)  # as a tuple: a union would be built again for each event
 _SEVERAL = 2  # lines; for one line, `itemgetter` would return no tuple
 _LARGEST = 2**32 - 1  # bytes of a frame; a larger size is stored as this
 
@@ -87,11 +88,11 @@ class Columns:
             return self.exchanges.add(event)
         self._t[n] = event.t
         self._kind[n], self._sender[n] = _KIND[kind_of(event)], _SENDER[sender_of(event)]
-        if isinstance(event, _FRAMED):
+        if isinstance(event, _OF_SESSION):
             self._session[n] = self._place(event.session.name)
             if event.act:
                 self._acts[n] = event.act
-        frame = event if isinstance(event, Frame) else event.frame if isinstance(event, _FRAMED) else None
+        frame = event if isinstance(event, Frame) else event.frame if isinstance(event, _OF_SESSION) else None
         if frame:
             self._size[n] = min(frame.size, _LARGEST)
         return self._add_message(event) if isinstance(event, Message) else ()

@@ -24,7 +24,7 @@ from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record
 from mcpspy.conversation.counts import Counts
 from mcpspy.conversation.facts import Operations
 from mcpspy.conversation.gate_acts import GateAct
-from mcpspy.conversation.model import Event, HttpUnit, Message
+from mcpspy.conversation.model import Event, HttpUnit, Message, StreamEnd
 from mcpspy.conversation.outcomes import Outcome
 from mcpspy.conversation.preview import preview_of_large
 from mcpspy.conversation.times import Times
@@ -94,7 +94,7 @@ class OpenCapture:
         self.revised = array("I")
         """The line numbers of rows that have changed since they were folded, in that order."""
         self.moved = array("I")
-        """The line numbers of rows that the fold has moved, in that order."""
+        """The line numbers of rows that the fold has moved or inserted, in that order."""
         self.columns = Columns()
         """What is known about each line and each exchange."""
         self.times = Times()
@@ -234,6 +234,8 @@ class OpenCapture:
 
     def _rows(self, n: int, limit: int) -> list[Row]:
         """Return the messages on line `n`; of a large frame, decoded from about its first `limit` bytes."""
+        if self.columns.kind(n) == StreamEnd.kind:
+            return [self._end_of_stream(n)]
         record = self.index.record(n, limit)
         channel = self.index.channel(record.ch) if isinstance(record, Frame | Close) else None
         if isinstance(record, Open) and record.answers is not None:
@@ -247,6 +249,13 @@ class OpenCapture:
             for row in found:
                 row.status = row.outcome = None  # only the fold knows
         return found
+
+    def _end_of_stream(self, n: int) -> Row:
+        """Return the row of the end of a stream: its record does not show how long the stream lasted."""
+        row, record = self.columns.at(n, Row), self.index.record(n)
+        row.channel = record.ch if isinstance(record, Close) else None
+        row.text = self._previews.head(row)
+        return row
 
     def _complete(self, row: Row, known: Row) -> None:
         """Add the results of the fold to a row."""
@@ -351,7 +360,12 @@ class OpenCapture:
         self.counts.add(event)
         self.times.add(event)
         self.revised.extend(self.columns.add(event))
-        if _part(event) == 0:
+        if isinstance(event, StreamEnd):
+            self.index.insert(n, self._placed)
+            self.moved.append(n)
+            self._placed += 1
+            self._previews.note(event)
+        elif _part(event) == 0:
             self.moved.extend([n] * self.index.put(n, self._placed))  # its time may be before that of earlier records
             self._placed += 1
         if isinstance(event, Message):
@@ -404,10 +418,10 @@ class Previews:
     def _begin(self, n: int) -> str:
         return preview_of_large(next(self._pieces(n), b""))
 
-    def note(self, unit: HttpUnit) -> None:
-        """Remember the text of a head that resumes a stream: only the fold knows after which event it resumes."""
-        if unit.http.resumes and unit.frame is None:
-            self._heads[unit.n] = unit.text
+    def note(self, event: HttpUnit | StreamEnd) -> None:
+        """Remember a text that only the fold knows: after which event a head resumes a stream, how a stream ended."""
+        if isinstance(event, StreamEnd) or (event.http.resumes and event.frame is None):
+            self._heads[event.n] = event.text
 
     def head(self, row: Row) -> str:
         """Return the text of a row that is not a message."""

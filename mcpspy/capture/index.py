@@ -3,7 +3,8 @@
 A viewer needs the number of rows, and any single row, long before 500 MB are decoded. So `grow` only looks for line
 ends and for the start of a frame as our writer writes it; every other line is decoded at once. It keeps eight bytes per
 line (nine after a search for a text), and four more for each line that is a row: a whole frame, an HTTP head without a
-message after it, a gap, a signal, the end. A frame in pieces is one row, at its last piece.
+message after it, a gap, a signal, the end. A frame in pieces is one row, at its last piece. Which ends of streams are
+rows depends on earlier messages, so the caller adds those (`insert`).
 
 Which lines are records, and which of them form one frame, is decided in `scan`, both for this module and for
 `reader.Records`. A file that is deleted while it is open can be read to the end. If it is truncated, the removed part
@@ -236,6 +237,10 @@ class Index:
             except ValueError:
                 continue
         return None
+
+    def insert(self, n: int, place: int) -> None:
+        """Make line `n` a row, at a place."""
+        self.rows.insert(place, n)
 
     def put(self, n: int, place: int) -> bool:
         """Move the row on line `n` forward to an earlier place. Return whether it was moved."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mcpspy.capture.records import End, Frame, Gates, Header
 from mcpspy.contract.expectations import NoErrors, SessionDuration, SessionTokens, StartedWithin, StderrWithout
 from mcpspy.contract.watcher import CALL, WHOLE, Failure, Watcher
-from mcpspy.conversation.model import Event, HttpUnit, Message
+from mcpspy.conversation.model import Event, HttpUnit, Message, StreamEnd
 from mcpspy.conversation.offers import page
 from mcpspy.cost import TOKEN, compact_size, context_size, encoded_size, tokens_text
 from mcpspy.json_values import excerpt, member
@@ -30,7 +30,7 @@ class SessionDurationWatcher(Watcher):
         """Process the next event."""
         if isinstance(event, Message):
             self._first = event.t if self._first is None else self._first
-        elif isinstance(event, Gates) or self._first is None or (isinstance(event, End) and not self._stdio):
+        elif self._first is None or isinstance(event, Gates if self._stdio else Gates | End | StreamEnd):
             return
         self._last = max(self._last, event.t)
         if not self._over and self._last - self._first > self._expected.most:

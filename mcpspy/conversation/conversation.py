@@ -6,14 +6,14 @@ paired (`mcpspy.conversation.pairing`). Nothing here decides what is right or wr
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from mcpspy.capture.format import RELOAD
 from mcpspy.capture.records import Close, End, Frame, Gap, Open, Record, Release, Signal
 from mcpspy.conversation.gate_acts import GateAct, GateActs, is_gate
 from mcpspy.conversation.http_sessions import HttpSessions
-from mcpspy.conversation.model import Event, Exchange, HttpChannel, HttpUnit, Message, ServerExit, Session
+from mcpspy.conversation.model import Event, Exchange, HttpChannel, HttpUnit, Message, ServerExit, Session, StreamEnd
 from mcpspy.conversation.outcomes import Outcome, Outcomes
 from mcpspy.conversation.pairing import join_refusal, pair
 from mcpspy.conversation.recent import Recent
@@ -21,6 +21,16 @@ from mcpspy.wire.jsonrpc import Error, Notification, Request, parse
 from mcpspy.wire.outline import outline
 
 _AT_ONCE = 50_000_000  # nanoseconds
+
+
+@dataclass(slots=True)
+class _ProcessStream:
+    """An open channel of a process."""
+
+    opened: Open
+    session: Session
+    latest: int | None = None
+    """The time of its latest frame."""
 
 
 class Conversation:
@@ -33,7 +43,7 @@ class Conversation:
     def __init__(
         self, rest: Callable[[Session], None] = lambda _: None, drop: Callable[[Session], None] = lambda _: None
     ) -> None:
-        self._channels: dict[int, tuple[Open, Session]] = {}  # channels that are not HTTP
+        self._channels: dict[int, _ProcessStream] = {}  # channels that are not HTTP
         self._stdio = Session()  # the latest; a second stdin begins another one
         self._earlier: list[Session] = []  # sessions before it that have requests without a response
         self._processes: Recent[Session, Session] = Recent(lambda session, _: rest(session), lambda it, _: drop(it))
@@ -81,7 +91,7 @@ class Conversation:
             if stream is None:
                 yield from self._http.close(record)
             else:
-                self._end_stream(*stream, record)
+                yield from self._end_stream(stream, record)
         elif isinstance(record, Release):
             self.released = self._acts.release(record)
             if self.released:
@@ -122,17 +132,25 @@ class Conversation:
                 self._processes.add(self._stdio, self._stdio)
                 self._stdio = Session(begun_at=opened.t)
             self._stdin = True
-        self._channels[opened.ch] = opened, self._stdio
+        self._channels[opened.ch] = _ProcessStream(opened, self._stdio)
 
-    def _end_stream(self, stream: Open, session: Session, closed: Close) -> None:
-        """Learn who left first: the client, which closes stdin or stops reading, or the server."""
-        if stream.role == "stderr" or session.left is not None or session.gone is not None:
+    def _end_stream(self, stream: _ProcessStream, closed: Close) -> Iterator[StreamEnd]:
+        """Learn who left first: the client, which closes stdin or stops reading, or the server.
+
+        If the server exits, stdin ends too, and only the end of stdout is an event.
+        """
+        opened, session = stream.opened, stream.session
+        if opened.role == "stderr":
             return
-        by_server = ("exit", "abort") if stream.role == "stdin" else ("exit", "eof", "reset")
-        if closed.how in by_server:
-            session.gone = closed.t
-        else:
-            session.left = closed.t
+        by_server = ("exit", "abort") if opened.role == "stdin" else ("exit", "eof", "reset")
+        if session.left is None and session.gone is None:
+            if closed.how in by_server:
+                session.gone = closed.t
+            else:
+                session.left = closed.t
+        if opened.role == "stdout" or closed.how != "exit":
+            revision = session.negotiated or session.stated
+            yield StreamEnd(opened, closed, session, revision, opened.t, stream.latest)
 
     def _note_exit(self, end: End) -> None:
         """Learn from the end record that the server's process could not start, or has ended."""
@@ -168,10 +186,10 @@ class Conversation:
         http: HttpChannel | None = None
         stream = self._channels.get(frame.ch)
         if stream:
-            channel, process = stream
-            if channel.role == "stderr":
+            if stream.opened.role == "stderr":
                 return (frame,)
-            side: str = channel.sender
+            process, stream.latest = stream.session, frame.t
+            side: str = stream.opened.sender
         else:
             http, process = self._http.channel(frame.ch), self._stdio
             side = http.sender if http else "client"

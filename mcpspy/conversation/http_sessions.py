@@ -30,7 +30,7 @@ import orjson
 from mcpspy.capture.records import Close, Frame, Omitted, Open
 from mcpspy.conversation import bounds
 from mcpspy.conversation.facts import Delivery
-from mcpspy.conversation.model import ENDLESS, Exchange, Fate, HttpChannel, HttpUnit, Session
+from mcpspy.conversation.model import ENDLESS, Exchange, Fate, HttpChannel, HttpUnit, Session, StreamEnd
 from mcpspy.conversation.outcomes import Outcomes
 from mcpspy.conversation.pairing import refuse, unanswered
 from mcpspy.conversation.recent import Recent
@@ -107,8 +107,8 @@ class HttpSessions:
             yield _unit(opened, channel, channel.sender, "http", text)
         self._outcomes.opened(channel, opened.t)
 
-    def close(self, closed: Close) -> Iterator[HttpUnit]:
-        """Close a channel; yield the reason if its content could not be decoded.
+    def close(self, closed: Close) -> Iterator[HttpUnit | StreamEnd]:
+        """Close a channel; yield the reason if its content could not be decoded, or else the end of a stream.
 
         In 2026-07-28, a client that leaves a response cancels the request. A status of failure refuses the request.
         """
@@ -123,6 +123,7 @@ class HttpSessions:
         if request is None:
             self._wait(closed.ch)  # a request is remembered until it is answered
             return
+        ended = _end_of_stream(channel, request, closed)
         _end_waiting(channel, request, closed)
         for exchange, fate in _fates(channel, request, closed):
             self._outcomes.ended(exchange, fate)
@@ -135,11 +136,15 @@ class HttpSessions:
         if channel.opened.role == "response" and channel.summary["status"] != _UPGRADED:
             self._channels.pop(request.opened.ch, None)
             self._unanswered.pop(request.opened.ch, None)
+        if ended:
+            yield ended
 
     def read(self, frame: Frame, channel: HttpChannel) -> Frame | HttpUnit:
         """Return the frame of a message, or an `HttpUnit` if the frame is not a message."""
         framing = channel.opened.framing
         channel.first = channel.first or frame.n
+        if channel.request:
+            channel.request.latest = frame.t
         self._use(channel.session)
         if framing == "sse":
             return self._event(frame, channel)
@@ -350,6 +355,26 @@ def _resumption(channel: HttpChannel) -> str:
         return f" resumes after #{channel.resumes.n}"
     last_event = header(channel.opened.head, "last-event-id")
     return f" resumes after event {last_event[:_NAMED]}" if last_event else ""
+
+
+def _end_of_stream(channel: HttpChannel, request: HttpChannel, closed: Close) -> StreamEnd | None:
+    """Return the end of an answer that could have brought more, or of a WebSocket; None for other channels.
+
+    These are the stream of a GET, that of a POST without its response, and an answer whose head did not arrive. The
+    direction of a WebSocket that ends first shows how it ended.
+    """
+    opened, began = channel.opened, channel.opened.t
+    open_requests = unanswered(request.carried, channel.session)
+    if closed.undecoded or request.ended:
+        return None
+    if opened.role == "ws":
+        request.ended = True
+    elif opened.head is None:
+        began = request.opened.t
+    elif not (channel.streams and (open_requests or request.summary["method"] == "GET")):
+        return None
+    waiting = tuple(it.request.n for it in open_requests if it.method != ENDLESS)
+    return StreamEnd(opened, closed, channel.session, channel.spoken, began, request.latest, channel, waiting)
 
 
 def _end_waiting(channel: HttpChannel, request: HttpChannel, closed: Close) -> None:

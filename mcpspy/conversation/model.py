@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from mcpspy.capture.records import End, Frame, Gap, Gates, Open, Signal
+from mcpspy.capture.records import Close, End, Frame, Gap, Gates, Open, Signal
 from mcpspy.conversation import bounds
 from mcpspy.conversation.facts import (
     CreatedTask,
@@ -27,6 +27,7 @@ from mcpspy.conversation.facts import (
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.spec.peer_schemas import Budget
 from mcpspy.spec.revisions import STATELESS, Revision
+from mcpspy.text import duration_text
 from mcpspy.wire.http_head import media_type, status
 from mcpspy.wire.jsonrpc import Body, Error, Id, Invalid, Notification, Request, Result, Undecoded
 from mcpspy.wire.subject import subject
@@ -41,6 +42,7 @@ _UNREACHED = (502, 504)
 _WITH_ID = (Request, Result, Error)  # as a tuple: a union would be built again for each message
 _CALLS = (Request, Notification)
 _FAILURE = 400  # statuses from here on report a failure
+_TOLD = 200  # characters of a target, or of the reason of a WebSocket close
 
 
 @dataclass(slots=True)
@@ -391,6 +393,10 @@ class HttpChannel:
     """Its content coding could not be decoded."""
     decided: bool = False
     """An HTTP request that carries no JSON-RPC request has its outcome."""
+    latest: int | None = None
+    """For a request: the time of the latest frame of its answer, or of its WebSocket."""
+    ended: bool = False
+    """For a request: its WebSocket has ended, in one of its directions."""
     first: int | None = None
     """The line number of its first event: a message or an `HttpUnit`."""
     resumes: Delivery | None = None
@@ -475,6 +481,94 @@ class HttpUnit:
 
 
 @dataclass(slots=True)
+class StreamEnd:
+    """The end of stdin, of stdout, or of an answer or a WebSocket that could have brought more."""
+
+    opened: Open
+    closed: Close
+    session: Session
+    revision: Revision | None
+    began: int
+    """When it began; for an answer without a head, when its request began."""
+    latest: int | None
+    """The time of its latest frame; None if it had none."""
+    http: HttpChannel | None = None
+    waiting: tuple[int, ...] = ()
+    """For the answer to a POST: the line numbers of the requests that it has left without a response."""
+
+    kind = "end-of-stream"
+    part = 0
+    exchange = frame = act = None
+
+    @property
+    def n(self) -> int:
+        """The line number of the record."""
+        return self.closed.n
+
+    @property
+    def t(self) -> int:
+        """The time of the record."""
+        return self.closed.t
+
+    @property
+    def ch(self) -> int:
+        """The channel."""
+        return self.closed.ch
+
+    @property
+    def how(self) -> str:
+        """How the channel ended."""
+        return self.closed.how
+
+    @property
+    def sender(self) -> str:
+        """Who ended it: client, server or mcpspy."""
+        by = self.opened.sender
+        by_receiver = "server" if by == "client" else "client"
+        return {"eof": by, "reset": by, "abort": by_receiver, "exit": "server"}.get(self.how, "mcpspy")
+
+    @property
+    def lasted(self) -> int:
+        """For how many nanoseconds it lasted."""
+        return max(self.t - self.began, 0)
+
+    @property
+    def idle(self) -> int:
+        """For how many nanoseconds there was no frame before the end."""
+        return min(max(self.t - (self.latest or 0), 0), self.lasted)
+
+    @property
+    def text(self) -> str:
+        """Who ended it, after how long, and for how long it was idle."""
+        who = self.sender if self.sender == "mcpspy" else f"the {self.sender}"
+        return f"{who} {self._what()} after {duration_text(self.lasted)}{self._quiet()}"
+
+    def _what(self) -> str:
+        """Return what the side that ended it did."""
+        how, role, code = self.how, self.opened.role, self.closed.code
+        if self.http is None:
+            verb = {"reset": "broke off", "abort": "stopped reading"}.get(how, "closed")
+            return f"exited with {role} open" if how == "exit" else f"{verb} {role}"
+        verb = {"eof": "closed" if role == "ws" else "ended", "reset": "reset", "abort": "left"}.get(how, "closed")
+        if role == "ws":
+            reason = f": {self.closed.reason[:_TOLD]}" if self.closed.reason else ""
+            return f"{verb} the WebSocket{'' if code is None else f' ({code}{reason})'}"
+        asked = f"{self.http.summary['method']} {self.http.summary['target'][:_TOLD]}"
+        if self.opened.head is None:
+            return f"{verb} {asked} without an answer"
+        unanswered = f" without the response to #{self.waiting[0]}" if self.waiting else ""
+        more = f" and {len(self.waiting) - 1} more" if self.waiting[1:] else ""
+        return f"{verb} the stream of {asked}{unanswered}{more}"
+
+    def _quiet(self) -> str:
+        if self.http and self.opened.head is None and self.opened.role != "ws":
+            return ""
+        if self.latest is None:
+            return ", without a frame"
+        return f", idle for {duration_text(self.idle)}" if self.idle else ""
+
+
+@dataclass(slots=True)
 class ServerExit:
     """The end of a stdio capture that records how the server's process ended."""
 
@@ -499,28 +593,33 @@ class ServerExit:
 
 Judged = Message | HttpUnit | ServerExit
 """What rules examine."""
-Event = Message | HttpUnit | Frame | Gap | Signal | Gates | End
-"""What a conversation yields: messages, other HTTP events, lines of stderr, gaps, signals, gates and the end."""
+Event = Message | HttpUnit | StreamEnd | Frame | Gap | Signal | Gates | End
+"""What a conversation yields.
+
+Messages, other HTTP events, ends of streams, lines of stderr, gaps, signals, gates and the end.
+"""
 
 
 _BODIES = {body: body.__name__.lower() for body in (Request, Notification, Result, Error, Invalid, Undecoded)}
-_FRAMED = (Message, HttpUnit)  # as a tuple: a union would be built again for each event
+_SENT = (Message, HttpUnit, StreamEnd)  # as a tuple: a union would be built again for each event
+_WITH_KIND = (HttpUnit, StreamEnd)
 
 
 def kind_of(event: Event) -> str:
     """Return the kind of an event.
 
-    It is request, notification, result, error, invalid, undecoded, stderr, http, event, gap, signal, gates or end.
+    It is request, notification, result, error, invalid, undecoded, stderr, http, event, end-of-stream, gap, signal,
+    gates or end.
     """
     if isinstance(event, Message):
         return _BODIES[type(event.body)]
-    if isinstance(event, HttpUnit):
+    if isinstance(event, _WITH_KIND):
         return event.kind
     return "stderr" if isinstance(event, Frame) else type(event).__name__.lower()
 
 
 def sender_of(event: Event) -> str:
     """Return client, server or mcpspy."""
-    if isinstance(event, _FRAMED):
+    if isinstance(event, _SENT):
         return event.sender
     return (event.sender or "server") if isinstance(event, Frame) else "mcpspy"

@@ -94,7 +94,7 @@ def _line(row: Row) -> str:
     label = text(_label(row))
     if row.kind == "stderr":
         return f"Note right of server: {label}"
-    if row.channel is None or (row.sender == "mcpspy" and row.exchange is None):
+    if row.channel is None or row.stream or (row.sender == "mcpspy" and row.exchange is None):
         return f"Note over client,server: {label}"
     arrow = _LOST if row.act and row.act.dropped else _ARROWS.get(row.kind, "-)")
     return f"{row.sender}{arrow}{_receiver(row)}: {label}"

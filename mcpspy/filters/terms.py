@@ -18,7 +18,10 @@ from mcpspy.spec.revisions import Revision
 from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import Id
 
-KINDS = tuple("request notification result error invalid undecoded stderr http event gap signal gates end".split())
+KINDS = (
+    *"request notification result error invalid undecoded stderr http event end-of-stream".split(),
+    *"gap signal gates end".split(),
+)
 SENDERS = ("client", "server", "mcpspy")
 STATUSES = ("ok", "error", "tool-error", "not-decoded", "pending", "unanswered", "cancelled", "held", "dropped")
 _TIMES = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}

@@ -61,8 +61,8 @@ TABLES = {
         ),
     ),
     "frames": Table(
-        "One row for each line of a capture that `mcpspy show` lists: frames, HTTP heads, gaps, signals, the end. A "
-        "batch is one row.",
+        "One row for each line of a capture that `mcpspy show` lists: frames, HTTP heads, ends of streams, gaps, "
+        "signals, the end. A batch is one row.",
         (
             *_OF_CAPTURE,
             Column("n", "BIGINT", "the line number in the capture"),

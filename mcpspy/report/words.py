@@ -24,7 +24,7 @@ FOLDS = {True: "▸", False: "▾"}
 BAD_STATUSES = ("error", "tool-error", "unanswered")
 """The outcomes of an exchange that look like an error."""
 KINDS = {"invalid": "invalid", "gap": "gap", "gates": "gap"} | dict.fromkeys(
-    ("stderr", "http", "event", "signal", "end", "undecoded"), "dim"
+    ("stderr", "http", "event", "end-of-stream", "signal", "end", "undecoded"), "dim"
 )
 """Colours of rows by kind. `error`, for the outcome of their exchange, has precedence."""
 PREVIEWS = {"name": "dim", "string": "string"}

@@ -133,10 +133,12 @@ class Searched:
             if row.kind == "request":
                 early.status, early.response, early.latency = "pending", None, None
             self._known.setdefault(row.n, []).append(early)
-            if row.part == 0:
-                if self.index.put(row.n, self._placed):
-                    self.moved.append(row.n)
-                self._placed += 1
+            if row.kind == "end-of-stream":
+                self.index.insert(row.n, self._placed)
+                self.moved.append(row.n)
+            elif row.part == 0 and self.index.put(row.n, self._placed):
+                self.moved.append(row.n)
+            self._placed += row.part == 0
         if self.complete:
             for n in self._known:
                 final = [row for row in self._rows if row.n == n]

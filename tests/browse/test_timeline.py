@@ -34,7 +34,7 @@ CHANNELS_OPEN = [
     {"kind": "open", "ch": 2, "t": 0, "from": "server", "role": "stdout", "framing": "lines"},
     {"kind": "open", "ch": 3, "t": 0, "from": "server", "role": "stderr", "framing": "lines"},
 ]
-OWN = ("invalid", "stderr", "http", "event", "gap", "signal", "gates", "end")
+OWN = ("invalid", "stderr", "http", "event", "end-of-stream", "gap", "signal", "gates", "end")
 """Kinds of rows that have a text but no method."""
 
 

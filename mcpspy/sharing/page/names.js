@@ -12,6 +12,7 @@ export const FILTER_NAMES = {
     "stderr",
     "http",
     "event",
+    "end-of-stream",
     "gap",
     "signal",
     "gates",

@@ -106,7 +106,9 @@ function arrowElement(row) {
     { class: isBadLabel(row) ? "label error" : "label" },
     clipText(labelText(row), LONGEST_LABEL),
   );
-  if (row.from === "mcpspy" || row.kind === "stderr") return el("span", { class: "field note" }, label);
+  if (row.from === "mcpspy" || row.kind === "stderr" || row.kind === "end-of-stream") {
+    return el("span", { class: "field note" }, label);
+  }
   const answer = row.kind === "result" || row.kind === "error";
   const dashes = answer || row.kind === "notification" ? " dashed" : "";
   const line = () => el("i", { class: `shaft${dashes}` });

@@ -43,6 +43,7 @@ import { BAD_STATUSES, FILTER_NAMES } from "./names.js";
  * @property {number | null} [held]
  * @property {string[]} [extensions]
  * @property {{method: string | null, target: string | null, status: number | null} | null} http
+ * @property {{name: string, how: string, lasted: number, idle: number, unanswered: number[]}} [stream]
  * @property {Finding[]} findings
  * @property {string | null} [preview]
  * @property {string | null} [text]
@@ -152,7 +153,7 @@ export class Session {
     const frames = new Set();
     const found = { frames: 0, exchanges: 0, errors: 0, findings: 0, error: 0, warning: 0, info: 0, last: 0 };
     for (const row of this.rows) {
-      if (row.channel !== null) frames.add(row.n);
+      if (row.channel !== null && row.kind !== "end-of-stream") frames.add(row.n);
       if (row.kind === "request") {
         found.exchanges += 1;
         found.errors += row.status === "error" || row.status === "tool-error" ? 1 : 0;

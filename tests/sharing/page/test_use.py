@@ -180,11 +180,11 @@ def test_the_sequence_joins_requests_to_their_responses(everything):
 
 
 def test_a_filter_leaves_rows_out_and_a_mistake_is_shown_with_its_place(everything):
-    assert everything.filter("status:tool-error") == "4 of 65"
+    assert everything.filter("status:tool-error") == "4 of 67"
     assert len(everything.texts("#rows-body > *")) == 4
     everything.press(ENTER + ESCAPE)
     everything.until("document.getElementById('filter').dataset.done === ''")
-    assert everything.texts("#count") == ["65 rows"]
+    assert everything.texts("#count") == ["67 rows"]
     everything.press("/metod:x")
     everything.until("!document.getElementById('mistake').hidden")
     assert everything.texts("#mistake u") == ["metod:x"]
@@ -193,8 +193,8 @@ def test_a_filter_leaves_rows_out_and_a_mistake_is_shown_with_its_place(everythi
 
 def test_matches_can_be_gone_through_among_all_rows(everything):
     everything.browser.script("document.getElementById('others').click()")
-    assert everything.filter("status:tool-error") == "4 of 65"
-    assert everything.value("document.getElementById('rows').getAttribute('aria-rowcount')") == "66"
+    assert everything.filter("status:tool-error") == "4 of 67"
+    assert everything.value("document.getElementById('rows').getAttribute('aria-rowcount')") == "68"
     everything.press(ENTER + "gn")
     assert everything.selected() == "#27"
     everything.press("nN")
@@ -317,7 +317,7 @@ def test_nothing_is_wider_than_a_phone(page, hostile_path, name):
 def test_paper_gets_the_findings_the_tools_and_the_rows(everything):
     assert everything.texts("#print *") == []
     everything.command("Emulation.setEmulatedMedia", media="print", features=[])
-    everything.until("document.querySelectorAll('#print .timeline tbody tr').length === 65")
+    everything.until("document.querySelectorAll('#print .timeline tbody tr').length === 67")
     assert everything.texts("#print h2") == ["Findings", "Tools", "Timeline"]
     assert everything.value("getComputedStyle(document.getElementById('main')).display") == "none"
     everything.command("Emulation.setEmulatedMedia", media="", features=[])

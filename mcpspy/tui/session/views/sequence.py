@@ -9,6 +9,7 @@ from textual.css.query import NoMatches
 from textual.widgets import Static
 
 from mcpspy.browse.timeline import OpenCapture, TimelineRow
+from mcpspy.conversation.model import StreamEnd
 from mcpspy.report.words import BAD_STATUSES, MARKS
 from mcpspy.text import duration_text, printable
 from mcpspy.tui.model.lanes import DEEPEST, Lane, Lanes
@@ -117,7 +118,7 @@ class SequenceRows(CatchingUp):
 
 def _field(line: TimelineRow, columns: int) -> list[Cell]:
     """Return the text between the lanes."""
-    if line.sender == "mcpspy":
+    if line.sender == "mcpspy" or line.kind == StreamEnd.kind:
         subject = " ".join(filter(None, (line.method, line.name or line.text, str(line.act or ""))))
         text = fit(printable(subject, columns), columns)
         centred = set_cell_size(" " * ((columns - cell_len(text)) // 2) + text, columns)
