@@ -120,6 +120,8 @@ def test_each_row_of_a_golden_capture_is_what_the_fold_says(folded, path):
     assert found.progress == 1
     assert found.counts == count(Capture(str(path)).records())
     agree(found, path)
+    in_order = [row.n for row in final_rows(Capture(str(path)).records, live=False)]
+    assert list(found.index.rows) == list(dict.fromkeys(in_order)), "ends of streams are inserted at their places"
 
 
 @EACH

@@ -12,7 +12,7 @@ from mcpspy.capture.records import Gap, Open
 from mcpspy.conversation import bounds
 from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.http_sessions import HttpSessions
-from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
+from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session, StreamEnd
 from tests.conversation.http import SSE, Exchange, request, result
 from tests.memory import objects_in
 
@@ -156,6 +156,28 @@ def test_a_body_that_could_not_be_decoded_says_so_at_its_end():
     unit = [event for event in http.events() if isinstance(event, HttpUnit)][-1]
     assert (unit.n, unit.text) == (http.records[-1].n, "not decoded: the compressed body ends too early")
     assert unit.damage == "the compressed body ends too early"
+
+
+@pytest.mark.parametrize(
+    ("first", "how", "text"),
+    [
+        (0, "eof", "the client closed the WebSocket"),
+        (1, "eof", "the server closed the WebSocket"),
+        (1, "reset", "the server reset the WebSocket"),
+        (1, "abort", "the client left the WebSocket"),
+        (0, "shutdown", "mcpspy closed the WebSocket"),
+    ],
+)
+def test_the_direction_of_a_websocket_that_ends_first_shows_who_ended_it(first, how, text):
+    http = Exchange()
+    both = http.websocket()
+    http.wait(2_000_000_000)
+    http.say(both[1 - first], request(1, "ping"))
+    http.wait(5_000_000_000)
+    http.close(both[first], how)
+    http.close(both[1 - first], "abort")
+    ended = [event for event in http.events() if isinstance(event, StreamEnd)]
+    assert [(event.n, event.text) for event in ended] == [(9, f"{text} after 5.00 s, idle for 3.00 s")]
 
 
 def test_a_websocket_is_a_session_in_both_directions():
