@@ -18,6 +18,7 @@ from mcpspy.text import duration_text, plural, printable
 _NOT_SERVED = "lifecycle/capability-not-served"
 _ENDED = "lifecycle/server-exit"  # the exit itself says more
 _UNSTARTED = "The server could not be started"
+_SAME = 60  # characters of an error: a line of stderr that has them adds nothing
 _ROWS = 8  # line numbers of a problem
 _FURTHER = 4  # causes after the first
 _METHOD_MISSING, _WRONG_PARAMS, _INTERNAL = -32601, -32602, -32603
@@ -169,7 +170,8 @@ def _causes(kind: Kind, failure: FailedRequest, proofs: list[Finding], evidence:
             yield Cause(proof.message, "known", (proof.frame, *proof.related))
     if failure.stderr and kind not in ("exit", "start"):  # there the last line is a part of the cause
         n, text = failure.stderr[-1]
-        yield Cause(f"the server wrote to stderr meanwhile: {text}", "likely", (n,))
+        if not failure.text or failure.text[:_SAME] not in text:
+            yield Cause(f"the server wrote to stderr meanwhile: {text}", "likely", (n,))
     yield from _comparisons(failure, evidence)
 
 

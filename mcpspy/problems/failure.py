@@ -196,4 +196,5 @@ def _one_line(text: Any) -> str:
     """Return the first line of a text that says something; with the next one, if it only introduces that."""
     every = text[: 4 * _TEXT].splitlines() if isinstance(text, str) else ()
     lines = [line.strip() for line in every if line.strip()][:2]
-    return printable(" ".join(lines if lines and lines[0].endswith(":") else lines[:1]), _TEXT)
+    introduces = lines and (lines[0].endswith(":") or lines[0].startswith("#"))
+    return printable(" ".join(lines if introduces else lines[:1]), _TEXT)
