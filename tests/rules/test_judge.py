@@ -19,7 +19,7 @@ from mcpspy.rules import RULES, LocatedFinding
 from mcpspy.rules.judge import Fold, Judge, JudgedEvents, judged_events
 from mcpspy.rules.rule import Fault, Later, Rule, StatefulCheck
 from mcpspy.spec import peer_schemas
-from mcpspy.spec.peer_schemas import Budget, Judgement, Outcome
+from mcpspy.spec.peer_schemas import Budget, Judgement, Validity
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Request
 from tests import NIGHTLY
@@ -407,7 +407,7 @@ MUTATIONS = {flipped: 14, truncated: 8, spliced: 10, changed: 14, invented: 6, s
 @each("seed", range(10))
 def test_nonsense_of_any_kind_raises_nothing(seed, monkeypatch):
     """Small sessions with one or two frames changed; `tests/spec/test_peer_schemas.py` tests the cost of schemas."""
-    monkeypatch.setattr(peer_schemas, "judge_apart", lambda *_: Judgement(Outcome.TOO_COSTLY))
+    monkeypatch.setattr(peer_schemas, "judge_apart", lambda *_: Judgement(Validity.TOO_COSTLY))
     chance = random.Random(seed)  # noqa: S311 (seeded, so that a failure can be reproduced)
     sessions = [records(text) for text in EXAMPLES.values() if len(text) < 3000 and "|x" not in text]
     mutations, weights = list(MUTATIONS), list(MUTATIONS.values())
