@@ -311,7 +311,7 @@ class OpenCapture:
                     self.revised.append(event.n)
                     continue
                 if isinstance(event, Outcome):
-                    self.revised.extend(self.columns.add(event))
+                    self._revise(event)
                     continue
                 if isinstance(event, LocatedFinding):
                     finding = self._find(event)
@@ -334,7 +334,7 @@ class OpenCapture:
             if isinstance(event, LocatedFinding):
                 self.revised.append(self._find(event).frame)
             elif isinstance(event, Outcome):
-                self.revised.extend(self.columns.add(event))
+                self._revise(event)
         self.revised.extend(self.columns.end(self._events.pending(), live=False))
         self.complete = True
 
@@ -343,11 +343,15 @@ class OpenCapture:
             self.announced.add(found)
         return found.finding
 
+    def _revise(self, event: Event | Outcome) -> None:
+        self.revised.extend(self.columns.add(event))
+        self.counts.failed = self.columns.exchanges.outcomes.failed
+
     def _fill(self, event: Event) -> None:
         n = event.n
         self.counts.add(event)
         self.times.add(event)
-        self.revised.extend(self.columns.add(event))
+        self._revise(event)
         if _part(event) == 0:
             self.moved.extend([n] * self.index.put(n, self._placed))  # its time may be before that of earlier records
             self._placed += 1

@@ -67,9 +67,7 @@ class HttpSessions:
     `rest` is called with a session that was idle for long and was reduced, `drop` with one that is forgotten.
     """
 
-    def __init__(
-        self, outcomes: Outcomes, rest: Callable[[Session], None], drop: Callable[[Session], None]
-    ) -> None:
+    def __init__(self, outcomes: Outcomes, rest: Callable[[Session], None], drop: Callable[[Session], None]) -> None:
         self._outcomes = outcomes
         self._channels: dict[int, HttpChannel] = {}
         self._unanswered: OrderedDict[int, None] = OrderedDict()  # channels of complete requests

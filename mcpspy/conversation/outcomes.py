@@ -110,6 +110,11 @@ _FAILED = bytes(outcome in FAILING and code < 1 << 4 for code, outcome in enumer
 _NONE = 255  # of a line that begins no HTTP request
 
 
+def decoded(code: int) -> tuple[str | None, str | None]:
+    """Return the outcome for a byte of an `OutcomeTable`, and why it is normal; None for a line without a request."""
+    return (None, None) if code == _NONE else (OUTCOMES[code & 15], _WHY[code >> 4])
+
+
 class OutcomeTable:
     """The latest outcome of each request, in a byte: of exchanges by ordinal, of HTTP requests by line number."""
 
@@ -139,18 +144,17 @@ class OutcomeTable:
                 self._set_line(event.n, code)
             else:
                 self._set(self._exchanges, event.ordinal, code)
-            return event.n
+            n: int = event.n
+            return n
         return 0
 
-    def of(self, ordinal: int) -> tuple[str, str | None]:
-        """Return the outcome of an exchange, and why it is normal if it is failing and expected."""
-        code = self._exchanges[ordinal]
-        return OUTCOMES[code & 15], _WHY[code >> 4]
+    def code(self, ordinal: int) -> int:
+        """Return the byte for the outcome of an exchange, which `decoded` decodes."""
+        return self._exchanges[ordinal]
 
-    def of_line(self, n: int) -> tuple[str | None, str | None]:
-        """Return the outcome of the HTTP request on a line; None for a line that begins none."""
-        code = self._lines[n] if n < len(self._lines) else _NONE
-        return (None, None) if code == _NONE else (OUTCOMES[code & 15], _WHY[code >> 4])
+    def line_code(self, n: int) -> int:
+        """Return the byte for the outcome of the HTTP request that begins on a line, if one does."""
+        return self._lines[n] if n < len(self._lines) else _NONE
 
     def _begin(self, event: Message | HttpUnit) -> None:
         http = event.http
@@ -168,7 +172,7 @@ class OutcomeTable:
 
 
 class _Waiting(NamedTuple):
-    """A failing request of which something later may show that it was normal."""
+    """A failing request that may turn out to be normal later."""
 
     n: int
     part: int
@@ -295,7 +299,7 @@ class Outcomes:
                 bounds.forget(self._held)
 
     def _decide(self, exchange: Exchange, t: int) -> None:
-        """Find the outcome of an exchange anew."""
+        """Find the outcome of an exchange again, and tell it if it has changed."""
         before, exchange.outcome = exchange.outcome, _so_far(exchange)
         if exchange.outcome == before:
             return

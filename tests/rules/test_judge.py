@@ -14,6 +14,7 @@ from mcpspy.conversation import bounds
 from mcpspy.conversation.conversation import events_of
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Message, Session
+from mcpspy.conversation.outcomes import Outcome
 from mcpspy.conversation.recent import Recent
 from mcpspy.rules import RULES, LocatedFinding
 from mcpspy.rules.judge import Fold, Judge, JudgedEvents, judged_events
@@ -93,7 +94,7 @@ def test_judging_changes_no_event(monkeypatch, sessions):
     monkeypatch.setattr(bounds, "RESTING", 2 * sessions)
     captures = [list(Capture(str(path)).records()) for path in sorted(CAPTURES.glob("*.jsonl"))]
     for found in [many_sessions(), *captures]:
-        judged = (it for it in judged_events(found) if not isinstance(it, LocatedFinding | GateAct))
+        judged = (it for it in judged_events(found) if not isinstance(it, LocatedFinding | GateAct | Outcome))
         assert [*map(told, judged)] == [*map(told, events_of(found))]
 
 

@@ -34,6 +34,9 @@ import { BAD_STATUSES, FILTER_NAMES } from "./names.js";
  * @property {string | null} revision
  * @property {string | null} session
  * @property {string | null} status
+ * @property {string | null} outcome
+ * @property {boolean} failed
+ * @property {string | null} expected
  * @property {number | null} request
  * @property {number | null} response
  * @property {number | null} latency
