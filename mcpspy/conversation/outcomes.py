@@ -529,7 +529,8 @@ def _http_outcome(request: HttpChannel, answer: HttpChannel, how: str, t: int) -
         return "refused"
     if how in _RESET:
         return "broken"
-    return "cancelled" if how == "abort" and not answer.streams else "ok"
+    accepted = method == "POST" or answer.streams  # its status is the whole answer, or it has no end of its own
+    return "cancelled" if how == "abort" and not accepted else "ok"
 
 
 def _http_refusal(method: str, target: str, code: int) -> str | None:
