@@ -93,6 +93,11 @@ class Row:
         return has_failed(self.outcome, self.expected)
 
     @property
+    def counts_as_failed(self) -> bool:
+        """Whether it is the row of a failed request and not of a response, so that each failed request counts once."""
+        return self.failed and (self.kind == "request" or self.exchange is None)
+
+    @property
     def severity(self) -> Severity | None:
         """The worst severity of its findings; None if it has none."""
         return worst(self.findings)
