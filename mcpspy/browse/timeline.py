@@ -278,6 +278,7 @@ class OpenCapture:
             return shown
         shown.method = row.method or ("…" if row.kind in ("result", "error") else None)
         shown.name, shown.id = row.name, row.id
+        shown.outcome, shown.expected = row.outcome, row.expected
         shown.text = self._previews.head(row) or row.preview
         if row.kind == "invalid":
             shown.text = f"{row.text}: {row.raw[:_READ].decode(errors='replace')}"
