@@ -156,6 +156,11 @@ class OutcomeTable:
         """Return the byte for the outcome of the HTTP request that begins on a line, if one does."""
         return self._lines[n] if n < len(self._lines) else _NONE
 
+    def end(self) -> None:
+        """End the capture: what is still pending is of forgotten sessions (`bounds.SESSIONS`)."""
+        pending, doubt = bytes([_OUTCOME["pending"]]), bytes([_OUTCOME["in-doubt"]])
+        self._exchanges, self._lines = (it.replace(pending, doubt) for it in (self._exchanges, self._lines))
+
     def _begin(self, event: Message | HttpUnit) -> None:
         http = event.http
         if http is not None and http.request is None and http.first == event.n:
