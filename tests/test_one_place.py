@@ -38,7 +38,6 @@ def test_one_loop_feeds_the_judge():
     assert calls_of("Judge") == ["rules/judge.py"]
     assert set(calls_of("Conversation")) <= {
         "conversation/conversation.py",
-        "conversation/counts.py",  # without judging, for lists of captures
         "rules/judge.py",
         "timeline.py",  # one record alone
         "exporters/har.py",  # channels and messages side by side

@@ -225,6 +225,16 @@ def events_of(records: Iterable[Record]) -> Iterator[Event]:
     return chain.from_iterable(map(conversation.feed, records))
 
 
+def decided_events(records: Iterable[Record], *, live: bool = False) -> Iterator[Event | Outcome]:
+    """Yield the events of all records, and the outcomes that no event shows; nothing follows unless it is `live`."""
+    conversation = Conversation()
+    for record in records:
+        yield from conversation.feed(record)
+        yield from conversation.decided
+    if not live:
+        yield from conversation.end()
+
+
 def _join_refusal(message: Message, http: HttpChannel) -> None:
     """Join an error with another id, or without one, to the request of its POST, if the status is a failure."""
     if isinstance(message.body, Error) and http.failed and http.request:

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from mcpspy.capture.records import Frame, Record
 from mcpspy.conversation import bounds
-from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.conversation import decided_events
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, kind_of
-from mcpspy.conversation.outcomes import OutcomeTable
+from mcpspy.conversation.outcomes import Outcome, OutcomeTable
 from mcpspy.conversation.preview import INTRODUCE, introduction, preview
 from mcpspy.conversation.turns import Spell, add_message
 from mcpspy.wire.jsonrpc import Invalid, Request
@@ -76,14 +76,10 @@ class Counts:
 
 def count(records: Iterable[Record], *, live: bool = False) -> Counts:
     """Return the summary of a capture; a `live` one may continue, so nothing is missing."""
-    counts, outcomes, conversation = Counts(), OutcomeTable(), Conversation()
-    for record in records:
-        for event in conversation.feed(record):
+    counts, outcomes = Counts(), OutcomeTable()
+    for event in decided_events(records, live=live):
+        outcomes.add(event)
+        if not isinstance(event, Outcome):
             counts.add(event)
-            outcomes.add(event)
-        for outcome in conversation.decided:
-            outcomes.add(outcome)
-    for outcome in [] if live else conversation.end():
-        outcomes.add(outcome)
     counts.failed = outcomes.failed
     return counts

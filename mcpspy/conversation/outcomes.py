@@ -176,6 +176,19 @@ class OutcomeTable:
         table[place] = code
 
 
+def may_turn_out_expected(exchange: Exchange) -> bool:
+    """Return whether something later may show that a failing outcome is normal."""
+    if exchange.request.side != "client":
+        return False
+    repeatable = exchange.outcome in ("refused", "broken", "server-exit") or _code(exchange) in _MENDABLE
+    return repeatable or exchange.method == _DISCOVER or _asks_for_transport(exchange)
+
+
+def _asks_for_transport(exchange: Exchange) -> bool:
+    over_http = exchange.request.http is not None
+    return over_http and exchange.method == "initialize" and exchange.outcome in ("refused", "error")
+
+
 class _Waiting(NamedTuple):
     """A failing request that may turn out to be normal later."""
 
@@ -331,7 +344,7 @@ class Outcomes:
                 exchange.expected = "probe"
                 return
             self._wait(self._probes, client, waiting)
-        elif exchange.method == "initialize" and exchange.outcome in ("refused", "error") and request.http:
+        elif _asks_for_transport(exchange):
             self._wait(self._transports, client, waiting)
         if exchange.outcome in ("refused", "broken", "server-exit") or code in _MENDABLE:
             self._remember(client, exchange.method, _key(request), waiting)

@@ -29,6 +29,7 @@ _LEAST = 12  # columns of the subject of a row, at least
 _SHORTEST = 6  # columns of a preview, at least
 _DIGITS = 40  # characters of an id
 _NAME = 60  # characters of a name
+_HEADER = 1  # the line number of a finding about a whole session
 _STATUS = 6  # columns of an HTTP status
 _ANSWERS = ("result", "error")
 _SHOWN = (None, "pending", "held", "dropped")
@@ -195,7 +196,7 @@ def shown(found: LocatedFinding) -> ShownFrame:
     """Return what a report shows of the event that a finding is about."""
     finding, event = found
     if event is None:
-        return ShownFrame(f"#{finding.frame:<5} the session", "")
+        return ShownFrame(f"#{finding.frame:<5} {'the session' if finding.frame == _HEADER else 'the request'}", "")
     if isinstance(event, ServerExit):
         row = row_of(event.end)
     else:

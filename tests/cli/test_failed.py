@@ -10,6 +10,8 @@ import pytest
 from mcpspy.browse.library import Library
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.reader import Capture
+from mcpspy.contract.expectations import Expectations, NoErrors
+from mcpspy.report.checked import check
 from mcpspy.sharing.page.rows import page_row
 from mcpspy.timeline import final_rows
 from tests.rules.examples import records
@@ -19,6 +21,8 @@ from tests.rules.test_sessions import CLEAN, FAULTY, read
 from tests.timelines import CAPTURES
 
 RESPONSES = ("result", "error")
+NO_FAILURES = NoErrors(None)
+EXPECTED = Expectations((NO_FAILURES,))
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +69,7 @@ def test_every_count_of_failed_requests_is_the_same(folder, objects, monkeypatch
             "stats": sum(it.get("failed", 0) for it in objects("stats", path, "--json")),
             "while it is recorded": followed(objects("show", path, "--json", "--follow")),
             "an open session": opened(path),
+            "an expectation": sum(it.rule == NO_FAILURES.rule for it in check(path, expected=EXPECTED).findings),
             "a shared page": sum(it["failed"] and it["kind"] not in RESPONSES for it in page(path)),
         }
         assert set(found.values()) == {found["show"]}, (path, found)
