@@ -483,9 +483,11 @@ def _at_end(exchange: Exchange, t: int, *, ended: bool) -> str:
 
 def _left(exchange: Exchange, t: int) -> str:
     """Return the outcome of an exchange whose client left the session at `t`."""
-    if exchange.request.side == "server" or t - exchange.request.t < _YOUNG:
+    if exchange.request.side == "server":
         return "abandoned"
-    return "timed-out" if _waited_long(exchange, Fate("left", 0, t)) else "unanswered"
+    if _waited_long(exchange, Fate("left", 0, t)):
+        return "timed-out"
+    return "abandoned" if t - exchange.request.t < _YOUNG else "unanswered"
 
 
 def _waited_long(exchange: Exchange, fate: Fate) -> bool:
