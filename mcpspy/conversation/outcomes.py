@@ -1,7 +1,8 @@
 """What came of each request, and whether it failed.
 
-Every exchange has exactly one outcome at any time, and so does every HTTP request that carries no JSON-RPC request: a
-GET, a DELETE, a notification, a step of OAuth. The first row of this table that applies is the outcome.
+Every exchange has exactly one outcome at any time, and so does every HTTP request that carries no request and no
+response of JSON-RPC: a GET, a DELETE, a notification, a step of OAuth. If a client's response is refused, that is the
+outcome of its exchange. The first row of this table that applies is the outcome.
 
 | outcome | meaning |
 |---|---|
@@ -69,6 +70,8 @@ _REDIRECTED, _NOT_FOLLOWED = range(300, 400), (301, 302, 303)
 _NOT_ALLOWED, _FAILURE, _SERVER_FAILURE = 405, 400, 500
 _WELL_KNOWN = "/.well-known/"
 _RESET = ("reset",)
+_RESPONSE = ""  # in place of a method: the client repeats a response
+_OF_EXCHANGES = (Request, Result, Error)
 _STREAM = "sse"
 
 
@@ -127,15 +130,10 @@ class OutcomeTable:
         """Add the next event of any kind; return the line number of an earlier request whose outcome it changes."""
         kind = type(event)
         if kind is Message:
-            exchange = event.exchange
-            if exchange is None:
-                self._begin(event)
-            elif exchange.response is event:
-                self._set(self._exchanges, exchange.ordinal, _OUTCOME[exchange.outcome] | _EXPECTED[exchange.expected])
+            if type(event.body) in _OF_EXCHANGES:
+                self._add_message(event)
             else:
-                self._exchanges.append(_OUTCOME[exchange.outcome])
-                if event.n < len(self._lines):
-                    self._lines[event.n] = _NONE  # of a batch that began with a notification
+                self._begin(event)
         elif kind is HttpUnit:
             self._begin(event)
         elif kind is Outcome:
@@ -161,6 +159,15 @@ class OutcomeTable:
         pending, doubt = bytes([_OUTCOME["pending"]]), bytes([_OUTCOME["in-doubt"]])
         self._exchanges, self._lines = (it.replace(pending, doubt) for it in (self._exchanges, self._lines))
 
+    def _add_message(self, message: Message) -> None:
+        exchange = message.exchange
+        if message.part and message.n < len(self._lines):
+            self._lines[message.n] = _NONE  # of a batch that began with a notification
+        if exchange and exchange.response is message:
+            self._set(self._exchanges, exchange.ordinal, _OUTCOME[exchange.outcome] | _EXPECTED[exchange.expected])
+        elif exchange:
+            self._exchanges.append(_OUTCOME[exchange.outcome])
+
     def _begin(self, event: Message | HttpUnit) -> None:
         http = event.http
         if http is not None and http.request is None and http.first == event.n:
@@ -178,8 +185,6 @@ class OutcomeTable:
 
 def may_turn_out_expected(exchange: Exchange) -> bool:
     """Return whether something later may show that a failing outcome is normal."""
-    if exchange.request.side != "client":
-        return False
     repeatable = exchange.outcome in ("refused", "broken", "server-exit") or _code(exchange) in _MENDABLE
     return repeatable or exchange.method == _DISCOVER or _asks_for_transport(exchange)
 
@@ -274,8 +279,13 @@ class Outcomes:
     def closed(self, channel: HttpChannel, how: str, t: int) -> None:
         """Take the end of an answer to an HTTP request that carries no JSON-RPC request."""
         request = channel.request
-        if request and channel.opened.role == "response" and not carries_request(request):
-            self._decide_http(request, channel, _http_outcome(request, channel, how, t), t)
+        if request is None or channel.opened.role != "response" or _carries(request, Request):
+            return
+        outcome = _http_outcome(request, channel, how, t)
+        if _carries(request, Result, Error):
+            self._delivered(request, outcome, t)
+        else:
+            self._decide_http(request, channel, outcome, t)
 
     def took_endpoint(self, channel: HttpChannel, t: int) -> None:
         """Take the first event of HTTP+SSE: if `initialize` was refused before, the client has found the transport."""
@@ -302,7 +312,7 @@ class Outcomes:
                     self._judge(exchange)
                 self._tell(exchange, t)
         for request, answer in requests:
-            if not request.decided and not carries_request(request):
+            if not request.decided and not _carries(request, *_OF_EXCHANGES):
                 if answer and ended:
                     outcome = _http_outcome(request, answer, "eof", t)
                 else:
@@ -398,6 +408,19 @@ class Outcomes:
             self._mend_alike(client, kind, lambda: key, t)
         self.decided.append(Outcome(n, 0, t, outcome, expected, None, None, request, answer))
 
+    def _delivered(self, request: HttpChannel, outcome: str, t: int) -> None:
+        """Take the outcome of an HTTP request that carries responses: if it failed, their exchanges have failed."""
+        for it in request.carried:
+            key = hash(str(it.id))
+            if outcome not in FAILING:
+                self._mend_alike(request.client, _RESPONSE, lambda key=key: key, t)
+            elif it.exchange and it.exchange.response is it:
+                asked = it.exchange.request
+                it.exchange.outcome, it.exchange.expected = outcome, None
+                waiting = _Waiting(asked.n, asked.part, it.exchange.ordinal, outcome)
+                self._remember(request.client, _RESPONSE, key, waiting)
+                self._tell(it.exchange, t)
+
     def _end_question(self, exchange: Exchange, t: int) -> None:
         """Remember for how long a person was asked."""
         session, since = self._asking.pop(exchange.ordinal, (None, 0))
@@ -426,9 +449,9 @@ class Outcomes:
                 self.decided.append(Outcome(failed.n, failed.part, t, failed.outcome, None, failed.ordinal))
 
 
-def carries_request(request: HttpChannel) -> bool:
-    """Return whether the body of an HTTP request has a JSON-RPC request."""
-    return any(type(it.body) is Request for it in request.carried)
+def _carries(request: HttpChannel, *kinds: type) -> bool:
+    """Return whether the body of an HTTP request has a message of one of these kinds."""
+    return any(type(it.body) in kinds for it in request.carried)
 
 
 def _so_far(exchange: Exchange) -> str:

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcpspy.capture.records import End
-from mcpspy.conversation.conversation import decided_events
-from mcpspy.conversation.model import HttpUnit, Message
-from mcpspy.conversation.outcomes import Outcome, OutcomeTable, decoded
+from mcpspy.conversation.outcomes import Outcome
 from mcpspy.timeline import Row, final_rows, streamed_rows
 from tests.cases import check
 from tests.rules.examples import records
