@@ -35,6 +35,7 @@ from mcpspy.json_values import member
 from mcpspy.spec.client_timeouts import time_outs_of
 from mcpspy.wire.http_head import status
 from mcpspy.wire.jsonrpc import Error, Request, Result, parse
+from mcpspy.wire.sse import parse_event
 
 OUTCOMES = (
     *("pending", "ok", "error", "tool-error", "refused", "broken", "server-exit", "timed-out", "unanswered"),
@@ -236,6 +237,7 @@ class Outcomes:
         """Take a response that was joined to its request."""
         if self._asking:
             self._end_question(exchange, message.t)
+        self._held.pop(exchange.request.n, None)  # the response decides
         if message.act:
             self._hold(message, exchange)
         before = exchange.outcome
@@ -457,11 +459,9 @@ def _carries(request: HttpChannel, *kinds: type) -> bool:
 def _so_far(exchange: Exchange) -> str:
     """Return the outcome of an exchange by what is known of it: its acts, its fate, its response."""
     response, fate, act = exchange.response, exchange.fate, exchange.request.act
-    if act and (response is None or act.waits):
-        if act.status:
-            return act.status
-    elif response and response.act and response.act.status:
-        return response.act.status
+    waits = response.act if response else act
+    if waits and waits.status:
+        return waits.status
     if exchange.cancelled and fate:
         return "timed-out" if _waited_long(exchange, fate) else "cancelled"
     if response:
@@ -476,7 +476,10 @@ def _so_far(exchange: Exchange) -> str:
 def _of_response(response: Message, *, undecoded: bool) -> str:
     body = response.body
     if response.act and response.act.how == "edited" and response.act.sent is not None:
-        body = parse(response.act.sent)[0]  # what its receiver got
+        sent = response.act.sent  # what its receiver got
+        streamed = response.http is not None and response.http.streams
+        bodies = parse(parse_event(sent).data or b"" if streamed else sent)
+        body = bodies[min(response.part, len(bodies) - 1)]
     if isinstance(body, Error):
         return "error"
     if undecoded:
