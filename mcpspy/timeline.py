@@ -24,7 +24,7 @@ from mcpspy.conversation.exchanges import Exchanges
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, StreamEnd, kind_of, sender_of
 from mcpspy.conversation.negotiation import declares
-from mcpspy.conversation.outcomes import Outcome, has_failed
+from mcpspy.conversation.outcomes import Outcome, decoded, has_failed
 from mcpspy.conversation.preview import preview, preview_of_large
 from mcpspy.rules import Finding, LocatedFinding, Severity, worst
 from mcpspy.rules.judge import Fold, JudgedEvent, JudgedEvents, judged_events
@@ -57,7 +57,7 @@ class Row:
     status: str | None = None
     """For requests and responses: ok, error, tool-error, not-decoded, pending, held, dropped, unanswered, cancelled."""
     outcome: str | None = None
-    """What came of the request: a key of `conversation.outcomes.OUTCOMES`. Of requests, responses, HTTP requests."""
+    """What came of the request: one of `conversation.outcomes.OUTCOMES`. Of requests, responses, HTTP requests."""
     expected: str | None = None
     """Why a failing outcome is normal: a key of `conversation.outcomes.EXPECTED`."""
     request: int | None = None
@@ -93,6 +93,11 @@ class Row:
     def failed(self) -> bool:
         """Whether the request of the row has failed."""
         return has_failed(self.outcome, self.expected)
+
+    @property
+    def counts_as_failed(self) -> bool:
+        """Whether it is the row of a failed request and not of a response, so that each failed request counts once."""
+        return self.failed and (self.kind == "request" or self.exchange is None)
 
     @property
     def severity(self) -> Severity | None:
@@ -207,9 +212,9 @@ class _Outcomes(Fold):
             row.response = exchanges.responses[ordinal] or None
             row.latency = self._times[ordinal] - row.t - exchanges.held(ordinal) if row.response else None
         if row.exchange and row.exchange.ordinal < len(self._exchanges):
-            row.outcome, row.expected = self._exchanges.outcomes.of(row.exchange.ordinal)
-        elif row.http:
-            row.outcome, row.expected = self._exchanges.outcomes.of_line(row.n)
+            row.outcome, row.expected = decoded(self._exchanges.outcomes.code(row.exchange.ordinal))
+        elif row.http and not row.part:
+            row.outcome, row.expected = decoded(self._exchanges.outcomes.line_code(row.n))
         row.findings = self._found.get((row.n, row.part), ())
         row.act = self._acts.get(row.n, row.act)
         return row
@@ -385,6 +390,18 @@ def act_fields(act: GateAct) -> dict[str, Any]:
     forwarded = None if act.waits else act.how
     held = {"held": act.held / 1e9} if act.held is not None else {"held": None} if act.waits else {}
     return {"gate": text_json(act.gate), "forwarded": forwarded} | held
+
+
+def outcome_fields(outcome: Outcome) -> dict[str, Any]:
+    """Return an outcome that no row shows, as an object of its own."""
+    return {
+        "kind": "outcome",
+        "n": outcome.n,
+        "part": outcome.part,
+        "outcome": outcome.outcome,
+        "failed": outcome.failed,
+        "expected": outcome.expected,
+    }
 
 
 def finding_fields(finding: Finding) -> dict[str, Any]:

@@ -17,8 +17,8 @@ HEADER = Header(
 )
 BIG = "12345678901234567890123"
 KEYS = (
-    "n part t time from channel transport kind id method name revision session status request response latency size"
-    " http findings"
+    "n part t time from channel transport kind id method name revision session status outcome failed expected request"
+    " response latency size http findings"
 ).split()
 
 
@@ -179,6 +179,9 @@ def test_a_row_is_the_object_that_the_design_shows():
         "revision": None,
         "session": None,
         "status": "ok",
+        "outcome": "ok",
+        "failed": False,
+        "expected": None,
         "request": 17,
         "response": 21,
         "latency": 0.0123,

@@ -12,9 +12,8 @@ from mcpspy.agent.clean import safe
 from mcpspy.agent.rows import matches, told_row, wanted_filter
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import UsageError
-from mcpspy.report.words import BAD_STATUSES
 
-ERRORS = f"status:{','.join(BAD_STATUSES)} or severity:error or kind:invalid"
+ERRORS = "status:failed or severity:error or kind:invalid"
 """The filter for errors, used if no filter is given."""
 STEP = 0.2
 """Seconds between two looks."""

@@ -15,7 +15,7 @@ from mcpspy.capture.records import Frame
 from mcpspy.conversation.exchanges import STATUSES, Exchanges
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, StreamEnd, kind_of, sender_of
-from mcpspy.conversation.outcomes import Outcome
+from mcpspy.conversation.outcomes import Outcome, decoded
 from mcpspy.spec.revisions import Revision
 from mcpspy.timeline import Row
 from mcpspy.wire.jsonrpc import Id, Invalid
@@ -36,6 +36,7 @@ _NAME = 500  # characters of a method or name that are kept
 _IS_PLAIN = bytes(kind not in ("", "batch", "invalid") for kind in KINDS).ljust(256, b"\0")
 _OF_SESSION = (Message, HttpUnit, StreamEnd)  # as a tuple: a union would be built again for each event
 _SEVERAL = 2  # lines; for one line, `itemgetter` would return no tuple
+_NO_STATUS = len(STATUSES)
 _LARGEST = 2**32 - 1  # bytes of a frame; a larger size is stored as this
 
 
@@ -65,7 +66,7 @@ class Columns:
             "session": (self._session, text),
             "size": (self._size, number),
             "t": (self._t, number),
-            "status": (self._exchange, lambda code: None if code < 0 else STATUSES[code]),
+            "status": (self._exchange, self._decoded_status),
             "latency": (self._exchange, lambda code: None if code < 0 else code),
         }
 
@@ -138,13 +139,13 @@ class Columns:
         if self._exchange[n]:
             ordinal, exchanges = self._exchange[n] - 1, self.exchanges
             status = exchanges.status(ordinal)
-            outcome, expected = exchanges.outcomes.of(ordinal)
+            outcome, expected = decoded(exchanges.outcomes.code(ordinal))
             if exchanges.responses[ordinal]:
                 response = exchanges.responses[ordinal]
                 request = exchanges.requests[ordinal]
                 latency = abs(self._t[response] - self._t[request] - exchanges.held(ordinal))
         else:
-            outcome, expected = self.exchanges.outcomes.of_line(n)
+            outcome, expected = decoded(self.exchanges.outcomes.line_code(n))
         number, texts, kind = self._id[n], self._texts, KINDS[self._kind[n]]
         method = texts[self._method[n]]
         row = make(  # by position: by name takes twice as long
@@ -174,7 +175,7 @@ class Columns:
     def gather(self, name: str, lines: Sequence[int]) -> tuple[Sequence[int | None], Callable[[int], Any]] | None:
         """Return a member of the rows on several lines: numbers, and the function that decodes them.
 
-        None for other names.
+        The value of `status` has three parts: status, outcome, and why that is expected. None for other names.
 
         The number is `None` for a line that is not known yet, is a batch or is not a message, and for an exchange that
         a gate changed. In these cases the caller has to read the row.
@@ -185,20 +186,33 @@ class Columns:
         get: Callable[[Sequence[int]], tuple[int, ...]] = itemgetter(*lines)
         array_, value = column
         codes: Sequence[int | None] = get(array_)
-        if name in ("status", "latency"):
-            codes = [self._of_exchange(name, ordinal) for ordinal in get(array_)]
+        if name == "status":
+            codes = list(map(self._status_code, lines, get(array_)))
+        elif name == "latency":
+            codes = list(map(self._latency_code, get(array_)))
         plain = bytes(get(self._kind)).translate(_IS_PLAIN)
         if not all(plain):
             codes = [code if known else None for code, known in zip(codes, plain, strict=True)]
         return codes, value
 
-    def _of_exchange(self, name: str, ordinal: int) -> int | None:
-        """Return the number for the status or latency of an exchange, by its ordinal plus one; -1 for none."""
+    def _status_code(self, n: int, ordinal: int) -> int | None:
+        """Return the number for status and outcome of a line, by the ordinal of its exchange plus one."""
+        exchanges = self.exchanges
+        if not ordinal:
+            return _NO_STATUS << 8 | exchanges.outcomes.line_code(n)
+        if ordinal - 1 in exchanges.acts:
+            return None
+        return exchanges.statuses[ordinal - 1] << 8 | exchanges.outcomes.code(ordinal - 1)
+
+    def _decoded_status(self, code: int) -> tuple[str | None, str | None, str | None]:
+        status = code >> 8
+        return None if status == _NO_STATUS else STATUSES[status], *decoded(code & 0xFF)
+
+    def _latency_code(self, ordinal: int) -> int | None:
+        """Return the latency of an exchange, by its ordinal plus one; -1 for none."""
         exchanges = self.exchanges
         if not ordinal or ordinal - 1 in exchanges.acts:
             return None if ordinal else -1
-        if name == "status":
-            return exchanges.statuses[ordinal - 1]
         response = exchanges.responses[ordinal - 1]
         return abs(self._t[response] - self._t[exchanges.requests[ordinal - 1]]) if response else -1
 

@@ -18,6 +18,7 @@ from mcpspy.capture.records import Record
 from mcpspy.capture.runs import client_process
 from mcpspy.conversation.counts import COUNTED, Counts
 from mcpspy.conversation.gate_acts import GateAct
+from mcpspy.conversation.outcomes import Outcome, OutcomeTable
 from mcpspy.errors import CaptureError
 from mcpspy.foreign_file import open_foreign
 from mcpspy.rules import SEVERITIES, LocatedFinding
@@ -41,6 +42,8 @@ class ListedCapture(Listed, Fold):
     """How many bytes of the file are counted."""
     killed: bool = False
     """Whether its relay ended without an end record."""
+    outcomes: OutcomeTable = field(default_factory=OutcomeTable)
+    """The outcomes of its requests so far."""
     counting: tuple[Records, Window, JudgedEvents] | None = None
     """The counting state, while there is more to count."""
 
@@ -48,7 +51,10 @@ class ListedCapture(Listed, Fold):
         """Count the next event."""
         if isinstance(event, LocatedFinding):
             self.found[event.finding.severity] += 1
-        elif not isinstance(event, GateAct):
+            return
+        self.outcomes.add(event)
+        self.counts.failed = self.outcomes.failed
+        if not isinstance(event, GateAct | Outcome):
             self.counts.add(event)
 
 

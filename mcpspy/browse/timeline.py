@@ -290,6 +290,7 @@ class OpenCapture:
             return shown
         shown.method = row.method or ("…" if row.kind in ("result", "error") else None)
         shown.name, shown.id = row.name, row.id
+        shown.outcome, shown.expected = row.outcome, row.expected
         shown.text = self._previews.head(row) or row.preview
         if row.kind == "invalid":
             shown.text = f"{row.text}: {row.raw[:_READ].decode(errors='replace')}"
@@ -323,7 +324,7 @@ class OpenCapture:
                     self.revised.append(event.n)
                     continue
                 if isinstance(event, Outcome):
-                    self.revised.extend(self.columns.add(event))
+                    self._revise(event)
                     continue
                 if isinstance(event, LocatedFinding):
                     finding = self._find(event)
@@ -346,7 +347,7 @@ class OpenCapture:
             if isinstance(event, LocatedFinding):
                 self.revised.append(self._find(event).frame)
             elif isinstance(event, Outcome):
-                self.revised.extend(self.columns.add(event))
+                self._revise(event)
         self.revised.extend(self.columns.end(self._events.pending(), live=False))
         self.complete = True
 
@@ -355,11 +356,15 @@ class OpenCapture:
             self.announced.add(found)
         return found.finding
 
+    def _revise(self, event: Event | Outcome) -> None:
+        self.revised.extend(self.columns.add(event))
+        self.counts.failed = self.columns.exchanges.outcomes.failed
+
     def _fill(self, event: Event) -> None:
         n = event.n
         self.counts.add(event)
         self.times.add(event)
-        self.revised.extend(self.columns.add(event))
+        self._revise(event)
         if isinstance(event, StreamEnd):
             self.index.insert(n, self._placed)
             self.moved.append(n)

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 
 from mcpspy.contract.expect_file import expectations, read, refuse_contradictions
-from mcpspy.contract.expectations import Expectations, SessionDuration
+from mcpspy.contract.expectations import Expectations, NoErrors, SessionDuration
 from mcpspy.errors import UsageError
 from mcpspy.gate_files.values import duration
 from mcpspy.report.checked import Checked
@@ -16,6 +16,7 @@ def declare_expectations(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-duration", metavar="TIME", help="expect that a session takes at most this long, such as 30s"
     )
+    parser.add_argument("--no-failures", action="store_true", help="expect that no request fails (docs/expect.md)")
     for option, what in (("--expect-tool", "is called"), ("--forbid-tool", "is never called")):
         told = f"expect that a tool {what}; * is any text; repeatable"
         parser.add_argument(option, action="append", default=[], metavar="NAME", help=told)
@@ -30,6 +31,8 @@ def expectations_of(options: argparse.Namespace) -> Expectations:
                 raise UsageError(f"{option} has no name; write the name of a tool, where * is any text")
             found = found.joined(expectations({"tool": [{"name": name, **more}]}, option))
     refuse_contradictions(options.expect or "--expect-tool, --forbid-tool", found.every)
+    if options.no_failures:
+        found = found.joined(Expectations((NoErrors(None),)))
     if options.max_duration is not None:
         try:
             longest = SessionDuration(None, duration(options.max_duration))

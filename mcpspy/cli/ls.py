@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     refused: Refused = {}
     found = captures(folder, refused)
     for group in runs(found):
-        counted = [(it, count(it.capture.records()) if it.size <= COUNTED else None) for it in group]
+        counted = [(it, count(it.capture.records(), live=it.live) if it.size <= COUNTED else None) for it in group]
         if options.json:
             objects = [_run_fields(counted)] if options.runs else [_fields(*it) for it in counted]
             print("\n".join(orjson.dumps(it).decode() for it in objects))
@@ -97,7 +97,7 @@ def _run_line(counted: Counted) -> str:
         if fields["turns"]:
             parts += [length_text(fields["duration"]), plural(len(fields["turns"]), "turn")]
         parts += [plural(fields["frames"], "frame"), plural(fields["exchanges"], "exchange")]
-        parts += [plural(fields["errors"], "error")] if fields["errors"] else []
+        parts += _wrong(fields["failed"], fields["errors"])
     client = printable(fields["client"] or "unknown client", 60) + process
     return f"{when:>9}  {client:<32}  {', '.join(parts)}"
 
@@ -119,6 +119,7 @@ def _run_fields(counted: Counted) -> dict[str, Any]:
         "frames": sum(counts.frames for counts in known) if complete else None,
         "exchanges": sum(counts.exchanges for counts in known) if complete else None,
         "errors": sum(counts.errors for counts in known) if complete else None,
+        "failed": sum(counts.failed for counts in known) if complete else None,
         "turns": [_turn_fields(turn) for turn in found] if complete else None,
         "captures": [_fields(*it) for it in counted],
     }
@@ -142,6 +143,7 @@ def _fields(listed: Listed, counts: Counts | None) -> dict[str, Any]:
         "frames": counts.frames if counts else None,
         "exchanges": counts.exchanges if counts else None,
         "errors": counts.errors if counts else None,
+        "failed": counts.failed if counts else None,
         "size": listed.size,
         "client": (counts.client or None) if counts else None,
         "client_process": client_process(header),
@@ -151,12 +153,19 @@ def _fields(listed: Listed, counts: Counts | None) -> dict[str, Any]:
 def _line(listed: Listed, counts: Counts | None) -> str:
     header = listed.header
     when = "live" if listed.live else age_text(time.time() - listed.started)
-    said = f"{plural(counts.frames, 'frame')}, {plural(counts.exchanges, 'exchange')}" if counts else "not counted"
-    wrong = f", {plural(counts.errors, 'error')}" if counts and counts.errors else ""
+    said = ["not counted"]
+    if counts:
+        said = [plural(counts.frames, "frame"), plural(counts.exchanges, "exchange")]
+        said += _wrong(counts.failed, counts.errors)
     path, room = path_text(listed.capture.path), line_width(WIDTH) - _MARGIN
     about = "".join(f"\n           {fitted(told, room)}" for told in (_about(counts) if counts else ()) if told)
     what = f"{printable(header.name, 24):<24}  {printable(header.transport, 5):<5}"
-    return f"{when:>9}  {what}  {size_text(listed.size):>9}  {said}{wrong}{about}\n           {path}"
+    return f"{when:>9}  {what}  {size_text(listed.size):>9}  {', '.join(said)}{about}\n           {path}"
+
+
+def _wrong(failed: int, errors: int) -> list[str]:
+    """Return what went wrong, in words: requests that failed, and errors, which are more or fewer."""
+    return [*([f"{failed:,} failed"] if failed else []), *([plural(errors, "error")] if errors else [])]
 
 
 def _about(counts: Counts) -> tuple[str, str]:

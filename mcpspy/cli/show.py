@@ -12,10 +12,11 @@ from mcpspy.cli.marks import GateMarks
 from mcpspy.cli.output import has_colours, line_width
 from mcpspy.cli.targets import newest_capture, parsed_filter
 from mcpspy.conversation.gate_acts import GateAct
-from mcpspy.conversation.model import ENDLESS, Message
+from mcpspy.conversation.model import Message
 from mcpspy.conversation.negotiation import Declarations
-from mcpspy.filters import Filter
-from mcpspy.report.lines import WIDTH, act_line, colour_of, finding_line, line
+from mcpspy.conversation.outcomes import Outcome
+from mcpspy.filters import KEYS, Filter
+from mcpspy.report.lines import WIDTH, act_line, colour_of, finding_line, line, outcome_line
 from mcpspy.report.words import coloured
 from mcpspy.rules import Finding
 from mcpspy.text import printable
@@ -26,6 +27,8 @@ from mcpspy.timeline import (
     act_fields,
     final_rows,
     finding_fields,
+    outcome_fields,
+    row_of,
     streamed_rows,
     to_json,
     wall_time,
@@ -85,14 +88,9 @@ def run(options: argparse.Namespace) -> int:
         print(f"extensions: {printable(', '.join(declarations.told()), 2000)}")
     if not ending.ended and (options.follow or not live):
         print("the capture has no end: mcpspy was killed while it recorded")
-    for exchange in sorted(ending.pending, key=lambda exchange: exchange.ordinal):
-        if exchange.method == ENDLESS or not choice.printed(exchange.request):
-            continue
-        state = "still pending" if live and not options.follow else exchange.status.replace("pending", "no answer")
-        if exchange.in_doubt:
-            where = "by a frame that was not decoded" if exchange.undecoded else "where records are missing"
-            state = f"perhaps answered {where}"
-        print(f"#{exchange.request.n} {printable(exchange.method, 60)}: {state}")
+    for exchange in ending.pending if live and not options.follow else ():
+        if exchange.outcome == "pending" and choice.printed(exchange.request):
+            print(f"#{exchange.request.n} {printable(exchange.method, 60)}: still pending")
     return 0
 
 
@@ -104,15 +102,17 @@ class _Choice:
         self._printed: set[tuple[int, int]] = set()  # the addresses of printed rows, if there is a filter
 
     def wants(self, found: Streamed) -> bool:
-        """Return whether to print a row or a later finding.
+        """Return whether to print a row, or what is found later about an earlier row.
 
-        A finding is printed if its row was printed, or if it matches. The outcome of a held frame is printed if its row
-        was printed.
+        A finding or an outcome is printed if its row was printed, or if it matches. What a gate did to a held frame is
+        printed if its row was printed.
         """
         if self._wanted is None:
             return True
         if isinstance(found, GateAct):
             return (found.n, 0) in self._printed
+        if isinstance(found, Outcome):
+            return (found.n, found.part) in self._printed or self._matches(found, self._wanted)
         if isinstance(found, Finding):
             alone = Row(found.frame, 0, "", "", findings=(found,))
             printed = (found.frame, found.part) in self._printed
@@ -121,6 +121,15 @@ class _Choice:
             self._printed.add((found.n, found.part))
             return True
         return False
+
+    def _matches(self, found: Outcome, wanted: Filter) -> bool:
+        """Return whether the row of a request matches now, as far as its outcome tells."""
+        if found.exchange is None:
+            row = Row(found.n, 0, "", "", outcome=found.outcome, expected=found.expected)
+            return wanted.decide(row, ("status",)) is True
+        row = row_of(found.exchange.request)
+        row.status = found.exchange.status
+        return wanted.decide(row, KEYS.keys() - {"rule", "severity", "latency"}) is True
 
     def printed(self, message: Message) -> bool:
         """Return whether the row of a message was printed."""
@@ -136,6 +145,8 @@ def _print_json(capture: Capture, choose: Callable[[Streamed], bool], marks: Gat
             line = orjson.dumps({"kind": "finding", "n": row.frame} | finding_fields(row))
         elif isinstance(row, GateAct):
             line = orjson.dumps({"kind": "release", "n": row.n} | act_fields(row))
+        elif isinstance(row, Outcome):
+            line = orjson.dumps(outcome_fields(row))
         else:
             line = to_json(row, capture.header)
             if marks:
@@ -188,6 +199,10 @@ def _print_lines(
             continue
         if isinstance(row, GateAct):
             put(act_line(row), "dim")
+            continue
+        if isinstance(row, Outcome):
+            if told := outcome_line(row):
+                put(told, "error" if row.failed else "dim")
             continue
         names = printable(", ".join(marks.of(row)), 200) if marks else ""
         look, extra = colour_of(row) if colour else None, f"  gate {names}" if names else ""

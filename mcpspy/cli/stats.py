@@ -96,8 +96,9 @@ def _ordered(tools: Mapping[str, ToolUse]) -> list[ToolUse]:
 
 
 def _server_lines(server: ServerUse, columns: Mapping[str, int]) -> Iterator[str]:
-    counts = (plural(server.captures, "capture"), plural(server.requests, "request"), plural(server.errors, "error"))
-    yield f"server {printable(server.name, 60)}: {', '.join((*counts, plural(server.found, 'finding')))}"
+    counts = (plural(server.captures, "capture"), plural(server.requests, "request"), f"{server.failed:,} failed")
+    found = (plural(server.errors, "error"), plural(server.found, "finding"))
+    yield f"server {printable(server.name, 60)}: {', '.join((*counts, *found))}"
     yield from _more_lines(server)
     if not server.tools:
         return
@@ -186,6 +187,7 @@ def _server_fields(server: ServerUse) -> dict[str, Any]:
         "captures": server.captures,
         "requests": server.requests,
         "errors": server.errors,
+        "failed": server.failed,
         "findings": server.found,
         **_times(server.latencies),
         "waited_for": {whom: server.times[whom] / 1e9 for whom in WAITED},

@@ -6,7 +6,7 @@ from dataclasses import replace
 from mcpspy.contract.expectations import CallOrder, OfTool, ToolArguments, ToolCalled, ToolDuration, ToolForbidden
 from mcpspy.contract.watcher import NAMED, Failure, SeenCall, Watcher
 from mcpspy.conversation.model import Exchange
-from mcpspy.spec.peer_schemas import Foreign, Outcome
+from mcpspy.spec.peer_schemas import Foreign, Validity
 from mcpspy.text import duration_text, plural
 
 _SHOWN = 3  # calls with other arguments that a sentence names
@@ -76,7 +76,7 @@ class ArgumentsWatcher(Watcher):
         if not self._expected.counts(call.name, call.arguments):
             return
         found = self._schema.judge(call.arguments)
-        if found.outcome is not Outcome.VALID:
+        if found.outcome is not Validity.VALID:
             why = found.message or found.outcome.value
             message = f"expected that {self._expected.text}: {why}"
             yield Failure(message, call.n, f"/params/arguments{found.pointer}")

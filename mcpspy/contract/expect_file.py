@@ -37,7 +37,7 @@ from mcpspy.errors import UsageError
 from mcpspy.foreign_file import read_foreign
 from mcpspy.gate_files.values import duration, instead, json_text, shown, text, true, whole
 from mcpspy.json_values import pointer
-from mcpspy.spec.peer_schemas import Foreign, Outcome
+from mcpspy.spec.peer_schemas import Foreign, Validity
 from mcpspy.text import printable
 from mcpspy.toml_text import toml_values
 
@@ -199,7 +199,7 @@ def _schema(value: Any) -> dict[str, Any]:
         raise ValueError(f"it is {shown(value)}; write a JSON Schema as a table")
     json_text(value)
     found = Foreign(value).check()
-    if found.outcome is not Outcome.VALID:
+    if found.outcome is not Validity.VALID:
         why = f": {printable(found.message, 200)}" if found.message else ""
         raise ValueError(f"it cannot be used as a JSON Schema ({found.outcome.value}{why}); correct it")
     return value

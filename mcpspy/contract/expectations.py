@@ -177,7 +177,7 @@ class SessionTokens(Expectation):
 
 @dataclass(frozen=True, slots=True)
 class NoErrors(Expectation):
-    """No request is answered with an error, and no tool fails."""
+    """No request fails, and no HTTP request."""
 
     rule = "expect/no-error"
     blame = "server"
@@ -185,7 +185,7 @@ class NoErrors(Expectation):
     @property
     def text(self) -> str:
         """The expectation in words."""
-        return "no request is answered by an error, and no tool fails"
+        return "no request fails"
 
 
 @dataclass(frozen=True, slots=True)

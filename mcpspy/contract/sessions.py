@@ -5,15 +5,16 @@ from collections.abc import Iterator
 from mcpspy.capture.records import End, Frame, Gates, Header
 from mcpspy.contract.expectations import NoErrors, SessionDuration, SessionTokens, StartedWithin, StderrWithout
 from mcpspy.contract.watcher import CALL, WHOLE, Failure, Watcher
-from mcpspy.conversation.model import Event, HttpUnit, Message, StreamEnd
+from mcpspy.conversation.model import Event, Exchange, Message, StreamEnd
 from mcpspy.conversation.offers import page
+from mcpspy.conversation.outcomes import Outcome, has_failed, may_turn_out_expected
 from mcpspy.cost import TOKEN, compact_size, context_size, encoded_size, tokens_text
 from mcpspy.json_values import excerpt, member
 from mcpspy.text import duration_text, printable
-from mcpspy.wire.http_head import status
 from mcpspy.wire.jsonrpc import Error, Request, Result
 
-_UNAUTHORIZED = 401
+KEPT = 1000
+"""Failures that may turn out to be normal, at most."""
 _TOOLS = 3000  # tools whose definitions are counted separately
 
 
@@ -68,40 +69,65 @@ class TokensWatcher(Watcher):
 
 
 class ErrorsWatcher(Watcher):
-    """Finds answers that are errors."""
+    """Finds requests that have failed.
+
+    If something later may show that a failure is normal, it is reported at the end, or when too many are kept.
+    """
 
     def __init__(self, expected: NoErrors) -> None:
         self._expected = expected
-        self._channel = 0
+        self._kept: dict[tuple[int, int], Failure] = {}  # by line and part of the request
 
     def add(self, event: Event) -> Iterator[Failure]:
         """Process the next event."""
-        if isinstance(event, HttpUnit):
-            yield from self._refused(event)
+        exchange = event.exchange if isinstance(event, Message) else None
+        if not isinstance(event, Message) or exchange is None or exchange.response is not event:
             return
-        if not isinstance(event, Message) or event.exchange is None or isinstance(event.body, Request):
+        place = exchange.request.n, exchange.request.part
+        self._kept.pop(place, None)
+        if exchange.outcome in ("error", "tool-error") and has_failed(exchange.outcome, exchange.expected):
+            answer, pointer = "the result has isError", "/result/isError"
+            if isinstance(event.body, Error):
+                code, told = (member(event.body.error, key) for key in ("code", "message"))
+                answer, pointer = f"error {excerpt(code)}: {excerpt(told, 160)}", "/error"
+            message = f"expected that {self._expected.text}; {_subject(exchange)}: {answer}"
+            failure = Failure(message, event.n, pointer, (exchange.request.n,), event.sender)
+            yield from self._take(place, failure, keep=may_turn_out_expected(exchange))
+
+    def decided(self, outcome: Outcome) -> Iterator[Failure]:
+        """Process the next outcome that no event shows."""
+        place, exchange = (outcome.n, outcome.part), outcome.exchange
+        self._kept.pop(place, None)
+        if not outcome.failed:
             return
-        what = " ".join(filter(None, (event.exchange.method, event.exchange.name)))
-        if isinstance(event.body, Error):
-            code, told = (member(event.body.error, key) for key in ("code", "message"))
-            answer = f"error {excerpt(code)}: {excerpt(told, 160)}"
-            yield self._failure(f"{what}: {answer}", event, "/error")
-        elif event.method == CALL and member(event.body.value, "result", "isError") is True:
-            yield self._failure(f"{what}: the result has isError", event, "/result/isError")
+        subject, answer, blame = "a call", None, "server"
+        if exchange:
+            subject, answer = _subject(exchange), exchange.fate.answer if exchange.fate else None
+            blame = "client" if exchange.request.side == "server" else "server"
+        elif outcome.request:
+            subject = f"{outcome.request.summary['method']} {outcome.request.summary['target']}"
+            answer = outcome.answer
+        status = f", status {answer.summary['status']}" if answer and answer.summary["status"] else ""
+        message = f"expected that {self._expected.text}; {subject}: {outcome.outcome}{status}"
+        keep = may_turn_out_expected(exchange) if exchange else outcome.request is not None
+        yield from self._take(place, Failure(message, outcome.n, blame=blame), keep=keep)
 
-    def _refused(self, event: HttpUnit) -> Iterator[Failure]:
-        """Report requests that got an error status and no message. A 401 only requests a token, and is ignored."""
-        code = status(event.http.opened.head)
-        carried = event.http.request.carried if event.http.request else []
-        refused = [it for it in carried if it.exchange and it.exchange.response is None]
-        if event.http.failed and refused and code != _UNAUTHORIZED and event.http.opened.ch != self._channel:
-            self._channel = event.http.opened.ch
-            what = f"{refused[0].method}: status {code}"
-            yield Failure(f"expected that {self._expected.text}; {what}", event.n, related=(refused[0].n,))
+    def end(self) -> Iterator[Failure]:
+        """Report the failures that are not normal after all."""
+        yield from self._kept.values()
 
-    def _failure(self, what: str, event: Message, where: str) -> Failure:
-        related = (event.exchange.request.n,) if event.exchange else ()
-        return Failure(f"expected that {self._expected.text}; {what}", event.n, where, related, event.sender)
+    def _take(self, place: tuple[int, int], failure: Failure, *, keep: bool) -> Iterator[Failure]:
+        """Yield a failure, or keep it; if there are too many, yield the oldest one."""
+        if not keep:
+            yield failure
+            return
+        self._kept[place] = failure
+        if len(self._kept) > KEPT:
+            yield self._kept.pop(next(iter(self._kept)))
+
+
+def _subject(exchange: Exchange) -> str:
+    return " ".join(filter(None, (exchange.method, exchange.name)))
 
 
 class StderrWatcher(Watcher):

@@ -36,6 +36,7 @@ from mcpspy.contract.sessions import (
 )
 from mcpspy.contract.watcher import CALL, NAMED, Failure, SeenCall, Watcher
 from mcpspy.conversation.model import Event, Exchange, Message
+from mcpspy.conversation.outcomes import Outcome
 from mcpspy.conversation.times import Times
 from mcpspy.json_values import member
 from mcpspy.rules import RULES, Finding, LocatedFinding
@@ -82,8 +83,14 @@ class ExpectationWatch:
         self._open: set[int] = set()
         self._times = Times()
 
-    def add(self, event: Event) -> Iterator[LocatedFinding]:
-        """Process the next event. Yield violations."""
+    def add(self, event: Event | Outcome) -> Iterator[LocatedFinding]:
+        """Process the next event, or an outcome. Yield violations."""
+        if isinstance(event, Outcome):
+            for expectation, watcher in self._watched:
+                for failure in watcher.decided(event):
+                    request = event.exchange.request if event.exchange else None
+                    yield LocatedFinding(self._finding(expectation, failure), request)
+            return
         self._times.add(event)
         for expectation, watcher in self._watched:
             for failure in watcher.add(event):

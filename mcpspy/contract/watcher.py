@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from mcpspy.conversation.model import Event, Exchange
+from mcpspy.conversation.outcomes import Outcome
 
 WHOLE = 1
 """The line number for what is about no frame: that of the header."""
@@ -37,6 +38,10 @@ class Watcher:
 
     def add(self, event: Event) -> Iterator[Failure]:  # noqa: ARG002 (most look at calls only)
         """Process the next event."""
+        return iter(())
+
+    def decided(self, outcome: Outcome) -> Iterator[Failure]:  # noqa: ARG002 (one looks at them)
+        """Process the next outcome that no event shows."""
         return iter(())
 
     def called(self, call: SeenCall) -> Iterator[Failure]:  # noqa: ARG002 (some look at answers only)

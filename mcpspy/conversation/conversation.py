@@ -106,7 +106,8 @@ class Conversation:
                 self._take_signal(record)
             elif isinstance(record, End):
                 self._ended = True
-                self._note_exit(record)
+                if record.why is not None and self._stdio.gone is None and self._stdio.left is None:
+                    self._stdio.gone = record.t  # it never ran, or never again
             yield record
 
     def _head(self, opened: Open) -> Iterator[HttpUnit]:
@@ -151,12 +152,6 @@ class Conversation:
         if opened.role == "stdout" or closed.how != "exit":
             revision = session.negotiated or session.stated
             yield StreamEnd(opened, closed, session, revision, opened.t, stream.latest)
-
-    def _note_exit(self, end: End) -> None:
-        """Learn from the end record that the server's process could not start, or has ended."""
-        session = self._stdio
-        if (end.why or end.code is not None or end.signal is not None) and session.left is None:
-            session.gone = end.t if session.gone is None else session.gone
 
     def exit(self, end: End) -> ServerExit | None:
         """Return how the server's process ended, or None if the capture does not record that."""
@@ -248,6 +243,16 @@ def events_of(records: Iterable[Record]) -> Iterator[Event]:
     """Yield the events of a capture, without judging them."""
     conversation = Conversation()
     return chain.from_iterable(map(conversation.feed, records))
+
+
+def decided_events(records: Iterable[Record], *, live: bool = False) -> Iterator[Event | Outcome]:
+    """Yield the events of all records, and the outcomes that no event shows; nothing follows unless it is `live`."""
+    conversation = Conversation()
+    for record in records:
+        yield from conversation.feed(record)
+        yield from conversation.decided
+    if not live:
+        yield from conversation.end()
 
 
 def _join_refusal(message: Message, http: HttpChannel) -> None:

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import chain
 
 from mcpspy.capture.records import Frame, Record
 from mcpspy.conversation import bounds
-from mcpspy.conversation.conversation import Conversation
+from mcpspy.conversation.conversation import decided_events
 from mcpspy.conversation.model import Event, Exchange, HttpUnit, Message, kind_of
 from mcpspy.conversation.outcomes import Outcome, OutcomeTable
 from mcpspy.conversation.preview import INTRODUCE, introduction, preview
@@ -40,12 +39,8 @@ class Counts:
     spells: list[Spell] = field(default_factory=list, compare=False)
     """The messages without pings, divided by pauses."""
 
-    _outcomes: OutcomeTable = field(default_factory=OutcomeTable, compare=False, repr=False)
-
-    def add(self, event: Event | Outcome) -> None:
-        """Count one more event of a conversation."""
-        self._outcomes.add(event)
-        self.failed = self._outcomes.failed
+    def add(self, event: Event) -> None:
+        """Count one more event of a conversation. `failed` comes from an `OutcomeTable`, which counts it."""
         if isinstance(event, Message):
             self.frames += event.part == 0
             add_message(self.spells, event)
@@ -55,7 +50,7 @@ class Counts:
                 self._error(event, event.body.reason)
             elif event.exchange:
                 self._response(event, event.exchange)
-        elif not isinstance(event, Outcome):
+        else:
             self.frames += isinstance(event, HttpUnit | Frame)
 
     def _request(self, message: Message, body: Request) -> None:
@@ -81,10 +76,10 @@ class Counts:
 
 def count(records: Iterable[Record], *, live: bool = False) -> Counts:
     """Return the summary of a capture; a `live` one may continue, so nothing is missing."""
-    counts, conversation = Counts(), Conversation()
-    for record in records:
-        for event in chain(conversation.feed(record), conversation.decided):
+    counts, outcomes = Counts(), OutcomeTable()
+    for event in decided_events(records, live=live):
+        outcomes.add(event)
+        if not isinstance(event, Outcome):
             counts.add(event)
-    for outcome in [] if live else conversation.end():
-        counts.add(outcome)
+    counts.failed = outcomes.failed
     return counts

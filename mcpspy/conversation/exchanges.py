@@ -84,6 +84,7 @@ class Exchanges:
         """Store the final statuses of exchanges without a response; return the line numbers of the requests."""
         if not live:  # `pending` does not include those of forgotten sessions
             self.statuses = self.statuses.replace(_PENDING, _UNANSWERED)
+            self.outcomes.end()
         changed = []
         for exchange in pending:
             self.statuses[exchange.ordinal] = _STATUS[exchange.final_status(live=live)]

@@ -1,7 +1,8 @@
 """What came of each request, and whether it failed.
 
-Every exchange has exactly one outcome at any time, and so does every HTTP request that carries no JSON-RPC request: a
-GET, a DELETE, a notification, a step of OAuth. The first row of this table that applies is the outcome.
+Every exchange has exactly one outcome at any time, and so does every HTTP request that carries no request and no
+response of JSON-RPC: a GET, a DELETE, a notification, a step of OAuth. If a client's response is refused, that is the
+outcome of its exchange. The first row of this table that applies is the outcome.
 
 | outcome | meaning |
 |---|---|
@@ -34,6 +35,7 @@ from mcpspy.json_values import member
 from mcpspy.spec.client_timeouts import time_outs_of
 from mcpspy.wire.http_head import status
 from mcpspy.wire.jsonrpc import Error, Request, Result, parse
+from mcpspy.wire.sse import parse_event
 
 OUTCOMES = (
     *("pending", "ok", "error", "tool-error", "refused", "broken", "server-exit", "timed-out", "unanswered"),
@@ -70,6 +72,8 @@ _REDIRECTED, _NOT_FOLLOWED = range(300, 400), (301, 302, 303)
 _NOT_ALLOWED, _FAILURE, _SERVER_FAILURE = 405, 400, 500
 _WELL_KNOWN = "/.well-known/"
 _RESET = ("reset",)
+_RESPONSE = ""  # in place of a method: the client repeats a response
+_OF_EXCHANGES = (Request, Result, Error)
 _STREAM = "sse"
 
 
@@ -113,6 +117,11 @@ _FAILED = bytes(outcome in FAILING and code < 1 << 4 for code, outcome in enumer
 _NONE = 255  # of a line that begins no HTTP request
 
 
+def decoded(code: int) -> tuple[str | None, str | None]:
+    """Return the outcome for a byte of an `OutcomeTable`, and why it is normal; None for a line without a request."""
+    return (None, None) if code == _NONE else (OUTCOMES[code & 15], _WHY[code >> 4])
+
+
 class OutcomeTable:
     """The latest outcome of each request, in a byte: of exchanges by ordinal, of HTTP requests by line number."""
 
@@ -125,15 +134,10 @@ class OutcomeTable:
         """Add the next event of any kind; return the line number of the request if it is an `Outcome`, else 0."""
         kind = type(event)
         if kind is Message:
-            exchange = event.exchange
-            if exchange is None:
-                self._begin(event)
-            elif exchange.response is event:
-                self._set(self._exchanges, exchange.ordinal, _OUTCOME[exchange.outcome] | _EXPECTED[exchange.expected])
+            if type(event.body) in _OF_EXCHANGES:
+                self._add_message(event)
             else:
-                self._exchanges.append(_OUTCOME[exchange.outcome])
-                if event.n < len(self._lines):
-                    self._lines[event.n] = _NONE  # of a batch that began with a notification
+                self._begin(event)
         elif kind is HttpUnit:
             self._begin(event)
         elif kind is Outcome:
@@ -142,18 +146,31 @@ class OutcomeTable:
                 self._set_line(event.n, code)
             else:
                 self._set(self._exchanges, event.ordinal, code)
-            return int(event.n)
+            n: int = event.n
+            return n
         return 0
 
-    def of(self, ordinal: int) -> tuple[str | None, str | None]:
-        """Return the outcome of an exchange, and why it is normal if it is failing and expected."""
-        code = self._exchanges[ordinal]
-        return OUTCOMES[code & 15], _WHY[code >> 4]
+    def code(self, ordinal: int) -> int:
+        """Return the byte for the outcome of an exchange, which `decoded` decodes."""
+        return self._exchanges[ordinal]
 
-    def of_line(self, n: int) -> tuple[str | None, str | None]:
-        """Return the outcome of the HTTP request on a line; None for a line that begins none."""
-        code = self._lines[n] if n < len(self._lines) else _NONE
-        return (None, None) if code == _NONE else (OUTCOMES[code & 15], _WHY[code >> 4])
+    def line_code(self, n: int) -> int:
+        """Return the byte for the outcome of the HTTP request that begins on a line, if one does."""
+        return self._lines[n] if n < len(self._lines) else _NONE
+
+    def end(self) -> None:
+        """End the capture: what is still pending is of forgotten sessions (`bounds.SESSIONS`)."""
+        pending, doubt = bytes([_OUTCOME["pending"]]), bytes([_OUTCOME["in-doubt"]])
+        self._exchanges, self._lines = (it.replace(pending, doubt) for it in (self._exchanges, self._lines))
+
+    def _add_message(self, message: Message) -> None:
+        exchange = message.exchange
+        if message.part and message.n < len(self._lines):
+            self._lines[message.n] = _NONE  # of a batch that began with a notification
+        if exchange and exchange.response is message:
+            self._set(self._exchanges, exchange.ordinal, _OUTCOME[exchange.outcome] | _EXPECTED[exchange.expected])
+        elif exchange:
+            self._exchanges.append(_OUTCOME[exchange.outcome])
 
     def _begin(self, event: Message | HttpUnit) -> None:
         http = event.http
@@ -168,6 +185,17 @@ class OutcomeTable:
     def _set(self, table: bytearray, place: int, code: int) -> None:
         self.failed += _FAILED[code] - _FAILED[table[place]]
         table[place] = code
+
+
+def may_turn_out_expected(exchange: Exchange) -> bool:
+    """Return whether something later may show that a failing outcome is normal."""
+    repeatable = exchange.outcome in ("refused", "broken", "server-exit") or _code(exchange) in _MENDABLE
+    return repeatable or exchange.method == _DISCOVER or _asks_for_transport(exchange)
+
+
+def _asks_for_transport(exchange: Exchange) -> bool:
+    over_http = exchange.request.http is not None
+    return over_http and exchange.method == "initialize" and exchange.outcome in ("refused", "error")
 
 
 class _Waiting(NamedTuple):
@@ -213,6 +241,7 @@ class Outcomes:
         """Take a response that was joined to its request."""
         if self._asking:
             self._end_question(exchange, message.t)
+        self._held.pop(exchange.request.n, None)  # the response decides
         if message.act:
             self._hold(message, exchange)
         before = exchange.outcome
@@ -259,8 +288,13 @@ class Outcomes:
     def closed(self, channel: HttpChannel, how: str, t: int) -> None:
         """Take the end of an answer to an HTTP request that carries no JSON-RPC request."""
         request = channel.request
-        if request and channel.opened.role == "response" and not carries_request(request):
-            self._decide_http(request, channel, _http_outcome(request, channel, how, t), t)
+        if request is None or channel.opened.role != "response" or _carries(request, Request):
+            return
+        outcome = _http_outcome(request, channel, how, t)
+        if _carries(request, Result, Error):
+            self._delivered(request, outcome, t)
+        else:
+            self._decide_http(request, channel, outcome, t)
 
     def took_endpoint(self, channel: HttpChannel, t: int) -> None:
         """Take the first event of HTTP+SSE: if `initialize` was refused before, the client has found the transport."""
@@ -287,7 +321,7 @@ class Outcomes:
                     self._judge(exchange)
                 self._tell(exchange, t)
         for request, answer in requests:
-            if not request.decided and not carries_request(request):
+            if not request.decided and not _carries(request, *_OF_EXCHANGES):
                 if answer and ended:
                     outcome = _http_outcome(request, answer, "eof", t)
                 else:
@@ -329,7 +363,7 @@ class Outcomes:
                 exchange.expected = "probe"
                 return
             self._wait(self._probes, client, waiting)
-        elif exchange.method == "initialize" and exchange.outcome in ("refused", "error") and request.http:
+        elif _asks_for_transport(exchange):
             self._wait(self._transports, client, waiting)
         if exchange.outcome in ("refused", "broken", "server-exit") or code in _MENDABLE:
             self._remember(client, exchange.method, _key(request), waiting)
@@ -383,6 +417,19 @@ class Outcomes:
             self._mend_alike(client, kind, lambda: key, t)
         self.decided.append(Outcome(n, 0, t, outcome, expected, None, None, request, answer))
 
+    def _delivered(self, request: HttpChannel, outcome: str, t: int) -> None:
+        """Take the outcome of an HTTP request that carries responses: if it failed, their exchanges have failed."""
+        for it in request.carried:
+            key = hash(str(it.id))
+            if outcome not in FAILING:
+                self._mend_alike(request.client, _RESPONSE, lambda key=key: key, t)
+            elif it.exchange and it.exchange.response is it:
+                asked = it.exchange.request
+                it.exchange.outcome, it.exchange.expected = outcome, None
+                waiting = _Waiting(asked.n, asked.part, it.exchange.ordinal, outcome)
+                self._remember(request.client, _RESPONSE, key, waiting)
+                self._tell(it.exchange, t)
+
     def _end_question(self, exchange: Exchange, t: int) -> None:
         """Remember for how long a person was asked."""
         session, since = self._asking.pop(exchange.ordinal, (None, 0))
@@ -414,19 +461,17 @@ class Outcomes:
                 self.decided.append(Outcome(n, part, t, outcome, None, ordinal, name=name))
 
 
-def carries_request(request: HttpChannel) -> bool:
-    """Return whether the body of an HTTP request has a JSON-RPC request."""
-    return any(type(it.body) is Request for it in request.carried)
+def _carries(request: HttpChannel, *kinds: type) -> bool:
+    """Return whether the body of an HTTP request has a message of one of these kinds."""
+    return any(type(it.body) in kinds for it in request.carried)
 
 
 def _so_far(exchange: Exchange) -> str:
     """Return the outcome of an exchange by what is known of it: its acts, its fate, its response."""
     response, fate, act = exchange.response, exchange.fate, exchange.request.act
-    if act and (response is None or act.waits):
-        if act.status:
-            return act.status
-    elif response and response.act and response.act.status:
-        return response.act.status
+    waits = response.act if response else act
+    if waits and waits.status:
+        return waits.status
     if exchange.cancelled and fate:
         return "timed-out" if _waited_long(exchange, fate) else "cancelled"
     if response:
@@ -441,7 +486,10 @@ def _so_far(exchange: Exchange) -> str:
 def _of_response(response: Message, *, undecoded: bool) -> str:
     body = response.body
     if response.act and response.act.how == "edited" and response.act.sent is not None:
-        body = parse(response.act.sent)[0]  # what its receiver got
+        sent = response.act.sent  # what its receiver got
+        streamed = response.http is not None and response.http.streams
+        bodies = parse(parse_event(sent).data or b"" if streamed else sent)
+        body = bodies[min(response.part, len(bodies) - 1)]
     if isinstance(body, Error):
         return "error"
     if undecoded:
@@ -475,9 +523,11 @@ def _at_end(exchange: Exchange, t: int, *, ended: bool) -> str:
 
 def _left(exchange: Exchange, t: int) -> str:
     """Return the outcome of an exchange whose client left the session at `t`."""
-    if exchange.request.side == "server" or t - exchange.request.t < _YOUNG:
+    if exchange.request.side == "server":
         return "abandoned"
-    return "timed-out" if _waited_long(exchange, Fate("left", 0, t)) else "unanswered"
+    if _waited_long(exchange, Fate("left", 0, t)):
+        return "timed-out"
+    return "abandoned" if t - exchange.request.t < _YOUNG else "unanswered"
 
 
 def _waited_long(exchange: Exchange, fate: Fate) -> bool:
@@ -541,7 +591,8 @@ def _http_outcome(request: HttpChannel, answer: HttpChannel, how: str, t: int) -
         return "refused"
     if how in _RESET:
         return "broken"
-    return "cancelled" if how == "abort" and not answer.streams else "ok"
+    accepted = method == "POST" or answer.streams  # its status is the whole answer, or it has no end of its own
+    return "cancelled" if how == "abort" and not accepted else "ok"
 
 
 def _http_refusal(method: str, target: str, code: int) -> str | None:

@@ -19,6 +19,7 @@ COLUMNS = (
     "capture", "n", "part", "t", "time", "from", "channel", "transport", "kind", "id", "method", "name", "revision",
     "session", "status", "request", "response", "latency", "size", "gate", "forwarded", "held", "extensions",
     "http_method", "http_target", "http_status", "findings", "message", "text", "tail",
+    "outcome", "failed", "expected",
 )  # fmt: skip
 """Columns are added at the end, and never renamed or removed."""
 _PORTION = 1 << 16  # characters that are written at once
@@ -78,6 +79,7 @@ def _cells(source: ExportSource, row: Row) -> Iterator[Cell]:
     else:
         text = row.raw.decode("utf-8", "replace") if row.raw else row.text
         yield from (None, text, row.tail.decode("utf-8", "replace") or None)
+    yield from (row.outcome, str(row.failed).lower(), row.expected)
 
 
 def _seconds(nanoseconds: int | None) -> Cell:

@@ -14,12 +14,13 @@ from mcpspy.filters.texts import contains
 from mcpspy.filters.tree import Filter, Node, Term
 from mcpspy.timeline import Row
 
-_MEMBERS = {"from": "sender", "time": "t"}  # the member of a row, if its name differs from the key
+_MEMBERS = {"from": ("sender",), "time": ("t",), "status": ("status", "outcome", "expected")}
+"""The members of a row that decide a key, if it is not one member of the same name."""
 _MOST = 1 << 16  # results of a term that are remembered
 
 
 class Gathered(NamedTuple):
-    """The values that some rows have for a key."""
+    """The values that some rows have for a key; a tuple if it depends on several members."""
 
     codes: Sequence[int | None]
     """A number for the value of each row; None if only the row itself has the value."""
@@ -83,8 +84,12 @@ class BlockFilter:
         term = self._terms[place]
         if term.key == "text":
             return lines.rule_out(term.traces, rows) if lines else (None,) * len(rows)
-        values = column(_MEMBERS.get(term.key, term.key))
+        values = column(_members(term.key)[0])
         return self._answers[place].of(values) if values else (None,) * len(rows)
+
+
+def _members(key: str) -> tuple[str, ...]:
+    return _MEMBERS.get(key, (key,))
 
 
 def _contain(term: Term) -> Callable[[str], bool]:
@@ -111,7 +116,9 @@ class _Answers(dict[int | None, bool | None]):
         answer: bool | None = None
         if code is not None:
             row = Row(0, 0, "", "")
-            setattr(row, _MEMBERS.get(self._term.key, self._term.key), self._value(code))
+            members, value = _members(self._term.key), self._value(code)
+            for member, part in zip(members, value if len(members) > 1 else (value,), strict=True):
+                setattr(row, member, part)
             answer = self._term.test(row)
         self[code] = answer
         return answer

@@ -23,7 +23,11 @@ KINDS = (
     *"gap signal gates end".split(),
 )
 SENDERS = ("client", "server", "mcpspy")
-STATUSES = ("ok", "error", "tool-error", "not-decoded", "pending", "unanswered", "cancelled", "held", "dropped")
+STATUSES = (
+    *("ok", "error", "tool-error", "not-decoded", "pending", "unanswered", "cancelled", "held", "dropped", "failed"),
+    *("refused", "broken", "timed-out", "server-exit", "abandoned", "in-doubt", "open"),
+)
+"""The statuses and the outcomes of requests, and `failed`, which sums up some of them."""
 _TIMES = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _SIZES = {"": 1, "b": 1, "kb": 1_000, "mb": 1_000_000, "kib": 1 << 10, "mib": 1 << 20}
 
@@ -73,6 +77,18 @@ def _names(get: Callable[[Row], str | None], names: tuple[str, ...], traces: dic
         return (lambda row: get(row) in chosen), tuple(traces.get(name, ()) for name in chosen)
 
     return read
+
+
+def _status(value: Value, _: datetime) -> Meaning:
+    chosen = _choose(value, STATUSES)
+    if "error" in chosen:
+        chosen |= {"tool-error"}
+    failed = "failed" in chosen
+
+    def test(row: Row) -> bool:
+        return row.status in chosen or row.outcome in chosen or (failed and row.failed)
+
+    return test, _ANY
 
 
 def _choose(value: Value, names: Collection[str], groups: Collection[str] = ()) -> frozenset[str]:
@@ -222,7 +238,7 @@ KEYS: dict[str, Reading] = {
     "id": _id,
     "from": _names(lambda row: row.sender, SENDERS, {}),
     "kind": _names(lambda row: row.kind, KINDS, _MEMBERS),
-    "status": _names(lambda row: row.status, STATUSES, {}),
+    "status": _status,
     "revision": _names(lambda row: row.revision, tuple(revision.value for revision in Revision), {}),
     "session": _texts(lambda row: row.session, _ANY),
     "rule": _rule,

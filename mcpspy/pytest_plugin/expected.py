@@ -7,7 +7,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.contract.expect_file import SESSION_KEYS, TOOL_KEYS, expectations
 from mcpspy.contract.expectations import Expectations
 from mcpspy.contract.watch import ExpectationWatch
-from mcpspy.conversation.conversation import events_of
+from mcpspy.conversation.conversation import decided_events
 from mcpspy.errors import UsageError
 from mcpspy.gate_files.values import instead
 from mcpspy.rules import Finding
@@ -28,7 +28,7 @@ def failures(expected: dict[str, Any], captures: Iterable[str]) -> list[str]:
         capture = Capture(path)
         servers.append(capture.header.name)
         watch = ExpectationWatch(held.of_server(capture.header.name), capture.header)
-        for event in events_of(capture.records()):
+        for event in decided_events(capture.records()):
             found += [_told(it.finding, path) for it in watch.add(event)]
         found += [_told(it.finding, path) for it in watch.end()]
     for it in held.every:

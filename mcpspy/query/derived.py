@@ -50,6 +50,7 @@ class DerivedTables:
         self._announced = Announced()
         self._waiting: dict[int, Fields] = {}  # by ordinal: exchanges whose response comes later
         self._frame: Fields = {}
+        self._failed = 0
         self._last = 0
 
     def path(self, table: str) -> str:
@@ -79,6 +80,7 @@ class DerivedTables:
 
     def _add(self, row: Row) -> None:
         self._last = max(self._last, row.t)
+        self._failed += row.counts_as_failed
         if self._frame.get("n") != row.n:
             self._end_frame()
             self._frame = _frame(row)
@@ -144,6 +146,7 @@ class DerivedTables:
             "server_version": server.version if server else None,
             "revision": (server.revision if server else None) or None,
             **{table: self.counts[table] for table in ("frames", "messages", "exchanges", "findings")},
+            "failed": self._failed,
         }
 
 
@@ -154,6 +157,8 @@ def _frame(row: Row) -> Fields:
         "messages": 0, "size": row.size, "session": row.session, "http_method": http.get("method"),
         "http_target": http.get("target"), "http_status": http.get("status"),
     }  # fmt: skip
+    if row.exchange is None and row.outcome:
+        fields |= _outcome(row)
     if row.act:
         fields |= {"gate": row.act.gate, "forwarded": act.get("forwarded"), "held": act.get("held")}
     if row.kind not in MESSAGES:
@@ -169,6 +174,7 @@ def _message(row: Row) -> Fields:
         "latency": None if row.latency is None else row.latency / 1e9, "size": row.size,
         "extensions": json.dumps(row.extensions) if row.extensions else None, "findings": len(row.findings),
     }  # fmt: skip
+    fields |= _outcome(row)
     message = message_json(row)
     if message is None:
         fields["text"] = row.raw.decode(errors="replace") if row.raw else row.text
@@ -182,8 +188,12 @@ def _exchange(row: Row) -> Fields:
         "at": row.t, "request": row.n, "part": row.part, "response": row.response, "t": row.t / 1e9,
         "sender": row.sender, "id": _id(row), "method": row.method, "name": row.name, "revision": row.revision,
         "session": row.session, "status": row.status, "latency": None if row.latency is None else row.latency / 1e9,
-        "request_size": row.size, "findings": len(row.findings),
+        "request_size": row.size, "findings": len(row.findings), **_outcome(row),
     }  # fmt: skip
+
+
+def _outcome(row: Row) -> Fields:
+    return {"outcome": row.outcome, "failed": row.failed, "expected": row.expected}
 
 
 def _error(row: Row) -> Fields:

@@ -17,7 +17,7 @@ from mcpspy.conversation import bounds
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import ENDLESS, Exchange, Message, Session
 from mcpspy.conversation.offers import statement
-from mcpspy.conversation.outcomes import Outcome
+from mcpspy.conversation.outcomes import Outcome, OutcomeTable
 from mcpspy.conversation.times import WAITED, Times
 from mcpspy.overview import Announced, Latencies, Peer, ToolUse, peer
 from mcpspy.rules import LocatedFinding
@@ -40,6 +40,8 @@ class ServerUse:
     """All requests that its clients sent to it, including tool calls."""
     errors: int = 0
     """Requests of its clients that were answered with an error or a tool error."""
+    failed: int = 0
+    """Requests in its sessions that have failed, of either side, and HTTP requests that carry none."""
     found: int = 0
     """The number of findings in its sessions, about either side."""
     latencies: Latencies = field(default_factory=Latencies)
@@ -94,7 +96,7 @@ class _CaptureFold(Fold):
 
     def __init__(self, server: ServerUse, stats: Stats) -> None:
         self._server, self._stats = server, stats
-        self._announced, self._times = Announced(), Times()
+        self._announced, self._times, self._outcomes = Announced(), Times(), OutcomeTable()
         self._clients: OrderedDict[Session, ClientUse] = OrderedDict()
         self._gone: set[int] = set()  # ordinals of requests that were cancelled before their answer
 
@@ -103,7 +105,9 @@ class _CaptureFold(Fold):
         self._announced.add(event)
         if isinstance(event, LocatedFinding):
             self._server.found += 1
-        elif not isinstance(event, GateAct | Outcome):
+            return
+        self._outcomes.add(event)
+        if not isinstance(event, GateAct | Outcome):
             self._times.add(event)
             if isinstance(event, Message):
                 self._count(event)
@@ -115,6 +119,7 @@ class _CaptureFold(Fold):
                 self._give_up(exchange, exchange.left)
         server = self._server
         server.captures += 1
+        server.failed += self._outcomes.failed
         for whom, spent in self._times.spent.items():
             server.times[whom] += spent
         for tool in self._announced.tools.values():

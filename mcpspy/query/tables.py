@@ -58,6 +58,7 @@ TABLES = {
             Column("messages", "BIGINT", "the number of its rows in `messages`"),
             Column("exchanges", "BIGINT", "the number of its rows in `exchanges`"),
             Column("findings", "BIGINT", "the number of its rows in `findings`"),
+            Column("failed", "BIGINT", "the number of its requests that have failed: in `exchanges` and in `frames`"),
         ),
     ),
     "frames": Table(
@@ -80,6 +81,13 @@ TABLES = {
             Column("forwarded", "VARCHAR", "what happened to the frame then, as in `show --json`"),
             Column("held", "DOUBLE", "for how many seconds a gate held it"),
             Column("text", "VARCHAR", "the text of a frame that is not a message, such as a line of stderr"),
+            Column(
+                "outcome",
+                "VARCHAR",
+                "what came of the HTTP request that begins here, if it carries no JSON-RPC request",
+            ),
+            Column("failed", "BOOLEAN", "whether that HTTP request has failed"),
+            Column("expected", "VARCHAR", "why an outcome that is a failure otherwise is normal here"),
         ),
     ),
     "messages": Table(
@@ -105,6 +113,9 @@ TABLES = {
             Column("findings", "BIGINT", "the number of its rows in `findings`"),
             Column("message", "JSON", "the message; null if it is not JSON, or not decoded"),
             Column("text", "VARCHAR", "the text, if there is no `message`"),
+            Column("outcome", "VARCHAR", "what came of the request, as in `show --json`"),
+            Column("failed", "BOOLEAN", "whether the request has failed"),
+            Column("expected", "VARCHAR", "why an outcome that is a failure otherwise is normal here"),
         ),
     ),
     "exchanges": Table(
@@ -128,6 +139,9 @@ TABLES = {
             Column("error_code", "BIGINT", "the code of an error"),
             Column("error_message", "VARCHAR", "the message of an error"),
             Column("findings", "BIGINT", "the number of rows in `findings` of both messages"),
+            Column("outcome", "VARCHAR", "what came of the request, as in `show --json`"),
+            Column("failed", "BOOLEAN", "whether the request has failed"),
+            Column("expected", "VARCHAR", "why an outcome that is a failure otherwise is normal here"),
         ),
     ),
     "findings": Table(

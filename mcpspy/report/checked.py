@@ -21,7 +21,6 @@ from mcpspy.contract.watch import ExpectationWatch, Met
 from mcpspy.conversation.facts import Operations
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Exchange, HttpUnit, Message
-from mcpspy.conversation.outcomes import Outcome
 from mcpspy.problems.fold import Problems
 from mcpspy.problems.problem import Problem
 from mcpspy.report.lines import ShownFrame, shown
@@ -158,7 +157,7 @@ class _Check(Fold):
             finding = event.finding
             if not told_by_lock(finding, self._of_lock.get((finding.frame, finding.part), ())):
                 self._take(event)
-        elif not isinstance(event, GateAct | Outcome):
+        elif not isinstance(event, GateAct):
             for found in self._watch.add(event) if self._watch else ():
                 self._take(found)
             if type(event) is Message:

@@ -13,8 +13,9 @@ import orjson
 from mcpspy.conversation.brief import parts
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import HttpUnit, Message, ServerExit
+from mcpspy.conversation.outcomes import EXPECTED, Outcome
 from mcpspy.json_values import excerpt, resolve
-from mcpspy.report.words import ARROWS, BAD_STATUSES, KINDS, MARKS, PREVIEWS, coloured
+from mcpspy.report.words import ARROWS, KINDS, MARKS, PREVIEWS, coloured
 from mcpspy.rules import Finding, LocatedFinding, Severity
 from mcpspy.text import columns, duration_text, fitted, measured, printable, size_text
 from mcpspy.timeline import SPOKEN, Row, row_of
@@ -28,8 +29,12 @@ _LEAST = 12  # columns of the subject of a row, at least
 _SHORTEST = 6  # columns of a preview, at least
 _DIGITS = 40  # characters of an id
 _NAME = 60  # characters of a name
+_HEADER = 1  # the line number of a finding about a whole session
 _STATUS = 6  # columns of an HTTP status
 _ANSWERS = ("result", "error")
+_SHOWN = (None, "pending", "held", "dropped")
+"""The outcomes of requests that are not shown beside them: they are not final, or what a gate did shows them."""
+_UNREMARKABLE = (*_SHOWN, "ok", "open")
 
 
 def line(row: Row, width: int = WIDTH, *, extra: str = "", colours: bool = False) -> str:
@@ -56,7 +61,7 @@ def line(row: Row, width: int = WIDTH, *, extra: str = "", colours: bool = False
 
 def colour_of(row: Row) -> str | None:
     """Return the colour of a whole row, by its outcome or its kind."""
-    return "error" if row.status in BAD_STATUSES else KINDS.get(row.kind)
+    return "error" if row.failed else KINDS.get(row.kind)
 
 
 def _other(row: Row, start: str, end: str, room: int, large: str) -> str:
@@ -83,18 +88,20 @@ def _coloured(told: str) -> str:
 
 
 def _outcome(row: Row, width: int, large: str) -> tuple[str, int]:
-    """Return the outcome of a response, or the revision of another message, and its width.
+    """Return the outcome of a response or of a final request without one, or the revision, and its width.
 
     Id and size are included if there is room. Values that few rows have are first, so that the rest is aligned in all
     rows.
     """
-    answers, wide = row.kind in _ANSWERS, width >= _WIDE
+    wide = width >= _WIDE
     found = number = ""
-    if answers:
+    if row.kind in _ANSWERS:
         how, size = row.status or row.kind, large or size_text(row.size)
         latency = "" if row.latency is None else duration_text(row.latency)
         if row.http and row.http["status"] not in (None, 200):
             found = f" HTTP {fitted(str(row.http['status']), _STATUS)}"
+    elif row.kind == "request" and row.response is None and row.outcome not in _SHOWN:
+        how, latency, size = row.outcome or "", "", large
     elif wide:
         how, latency, size = row.revision or "", "", large
     else:
@@ -139,6 +146,23 @@ def act_line(act: GateAct) -> str:
     return f"         #{act.n} {printable(str(act), 200)}"
 
 
+def outcome_line(it: Outcome) -> str:
+    """Return what came of an earlier request, as one line below a later row; an empty text if no line is needed."""
+    if it.outcome in _UNREMARKABLE or (it.request and it.outcome == "refused"):  # the row of its answer has the status
+        return ""
+    what, begun = "", it.t
+    if it.exchange:
+        what, begun = f" {it.exchange.method} {it.exchange.name or ''}".rstrip(), it.exchange.request.t
+    elif it.request:
+        what, begun = f" {it.request.summary['method']} {it.request.summary['target']}", it.request.opened.t
+    why = f" after {duration_text(it.t - begun)}" if it.t > begun else ""
+    if it.outcome == "in-doubt":
+        why = ", because the records that may hold the response are missing"
+    elif it.expected:
+        why += f", which is normal: {EXPECTED[it.expected]}"
+    return f"         #{it.n}{printable(what, 2 * _NAME)}: {it.outcome}{why}"
+
+
 def sentence(finding: Finding) -> str:
     """Return which side did what (or what is there), where in the message, and how often if it was more than once."""
     where = finding.pointer and (f" ({finding.pointer})" if finding.blame else f" at {finding.pointer}")
@@ -172,7 +196,7 @@ def shown(found: LocatedFinding) -> ShownFrame:
     """Return what a report shows of the event that a finding is about."""
     finding, event = found
     if event is None:
-        return ShownFrame(f"#{finding.frame:<5} the session", "")
+        return ShownFrame(f"#{finding.frame:<5} {'the session' if finding.frame == _HEADER else 'the request'}", "")
     if isinstance(event, ServerExit):
         row = row_of(event.end)
     else:

@@ -107,8 +107,9 @@ _expected(
 )
 _expected(
     "expect/no-error",
-    "A request was answered with an error or a tool failed, but `no_errors` is set.",
-    "Correct what the error names, or remove `no_errors`.",
+    """A request failed, but `no_errors` or `--no-failures` is set: an error, a result with `isError`, a refusal over
+    HTTP, a time-out, no response. Steps of a negotiation, and what the client repeated with success, do not count.""",
+    "Correct what the finding names, or remove the expectation.",
     "sender",
     "server/tools#error-handling",
     _FAILED,

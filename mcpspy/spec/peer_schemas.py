@@ -68,7 +68,7 @@ DIALECTS = tuple(DRAFTS)
 """The known dialects, the latest first."""
 
 
-class Outcome(Enum):
+class Validity(Enum):
     """The result of a validation."""
 
     VALID = "valid"
@@ -94,7 +94,7 @@ class Outcome(Enum):
 class Judgement:
     """The result of validating an instance, or why there is none."""
 
-    outcome: Outcome
+    outcome: Validity
     pointer: str = ""
     """JSON Pointer into the instance if that is invalid, or into the schema if the schema is invalid."""
     message: str = ""
@@ -124,7 +124,7 @@ class Foreign:
         if self._weight <= WEIGHT:
             return _compiled(self._raw)[1]
         found = self._apart(None)
-        return Judgement(Outcome.VALID) if found.outcome is Outcome.INVALID else found  # null may be invalid
+        return Judgement(Validity.VALID) if found.outcome is Validity.INVALID else found  # null may be invalid
 
     def judge(self, instance: Any) -> Judgement:
         """Validate an instance. A schema that was too costly once is not tried again."""
@@ -143,15 +143,15 @@ class Foreign:
         begun = time.monotonic()
         found = judge_apart(self._raw, instance)
         self._budget.left -= time.monotonic() - begun
-        self._costly = found.outcome is Outcome.TOO_COSTLY
+        self._costly = found.outcome is Validity.TOO_COSTLY
         return found
 
 
-_TOO_LARGE = Judgement(Outcome.TOO_LARGE, "", f"more than {SIZE // 1024} KiB, or more than {LEVELS} levels")
-_TOO_COSTLY = Judgement(Outcome.TOO_COSTLY, "", f"not judged within {CPU_SECONDS} s")
-_NOT_JUDGED = Judgement(Outcome.NOT_JUDGED, "", f"the schemas before it took {BUDGET:g} s")
-_LATE = Judgement(Outcome.NOT_JUDGED, "", f"this machine was too busy to evaluate it within {SECONDS:g} s")
-_FAILED = Judgement(Outcome.NOT_JUDGED, "", "the process that evaluates schemas failed, which is a bug of mcpspy")
+_TOO_LARGE = Judgement(Validity.TOO_LARGE, "", f"more than {SIZE // 1024} KiB, or more than {LEVELS} levels")
+_TOO_COSTLY = Judgement(Validity.TOO_COSTLY, "", f"not judged within {CPU_SECONDS} s")
+_NOT_JUDGED = Judgement(Validity.NOT_JUDGED, "", f"the schemas before it took {BUDGET:g} s")
+_LATE = Judgement(Validity.NOT_JUDGED, "", f"this machine was too busy to evaluate it within {SECONDS:g} s")
+_FAILED = Judgement(Validity.NOT_JUDGED, "", "the process that evaluates schemas failed, which is a bug of mcpspy")
 
 
 def _raw(schema: Any) -> bytes | None:
@@ -249,19 +249,19 @@ def _compiled(raw: bytes) -> tuple[Any, Judgement]:
     """Return the validator of a schema, or None, and whether the schema is valid."""
     schema = json.loads(raw)
     if isinstance(schema, str):  # the library would parse it as JSON
-        return None, Judgement(Outcome.NO_SCHEMA, "", f"{_clipped(json.dumps(schema))} is not an object or a boolean")
+        return None, Judgement(Validity.NO_SCHEMA, "", f"{_clipped(json.dumps(schema))} is not an object or a boolean")
     dialect = schema.get("$schema", DIALECT) if isinstance(schema, dict) else DIALECT
     draft = DRAFTS.get(dialect.removesuffix("#")) if isinstance(dialect, str) else DRAFTS[DIALECT]
     if draft is None:
-        return None, Judgement(Outcome.UNKNOWN_DIALECT, "/$schema", json.dumps(dialect[:200]))
+        return None, Judgement(Validity.UNKNOWN_DIALECT, "/$schema", json.dumps(dialect[:200]))
     try:
         patterns = jsonschema_rs.RegexOptions(size_limit=1 << 20)
         validator = draft(schema, validate_formats=False, retriever=refuse, pattern_options=patterns)
     except jsonschema_rs.ValidationError as error:
         return None, _refusal(error)
     except ValueError as error:  # an error of the library itself
-        return None, Judgement(Outcome.NOT_JUDGED, "", _clipped(f"the validator failed: {error}"))
-    return validator, Judgement(Outcome.VALID)
+        return None, Judgement(Validity.NOT_JUDGED, "", _clipped(f"the validator failed: {error}"))
+    return validator, Judgement(Validity.VALID)
 
 
 def _refusal(error: jsonschema_rs.ValidationError) -> Judgement:
@@ -270,8 +270,8 @@ def _refusal(error: jsonschema_rs.ValidationError) -> Judgement:
     elsewhere = _ELSEWHERE.match(error.message) if kind == "$ref" else None
     if elsewhere:
         what = _clipped(f"it refers to {elsewhere[1]}, which clients must not fetch")
-        return Judgement(Outcome.EXTERNAL, pointer(*error.instance_path), what)
-    outcome = {"$ref": Outcome.UNRESOLVED, "format": Outcome.UNSUPPORTED}.get(kind, Outcome.NO_SCHEMA)
+        return Judgement(Validity.EXTERNAL, pointer(*error.instance_path), what)
+    outcome = {"$ref": Validity.UNRESOLVED, "format": Validity.UNSUPPORTED}.get(kind, Validity.NO_SCHEMA)
     return Judgement(outcome, pointer(*error.instance_path), _clipped(error.message))
 
 
@@ -287,7 +287,7 @@ def _judged(raw: bytes, instance: Any) -> Judgement:
     try:
         validator.validate(instance)
     except jsonschema_rs.ValidationError as error:
-        return Judgement(Outcome.INVALID, pointer(*error.instance_path), _clipped(error.message))
+        return Judgement(Validity.INVALID, pointer(*error.instance_path), _clipped(error.message))
     except ValueError as error:  # too deep to quote or to validate
         return _unquoted(validator, instance, error)
     return compiled
@@ -296,9 +296,9 @@ def _judged(raw: bytes, instance: Any) -> Judgement:
 def _unquoted(validator: Any, instance: Any, error: ValueError) -> Judgement:
     """Return the verdict alone, if the library cannot describe the error."""
     try:
-        return Judgement(Outcome.VALID if validator.is_valid(instance) else Outcome.INVALID)
+        return Judgement(Validity.VALID if validator.is_valid(instance) else Validity.INVALID)
     except ValueError:
-        return Judgement(Outcome.NOT_JUDGED, "", _clipped(f"the validator failed: {error}"))
+        return Judgement(Validity.NOT_JUDGED, "", _clipped(f"the validator failed: {error}"))
 
 
 def _clipped(text: str) -> str:
@@ -320,7 +320,7 @@ def judge_apart(raw: bytes, instance: Any) -> Judgement:
     if _depth(instance) > DEPTH:
         return _TOO_COSTLY
     known = _known(json.dumps({"schema": raw.decode(), "instance": plain(instance)}).encode())
-    if known.judgement is None or (known.judgement.outcome is Outcome.NOT_JUDGED and known.tries < TRIES):
+    if known.judgement is None or (known.judgement.outcome is Validity.NOT_JUDGED and known.tries < TRIES):
         known.tries += 1
         known.judgement = _run(known.question)
     return known.judgement
@@ -357,9 +357,9 @@ def _run(question: bytes) -> Judgement:
     except subprocess.CalledProcessError as error:
         return _TOO_COSTLY if error.returncode < 0 else _FAILED  # ended by the kernel, or by Python
     except OSError as error:  # no more processes, descriptors or memory
-        return Judgement(Outcome.NOT_JUDGED, "", f"the process that evaluates schemas did not start: {error.strerror}")
+        return Judgement(Validity.NOT_JUDGED, "", f"the process that evaluates schemas did not start: {error.strerror}")
     outcome, where, message = json.loads(done.stdout)
-    return Judgement(Outcome(outcome), where, message)
+    return Judgement(Validity(outcome), where, message)
 
 
 def work() -> None:

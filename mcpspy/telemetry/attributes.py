@@ -62,7 +62,7 @@ def span_attributes(exchange: Exchange, status: str, server: dict[str, Value]) -
     act = request.act
     if act and act.held:
         found["mcpspy.held"] = act.held / 1e9
-    return found | {"mcpspy.frame": request.n}
+    return found | {"mcpspy.frame": request.n, "mcpspy.outcome": exchange.outcome}
 
 
 def server_attributes(header: Header, redact: Callable[[str], str]) -> dict[str, Value]:

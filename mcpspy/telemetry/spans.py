@@ -101,7 +101,7 @@ class Spans:
         for ordinal in list(self._open):  # those of forgotten sessions
             span = self._open.pop(ordinal)
             span.end, span.error = self._t, ""
-            span.attributes["error.type"] = "unanswered"
+            span.attributes |= {"error.type": "unanswered", "mcpspy.outcome": "in-doubt"}
             yield span
 
     def _refused(self, unit: HttpUnit) -> Iterator[ExchangeSpan]:

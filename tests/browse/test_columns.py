@@ -1,5 +1,8 @@
 """The kind, status and exchange of each line, computed once and stored in columns of a few bytes."""
 
+from itertools import chain
+from operator import attrgetter
+
 import pytest
 
 from mcpspy.browse.columns import Columns
@@ -33,8 +36,10 @@ def folded(all_records, *, live=False):
     columns, conversation, changed = Columns(), Conversation(), []
     columns.extend(max((record.n for record in all_records), default=0))
     for record in all_records:
-        for event in conversation.feed(record):
+        for event in chain(conversation.feed(record), conversation.decided):
             changed += columns.add(event)
+    for outcome in [] if live else conversation.end():
+        changed += columns.add(outcome)
     return columns, changed + columns.end(conversation.pending(), live=live)
 
 
@@ -57,7 +62,7 @@ def test_a_line_tells_what_it_is_and_how_its_exchange_went():
     assert (known[0].request, known[0].response, known[0].latency) == (1, 5, 4_000_000)
     assert (known[4].request, known[4].response, known[4].latency) == (1, 5, 4_000_000)
     assert (columns.partner(1), columns.partner(5), columns.partner(2), columns.partner(6)) == (5, 1, 0, 0)
-    assert changed == [3, 1, 2, 3], "a cancellation, a response, and at the end what has none"
+    assert changed == [3, 3, 1, 2, 2, 3], "status and outcome: a cancellation, a response, and at the end what has none"
 
 
 def test_while_a_capture_grows_a_request_is_pending():
@@ -165,7 +170,8 @@ def test_several_lines_tell_at_once_what_each_tells():
     lines = [8, 1, 2, 3, 5, 4, 6]
     for name in GATHERED:
         codes, value = columns.gather(name, lines)
-        assert [value(code) for code in codes] == [getattr(columns.at(n, Row), name) for n in lines], name
+        get = attrgetter(*((name, "outcome", "expected") if name == "status" else (name,)))
+        assert [value(code) for code in codes] == [get(columns.at(n, Row)) for n in lines], name
     assert columns.gather("method", [7, 1, 0])[0] == [None, codes_of(columns, 1), None], "no message, and not known yet"
     assert columns.gather("id", lines) is None
     assert columns.gather("method", [1]) is None

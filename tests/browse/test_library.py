@@ -10,7 +10,7 @@ from mcpspy.browse import library
 from mcpspy.browse.library import Library
 from mcpspy.capture.reader import Capture
 from mcpspy.conversation.counts import Counts, count
-from mcpspy.timeline import Row, streamed_rows
+from mcpspy.timeline import final_rows
 from tests.capture.test_reader import FRAME, file, piece
 from tests.test_timeline import EVERY_OUTCOME
 from tests.timelines import CAPTURES, GOLDEN
@@ -101,9 +101,9 @@ def test_what_is_said_is_counted_as_it_is_said(tmp_path, seen):
     record(writer, '> {"id":1,"method":"ping"}')
     assert seen()["a.jsonl"].counts == Counts(frames=1, exchanges=1)
     writer.frame(2, 2_000_000, b'{"id":1,"error":{}}', more=False, cut=False)
-    assert seen()["a.jsonl"].counts == Counts(frames=2, exchanges=1, errors=1)
+    assert seen()["a.jsonl"].counts == Counts(frames=2, exchanges=1, errors=1, failed=1)
     finish(writer)
-    assert seen()["a.jsonl"].counts == Counts(frames=2, exchanges=1, errors=1)
+    assert seen()["a.jsonl"].counts == Counts(frames=2, exchanges=1, errors=1, failed=1)
 
 
 def test_live_ones_come_first_then_the_newest(tmp_path):
@@ -284,8 +284,8 @@ def test_what_was_found_is_counted_by_severity(tmp_path, seen):
     seen()
     finish(writer)
     expected = Counter()
-    for told in streamed_rows(Capture(str(tmp_path / "a.jsonl")).records()):
-        expected.update(finding.severity for finding in (told.findings if isinstance(told, Row) else [told]))
+    for row in final_rows(Capture(str(tmp_path / "a.jsonl")).records, live=False):
+        expected.update(finding.severity for finding in row.findings)
     assert seen()["a.jsonl"].found == {"error": 0, "warning": 0, "info": 0} | expected
     assert expected["error"]
 

@@ -30,6 +30,7 @@ FILTERS = [
     "method:tools/call",
     "-method:tools/*",
     "status:error,tool-error,unanswered",
+    "status:failed or status:refused",
     "status:ok result",
     "latency:>1ms",
     "severity:>=warning",

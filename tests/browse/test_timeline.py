@@ -99,12 +99,15 @@ def agree(found, path, *, live=False):
             assert len(messages) > 1
             continue
         (message,), row = messages, single[n]
-        for key in "n kind sender id part method name revision status request response latency size raw value".split():
+        keys = (
+            "n kind sender id part method name revision status outcome expected request response latency size raw value"
+        )
+        for key in keys.split():
             assert getattr(message, key) == getattr(row, key), (n, key)
         assert (message.refused, message.channel, message.t) == (row.refused, row.channel, row.t)
         assert str(row.act) == str(message.act) == str(line.act)
         assert (line.n, line.t, line.kind, line.sender, line.size) == (n, row.t, row.kind, row.sender, row.size)
-        for key in ("method", "name", "status", "id", "latency"):
+        for key in ("method", "name", "status", "outcome", "expected", "id", "latency"):
             assert getattr(line, key) == getattr(row, key), (n, key)
         assert line.text.startswith(row.text or "")
         told = row.preview if row.size <= 1 << 16 else preview_of_large(row.raw)

@@ -45,7 +45,7 @@ def test_captures_are_listed_live_ones_first(tmp_path, ls):
     assert [line.split() for line in out.splitlines()] == [
         ["live", "weather", "stdio", *live_size.split(), "1", "frame,", "1", "exchange"],
         [str(folder / "live.jsonl")],
-        ["3", "d", "ago", "weather", "stdio", *size.split(), "6", "frames,", "2", "exchanges,", "2", "errors"],
+        f"3 d ago weather stdio {size} 6 frames, 2 exchanges, 1 failed, 2 errors".split(),
         "last error #9 not JSON (error at character 0)".split(),
         [done],
         f"2 captures, {size_text(os.path.getsize(done) + os.path.getsize(folder / 'live.jsonl'))}, in {folder}".split(),
@@ -105,7 +105,7 @@ def test_runs_are_summed_up_above_their_captures(tmp_path, ls):
     assert (status, err) == (0, "")
     lines = out.splitlines()
     assert [lines[at].split() for at in (0, 7)] == [
-        "3 d ago claude-code 2.1 (42) 2 servers, 10 min, 2 turns, 11 frames, 5 exchanges, 2 errors".split(),
+        "3 d ago claude-code 2.1 (42) 2 servers, 10 min, 2 turns, 11 frames, 5 exchanges, 2 failed, 2 errors".split(),
         "3 d ago unknown client (42) 1 server, 10 min, 2 turns, 4 frames, 2 exchanges".split(),
     ]
     assert [lines[at] for at in (3, 6, 9)] == [f"{'':13}{path}" for path in (other, main, alone)]
@@ -124,7 +124,7 @@ def test_a_run_with_a_capture_over_16_megabytes_is_not_counted(tmp_path, ls):
     capture(tmp_path / "b.jsonl", SESSION, ppid=42, client_start=5)
     os.truncate(path, (16 << 20) + 1)
     run = json.loads(ls(tmp_path, "--runs", "--json")[1])
-    assert [run[key] for key in ("duration", "frames", "exchanges", "errors", "turns")] == [None] * 5
+    assert [run[key] for key in ("duration", "frames", "exchanges", "errors", "failed", "turns")] == [None] * 6
     assert "1 server, not counted\n" in ls(tmp_path, "--runs")[1]
 
 
@@ -146,7 +146,7 @@ def test_a_capture_over_16_megabytes_is_not_counted(tmp_path, ls, options, monke
     os.truncate(path, (16 << 20) + 1)
     _, out, _ = ls(tmp_path, *options)
     if options:
-        assert [json.loads(out)[key] for key in ("frames", "exchanges", "errors")] == [None] * 3
+        assert [json.loads(out)[key] for key in ("frames", "exchanges", "errors", "failed")] == [None] * 4
     else:
         assert "not counted" in out
 

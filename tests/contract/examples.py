@@ -5,7 +5,7 @@ import tomllib
 from mcpspy.capture.records import Header
 from mcpspy.contract.expect_file import expectations
 from mcpspy.contract.watch import ExpectationWatch
-from mcpspy.conversation.conversation import events_of
+from mcpspy.conversation.conversation import decided_events
 from tests.rules.examples import records
 
 EXPECTED = {
@@ -31,7 +31,7 @@ def watched(text, toml, *, transport="stdio", name="weather", live=False):
     """Check a transcript against expectations; return the findings and the outcome of each expectation."""
     held = expectations(tomllib.loads(toml), "expect.toml")
     watch = ExpectationWatch(held.of_server(name), header(transport, name))
-    found = [it.finding for event in events_of(records(text)) for it in watch.add(event)]
+    found = [it.finding for event in decided_events(records(text), live=live) for it in watch.add(event)]
     return [*found, *(it.finding for it in watch.end(live=live))], watch.outcomes
 
 

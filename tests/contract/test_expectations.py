@@ -1,5 +1,6 @@
 """Expectations about sessions and about tool calls."""
 
+from mcpspy.contract import sessions
 from mcpspy.contract.expectations import (
     Expectations,
     NoErrors,
@@ -69,15 +70,34 @@ def test_errors_of_any_request_and_of_tools_are_found():
     assert outcome.passed is False
 
 
-def test_a_status_of_failure_is_an_error_and_a_request_for_a_token_is_none():
-    refused = """
-        = 2025-06-18 http
-        >> 5 ping
-        << 500
-    """
-    found = failures(refused, session("no_errors", "true"), transport="http")
-    assert [message.rpartition("; ")[2] for *_, message in found] == ["ping: status 500"]
-    assert failures(refused.replace("500", "401"), session("no_errors", "true"), transport="http") == []
+@each(
+    "text, wanted",
+    [
+        ("= 2025-06-18 http\n>> 5 ping\n<< 500", ["ping: refused, status 500"]),
+        (">> 1 initialize {}\n<< 401", ["initialize: refused, status 401"]),
+        (">> 1 initialize {}\n<< 401\n>> 1 initialize {}\n<< 200 1 = {}", []),
+        ("= 2025-06-18 http\n>> GET\n<< 405", []),
+        ("= 2025-06-18 http\n>> GET\n<< 404", ["GET /mcp: refused, status 404"]),
+        ("= 2025-06-18 http\n>> notifications/progress {}\n<< 500", ["POST /mcp: refused, status 500"]),
+        ("> 1 server/discover {META}\n< 1 ! {}\n= 2025-06-18", []),
+        ("> 1 server/discover {META}\n< 1 ! {}", ["server/discover: error null: null"]),
+        ("= 2025-06-18\n> 5 ping\n@70 . stdin closed\n. exit 0", ["ping: timed-out"]),
+        ("= 2025-06-18\n> 5 ping\n. stdin closed\n. exit 0", []),
+        ("= 2025-06-18\n< 5 roots/list\n. stdout closed\n. exit 1", []),
+        ("= 2025-06-18\n> 5 tools/call\n. stdout closed\n. exit 1", ["tools/call: server-exit"]),
+        ('= 2025-06-18\n< 5 ping\n@12 < notifications/cancelled {"requestId":5}', ["ping: timed-out"]),
+    ],
+)
+def test_a_request_that_failed_is_found_unless_that_was_normal(text, wanted):
+    found = failures(text, session("no_errors", "true"))
+    assert [message.rpartition("; ")[2] for *_, message in found] == wanted
+
+
+def test_of_failures_that_may_turn_out_normal_only_the_latest_are_kept(monkeypatch):
+    monkeypatch.setattr(sessions, "KEPT", 2)
+    refused = "= 2025-06-18 http\n" + "".join(f'>> {n} resources/read {{"uri":"{n}"}}\n<< 500\n' for n in range(2, 6))
+    assert len(failures(refused, session("no_errors", "true"), live=True)) == 2
+    assert len(failures(refused, session("no_errors", "true"))) == 4
 
 
 @each(

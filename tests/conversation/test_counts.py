@@ -18,7 +18,7 @@ SESSION = """
 
 
 def test_what_passed_and_failed_is_counted():
-    assert count(records(SESSION)) == Counts(frames=10, exchanges=5, errors=2, client="cursor 1")
+    assert count(records(SESSION)) == Counts(frames=10, exchanges=5, errors=2, failed=2, client="cursor 1")
     assert count([]) == Counts(0, 0, 0)
 
 

@@ -19,6 +19,7 @@ TERMS = (
     "from:server",
     "kind:request,stderr",
     "status:ok,pending",
+    "status:failed,refused",
     "revision:2025-*",
     "session:*",
     "latency:>1ms",

@@ -34,7 +34,8 @@ def test_the_tables_of_a_golden_capture_agree_with_show(golden, name):
     frames = selected(captured, "SELECT n, messages FROM frames ORDER BY n")
     assert [row["n"] for row in frames] == sorted({row["n"] for row in shown})
     assert sum(row["messages"] for row in frames) == sum(kinds[kind] for kind in MESSAGES)
-    columns = "n, part, t, sender, kind, id, method, name, revision, session, status, request, response, latency, size"
+    columns = "n, part, t, sender, kind, id, method, name, revision, session, status, outcome, failed, expected,"
+    columns += " request, response, latency, size"
     messages = selected(captured, f"SELECT {columns}, findings, message FROM messages ORDER BY n, part")  # noqa: S608
     expected = [row for row in shown if row["kind"] in MESSAGES]
     for row in expected:
@@ -62,6 +63,8 @@ def test_the_tables_of_a_golden_capture_agree_with_show(golden, name):
     )
     assert counts["calls"] == sum(row["method"] == "tools/call" for row in requests)
     assert [counts[key] for key in ("frames", "messages", "exchanges")] == [len(frames), len(messages), len(requests)]
+    failed = [len(selected(captured, f"FROM {table} WHERE failed")) for table in ("exchanges", "frames")]
+    assert counts["failed"] == sum(failed)
     assert methods["initialize"] == 0 or counts["client"]
 
 

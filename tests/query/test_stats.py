@@ -88,6 +88,7 @@ def test_the_counts_of_a_golden_capture_are_those_of_show(path):
     requests = [row for row in rows if row.kind == "request" and row.sender == "client"]
     assert server.requests == len(requests)
     assert server.errors == sum(row.status in ("error", "tool-error") and row.latency is not None for row in requests)
+    assert server.failed == sum(row.counts_as_failed for row in rows) > 0
     assert server.found == sum(len(row.findings) for row in rows)
     calls = [row for row in requests if row.method == "tools/call"]
     assert sum(tool.calls for tool in server.tools.values()) == len(calls)

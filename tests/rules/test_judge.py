@@ -14,12 +14,13 @@ from mcpspy.conversation import bounds
 from mcpspy.conversation.conversation import events_of
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Message, Session
+from mcpspy.conversation.outcomes import Outcome
 from mcpspy.conversation.recent import Recent
 from mcpspy.rules import RULES, LocatedFinding
 from mcpspy.rules.judge import Fold, Judge, JudgedEvents, judged_events
 from mcpspy.rules.rule import Fault, Later, Rule, StatefulCheck
 from mcpspy.spec import peer_schemas
-from mcpspy.spec.peer_schemas import Budget, Judgement, Outcome
+from mcpspy.spec.peer_schemas import Budget, Judgement, Validity
 from mcpspy.spec.revisions import Revision
 from mcpspy.wire.jsonrpc import Request
 from tests import NIGHTLY
@@ -93,7 +94,7 @@ def test_judging_changes_no_event(monkeypatch, sessions):
     monkeypatch.setattr(bounds, "RESTING", 2 * sessions)
     captures = [list(Capture(str(path)).records()) for path in sorted(CAPTURES.glob("*.jsonl"))]
     for found in [many_sessions(), *captures]:
-        judged = (it for it in judged_events(found) if not isinstance(it, LocatedFinding | GateAct))
+        judged = (it for it in judged_events(found) if not isinstance(it, LocatedFinding | GateAct | Outcome))
         assert [*map(told, judged)] == [*map(told, events_of(found))]
 
 
@@ -407,7 +408,7 @@ MUTATIONS = {flipped: 14, truncated: 8, spliced: 10, changed: 14, invented: 6, s
 @each("seed", range(10))
 def test_nonsense_of_any_kind_raises_nothing(seed, monkeypatch):
     """Small sessions with one or two frames changed; `tests/spec/test_peer_schemas.py` tests the cost of schemas."""
-    monkeypatch.setattr(peer_schemas, "judge_apart", lambda *_: Judgement(Outcome.TOO_COSTLY))
+    monkeypatch.setattr(peer_schemas, "judge_apart", lambda *_: Judgement(Validity.TOO_COSTLY))
     chance = random.Random(seed)  # noqa: S311 (seeded, so that a failure can be reproduced)
     sessions = [records(text) for text in EXAMPLES.values() if len(text) < 3000 and "|x" not in text]
     mutations, weights = list(MUTATIONS), list(MUTATIONS.values())

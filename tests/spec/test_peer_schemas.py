@@ -12,7 +12,7 @@ import pytest
 
 from mcpspy.json_values import Number
 from mcpspy.spec import peer_schemas
-from mcpspy.spec.peer_schemas import LEVELS, SIZE, Foreign, Judgement, Outcome
+from mcpspy.spec.peer_schemas import LEVELS, SIZE, Foreign, Judgement, Validity
 from tests.each import each
 
 
@@ -49,25 +49,25 @@ def no_process(monkeypatch):
 
 
 def test_an_instance_is_judged(no_process):
-    assert judge(OBJECT, {"a": "x"}) == Judgement(Outcome.VALID)
-    assert judge(OBJECT, {"a": 5}) == Judgement(Outcome.INVALID, "/a", '5 is not of type "string"')
-    assert judge(OBJECT, {}) == Judgement(Outcome.INVALID, "", '"a" is a required property')
-    assert judge(doubled(5), 1) == Judgement(Outcome.VALID)
-    assert check(OBJECT) == Judgement(Outcome.VALID)
+    assert judge(OBJECT, {"a": "x"}) == Judgement(Validity.VALID)
+    assert judge(OBJECT, {"a": 5}) == Judgement(Validity.INVALID, "/a", '5 is not of type "string"')
+    assert judge(OBJECT, {}) == Judgement(Validity.INVALID, "", '"a" is a required property')
+    assert judge(doubled(5), 1) == Judgement(Validity.VALID)
+    assert check(OBJECT) == Judgement(Validity.VALID)
 
 
 @pytest.mark.parametrize(
     ("dialect", "outcome"),
     [
-        ("https://json-schema.org/draft/2020-12/schema", Outcome.INVALID),
-        ("https://json-schema.org/draft/2019-09/schema", Outcome.VALID),
-        ("http://json-schema.org/draft-07/schema#", Outcome.VALID),
-        ("http://json-schema.org/draft-07/schema", Outcome.VALID),
-        ("http://json-schema.org/draft-06/schema#", Outcome.VALID),
-        ("http://json-schema.org/draft-04/schema#", Outcome.VALID),
-        (None, Outcome.INVALID),
-        ("http://json-schema.org/draft-99/schema#", Outcome.UNKNOWN_DIALECT),
-        (5, Outcome.NO_SCHEMA),
+        ("https://json-schema.org/draft/2020-12/schema", Validity.INVALID),
+        ("https://json-schema.org/draft/2019-09/schema", Validity.VALID),
+        ("http://json-schema.org/draft-07/schema#", Validity.VALID),
+        ("http://json-schema.org/draft-07/schema", Validity.VALID),
+        ("http://json-schema.org/draft-06/schema#", Validity.VALID),
+        ("http://json-schema.org/draft-04/schema#", Validity.VALID),
+        (None, Validity.INVALID),
+        ("http://json-schema.org/draft-99/schema#", Validity.UNKNOWN_DIALECT),
+        (5, Validity.NO_SCHEMA),
     ],
 )
 def test_a_schema_is_read_in_its_own_dialect(dialect, outcome, no_process):
@@ -79,19 +79,19 @@ def test_a_schema_is_read_in_its_own_dialect(dialect, outcome, no_process):
 @pytest.mark.parametrize(
     ("schema", "outcome", "pointer"),
     [
-        ({"type": "objet"}, Outcome.NO_SCHEMA, "/type"),
-        ({"properties": {"a": {"required": "a"}}}, Outcome.NO_SCHEMA, "/properties/a/required"),
-        ([], Outcome.NO_SCHEMA, ""),
-        ("x", Outcome.NO_SCHEMA, ""),
-        (None, Outcome.NO_SCHEMA, ""),
-        ({"pattern": "(?=a)b"}, Outcome.UNSUPPORTED, "/pattern"),
-        ({"pattern": "(a)\\1"}, Outcome.UNSUPPORTED, "/pattern"),
-        ({"pattern": "a{1000}{1000}{1000}"}, Outcome.UNSUPPORTED, "/pattern"),
-        ({"$ref": "http://127.0.0.1:9/schema.json"}, Outcome.EXTERNAL, ""),
-        ({"$ref": "https://example.com/schema.json"}, Outcome.EXTERNAL, ""),
-        ({"$ref": "file:///etc/passwd"}, Outcome.EXTERNAL, ""),
-        ({"$ref": "#/$defs/nowhere"}, Outcome.UNRESOLVED, ""),
-        (True, Outcome.VALID, ""),
+        ({"type": "objet"}, Validity.NO_SCHEMA, "/type"),
+        ({"properties": {"a": {"required": "a"}}}, Validity.NO_SCHEMA, "/properties/a/required"),
+        ([], Validity.NO_SCHEMA, ""),
+        ("x", Validity.NO_SCHEMA, ""),
+        (None, Validity.NO_SCHEMA, ""),
+        ({"pattern": "(?=a)b"}, Validity.UNSUPPORTED, "/pattern"),
+        ({"pattern": "(a)\\1"}, Validity.UNSUPPORTED, "/pattern"),
+        ({"pattern": "a{1000}{1000}{1000}"}, Validity.UNSUPPORTED, "/pattern"),
+        ({"$ref": "http://127.0.0.1:9/schema.json"}, Validity.EXTERNAL, ""),
+        ({"$ref": "https://example.com/schema.json"}, Validity.EXTERNAL, ""),
+        ({"$ref": "file:///etc/passwd"}, Validity.EXTERNAL, ""),
+        ({"$ref": "#/$defs/nowhere"}, Validity.UNRESOLVED, ""),
+        (True, Validity.VALID, ""),
     ],
 )
 def test_what_cannot_be_judged_by_says_why(schema, outcome, pointer):
@@ -109,17 +109,17 @@ def deep(levels):
 
 
 def test_what_is_too_large_or_too_deep_is_not_looked_at(no_process):
-    assert check(deep(LEVELS)).outcome is Outcome.VALID
-    assert check(deep(LEVELS + 1)).outcome is Outcome.TOO_LARGE
-    assert check(deep(5000)).outcome is Outcome.TOO_LARGE
-    assert judge(deep(5000), 1).outcome is Outcome.TOO_LARGE
+    assert check(deep(LEVELS)).outcome is Validity.VALID
+    assert check(deep(LEVELS + 1)).outcome is Validity.TOO_LARGE
+    assert check(deep(5000)).outcome is Validity.TOO_LARGE
+    assert judge(deep(5000), 1).outcome is Validity.TOO_LARGE
     room = SIZE - len(json.dumps({"title": ""}, separators=(",", ":")))
-    assert check({"title": "x" * room}).outcome is Outcome.VALID
-    assert check({"title": "x" * (room + 1)}).outcome is Outcome.TOO_LARGE
+    assert check({"title": "x" * room}).outcome is Validity.VALID
+    assert check({"title": "x" * (room + 1)}).outcome is Validity.TOO_LARGE
 
 
 def test_a_regex_bomb_takes_linear_time(no_process):
-    assert judge({"pattern": "^(a+)+$"}, "a" * 50_000 + "!").outcome is Outcome.INVALID
+    assert judge({"pattern": "^(a+)+$"}, "a" * 50_000 + "!").outcome is Validity.INVALID
 
 
 def doubled(levels):
@@ -138,12 +138,12 @@ def new(title):
 
 def test_a_schema_that_refers_to_itself_is_judged_apart(monkeypatch):
     monkeypatch.setattr(peer_schemas, "SECONDS", 30)  # a busy machine may start a process slowly
-    assert judge(TREE, {"of": [{"of": []}]}) == Judgement(Outcome.VALID)
+    assert judge(TREE, {"of": [{"of": []}]}) == Judgement(Validity.VALID)
     found = judge(TREE, {"of": [{"of": [{}]}]})
-    assert (found.outcome, found.pointer) == (Outcome.INVALID, "/of/0/of/0")
-    assert check(TREE).outcome is Outcome.VALID
-    assert check({"$ref": "#"}).outcome is Outcome.VALID
-    assert check(TREE | {"$schema": "x:y"}).outcome is Outcome.UNKNOWN_DIALECT
+    assert (found.outcome, found.pointer) == (Validity.INVALID, "/of/0/of/0")
+    assert check(TREE).outcome is Validity.VALID
+    assert check({"$ref": "#"}).outcome is Validity.VALID
+    assert check(TREE | {"$schema": "x:y"}).outcome is Validity.UNKNOWN_DIALECT
 
 
 def test_an_exponential_schema_on_a_deep_instance_is_killed():
@@ -153,7 +153,7 @@ def test_an_exponential_schema_on_a_deep_instance_is_killed():
     instance = {}
     for _ in range(60):
         instance = {"a": instance, "b": 1, "c": 1}
-    assert judge(schema, instance).outcome is Outcome.TOO_COSTLY
+    assert judge(schema, instance).outcome is Validity.TOO_COSTLY
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of computing")
@@ -162,7 +162,7 @@ def test_a_busy_machine_is_no_fault_of_the_schema(monkeypatch):
     monkeypatch.setattr(peer_schemas, "SECONDS", 0.05)
     monkeypatch.setattr(peer_schemas, "WORKER", "import time; time.sleep(30)")
     found = judge(TREE, {"of": "busy"})
-    assert (found.outcome, "too busy" in found.message) == (Outcome.NOT_JUDGED, True)
+    assert (found.outcome, "too busy" in found.message) == (Validity.NOT_JUDGED, True)
 
 
 @pytest.fixture
@@ -191,10 +191,10 @@ FULL = BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of computing")
 @pytest.mark.parametrize("hindrance", [LATE, FULL], ids=["late", "not started"])
 def test_a_22_what_the_machine_prevented_is_not_remembered_as_a_judgement(apart, hindrance):
-    left = apart(hindrance, hindrance, Outcome.INVALID)
+    left = apart(hindrance, hindrance, Validity.INVALID)
     schema = new(f"prevented by {hindrance}")
     found = [judge(schema, {"of": []}).outcome for _ in range(5)]
-    assert found == [Outcome.NOT_JUDGED] * 2 + [Outcome.INVALID] * 3
+    assert found == [Validity.NOT_JUDGED] * 2 + [Validity.INVALID] * 3
     assert not left
 
 
@@ -203,25 +203,25 @@ def test_a_22_a_question_is_tried_a_few_times_only(apart):
     apart(*[LATE] * peer_schemas.TRIES)
     schema = new("always late")
     found = [judge(schema, {"of": []}) for _ in range(2 * peer_schemas.TRIES)]
-    assert {it.outcome for it in found} == {Outcome.NOT_JUDGED}
+    assert {it.outcome for it in found} == {Validity.NOT_JUDGED}
 
 
 def test_a_22_a_question_that_used_up_its_computing_time_is_not_tried_again(apart):
     apart(subprocess.CalledProcessError(-9, "python"))
     schema = new("costly")
-    assert [judge(schema, {"of": []}).outcome for _ in range(3)] == [Outcome.TOO_COSTLY] * 3
+    assert [judge(schema, {"of": []}).outcome for _ in range(3)] == [Validity.TOO_COSTLY] * 3
 
 
 def test_a_name_that_no_reference_uses_needs_no_process(no_process):
     """JSON Schema 2020-12, 8.2.2: a tool of the conformance suite has such an anchor."""
     address = {"$anchor": "address", "type": "object"}
     schema = {"$defs": {"a": address}, "properties": {"at": {"$ref": "#/$defs/a"}}}
-    assert judge(schema, {"at": 5}).outcome is Outcome.INVALID
+    assert judge(schema, {"at": 5}).outcome is Validity.INVALID
 
 
 def test_a_process_that_breaks_is_an_outcome(monkeypatch):
     monkeypatch.setattr(peer_schemas, "WORKER", "import os; os.abort()")
-    assert judge(new("aborted"), {}).outcome is Outcome.TOO_COSTLY
+    assert judge(new("aborted"), {}).outcome is Validity.TOO_COSTLY
 
 
 def test_a_process_that_fails_by_a_bug_of_ours_says_nothing_of_the_schema(monkeypatch):
@@ -229,7 +229,7 @@ def test_a_process_that_fails_by_a_bug_of_ours_says_nothing_of_the_schema(monkey
     monkeypatch.setattr(peer_schemas, "SECONDS", 30)
     monkeypatch.setattr(peer_schemas, "WORKER", "raise TypeError('a bug')")
     found = judge(new("failed"), {})
-    assert found.outcome is Outcome.NOT_JUDGED
+    assert found.outcome is Validity.NOT_JUDGED
     assert "bug of mcpspy" in found.message
 
 
@@ -251,14 +251,14 @@ def test_a_validator_that_fails_says_nothing_of_the_schema(monkeypatch):
     monkeypatch.setitem(peer_schemas.DRAFTS, peer_schemas.DIALECT, Failing)
     for Failing.at_once in (True, False):
         found = judge({"title": f"A-12 {Failing.at_once}"}, 1)
-        assert found == Judgement(Outcome.NOT_JUDGED, "", "the validator failed: Recursion limit reached")
+        assert found == Judgement(Validity.NOT_JUDGED, "", "the validator failed: Recursion limit reached")
 
 
 @pytest.fixture
 def asked_apart(monkeypatch):
     """Return a list that collects the schemas that the separate process would get; it calls each one valid."""
     asked = []
-    monkeypatch.setattr(peer_schemas, "judge_apart", lambda raw, _: asked.append(raw) or Judgement(Outcome.VALID))
+    monkeypatch.setattr(peer_schemas, "judge_apart", lambda raw, _: asked.append(raw) or Judgement(Validity.VALID))
     return asked
 
 
@@ -281,16 +281,16 @@ def test_a_question_that_was_answered_is_not_asked_again(monkeypatch):
     asked = []
     run = subprocess.run
     monkeypatch.setattr(subprocess, "run", lambda *args, **options: asked.append(args) or run(*args, **options))
-    assert [judge(new("asked"), {"of": []}).outcome for _ in range(5)] == [Outcome.VALID] * 5
+    assert [judge(new("asked"), {"of": []}).outcome for _ in range(5)] == [Validity.VALID] * 5
     assert len(asked) == 1
 
 
 def test_a_budget_that_is_spent_ends_what_would_take_a_process(monkeypatch):
     spent = peer_schemas.Budget(0)
     monkeypatch.setattr(peer_schemas, "judge_apart", lambda *_: pytest.fail("a process was started"))
-    assert Foreign(TREE, spent).judge({"of": []}).outcome is Outcome.NOT_JUDGED
-    assert Foreign(TREE, spent).check().outcome is Outcome.NOT_JUDGED
-    assert Foreign(OBJECT, spent).judge({}).outcome is Outcome.INVALID
+    assert Foreign(TREE, spent).judge({"of": []}).outcome is Validity.NOT_JUDGED
+    assert Foreign(TREE, spent).check().outcome is Validity.NOT_JUDGED
+    assert Foreign(OBJECT, spent).judge({}).outcome is Validity.INVALID
 
 
 def test_judging_apart_takes_from_the_budget(asked_apart):

@@ -23,4 +23,5 @@ def spans_of(path, **options):
 def fold(header, stream, **options):
     conversation, folded = Conversation(), Spans(header, **options)
     found = [span for record in stream for event in conversation.feed(record) for span in folded.feed(event)]
+    conversation.end()
     return [*found, *folded.end(conversation.pending())]

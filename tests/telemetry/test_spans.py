@@ -80,6 +80,8 @@ def test_there_is_one_span_for_each_request_and_failures_are_those_of_the_rows(n
     assert len({span.context.span for span in found.values()}) == len(found)
     failed = {n for n, row in rows.items() if row.status in ("error", "tool-error", "cancelled", "unanswered")}
     assert {n for n, span in found.items() if span.error is not None} == failed
+    outcomes = {n: span.attributes["mcpspy.outcome"] for n, span in found.items()}
+    assert outcomes == {n: row.outcome for n, row in rows.items()}
     assert Counter(row.method for row in rows.values()) == Counter(
         span.attributes["mcp.method.name"] for span in found.values()
     )
@@ -234,6 +236,7 @@ def test_of_a_tool_call():
         "network.transport": "pipe",
         "error.type": "unanswered",
         "mcpspy.frame": 1,
+        "mcpspy.outcome": "in-doubt",
     }
 
 

@@ -7,7 +7,7 @@ from mcpspy.conversation.model import Session
 from mcpspy.json_values import Path, excerpt, pointer, steps_of
 from mcpspy.rules.compat.limits import Breach, subschemas, tool_rule
 from mcpspy.spec.client_limits import Limit
-from mcpspy.spec.peer_schemas import DIALECTS, Foreign, Judgement, Outcome
+from mcpspy.spec.peer_schemas import DIALECTS, Foreign, Judgement, Validity
 from mcpspy.spec.revisions import HANDSHAKE
 
 _TOOL = "server/tools#tool"
@@ -100,7 +100,7 @@ def output_schema_reference(tool: dict[str, Any], known: Sequence[Limit], sessio
     schema = tool.get("outputSchema")
     if isinstance(schema, dict):
         found = Foreign(schema, session.budget).check()
-        if found.outcome in (Outcome.UNRESOLVED, Outcome.EXTERNAL):
+        if found.outcome in (Validity.UNRESOLVED, Validity.EXTERNAL):
             got = f"has an outputSchema with an unresolved reference: {found.message}"
             path = ("outputSchema", *steps_of(found.pointer or ""))
             yield Breach(got, known, path, "add the definition to its $defs")
@@ -216,7 +216,7 @@ def schema_dialect(tool: dict[str, Any], known: Sequence[Limit], session: Sessio
     schema = tool.get("inputSchema")
     if isinstance(schema, dict):
         found = {limit: _judgement(schema, limit, session) for limit in known}
-        broken = [limit for limit in known if found[limit].outcome is Outcome.NO_SCHEMA]
+        broken = [limit for limit in known if found[limit].outcome is Validity.NO_SCHEMA]
         if broken:
             first = found[broken[0]]
             where = f" at {excerpt(first.pointer)}" if first.pointer else ""

@@ -10,7 +10,7 @@ from mcpspy.conversation.facts import Tool
 from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, rule
-from mcpspy.spec.peer_schemas import Foreign, Judgement, Outcome
+from mcpspy.spec.peer_schemas import Foreign, Judgement, Validity
 from mcpspy.spec.revisions import OUTPUT_SCHEMAS
 from mcpspy.wire.jsonrpc import Request, Result
 
@@ -70,7 +70,7 @@ def arguments(message: Message, session: Session) -> Iterator[Fault]:
     if tool is None or not isinstance(given, dict):
         return  # `schema/invalid` reports arguments that are not an object
     found = _judge(tool, "inputSchema", given, session)
-    if found and found.outcome is Outcome.INVALID:
+    if found and found.outcome is Validity.INVALID:
         why = found.message or "invalid"
         sentence = f"arguments of {tool.definition['name'][:60]} violate its inputSchema: {why}"
         yield Fault(sentence, f"/params/arguments{found.pointer}", (tool.listed,))
@@ -100,7 +100,7 @@ def structured_content(message: Message, session: Session) -> Iterator[Fault]:
     result = member(message.body.value, "result")
     if isinstance(result, dict) and "structuredContent" in result:
         found = _judge(tool, "outputSchema", result["structuredContent"], session)
-        if found and found.outcome is Outcome.INVALID:
+        if found and found.outcome is Validity.INVALID:
             sentence = f"structuredContent of {tool.definition['name'][:60]} violates its outputSchema: {found.message}"
             yield Fault(sentence, f"/result/structuredContent{found.pointer}", (tool.listed,))
 

@@ -13,7 +13,7 @@ from mcpspy.conversation.wording import WORDS
 from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.rule import Fault, Severity, rule
 from mcpspy.rules.tools.calls import LISTED
-from mcpspy.spec.peer_schemas import DIALECTS, Foreign, Judgement, Outcome
+from mcpspy.spec.peer_schemas import DIALECTS, Foreign, Judgement, Validity
 from mcpspy.spec.revisions import DEFAULT_DIALECT, Revision, since
 from mcpspy.wire.jsonrpc import Result
 
@@ -63,9 +63,9 @@ class CheckedSchemas(SessionMemory):
 def _check(schema: dict[str, Any], message: Message, session: Session) -> Judgement:
     """Check a schema in its dialect. Before there was a default dialect, any dialect may be meant."""
     found = Foreign(schema, session.budget).check()
-    if found.outcome is Outcome.NO_SCHEMA and "$schema" not in schema and message.revision not in DEFAULT_DIALECT:
+    if found.outcome is Validity.NO_SCHEMA and "$schema" not in schema and message.revision not in DEFAULT_DIALECT:
         others = (Foreign(schema | {"$schema": dialect}, session.budget).check() for dialect in DIALECTS)
-        return next((other for other in others if other.outcome is not Outcome.NO_SCHEMA), found)
+        return next((other for other in others if other.outcome is not Validity.NO_SCHEMA), found)
     return found
 
 
@@ -126,9 +126,9 @@ def schema_not_object(message: Message, session: Session) -> Iterator[Fault]:
 def schema_invalid(message: Message, session: Session) -> Iterator[Fault]:
     """Report a schema that is invalid or has an unresolved reference."""
     for where, name, found in _schemas(message, session):
-        if found.outcome in (Outcome.NO_SCHEMA, Outcome.UNRESOLVED, Outcome.EXTERNAL):
+        if found.outcome in (Validity.NO_SCHEMA, Validity.UNRESOLVED, Validity.EXTERNAL):
             what = where.rpartition("/")[2]
-            severity: Severity | None = "warning" if found.outcome is Outcome.EXTERNAL else None
+            severity: Severity | None = "warning" if found.outcome is Validity.EXTERNAL else None
             sentence = f"{what} of {name} is not a valid schema: {found.message}"
             yield Fault(sentence, where + found.pointer, severity=severity)
 
@@ -158,7 +158,7 @@ def schema_invalid(message: Message, session: Session) -> Iterator[Fault]:
 def schema_dialect(message: Message, session: Session) -> Iterator[Fault]:
     """Report an unknown dialect."""
     for where, name, found in _schemas(message, session):
-        if found.outcome is Outcome.UNKNOWN_DIALECT:
+        if found.outcome is Validity.UNKNOWN_DIALECT:
             yield Fault(f"the schema of {name} has an unknown dialect: {found.message}", f"{where}/$schema")
 
 
@@ -187,9 +187,9 @@ def schema_dialect(message: Message, session: Session) -> Iterator[Fault]:
 def schema_too_costly(message: Message, session: Session) -> Iterator[Fault]:
     """Report a schema that exceeds our limits."""
     for where, name, found in _schemas(message, session):
-        if found.outcome in (Outcome.TOO_LARGE, Outcome.TOO_COSTLY):
+        if found.outcome in (Validity.TOO_LARGE, Validity.TOO_COSTLY):
             yield Fault(f"the schema of {name} is too costly to evaluate: {found.message}", where)
-        elif found.outcome is Outcome.NOT_JUDGED:
+        elif found.outcome is Validity.NOT_JUDGED:
             yield Fault(f"the schema of {name} was not evaluated: {found.message}", where, severity="info")
 
 

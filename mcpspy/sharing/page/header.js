@@ -38,6 +38,7 @@ function countElements(counts, about) {
     about.live ? "live" : "ended",
     pluralText(counts.frames, "frame"),
     pluralText(counts.exchanges, "exchange"),
+    el("span", { class: counts.failed ? "error" : "" }, `${countText(counts.failed)} failed`),
     el("span", { class: counts.errors ? "error" : "" }, pluralText(counts.errors, "error")),
     el(
       "span",

@@ -34,6 +34,9 @@ import { BAD_STATUSES, FILTER_NAMES } from "./names.js";
  * @property {string | null} revision
  * @property {string | null} session
  * @property {string | null} status
+ * @property {string | null} outcome
+ * @property {boolean} failed
+ * @property {string | null} expected
  * @property {number | null} request
  * @property {number | null} response
  * @property {number | null} latency
@@ -151,13 +154,24 @@ export class Session {
   /** The number of rows of each kind in the session. */
   counts() {
     const frames = new Set();
-    const found = { frames: 0, exchanges: 0, errors: 0, findings: 0, error: 0, warning: 0, info: 0, last: 0 };
+    const found = {
+      frames: 0,
+      exchanges: 0,
+      failed: 0,
+      errors: 0,
+      findings: 0,
+      error: 0,
+      warning: 0,
+      info: 0,
+      last: 0,
+    };
     for (const row of this.rows) {
       if (row.channel !== null && row.kind !== "end-of-stream") frames.add(row.n);
       if (row.kind === "request") {
         found.exchanges += 1;
         found.errors += row.status === "error" || row.status === "tool-error" ? 1 : 0;
       }
+      found.failed += row.failed && row.kind !== "result" && row.kind !== "error" ? 1 : 0;
       found.errors += row.kind === "invalid" ? 1 : 0;
       found.findings += row.findings.length;
       for (const finding of row.findings) found[finding.severity] += 1;

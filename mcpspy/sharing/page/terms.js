@@ -16,6 +16,8 @@ import { FILTER_NAMES, FORMER_RULES } from "./names.js";
  * @property {string} from
  * @property {string} kind
  * @property {string | null} status
+ * @property {string | null} outcome
+ * @property {boolean} failed
  * @property {string | null} revision
  * @property {string | null} session
  * @property {{rule: string, severity: string}[]} findings
@@ -42,7 +44,7 @@ export const filterKeys = Object.assign(Object.create(null), {
   id: idTest,
   from: oneOf((row) => row.from, FILTER_NAMES.senders),
   kind: oneOf((row) => row.kind, FILTER_NAMES.kinds),
-  status: oneOf((row) => row.status, FILTER_NAMES.statuses),
+  status: statusTest,
   revision: oneOf((row) => row.revision, FILTER_NAMES.revisions),
   session: wholeText((row) => row.session),
   rule: ruleTest,
@@ -95,6 +97,13 @@ function oneOf(get, names) {
     const chosen = new Set(choose(value, names));
     return (row) => chosen.has(get(row) ?? "");
   };
+}
+
+/** @type {KeyReader} */
+function statusTest(value) {
+  const chosen = new Set(choose(value, FILTER_NAMES.statuses));
+  if (chosen.has("error")) chosen.add("tool-error");
+  return (row) => chosen.has(row.status ?? "") || chosen.has(row.outcome ?? "") || (chosen.has("failed") && row.failed);
 }
 
 /**

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from mcpspy.json_values import excerpt, member, steps_of
-from mcpspy.spec.peer_schemas import Budget, Foreign, Outcome
+from mcpspy.spec.peer_schemas import Budget, Foreign, Validity
 
 Mark = Literal["fits", "wrong", "missing", "undeclared", "absent", "unknown"]
 
@@ -76,9 +76,9 @@ class _Faults:
     def __init__(self, given: dict[str, Any], schema: Any) -> None:
         alone = schema | {"required": []} if isinstance(schema, dict) else {}
         whole = _ask(schema, given) if isinstance(schema, dict) else None
-        self.known = whole is not None and whole.outcome in (Outcome.VALID, Outcome.INVALID)
+        self.known = whole is not None and whole.outcome in (Validity.VALID, Validity.INVALID)
         self._given, self._schema = given, alone
-        self._wrong = whole is not None and whole.outcome is Outcome.INVALID
+        self._wrong = whole is not None and whole.outcome is Validity.INVALID
 
     def of(self, name: str) -> str:
         """Return why an argument is invalid; empty if it is valid, or if that is unknown."""
@@ -87,7 +87,7 @@ class _Faults:
         found = _ask(self._schema, {name: self._given[name]})
         here = steps_of(found.pointer)[:1] == (name,)
         refused = not found.pointer and self._schema.get("additionalProperties") is False
-        return found.message or "refused" if found.outcome is Outcome.INVALID and (here or refused) else ""
+        return found.message or "refused" if found.outcome is Validity.INVALID and (here or refused) else ""
 
 
 def _ask(schema: dict[str, Any], instance: Any) -> Any:

@@ -191,7 +191,12 @@ class Merged:
     def counts(self) -> Counts:
         """The sums of the counts of the sessions."""
         each = [session.counts for session in self.sessions]
-        return Counts(sum(it.frames for it in each), sum(it.exchanges for it in each), sum(it.errors for it in each))
+        return Counts(
+            sum(it.frames for it in each),
+            sum(it.exchanges for it in each),
+            sum(it.errors for it in each),
+            sum(it.failed for it in each),
+        )
 
     @property
     def found(self) -> dict[str, int]:

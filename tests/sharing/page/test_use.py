@@ -34,7 +34,8 @@ def recorded(path, *records):
 
 def test_the_head_tells_which_session_it_is_and_what_is_in_it(everything):
     assert everything.texts("#name") == ["everything"]
-    assert everything.texts("#counts") == [" · stdio · ended · 64 frames · 26 exchanges · 2 errors · 2 findings"]
+    counts = "64 frames · 26 exchanges · 2 failed · 2 errors · 2 findings"
+    assert everything.texts("#counts") == [f" · stdio · ended · {counts}"]
     (gist,) = everything.texts("#gist")
     assert gist.startswith("node-client 1.0.0 → mcp-servers/everything 2.0.0 · 2025-11-25 · 2026-11-20 23:37:16 UTC · ")
 
