@@ -82,13 +82,13 @@ def test_the_sessions(captures):
 
 def test_the_timeline_and_a_filter():
     shown([
-        ("timeline", ["down", "down"], "#7 initialize", "3/46"),
+        ("timeline", ["down", "down"], "#7 initialize", "3/48"),
         ("filter", ["g", "slash", *"method:tools/call status:ok"], "/method:tools/call status:ok", "run the line"),
     ])  # fmt: skip
 
 
 def test_the_timeline_of_a_wide_screen_and_request_and_response_side_by_side():
-    shown([("timeline-wide", ["down", "down"], "#7 initialize", "3/46")], size=(160, 40))
+    shown([("timeline-wide", ["down", "down"], "#7 initialize", "3/48")], size=(160, 40))
     shown([("pair", ["e", "b"])], size=(160, 40))
 
 

@@ -145,5 +145,5 @@ function labelText(row) {
     const lacking = row.response === null ? `  ${row.status ?? ""}` : "";
     return `${subject}  id ${idText(row)}${lacking}`;
   }
-  return row.kind === "notification" ? subject : `${row.kind}: ${subject}`;
+  return ["notification", "end-of-stream"].includes(row.kind) ? subject : `${row.kind}: ${subject}`;
 }

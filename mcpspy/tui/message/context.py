@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any
 
 from mcpspy.browse.timeline import OpenCapture
-from mcpspy.capture.records import Frame, Open, Record
+from mcpspy.capture.records import Close, Frame, Open, Record
 from mcpspy.json_values import member
 from mcpspy.timeline import Row
 from mcpspy.tui.model.merged import Merged
@@ -73,7 +73,7 @@ def _opened(session: OpenCapture, record: Record) -> Open | None:
     """Return the `open` record of a record's channel."""
     if isinstance(record, Open):
         return record
-    return session.index.channel(record.ch) if isinstance(record, Frame) else None
+    return session.index.channel(record.ch) if isinstance(record, Frame | Close) else None
 
 
 def _heads(session: OpenCapture, channels: list[Open | None]) -> tuple[Open | None, Open | None]:
