@@ -39,7 +39,8 @@ def problems_of(captures: AgentCaptures, entry: ListedCapture, room: int) -> Ans
     room -= size_of(answer) + size_of(ending) + 300
     explained = {rule for problem in problems for rule in problem.rules}
     groups = [it for it in capture.findings.groups.values() if it.rule not in explained]
-    lines = [] if _quoted(capture, problems) else stderr(scrubber, capture, name, _STDERR)
+    quoted = _quoted(capture, problems)
+    lines = [] if quoted else stderr(scrubber, capture, name, _STDERR)
     for_problems = room * 3 // 5 if groups or lines else room
     each = for_problems // min(max(len(problems), 1), _DETAILED)
     told = (told_problem(scrubber, capture, name, problem, each) for problem in problems)
@@ -50,7 +51,7 @@ def problems_of(captures: AgentCaptures, entry: ListedCapture, room: int) -> Ans
     answer |= facts(findings=found, stderr=lines)
     if not (problems or groups or answer.get("read")):
         answer["note"] = "no problems here; list_sessions with problems: true lists the sessions that have some"
-    return answer | facts(more=_more(answer, capture, len(problems), len(groups)))
+    return answer | facts(more=_more(answer, capture, len(problems), len(groups), len(quoted)))
 
 
 def told_problem(scrubber: Scrubber, capture: OpenCapture, name: str, problem: Problem, room: int) -> Answer:
@@ -82,22 +83,22 @@ def _cause(scrubber: Scrubber, name: str, cause: Cause, length: int) -> Answer:
     return facts(text=scrubber.excerpt(cause.text, length), certainty=cause.certainty, at=at)
 
 
-def _quoted(capture: OpenCapture, problems: list[Problem]) -> bool:
-    """Return whether a problem quotes one of the last lines of stderr."""
-    lines = set(capture.stderr[-_STDERR:])
-    return any(not lines.isdisjoint(cause.rows) for it in problems for cause in (it.cause, *it.further))
+def _quoted(capture: OpenCapture, problems: list[Problem]) -> set[int]:
+    """Return the line numbers of the stderr output that problems quote."""
+    quoted = {n for it in problems for cause in (it.cause, *it.further) for n in cause.rows}
+    return quoted.intersection(capture.stderr)
 
 
-def _more(answer: Answer, capture: OpenCapture, problems: int, groups: int) -> list[str]:
+def _more(answer: Answer, capture: OpenCapture, problems: int, groups: int, quoted: int) -> list[str]:
     """Return how to get what is not in the answer."""
-    pending = capture.columns.exchanges.statuses.count(_PENDING)
+    lines = len(capture.stderr) - len(answer.get("stderr", ())) - quoted
     wanted = (
-        ("problems", problems - len(answer.get("problems", ())), "status:failed"),
-        ("kinds of findings", groups - len(answer.get("findings", ())), "severity:error,warning,info"),
-        ("lines of stderr", len(capture.stderr) - len(answer.get("stderr", ())), "kind:stderr"),
-        ("requests without an answer so far", pending, "status:pending kind:request"),
+        ("more problems", problems - len(answer.get("problems", ())), "status:failed"),
+        ("more kinds of findings", groups - len(answer.get("findings", ())), "severity:error,warning,info"),
+        ("more lines of stderr", lines, "kind:stderr"),
+        ("requests that wait", capture.columns.exchanges.statuses.count(_PENDING), "status:pending kind:request"),
     )
-    return [f"{number} {what}: read_timeline with filter {text!r}" for what, number, text in wanted if number]
+    return [f"{what}: {number}; read_timeline with filter {text!r}" for what, number, text in wanted if number > 0]
 
 
 def stderr(scrubber: Scrubber, capture: OpenCapture, name: str, most: int) -> list[Answer]:
