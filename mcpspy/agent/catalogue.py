@@ -80,12 +80,15 @@ TOOLS = (
     AgentTool(
         "list_sessions",
         "List sessions and runs",
-        f"Recorded sessions, live ones first, then the newest, with counts of requests, findings and errors "
-        f"(failed calls, and lines that are not messages). Sessions of one client process share a `run`. {_DATA}",
+        f"Recorded sessions, live ones first, then the newest, with counts of requests, failed requests and "
+        f"findings. Sessions of one client process share a `run`. {_DATA}",
         {
             "server": _text("part of the server's name or command"),
             "client": _text("part of the client's name"),
-            "problems": {"type": "boolean", "description": "only sessions with failures or findings"},
+            "problems": {
+                "type": "boolean",
+                "description": "only sessions with failed requests, or findings of errors or warnings",
+            },
             "run": _text("only sessions of this run"),
             "cursor": _CURSOR,
         },
@@ -96,17 +99,17 @@ TOOLS = (
     AgentTool(
         "find_problems",
         "Find problems",
-        "All problems of a session, or of each session of a run, in one answer: failed calls (newest first) with their "
-        "errors, unanswered requests, protocol findings with rule, blame, fix and address, how the server ended, its "
-        f"last lines on stderr. Begin here. {_DATA}",
+        "What failed in a session, or in each session of a run, and why: each problem with the responsible side, the "
+        "cause (known, likely or unknown), what to do, and the frames that show it; equal ones are one with a count. "
+        "Then other protocol findings, with rule, blame, fix and address; how the server ended; its last lines on "
+        f"stderr. Begin here. {_DATA}",
         {"session": _text(f"{_SESSION}; or the name of a run")},
         _HEAD
         | {
             "state": _STRING,
             "counts": _OBJECT,
+            "problems": _LIST,
             "end": _OBJECT,
-            "failed": _LIST,
-            "unanswered": _LIST,
             "findings": _LIST,
             "stderr": _LIST,
             "note": _STRING,
@@ -120,16 +123,15 @@ TOOLS = (
         "read_timeline",
         "Read the timeline",
         "Rows of a session in order: requests, responses, notifications, stderr, the end; `s`: seconds from its start, "
-        "`ms`: latency, `other`: the request or response. To find where a word or a slow call was in any session: "
+        "`ms`: latency, `other`: the request or response, `outcome` of the request: `failed`, or why it is `expected`. "
+        "To find where a word or a slow call was in any session: "
         'session "all". Filter terms: method: name: '
-        "kind:request,result,error,notification,invalid,stderr,end from:client status:ok,error,tool-error,unanswered "
+        "kind:request,result,error,notification,invalid,stderr,end from:client status:failed,ok,error,tool-error "
         'latency:>200ms id: rule: severity:error, "text"; joined by spaces (and), or, not, brackets; * in values. '
         f"{_DATA}",
         {
             "session": _text(f"{_SESSION}; or the name of a run; or all"),
-            "filter": _text(
-                'such as: method:tools/call (status:error,tool-error or latency:>1s) -name:search* "needle"'
-            ),
+            "filter": _text('such as: method:tools/call (status:failed or latency:>1s) -name:search* "needle"'),
             "newest_first": {"type": "boolean"},
             "limit": {"type": "integer", "minimum": 1, "maximum": 200, "description": "rows; default 50"},
             "cursor": _CURSOR,

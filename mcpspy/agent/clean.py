@@ -11,6 +11,7 @@ Characters that hide or reorder text are escaped, so a text cannot break out of 
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any
@@ -36,6 +37,8 @@ LARGEST = 1 << 20
 """The largest frame that is scrubbed, in bytes. Larger frames are not decoded either."""
 _BEGINNING = 1 << 14  # bytes of a frame that is not a message, or that is too large
 _LONGEST_SECRET = 4096  # bytes read beyond the cut, so that no secret is cut before it is recognized
+_CUT_WORD = re.compile(r"[^\s\"'`,;{}()\[\]]+…")
+_SHORTEST_CUT = 100  # characters: shorter texts are never cut, so theirs is an ellipsis of their own
 _SIZES = ((4000, 200), (1500, 60), (500, 30), (200, 15), (80, 8), (30, 4), (12, 2))
 _DEEPEST = 24  # maximum nesting of a value
 _NAME = 200  # characters of a member name
@@ -60,6 +63,11 @@ class Scrubber:
     def text(self, text: str, limit: int = 1000) -> str:
         """Return a scrubbed text of at most `limit` characters."""
         return safe(self._beginning(text, limit), limit)
+
+    def excerpt(self, text: str, limit: int) -> str:
+        """Return a scrubbed text that quotes texts which were cut before: a word that a cut ends is left out."""
+        whole = _CUT_WORD.sub(lambda it: it[0] if it.end() < _SHORTEST_CUT else "…", text)
+        return self.text(whole, limit)
 
     def json(self, value: Any, *, envelope: bool = False) -> str:
         """Return a scrubbed value as JSON. Raises ValueError, TypeError or RecursionError if that is not possible."""

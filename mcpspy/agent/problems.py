@@ -1,21 +1,20 @@
-"""What went wrong in a session, or in all sessions of a run, as one answer."""
+"""What failed in a session, and why, or in all sessions of a run, as one answer: the problems of `mcpspy why`."""
 
-from typing import Any
-
-from mcpspy.agent.answers import LARGEST, Answer, address, facts, fitting, milliseconds, progress
+from mcpspy.agent.answers import LARGEST, Answer, address, facts, fitting, progress
 from mcpspy.agent.captures import RUN, AgentCaptures
-from mcpspy.agent.clean import Scrubber, clipped, safe, size_of
+from mcpspy.agent.clean import Scrubber, safe, size_of
 from mcpspy.agent.rulebook import told_groups
 from mcpspy.browse.library import ListedCapture
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.conversation.exchanges import STATUSES
-from mcpspy.json_values import member
+from mcpspy.problems.problem import Cause, Problem
 
-_FAILED, _UNANSWERED, _STDERR = 12, 8, 8  # limits for one answer
+_PROBLEMS, _STDERR = 12, 8  # limits for one answer
+_DETAILED = 3  # problems that share the room equally; more of them are not shorter
+_SIZES = ((500, 4), (200, 2), (60, 0))  # characters of a text, and further causes: as many as there is room for
+_RELATED = 8  # addresses of a cause
 _LAST = 6  # the number of last rows that are searched for the end of the session
-_FAILURES = {STATUSES.index("error"), STATUSES.index("tool-error")}
-_WAITING = {STATUSES.index("unanswered"), STATUSES.index("pending"), STATUSES.index("cancelled")}
-_ARGUMENTS = 240  # bytes of the arguments that are shown
+_PENDING = STATUSES.index("pending")
 
 
 def find_problems(captures: AgentCaptures, *, session: str = "") -> Answer:
@@ -30,93 +29,76 @@ def find_problems(captures: AgentCaptures, *, session: str = "") -> Answer:
 
 
 def problems_of(captures: AgentCaptures, entry: ListedCapture, room: int) -> Answer:
-    """Return the problems of one session, within `room` bytes."""
+    """Return the problems of one session, within `room` bytes; then the findings that explain none of them."""
     capture, name, scrubber = captures.open(entry), captures.name(entry), captures.scrubber
-    statuses = capture.columns.exchanges.statuses
-    failed = [ordinal for ordinal, status in enumerate(statuses) if status in _FAILURES]
-    waiting = [ordinal for ordinal, status in enumerate(statuses) if status in _WAITING]
-    counts = {"requests": len(statuses), "failed": len(failed), "unanswered": len(waiting)}
+    problems = capture.problems.made()
     answer = facts(session=name, server=scrubber.text(entry.header.name, 80), state=capture.state) | progress(capture)
+    counts = {"requests": capture.problems.requests, "failed": capture.problems.failed}
     answer |= {"counts": counts | {"findings": dict(capture.found)}}
     ending = end_of(scrubber, capture, name)
-    answer |= facts(end=ending)
-    room -= size_of(answer) + 300
-    calls = [_failed(scrubber, capture, name, ordinal) for ordinal in failed[-_FAILED:][::-1]]
-    answer |= facts(failed=list(fitting(calls, room * 2 // 5, _FAILED)))
-    open_ = [_unanswered(scrubber, capture, name, ordinal) for ordinal in waiting[-_UNANSWERED:][::-1]]
-    answer |= facts(unanswered=list(fitting(open_, room // 8, _UNANSWERED)))
-    lines = stderr(scrubber, capture, name, _STDERR)
-    answer |= facts(stderr=list(fitting(reversed(lines), room // 6, _STDERR))[::-1])
-    left = room - sum(size_of(answer.get(key, "")) for key in ("failed", "unanswered", "stderr"))
-    groups = list(capture.findings.groups.values())
-    answer |= facts(findings=told_groups(scrubber, capture, name, groups, left))
-    if not (failed or waiting or groups or answer.get("read")):
+    room -= size_of(answer) + size_of(ending) + 300
+    explained = {rule for problem in problems for rule in problem.rules}
+    groups = [it for it in capture.findings.groups.values() if it.rule not in explained]
+    quoted = _quoted(capture, problems)
+    lines = [] if quoted else stderr(scrubber, capture, name, _STDERR)
+    for_problems = room * 3 // 5 if groups or lines else room
+    each = for_problems // min(max(len(problems), 1), _DETAILED)
+    told = (told_problem(scrubber, capture, name, problem, each) for problem in problems)
+    answer |= facts(problems=list(fitting(told, for_problems, _PROBLEMS)), end=ending)
+    room -= size_of(answer.get("problems", ""))
+    lines = list(fitting(reversed(lines), room // 3, _STDERR))[::-1]
+    found = told_groups(scrubber, capture, name, groups, room - size_of(lines))
+    answer |= facts(findings=found, stderr=lines)
+    if not (problems or groups or answer.get("read")):
         answer["note"] = "no problems here; list_sessions with problems: true lists the sessions that have some"
-    return answer | facts(more=_more(answer, counts, len(groups), len(capture.stderr)))
+    return answer | facts(more=_more(answer, capture, len(problems), len(groups), len(quoted)))
 
 
-def _more(answer: Answer, counts: dict[str, int], groups: int, stderr_lines: int) -> list[str]:
-    """Return how to get what did not fit into the answer."""
-    told = []
-    for key, total, wanted in (
-        ("failed", counts["failed"], "status:error,tool-error kind:request"),
-        ("unanswered", counts["unanswered"], "status:unanswered,pending,cancelled kind:request"),
-        ("stderr", stderr_lines, "kind:stderr"),
-    ):
-        shown = len(answer.get(key, ()))
-        if shown < total:
-            told.append(f"{total - shown} more {key}: read_timeline with filter {wanted!r}")
-    shown = len(answer.get("findings", ()))
-    if shown < groups:
-        told.append(f"{groups - shown} more kinds of findings: read_timeline with filter 'severity:error,warning,info'")
+def told_problem(scrubber: Scrubber, capture: OpenCapture, name: str, problem: Problem, room: int) -> Answer:
+    """Return a problem as facts, within about `room` bytes; scrubbed after the frames that it may quote were read."""
+    causes = (problem.cause, *problem.further)
+    scrubber.learn(capture, (*problem.rows, *(n for cause in causes for n in cause.rows[:_RELATED])))
+    told: Answer = {}
+    for length, further in _SIZES:
+        cause, *others = [_cause(scrubber, name, it, length) for it in causes[: 1 + further]]
+        told = facts(
+            kind=problem.kind,
+            headline=scrubber.excerpt(problem.headline, length),
+            side=problem.side,
+            cause=cause,
+            further=others,
+            advice=list(problem.advice),
+            count=problem.count,
+            failed=problem.failed,
+            at=[address(name, n) for n in problem.rows],
+            rules=list(problem.rules),
+        )
+        if size_of(told) <= room:
+            break
     return told
 
 
-def _failed(scrubber: Scrubber, capture: OpenCapture, name: str, ordinal: int) -> Answer:
-    """Return one failed call, with the text of its error."""
-    exchanges = capture.columns.exchanges
-    request, response = exchanges.requests[ordinal], exchanges.responses[ordinal]
-    known = capture.known(request)
-    found = [it for n in (request, response) for it in capture.findings.of(n)]
-    worst = next((it for it in found if it.severity == "error"), found[0] if found else None)
-    return facts(
-        at=address(name, request),
-        what=scrubber.text(" ".join(filter(None, (known.method, known.name))), 120) if known else None,
-        status=exchanges.status(ordinal),
-        answer=address(name, response) if response else None,
-        arguments=_arguments(scrubber, capture, request),
-        error=scrubber.text(answer_text(scrubber, capture, response), 300) if response else None,
-        ms=milliseconds(known.latency) if known else None,
-        rule=worst.rule if worst else None,
-        blame=worst.blame if worst else None,
+def _cause(scrubber: Scrubber, name: str, cause: Cause, length: int) -> Answer:
+    at = [address(name, n) for n in cause.rows[:_RELATED]]
+    return facts(text=scrubber.excerpt(cause.text, length), certainty=cause.certainty, at=at)
+
+
+def _quoted(capture: OpenCapture, problems: list[Problem]) -> set[int]:
+    """Return the line numbers of the stderr output that problems quote."""
+    quoted = {n for it in problems for cause in (it.cause, *it.further) for n in cause.rows}
+    return quoted.intersection(capture.stderr)
+
+
+def _more(answer: Answer, capture: OpenCapture, problems: int, groups: int, quoted: int) -> list[str]:
+    """Return how to get what is not in the answer."""
+    lines = len(capture.stderr) - len(answer.get("stderr", ())) - quoted
+    wanted = (
+        ("more problems", problems - len(answer.get("problems", ())), "status:failed"),
+        ("more kinds of findings", groups - len(answer.get("findings", ())), "severity:error,warning,info"),
+        ("more lines of stderr", lines, "kind:stderr"),
+        ("requests that wait", capture.columns.exchanges.statuses.count(_PENDING), "status:pending kind:request"),
     )
-
-
-def _arguments(scrubber: Scrubber, capture: OpenCapture, n: int) -> Any:
-    """Return the arguments of a tool call, cut."""
-    place = capture.index.row_of(n)
-    row = scrubber.rows(capture, place)[0] if place is not None else None
-    given = member(row.value, "params", "arguments") if row else None
-    return clipped(given, _ARGUMENTS)[0] if given else None
-
-
-def answer_text(scrubber: Scrubber, capture: OpenCapture, n: int) -> str:
-    """Return the text of a JSON-RPC error or of a tool error."""
-    place = capture.index.row_of(n)
-    if place is None:
-        return ""
-    row = scrubber.rows(capture, place)[0]
-    content = member(row.value, "result", "content")
-    if row.kind == "error" or not isinstance(content, list):
-        return row.preview if row.kind == "error" else ""
-    return " ".join(str(member(it, "text")) for it in content[:5] if isinstance(member(it, "text"), str))
-
-
-def _unanswered(scrubber: Scrubber, capture: OpenCapture, name: str, ordinal: int) -> Answer:
-    n = capture.columns.exchanges.requests[ordinal]
-    known = capture.known(n)
-    what = " ".join(filter(None, (known.method, known.name))) if known else ""
-    return facts(at=address(name, n), what=scrubber.text(what, 120), status=capture.columns.exchanges.status(ordinal))
+    return [f"{what}: {number}; read_timeline with filter {text!r}" for what, number, text in wanted if number > 0]
 
 
 def stderr(scrubber: Scrubber, capture: OpenCapture, name: str, most: int) -> list[Answer]:

@@ -87,9 +87,9 @@ PROMPTS = (
         "Why did my last tool call fail?",
         "The newest failed call: what went wrong, which side is responsible, how to fix it.",
         (_SESSION,),
-        "Why did the newest tool call fail{session}? Call find_problems, read the newest failed call with "
-        "read_message, and tell what went wrong, whether the client or the server is responsible, and how to fix it. "
-        f"{_CAREFUL}",
+        "Why did the newest tool call fail{session}? Call find_problems, find the newest failed call with "
+        "read_timeline (filter status:failed, newest_first), read it with read_message, and tell what went wrong, "
+        f"which side is responsible, and how to fix it. {_CAREFUL}",
     ),
     AgentPrompt(
         "why_did_it_not_start",

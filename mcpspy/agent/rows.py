@@ -93,7 +93,7 @@ def _nothing(seen: int, sessions: int, texts: tuple[str, ...], *, more: bool) ->
         return f"nothing in {seen} rows so far; go on with `next`"
     where = "the session" if sessions == 1 else f"{sessions} sessions"
     words = ", ".join(repr(safe(it, 40)) for it in texts[:3])
-    told = f"; {words} was searched as text (a key takes a colon: status:error)" if words else ""
+    told = f"; {words} was searched as text (a key takes a colon: status:failed)" if words else ""
     return f"none of the {seen} rows of {where} matches{told}"
 
 
@@ -170,13 +170,18 @@ def told_row(scrubber: Scrubber, capture: OpenCapture, name: str, place: int) ->
         what=scrubber.text(" ".join(filter(None, (line.method, line.name))), 120),
         preview=scrubber.text(said, _PREVIEW),
         why=scrubber.text(why, _PREVIEW),
-        status=line.status,
+        **outcome(known),
         ms=milliseconds(line.latency) if line.kind != "request" else None,
         other=at_line(name, capture.index.rows[partner]) if partner is not None else None,
         bytes=line.size if line.size > _LARGE else None,
         findings=sorted({it.rule for it in known.findings}) if known else None,
         gate=scrubber.text(str(line.act or ""), 100),
     )
+
+
+def outcome(row: Row | None) -> Answer:
+    """Return what came of the request of a row, whether that is a failure, and if not, why it is normal."""
+    return facts(outcome=row.outcome, failed=row.failed or None, expected=row.expected) if row else {}
 
 
 def place_at(capture: OpenCapture, name: str, n: int) -> int:
@@ -243,7 +248,7 @@ def _messages(scrubber: Scrubber, capture: OpenCapture, name: str, place: int) -
                 "what": scrubber.text(what, 200),
                 "id": scrubber.text(str(row.id), 100) if row.id else None,
                 "revision": row.revision,
-                "status": row.status,
+                **outcome(row),
                 "ms": milliseconds(row.latency),
                 "bytes": row.size,
                 "http": clipped(row.http, 400)[0] if row.http else None,

@@ -62,7 +62,7 @@ def describe(captures: AgentCaptures, entry: ListedCapture, run: str = "") -> An
         transport=entry.header.transport,
         run=run,
         requests=counts.exchanges if counted else None,
-        errors=counts.errors if counted else None,
+        failed=counts.failed if counted else None,
         findings={severity: number for severity, number in found.items() if number} if counted else None,
         bytes=entry.size,
         imported=text(entry.header.imported.form, 80) if entry.header.imported else None,
@@ -77,4 +77,4 @@ def _fits(scrubber: Scrubber, entry: ListedCapture, server: str, client: str, *,
     if client and client not in scrubber.text(entry.counts.client).lower():
         return False
     uncounted = entry.size > COUNTED
-    return not problems or uncounted or bool(entry.counts.errors or entry.found["error"] or entry.found["warning"])
+    return not problems or uncounted or bool(entry.counts.failed or entry.found["error"] or entry.found["warning"])

@@ -5,13 +5,16 @@ from typing import NamedTuple
 from mcpspy.agent.answers import LARGEST, Answer, address, facts, milliseconds, progress
 from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.clean import Scrubber, size_of
-from mcpspy.agent.problems import answer_text, end_of, stderr
+from mcpspy.agent.problems import end_of, stderr, told_problem
 from mcpspy.agent.rulebook import told_groups
 from mcpspy.browse.timeline import OpenCapture
+from mcpspy.conversation.outcomes import FAILING
 from mcpspy.conversation.preview import INTRODUCE
 
 _FIRST = 5000  # rows that are searched for the handshake
 _STDERR = 12  # lines
+_STOPPING = ("start", "handshake", "login", "connection", "exit", "noise")  # kinds of problems
+_PROBLEM = 1500  # bytes
 _GROUPS = ("lifecycle/", "framing/", "jsonrpc/", "http/", "shape/")
 _SLOW = 10_000_000_000  # nanoseconds: the time-out of some clients
 
@@ -24,7 +27,7 @@ class Handshake(NamedTuple):
     request: int = 0
     """The `initialize` or `server/discover` request."""
     answer: int = 0
-    status: str = ""
+    outcome: str = ""
     latency: int | None = None
     initialized: int = 0
     later: int = 0
@@ -39,7 +42,7 @@ def explain_start(captures: AgentCaptures, *, session: str = "") -> Answer:
     shaken = handshake(capture)
     ending = end_of(scrubber, capture, name)
     groups = [it for it in capture.findings.groups.values() if it.rule.startswith(_GROUPS)]
-    started, why, advice = _judged(scrubber, capture, shaken, ending["text"] if ending else "")
+    started, why, advice = _judged(scrubber, capture, name, shaken, ending["text"] if ending else "")
     header = entry.header
     answer = facts(
         session=name,
@@ -54,7 +57,7 @@ def explain_start(captures: AgentCaptures, *, session: str = "") -> Answer:
             request=address(name, shaken.request) if shaken.request else None,
             method=shaken.method,
             answer=address(name, shaken.answer) if shaken.answer else None,
-            status=shaken.status,
+            outcome=shaken.outcome,
             ms=milliseconds(shaken.latency),
             initialized=address(name, shaken.initialized) if shaken.initialized else None,
         ),
@@ -74,14 +77,15 @@ def handshake(capture: OpenCapture) -> Handshake:
             continue
         if row.sender == "client" and not found.first:
             found = found._replace(first=n)
-        if row.kind == "request" and row.method in INTRODUCE and row.status != "error":
-            found = found._replace(
-                request=n, method=row.method, answer=row.response or 0, status=row.status or "", latency=row.latency
-            )
-        elif row.kind == "request" and row.method in INTRODUCE and not found.request:
-            found = found._replace(
-                request=n, method=row.method, answer=row.response or 0, status="error", latency=row.latency
-            )
+        if row.kind == "request" and row.method in INTRODUCE:
+            if not found.request or row.outcome not in FAILING:
+                found = found._replace(
+                    request=n,
+                    method=row.method,
+                    answer=row.response or 0,
+                    outcome=row.outcome or "",
+                    latency=row.latency,
+                )
         elif row.method == "notifications/initialized":
             found = found._replace(initialized=n)
         elif row.kind == "result" and row.method not in INTRODUCE:
@@ -89,44 +93,34 @@ def handshake(capture: OpenCapture) -> Handshake:
     return found
 
 
-def _judged(scrubber: Scrubber, capture: OpenCapture, shaken: Handshake, ending: str) -> tuple[bool, str, str]:
+def _judged(
+    scrubber: Scrubber, capture: OpenCapture, name: str, shaken: Handshake, ending: str
+) -> tuple[bool, str, str]:
     """Return whether it started, the reason, and what to do."""
     live = capture.index.live
-    if shaken.later or (shaken.status == "ok" and shaken.method == "server/discover"):
+    if shaken.later or (shaken.outcome == "ok" and shaken.method == "server/discover"):
         return True, _slow(shaken) or "the handshake succeeded, and requests were answered", ""
-    if ending.startswith("cannot start"):
-        return False, ending, "correct the command in the client's configuration; 'mcpspy doctor' tries it"
+    stopping = [it for it in capture.problems.made() if it.kind in _STOPPING]
+    if stopping and not shaken.initialized:
+        told = [told_problem(scrubber, capture, name, it, _PROBLEM) for it in stopping[:2]]
+        why = ". ".join(f"{it['headline']}: {it['cause']['text']}" for it in told)
+        return False, why, " ".join(told[0]["advice"])
     if not shaken.first:
         why = "the client has sent nothing" + (f"; {ending}" if ending else "")
         return False, why, "see the server's stderr; if it exited by itself, run its command in a terminal"
     if not shaken.request:
         return False, "the client sent messages, but no initialize", "the client has to send initialize first"
-    if shaken.status == "error":
-        text = scrubber.text(answer_text(scrubber, capture, shaken.answer), 300)
-        return False, f"the server answered {shaken.method} with an error: {text}", "see the error and the findings"
+    if not shaken.answer and live:
+        return False, f"the server has not answered {shaken.method} yet", "wait_for tells when it does"
     if not shaken.answer:
-        return False, *_silent(capture, shaken, ending, live=live)
+        why = f"the session ended before the server answered {shaken.method}"
+        return False, why, "the client may have stopped waiting; see how long it took"
     if not shaken.initialized:
         why = "the server answered initialize, but the client never sent notifications/initialized"
         return False, why, "the client may refuse the revision or the answer; see the findings and the answer"
     if live:
         return True, _slow(shaken) or "the handshake succeeded; nothing else was requested yet", ""
     return True, _slow(shaken) or "the handshake succeeded, but nothing else was answered", ""
-
-
-def _silent(capture: OpenCapture, shaken: Handshake, ending: str, *, live: bool) -> tuple[str, str]:
-    """Return why `initialize` was not answered."""
-    if any(it.rule == "framing/not-json" for it in capture.findings.groups.values()):
-        why = f"the server wrote lines to stdout that are not JSON, and no answer to {shaken.method}"
-        return f"{why}; {ending}" if ending else why, "logs belong on stderr; see the findings"
-    if ending.startswith(("the server exited", "the server was killed")):
-        return f"{ending} before it answered {shaken.method}", "the last lines of stderr usually say why"
-    if live:
-        return f"the server has not answered {shaken.method} yet", "wait_for tells when it does"
-    return (
-        f"the session ended before the server answered {shaken.method}",
-        "the client may have stopped waiting; see how long it took",
-    )
 
 
 def _slow(shaken: Handshake) -> str:

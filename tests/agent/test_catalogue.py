@@ -121,7 +121,7 @@ def test_a_finding_may_quote_a_secret(folder):
 
 
 def test_a_finding_about_text_shows_the_text(folder):
-    folder.add("= 2025-11-25\n< | Listening on port 3000")
+    folder.add("= 2025-11-25\n> | Listening on port 3000")
     assert find_problems(folder.captures)["findings"][0]["text"] == "Listening on port 3000"
 
 

@@ -20,7 +20,7 @@ def test_rows_have_addresses_and_lead_to_each_other(folder):
     name = folder.add()
     rows = {it["at"]: it for it in read_timeline(folder.captures)["rows"]}
     call, answer = rows[f"{name}#10"], rows[f"{name}#11"]
-    assert (call["what"], call["status"], call["other"]) == ("tools/call echo", "error", f"{name}#11")
+    assert (call["what"], call["outcome"], call["other"]) == ("tools/call echo", "error", f"{name}#11")
     assert call["findings"] == ["tools/arguments"]
     assert (answer["other"], answer["ms"], answer["preview"]) == (f"{name}#10", 1.0, "-32602 text must be a string")
     assert rows[f"{name}#14"]["preview"] == "echo: warning"

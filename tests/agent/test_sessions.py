@@ -16,7 +16,7 @@ def test_each_session_has_its_counts(folder):
     answer = list_sessions(folder.captures)
     assert [it["session"] for it in answer["sessions"]] == [other, name]
     told = answer["sessions"][1]
-    assert (told["server"], told["requests"], told["errors"], told["run"]) == ("weather", 5, 2, f"run:{name}")
+    assert (told["server"], told["requests"], told["failed"], told["run"]) == ("weather", 5, 3, f"run:{name}")
     assert told["findings"]["error"] >= 1
     assert told["started"].endswith("Z")
 

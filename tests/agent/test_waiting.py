@@ -36,7 +36,7 @@ def test_only_what_is_new_counts(folder, session):
     write(writer, WRONG)
     found = watch.look()
     assert (found["found"], found["session"]) == (True, name)
-    assert found["row"]["status"] == "tool-error"
+    assert found["row"]["outcome"] == "tool-error"
     assert watch.seen >= 2
     finish(writer)
 
@@ -112,7 +112,7 @@ def test_a_wait_that_found_nothing_says_where_the_next_goes_on(folder):
     after = watch.nothing(1)["after"]
     write(writer, FINE)
     write(writer, WRONG)
-    assert NextMatch(folder.captures, after=after).look()["row"]["status"] == "tool-error"
+    assert NextMatch(folder.captures, after=after).look()["row"]["outcome"] == "tool-error"
     finish(writer)
 
 
