@@ -298,8 +298,10 @@ class Outcomes:
 
     def took_endpoint(self, channel: HttpChannel, t: int) -> None:
         """Take the first event of HTTP+SSE: if `initialize` was refused before, the client has found the transport."""
-        if channel.request:
-            self._expect(self._transports.pop(channel.request.client, ()), "transport", t)
+        refused = self._transports.pop(channel.request.client, ()) if channel.request else ()
+        if channel.request and refused:
+            self._expect(refused, "transport", t)
+            self._repeatable.pop((channel.request.client, "initialize"), None)  # the reason is known
 
     def end(
         self,
