@@ -38,7 +38,8 @@ def test_the_golden_captures_hold_nothing_but_what_is_waived_for_a_reason(check,
     monkeypatch.chdir(ROOT)
     status, out, err = check("captures", "--waivers", "captures/waivers.toml", "--fail-on", "warning")
     assert (status, err) == (0, ""), out
-    assert out.splitlines()[-1].startswith("0 errors, 0 warnings, ")
+    assert out.splitlines()[-2].startswith("0 errors, 0 warnings, ")
+    assert out.endswith("see 'mcpspy why captures'\n")
 
 
 # The exit status
@@ -201,11 +202,9 @@ def test_an_expired_waiver_is_named_and_waives_nothing(tmp_path, check):
 
 def test_a_waiver_of_a_rule_that_is_ignored_is_not_stale(tmp_path, check):
     accepted = waiver(tmp_path / "waivers.toml")
-    assert check(faulty(tmp_path / "a"), "--waivers", accepted, "--ignore", "*") == (
-        0,
-        "0 errors, 0 warnings, 0 info, 1 waived in 9 frames of 1 capture\n",
-        "",
-    )
+    status, out, err = check(faulty(tmp_path / "a"), "--waivers", accepted, "--ignore", "*")
+    assert (status, err) == (0, "")
+    assert out.splitlines()[0] == "0 errors, 0 warnings, 0 info, 1 waived in 9 frames of 1 capture"
 
 
 # Mistakes: one line and exit code 2
@@ -330,9 +329,7 @@ def test_w_11_a_live_capture_is_told_with_its_open_requests(tmp_path, check):
     status, out, err = check(path, "--fail-on", "never")
     assert (status, err) == (0, "")
     assert "unanswered" not in out
-    assert out.splitlines()[-2] == (
-        f"{path}: the capture is live, 2 requests are still open: #8 tools/call slow, #13 ping"
-    )
+    assert f"{path}: the capture is live, 2 requests are still open: #8 tools/call slow, #13 ping" in out.splitlines()
     [told] = json.loads(check(path, "--format", "json", "--fail-on", "never")[1])["captures"]
     assert (told["live"], "pairing/unanswered" in str(told["findings"])) == (True, False)
     assert told["open"] == [
@@ -499,7 +496,8 @@ def test_what_is_not_as_expected_fails_the_check_and_stands_at_its_frame(check, 
     assert "#1     the session\n  ✗ error  expect/called  by the client\n" in out
     assert "    expected that good is called; there was no call\n" in out
     assert "    expected that bad is never called; it is called here\n" in out
-    assert out.splitlines()[-1].startswith("2 errors, 0 warnings, 0 info, 1 of 3 expectations met in ")
+    assert out.splitlines()[-2].startswith("2 errors, 0 warnings, 0 info, 1 of 3 expectations met in ")
+    assert out.splitlines()[-1] == f"1 request failed: tools/call bad failed; see 'mcpspy why {session}'"
 
 
 @pytest.mark.parametrize(
@@ -547,6 +545,7 @@ def test_junit_has_a_case_for_each_expectation(check, session, expect, tmp_path)
         return {it.get("name"): [how.tag for how in it] for it in suite.iter("testcase")}
 
     named = {"echo is called once": [], "bad is never called": ["failure"], "good is called": ["failure"]}
+    named |= {"tools/call bad failed": ["system-out"]}
     assert cases() == named
     assert cases("--fail-on", "never") == named | {
         "bad is never called": ["system-out"],
@@ -556,6 +555,7 @@ def test_junit_has_a_case_for_each_expectation(check, session, expect, tmp_path)
     waiver = tmp_path / "waivers.toml"
     waiver.write_text('[[waiver]]\nrule = "expect/called"\ncapture = "*"\nreason = "soon"\n')
     assert cases("--waivers", waiver) == named | {"good is called": []}
+    assert cases("--no-failures")["tools/call bad failed"] == ["failure"]
 
 
 def test_sarif_and_github_have_the_line(check, session, expect):
@@ -564,8 +564,9 @@ def test_sarif_and_github_have_the_line(check, session, expect):
     assert lines == [1, 10]
     assert {it["id"] for it in log["tool"]["driver"]["rules"]} == {"expect/called", "expect/never"}
     commands = check(session, "--expect", expect, "--format", "github")[1].splitlines()
-    assert [it.partition("::")[2].partition(" ")[0] for it in commands] == ["error", "error"]
-    assert "line=10" in commands[1]
+    assert [it.partition("::")[2].partition(" ")[0] for it in commands] == ["warning", "error", "error"]
+    assert "title=mcpspy (call)::tools/call bad failed; server: " in commands[0]
+    assert "line=10" in commands[2]
 
 
 def test_each_capture_is_held_to_all_or_to_what_is_about_its_server(check, tmp_path):
