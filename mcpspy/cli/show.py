@@ -1,6 +1,7 @@
 """`mcpspy show`: print a capture as a timeline, for people or as JSON."""
 
 import argparse
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
@@ -16,7 +17,9 @@ from mcpspy.conversation.model import Message
 from mcpspy.conversation.negotiation import Declarations
 from mcpspy.conversation.outcomes import Outcome
 from mcpspy.filters import KEYS, Filter
+from mcpspy.problems.fold import Problems
 from mcpspy.report.lines import WIDTH, act_line, colour_of, finding_line, line, outcome_line
+from mcpspy.report.problems import summary_line
 from mcpspy.report.words import coloured
 from mcpspy.rules import Finding
 from mcpspy.text import printable
@@ -74,13 +77,13 @@ def run(options: argparse.Namespace) -> int:
     print(title(capture, live=live), flush=True)
     colour = has_colours()
     found: Iterable[Streamed]
-    ending = Ending()
+    ending, problems = Ending(), Problems(capture.header)
     if wanted and not options.follow:
         # the request of an exchange shows its outcome too
         found = final_rows(capture.records, ending, live=live)
     else:
         records = capture.follow() if options.follow else capture.records()
-        found = streamed_rows(records, ending, live=live and not options.follow)
+        found = streamed_rows(records, ending, problems, live=live and not options.follow)
     declarations = Declarations()
     found = marks.watch(found) if marks else found
     _print_lines(found, choice.wants if wanted else None, marks, declarations, colour=colour, flush=options.follow)
@@ -91,7 +94,15 @@ def run(options: argparse.Namespace) -> int:
     for exchange in ending.pending if live and not options.follow else ():
         if exchange.outcome == "pending" and choice.printed(exchange.request):
             print(f"#{exchange.request.n} {printable(exchange.method, 60)}: still pending")
+    summary = "" if wanted else summary_line(problems.made(), problems.failed, f"mcpspy why {_argument(capture.path)}")
+    if summary:
+        print(coloured(summary, "error" if colour else None))
     return 0
+
+
+def _argument(path: str) -> str:
+    """Return a path as an argument of a command for a shell."""
+    return shlex.quote(printable(path, 1000))
 
 
 class _Choice:

@@ -83,7 +83,8 @@ def _connection(failures: list[FailedRequest], first: FailedRequest, times: str)
     requests = [failure for failure in failures if not failure.method.startswith(_STREAMS)]
     if not requests:
         return f"the stream of {_subjects(failures)} broke{times}"
-    return f"the connection ended before the answer to {_subjects(requests)}{times}"
+    often = times if len(requests) == len(failures) else ""
+    return f"the connection ended before the answer to {_subjects(requests)}{often}"
 
 
 def _hung(_: list[FailedRequest], first: FailedRequest, times: str) -> str:
