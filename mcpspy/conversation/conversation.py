@@ -106,8 +106,9 @@ class Conversation:
                 self._take_signal(record)
             elif isinstance(record, End):
                 self._ended = True
-                if record.why is not None and self._stdio.gone is None and self._stdio.left is None:
-                    self._stdio.gone = record.t  # it never ran, or never again
+                told = (record.why, record.code, record.signal) != (None, None, None)
+                if told and self._stdio.gone is None and self._stdio.left is None:
+                    self._stdio.gone = record.t  # it has ended, or never ran
             yield record
 
     def _head(self, opened: Open) -> Iterator[HttpUnit]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mcpspy.capture.records import End, Header
-from mcpspy.problems.failure import FailedRequest, arguments_text
+from mcpspy.problems.failure import FailedRequest, StderrLine, arguments_text
 from mcpspy.problems.problem import Cause, Kind, Problem
 from mcpspy.problems.words import advice_for, capitalized, headline
 from mcpspy.rules import RULES, SEVERITIES, Finding
@@ -53,8 +53,8 @@ class Evidence:
     findings: Mapping[int, Sequence[Finding]]
     """By line number."""
     end: End | None
-    stderr: Sequence[tuple[int, int, str]]
-    """The last lines: time, line number, text."""
+    stderr: StderrLine | None
+    """The line that tells most of the last ones."""
     lines: Mapping[int, str]
     """By line number: frames that are not messages."""
     succeeded: Mapping[str, tuple[int, bytes]]
@@ -168,17 +168,16 @@ def _causes(kind: Kind, failure: FailedRequest, proofs: list[Finding], evidence:
     for proof in proofs:
         if proof.severity != "error" and not answered:
             yield Cause(proof.message, "known", (proof.frame, *proof.related))
-    if failure.stderr and kind not in ("exit", "start"):  # there the last line is a part of the cause
-        n, text = failure.stderr[-1]
-        if not failure.text or failure.text[:_SAME] not in text:
-            yield Cause(f"the server wrote to stderr meanwhile: {text}", "likely", (n,))
+    line = None if kind in ("exit", "start") else failure.stderr  # there it is a part of the cause
+    if line and (not failure.text or failure.text[:_SAME] not in line.text):
+        yield Cause(f"the server wrote to stderr meanwhile: {line.text.strip()}", "likely", (line.n,))
     yield from _comparisons(failure, evidence)
 
 
 def _exits(evidence: Evidence) -> Iterator[Cause]:
-    """Yield how the process ended, and its last line on stderr."""
-    end = evidence.end
-    last = next((it for it in reversed(evidence.stderr) if it[2]), None)
+    """Yield how the process ended, and what it wrote to stderr before."""
+    end, last = evidence.end, evidence.stderr
+    told = f"on stderr: {last.text.strip()}" if last else ""
     if end:
         command = f": {printable(evidence.header.argv[0], 60)}" if end.why and evidence.header.argv else ""
         how = (
@@ -187,11 +186,11 @@ def _exits(evidence: Evidence) -> Iterator[Cause]:
             or (end.code is not None and f"it exited with code {end.code}")
         )
         if how and last:
-            yield Cause(f"{how}; its last line on stderr: {last[2]}", "known", (last[1], end.n))
+            yield Cause(f"{how}; {told}", "known", (last.n, end.n))
         elif how:
             yield Cause(how if end.why else f"{how}, and wrote nothing to stderr", "known", (end.n,))
     elif last:
-        yield Cause(f"its last line on stderr: {last[2]}", "likely", (last[1],))
+        yield Cause(told, "likely", (last.n,))
 
 
 def _signal_name(number: int) -> str:

@@ -4,9 +4,10 @@ A problem is described after its messages are gone, so the texts that it needs a
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -21,15 +22,32 @@ _TEXT = 300  # characters of an error
 _ARGUMENTS = 160  # characters
 _LARGE = 1 << 14  # bytes of a frame whose arguments are shown
 _OPEN = 5  # requests that were open at the same time
+_CODES = 10**9
 _NAMED = 100  # characters of a method or a name
 _GATEWAYS = (
     *("akamai", "apache", "awselb", "caddy", "cloudflare", "cloudfront", "envoy", "fly/", "google frontend", "gws"),
     *("haproxy", "istio", "kong", "nginx", "ngrok", "openresty", "traefik", "varnish", "vercel"),
 )
 """How the header `Server` of intermediaries begins."""
+_WORDS = re.compile(r"[^\W\d_]{3}")
+_ERROR = re.compile(
+    r"error|exception|panic|fatal|traceback|cannot|could not|not (?:found|set|installed|defined|allowed)|no such"
+    r"|missing|required|denied|refused|failed|invalid|unknown|abort|killed|segmentation",
+    re.IGNORECASE,
+)
+_BEGINS = re.compile(r"\W*(?:\w+\.)*\w*(?:error|exception|panic|fatal)\b[^:]*:", re.IGNORECASE)
+_FRAME = re.compile(r"\s*(?:at |File \"|Traceback|throw )")  # of a stack
 _WITHHELD = "«withheld".encode()
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _MESSAGES = (("error", "message"), ("error_description",), ("message",), ("detail",), ("error",), ("title",))
+
+
+class StderrLine(NamedTuple):
+    """A line that the server wrote to stderr."""
+
+    t: int
+    n: int
+    text: str
 
 
 @dataclass(slots=True)
@@ -50,8 +68,8 @@ class FailedRequest:
     """The line number of the response, or of the head of the HTTP answer."""
     text: str = ""
     """What the answer says."""
-    code: Any = None
-    """The code of a JSON-RPC error."""
+    code: int | None = None
+    """The code of a JSON-RPC error; None if it is no number, or a very large one."""
     status: int = 0
     """The status of an HTTP answer without a JSON-RPC answer."""
     reason: str = ""
@@ -69,8 +87,8 @@ class FailedRequest:
     waited: int = 0
     by_gate: str = ""
     """What made the answer, if a gate or a viewer did."""
-    stderr: tuple[tuple[int, str], ...] = ()
-    """The last lines that the server wrote to stderr between request and answer: line number and text."""
+    stderr: StderrLine | None = None
+    """The line that tells most of those that the server wrote to stderr between request and answer."""
     open: tuple[int, ...] = ()
     """The line numbers of other requests that were open when it failed."""
     arguments: str = ""
@@ -134,6 +152,14 @@ def arguments_text(raw: bytes) -> str:
         return ""
 
 
+def telling(lines: Iterable[StderrLine]) -> StderrLine | None:
+    """Return the line that tells most: the last one that begins with an error, or names one, or has words."""
+    spoken = [line for line in lines if _WORDS.search(line.text)]
+    errors = [line for line in spoken if _ERROR.search(line.text) and not _FRAME.match(line.text)]
+    best = [line for line in errors if _BEGINS.match(line.text)] or errors or spoken
+    return best[-1] if best else None
+
+
 def _add_request(failure: FailedRequest, request: HttpChannel) -> None:
     failure.named = request.named
     failure.credentials = header(request.opened.head, "authorization") is not None
@@ -146,7 +172,8 @@ def _add_response(failure: FailedRequest, response: Message) -> None:
         failure.by_gate = str(act) if act.made or act.changed else ""
         body = parse(act.sent)[0] if act.how == "edited" and act.sent is not None else body
     if isinstance(body, Error):
-        failure.code = member(body.error, "code")
+        code = member(body.error, "code")
+        failure.code = code if type(code) is int and abs(code) < _CODES else None
         failure.text = _one_line(member(body.error, "message"))
     else:
         content = member(body.value, "result", "content")

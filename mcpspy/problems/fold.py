@@ -6,7 +6,7 @@ them, because findings come after the messages that they are about.
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from mcpspy.capture.records import End, Frame, Header
 from mcpspy.conversation import bounds
@@ -14,7 +14,14 @@ from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.model import Exchange, HttpUnit, Message, Session
 from mcpspy.conversation.outcomes import Outcome, OutcomeTable, has_failed
 from mcpspy.problems.causes import AlikeFailures, Evidence, problem_of
-from mcpspy.problems.failure import FailedRequest, body_text, failure_of, failure_over_http
+from mcpspy.problems.failure import (
+    FailedRequest,
+    StderrLine,
+    body_text,
+    failure_of,
+    failure_over_http,
+    telling,
+)
 from mcpspy.problems.problem import KINDS, Kind, Problem
 from mcpspy.problems.words import kind_of_failure, likeness
 from mcpspy.rules import SEVERITIES, Finding, LocatedFinding
@@ -28,8 +35,10 @@ _GROUPS = 1000
 """Groups of equal problems; what does not fit is counted with the last of its kind."""
 _DETAILED = 5
 """Failures of a group that are kept in detail."""
-_STDERR, _NEAR = 200, 6
-"""Lines of stderr that are kept, and how many of them belong to one failure."""
+_STDERR, _NEAR = 200, 40
+"""Lines of stderr that are kept, and how many before the end of the server may tell why it ended."""
+_RELATED = 6
+"""Related frames of a finding to which it belongs as well."""
 _BODIES, _BODY = 64, 4096
 """Bodies of HTTP answers that are kept for a moment, and their bytes."""
 _LINE = 300
@@ -46,7 +55,7 @@ class Problems(Fold):
         self._groups: OrderedDict[str, AlikeFailures] = OrderedDict()
         self._group_of: dict[tuple[int, int], str] = {}  # by line and part of a failed request: its group
         self._findings: dict[int, list[Finding]] = {}  # by line number
-        self._stderr: deque[tuple[int, int, str]] = deque(maxlen=_STDERR)  # time, line number, text
+        self._stderr: deque[StderrLine] = deque(maxlen=_STDERR)
         self._succeeded: dict[str, tuple[int, bytes]] = {}  # by tool: its latest call that succeeded
         self._lines: dict[int, str] = {}  # by line number: frames that are not messages
         self._bodies: OrderedDict[int, str] = OrderedDict()  # by channel
@@ -77,7 +86,8 @@ class Problems(Fold):
             if event.frame and event.http.request and event.http.failed:
                 self._keep_body(event)
         elif isinstance(event, Frame):
-            self._stderr.append((event.t, event.n, printable(event.raw.decode(errors="replace").rstrip(), _LINE)))
+            text = printable(event.raw[: 4 * _LINE].decode(errors="replace").rstrip(), _LINE)
+            self._stderr.append(StderrLine(event.t, event.n, text))
         elif isinstance(event, End):
             self._end, self.version = event, self.version + 1
 
@@ -95,8 +105,8 @@ class Problems(Fold):
         if self._made[0] != self.version:
             kinds = list(KINDS)
             groups = sorted(self._groups.values(), key=lambda it: (kinds.index(it.kind), -it.failed - it.found))
-            stderr = tuple(self._stderr)[-_NEAR:]
-            evidence = Evidence(self._header, self._findings, self._end, stderr, self._lines, self._succeeded)
+            last = telling(list(self._stderr)[-_NEAR:])
+            evidence = Evidence(self._header, self._findings, self._end, last, self._lines, self._succeeded)
             found = [problem_of(group, evidence) for group in groups if group.failed or group.found]
             self._made = self.version, _without_repeated_ends(found)
         return self._made[1]
@@ -142,7 +152,7 @@ class Problems(Fold):
         self._forget(failure.n, part)
         if failure.answer is not None and failure.status and not failure.text:
             failure.text = self._bodies.get(failure.answer, "")
-        failure.stderr = tuple(self._stderr_of(failure))
+        failure.stderr = telling(it for it in self._stderr if failure.t <= it.t <= failure.ended)
         kind, alike = kind_of_failure(failure), likeness(failure)
         group = self._group(kind, alike)
         group.failed += 1
@@ -179,13 +189,9 @@ class Problems(Fold):
                 failure.late = response.n, response.t
                 self.version += 1
 
-    def _stderr_of(self, failure: FailedRequest) -> Iterator[tuple[int, str]]:
-        near = [(n, text) for t, n, text in self._stderr if failure.t <= t <= failure.ended and text]
-        yield from near[-_NEAR:]
-
     def _add_finding(self, finding: Finding) -> None:
         self.findings[finding.severity] += 1
-        for n in (finding.frame, *finding.related[:_NEAR]):
+        for n in (finding.frame, *finding.related[:_RELATED]):
             if n in self._findings or len(self._findings) < bounds.FACTS:
                 self._findings.setdefault(n, []).append(finding)
         own = finding.severity == "error" and finding.blame == "server" and self._header.transport == "stdio"

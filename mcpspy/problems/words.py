@@ -41,7 +41,7 @@ def likeness(failure: FailedRequest) -> str:
         return failure.outcome
     if failure.outcome == "refused" and failure.status:  # whatever was requested
         return f"{failure.outcome} {failure.status} {failure.ours} {_VARIES.sub('#', failure.text)[:_LIKE]}"
-    code = failure.code if isinstance(failure.code, int) else ""
+    code = "" if failure.code is None else failure.code
     return f"{failure.outcome} {failure.method} {failure.name} {code} {_VARIES.sub('#', failure.text)[:_LIKE]}"
 
 

@@ -27,7 +27,7 @@ def test_one_answer_has_what_failed_and_why(folder):
     assert answer["counts"] == {"requests": 5, "failed": 3, "findings": {"error": 2, "warning": 0, "info": 0}}
     exit_, wrong, tool = answer["problems"]
     assert (exit_["headline"], exit_["failed"]) == ("The server ended during tools/call echo", 1)
-    assert exit_["cause"]["text"] == "it exited with code 3; its last line on stderr: echo: warning"
+    assert exit_["cause"]["text"] == "it exited with code 3; on stderr: echo: warning"
     assert (wrong["side"], wrong["rules"]) == ("client", ["tools/arguments"])
     assert wrong["cause"]["certainty"] == "known"
     assert wrong["cause"]["at"] == [f"{name}#10", f"{name}#9"]
@@ -126,7 +126,11 @@ WELCOME = '< 1 = {"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":
         (HELLO, {"code": None, "why": "cannot start the server: not found"}, "cannot start the server: not found"),
         ("", {"code": 1}, "The server ended before the client: it exited with code 1"),
         ("", {"code": 0}, "the client has sent nothing; the server exited with code 0"),
-        (HELLO + "! KeyError: API_KEY", {"code": 1}, "before it answered initialize: it exited with code 1; its last"),
+        (
+            HELLO + "! KeyError: API_KEY",
+            {"code": 1},
+            "before it answered initialize: it exited with code 1; on stderr: ",
+        ),
         (
             HELLO + "< | Listening on port 3000",
             {"code": 0},
