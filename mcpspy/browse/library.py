@@ -155,7 +155,7 @@ def _count(entry: ListedCapture) -> bool:
         deque(events.end(), 0)
         entry.finished, entry.counting, entry.killed = True, None, not _closed(entry.path)
     if not chunk:
-        entry.problems = len(problems.made())
+        entry.problems = problems.number
     return bool(chunk)
 
 

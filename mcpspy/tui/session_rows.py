@@ -35,7 +35,7 @@ class ListLayout(NamedTuple):
     @classmethod
     def of(cls, width: int) -> "ListLayout":
         """Return the layout for a width."""
-        return cls(20, 12, 9, 20) if width >= _ROOMY else cls(20, 12, 0, 0) if width >= _MANY else cls(15, 0, 0, 0)
+        return cls(20, 12, 9, 20) if width >= _ROOMY else cls(16, 12, 0, 0) if width >= _MANY else cls(15, 0, 0, 0)
 
 
 class SessionRows(Rows):

@@ -4,12 +4,15 @@ Each problem has the line of its headline and one for each cause; unfolded, also
 problems may change while a session grows, so a line is addressed by its content, never by its position alone.
 """
 
+import time
 from typing import NamedTuple
 
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.problems.problem import KINDS, Cause, Problem
 from mcpspy.report.problems import labelled_causes
 from mcpspy.tui.model.merged import Merged
+
+_PAUSE = 20  # a thousand problems take 0.1 s: so much longer is the pause after it
 
 
 class ProblemLine(NamedTuple):
@@ -38,6 +41,7 @@ class ProblemLines:
         self._unfolded: set[tuple[str, str]] = set()
         self._lines: list[ProblemLine] = []
         self._versions: list[int] = []
+        self._again = 0.0  # when the lines may be made again
         self.arrange()
 
     def __len__(self) -> int:
@@ -55,11 +59,12 @@ class ProblemLines:
         return (same or alike or [0])[0]
 
     def arrange(self) -> None:
-        """Show what the problems are now."""
-        versions = [session.problems.version for session in self._shown.sessions]
-        if versions != self._versions:
+        """Show what the problems are now; if that takes long, not too often."""
+        versions, now = [session.problems.version for session in self._shown.sessions], time.monotonic()
+        if versions != self._versions and now >= self._again:
             self._versions = versions
             self._make()
+            self._again = now + _PAUSE * (time.monotonic() - now)
 
     def is_unfolded(self, place: ProblemLine) -> bool:
         """Return whether the rows of a problem are shown."""

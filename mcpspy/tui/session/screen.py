@@ -132,7 +132,7 @@ class SessionScreen(Screen[None]):
         self._grown()
         self._rows.follow = False
         touched = isinstance(self.app, Keyed) and self.app.pressed > self._begun
-        if self._explain and not touched and self.session.sessions[0].problems.made():
+        if self._explain and not touched and self.session.sessions[0].problems.number:
             self._home = _PROBLEMS
             await self.action_view(_PROBLEMS)
 

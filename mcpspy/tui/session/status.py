@@ -24,7 +24,7 @@ def title(session: OpenCapture | Merged, *, following: bool) -> str:
     header = session.header
     state = _STATES.get(session.state) or session.state
     parts = [printable(header.name, 40), header.transport, state, plural(len(session), "row")]
-    problems = sum(len(it.problems.made()) for it in session.sessions)
+    problems = sum(it.problems.number for it in session.sessions)
     if problems:
         parts.append(plural(problems, "problem"))
     found = [f"{MARKS[severity]} {count:,}" for severity, count in session.found.items() if count]

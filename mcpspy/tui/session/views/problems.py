@@ -22,6 +22,7 @@ from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import RowsOrNotice, View, fit
 
 _NAME = 16  # columns of the name of a session in a merge
+_EDGES = 3  # columns of the padding of the explanation, and of its scroll bar
 _CAUSE, _ROW = " " * 6, " " * 4
 
 
@@ -133,8 +134,8 @@ class ProblemsView(View):
         self.watch(self.query_one(ProblemsRows), "cursor", self._explain)
 
     def on_resize(self) -> None:
-        """Wrap the explanation again."""
-        self._explain()
+        """Wrap the explanation again, after its own size has changed."""
+        self.call_after_refresh(self._explain)
 
     def grown(self) -> None:
         """Show new problems."""
@@ -143,8 +144,7 @@ class ProblemsView(View):
             self._explain()
 
     def _explain(self) -> None:
-        place, panel = self.query_one(ProblemsRows).selected, self.query_one("#problem")
-        told = problem_lines(place.problem, panel.scrollable_content_region.width) if place else ()
-        shown, text = panel.query_one(Static), "\n".join(told)
+        place, shown = self.query_one(ProblemsRows).selected, self.query_one("#problem Static", Static)
+        text = "\n".join(problem_lines(place.problem, self.size.width - _EDGES)) if place else ""
         if text != shown.content:
             shown.update(text)
