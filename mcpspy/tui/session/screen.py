@@ -281,6 +281,11 @@ class SessionScreen(Screen[None]):
         await self.action_view(_TIMELINE)
         self._timeline.find(self._sought, step)
 
+    async def action_next_failure(self, step: int) -> None:
+        """Go to the next failed request or row with a finding in the timeline, or to the previous one (`step` -1)."""
+        await self.action_view(_TIMELINE)
+        self._timeline.action_next_finding(step)
+
     # Keys and commands.
 
     def _do(self, command: str, argument: str) -> bool:

@@ -44,7 +44,9 @@ def test_an_ended_session_opens_with_what_failed_and_why_and_enter_leads_to_the_
         assert problems(pilot).has_focus, "back goes to the first view"
         await pilot.press("left")
         assert (problems(pilot).cursor, shown(problems(pilot))[0]) == (0, f"▸ ✗ {HEADLINE}")
-        await pilot.press("+", "-", "down", "down", "enter")
+        await pilot.press("e")
+        await until(pilot, lambda: timeline(pilot).selected == 12, "the next after the selected row")
+        await pilot.press("escape", "+", "-", "down", "down", "enter")
         assert timeline(pilot).selected == 9, "a cause leads to the row that shows it"
         await pilot.press("escape", "escape")
         await until(pilot, on_screen(pilot, "1 session"))
