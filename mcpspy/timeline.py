@@ -34,6 +34,7 @@ from mcpspy.wire.jsonrpc import Id, Invalid, Request
 SPOKEN = frozenset(("request", "notification", "result", "error"))
 """The kinds of rows that have a method."""
 
+_EXACT = ("refused", "broken", "timed-out", "server-exit", "abandoned", "in-doubt")
 _REVISION_NAMES = {None: None} | {revision: revision.value for revision in Revision}  # `value` of an enum is slow
 
 
@@ -98,6 +99,16 @@ class Row:
     def counts_as_failed(self) -> bool:
         """Whether it is the row of a failed request and not of a response, so that each failed request counts once."""
         return self.failed and (self.kind == "request" or self.exchange is None)
+
+    @property
+    def bad(self) -> bool:
+        """Whether it looks like an error: its request has failed, or it is an error that answers no request."""
+        return self.failed or (self.outcome is None and self.kind == "error")
+
+    @property
+    def exact_status(self) -> str:
+        """Its outcome if it has no status, or a less exact one; else its status; empty if it has neither."""
+        return (self.outcome if self.outcome in _EXACT or not self.status else self.status) or ""
 
     @property
     def severity(self) -> Severity | None:

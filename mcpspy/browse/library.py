@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import orjson
 
@@ -18,15 +19,42 @@ from mcpspy.capture.records import Record
 from mcpspy.capture.runs import client_process
 from mcpspy.conversation.counts import COUNTED, Counts
 from mcpspy.conversation.gate_acts import GateAct
+from mcpspy.conversation.model import Message
 from mcpspy.conversation.outcomes import Outcome, OutcomeTable
 from mcpspy.errors import CaptureError
 from mcpspy.foreign_file import open_foreign
+from mcpspy.problems.fold import Problems
 from mcpspy.rules import SEVERITIES, LocatedFinding
 from mcpspy.rules.judge import Fold, JudgedEvent, JudgedEvents
 
 _TAIL = 4096  # bytes at the end of a file that contain its last record
 SLICE = 1 << 16
 """Bytes read at once."""
+_SPANS = 32
+
+
+class Activity:
+    """How many messages there were over time: in equal spans, which become twice as long when there are too many."""
+
+    def __init__(self) -> None:
+        self._spans: list[int] = []
+        self._length = 1_000_000  # nanoseconds of a span
+
+    def add(self, t: int) -> None:
+        """Count a message at a time since the start."""
+        while t >= self._length * _SPANS:
+            self._spans = [sum(self._spans[at : at + 2]) for at in range(0, len(self._spans), 2)]
+            self._length *= 2
+        place = t // self._length
+        self._spans += [0] * (place + 1 - len(self._spans))
+        self._spans[place] += 1
+
+    def over(self, parts: int) -> list[int]:
+        """Return the numbers of messages in at most so many equal parts of the time so far."""
+        spans = self._spans
+        parts = min(parts, len(spans))
+        cuts = [place * len(spans) // parts for place in range(parts + 1)] if parts else []
+        return [sum(spans[first:last]) for first, last in pairwise(cuts)]
 
 
 @dataclass(slots=True, eq=False)
@@ -38,13 +66,16 @@ class ListedCapture(Listed, Fold):
     counts: Counts = field(default_factory=Counts)
     found: dict[str, int] = field(default_factory=lambda: dict.fromkeys(SEVERITIES, 0))
     """The number of findings by severity."""
+    activity: Activity = field(default_factory=Activity)
+    problems: int = 0
+    """The number of problems, when the file was last counted to its end."""
     counted: int = 0
     """How many bytes of the file are counted."""
     killed: bool = False
     """Whether its relay ended without an end record."""
     outcomes: OutcomeTable = field(default_factory=OutcomeTable)
     """The outcomes of its requests so far."""
-    counting: tuple[Records, Window, JudgedEvents] | None = None
+    counting: tuple[Records, Window, JudgedEvents, Problems] | None = None
     """The counting state, while there is more to count."""
 
     def add(self, event: JudgedEvent) -> None:
@@ -56,6 +87,8 @@ class ListedCapture(Listed, Fold):
         self.counts.failed = self.outcomes.failed
         if not isinstance(event, GateAct | Outcome):
             self.counts.add(event)
+            if type(event) is Message:
+                self.activity.add(event.t)
 
 
 class Library(Listing[ListedCapture]):
@@ -107,8 +140,9 @@ def _count(entry: ListedCapture) -> bool:
     if entry.finished:
         return False
     if entry.counting is None:
-        entry.counting = Records(), Window(), JudgedEvents(entry)
-    records, window, events = entry.counting
+        problems = Problems(entry.header)
+        entry.counting = Records(), Window(), JudgedEvents(entry, problems), problems
+    records, window, events, problems = entry.counting
     try:
         with open_foreign(entry.path) as file:
             file.seek(entry.counted)
@@ -126,6 +160,8 @@ def _count(entry: ListedCapture) -> bool:
         _read(events, window.flush())
         deque(events.end(), 0)
         entry.finished, entry.counting, entry.killed = True, None, not _closed(entry.path)
+    if not chunk:
+        entry.problems = problems.number
     return bool(chunk)
 
 

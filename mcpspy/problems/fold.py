@@ -104,12 +104,22 @@ class Problems(Fold):
         """Return the problems so far, the one that may have caused the others first."""
         if self._made[0] != self.version:
             kinds = list(KINDS)
-            groups = sorted(self._groups.values(), key=lambda it: (kinds.index(it.kind), -it.failed - it.found))
+            groups = sorted(self._shown(), key=lambda it: (kinds.index(it.kind), -it.failed - it.found))
             last = telling(list(self._stderr)[-_NEAR:])
             evidence = Evidence(self._header, self._findings, self._end, last, self._lines, self._succeeded)
-            found = [problem_of(group, evidence) for group in groups if group.failed or group.found]
-            self._made = self.version, _without_repeated_ends(found)
+            self._made = self.version, [problem_of(group, evidence) for group in groups]
         return self._made[1]
+
+    @property
+    def number(self) -> int:
+        """The number of problems so far."""
+        return len(self._shown())
+
+    def _shown(self) -> list[AlikeFailures]:
+        """Return the groups that are problems: not the end of the server, if failed requests show it already."""
+        groups = [it for it in self._groups.values() if it.failed or it.found]
+        shows = any(it.failed and it.kind in ("exit", "start", "connection") for it in groups)
+        return [it for it in groups if it.failed or it.kind != "exit" or not shows]
 
     def _add_message(self, message: Message) -> None:
         exchange = message.exchange
@@ -228,9 +238,3 @@ class Problems(Fold):
         for finding in refusals(message, known):
             if finding.severity != "info" and message.session.once(f"{finding.rule} {finding.concerns}"):
                 self._enter("not-offered", f"{finding.rule} {finding.concerns}", finding)
-
-
-def _without_repeated_ends(problems: list[Problem]) -> list[Problem]:
-    """Leave out the end of the server where requests that failed by it show it already."""
-    shows = any(it.failed and it.kind in ("exit", "start", "connection") for it in problems)
-    return [it for it in problems if it.failed or it.kind != "exit" or not shows]

@@ -134,11 +134,8 @@ def problem_lines(problem: Problem, width: int, *, colour: bool = False, where: 
     head = list(wrapped(printable(problem.headline, _TEXT), max(width - _INDENT, 20)))
     for number, text in enumerate(head):
         yield f"{MARKS['error']} {coloured(text, 'error') if colour else text}" if number == 0 else f"  {text}"
-    side = problem.side if problem.side != "unknown" else "side unknown"
-    yield from _labelled(f"{side}, {problem.cause.certainty}", _told(problem.cause), width, colour=colour)
-    for cause in problem.further:
-        label = "also" if cause.certainty == "known" else cause.certainty
-        yield from _labelled(label, _told(cause), width, colour=colour)
+    for label, cause in labelled_causes(problem):
+        yield from _labelled(label, cause_text(cause), width, colour=colour)
     for advice in problem.advice:
         yield from _labelled("do", advice, width, colour=colour)
     rows = ", ".join(f"#{n}" for n in problem.rows[:_ROWS])
@@ -147,7 +144,16 @@ def problem_lines(problem: Problem, width: int, *, colour: bool = False, where: 
         yield from _labelled("see", place, width, colour=colour)
 
 
-def _told(cause: Cause) -> str:
+def labelled_causes(problem: Problem) -> Iterator[tuple[str, Cause]]:
+    """Yield the causes of a problem, each after its label: the side and the certainty of the first one."""
+    side = problem.side if problem.side != "unknown" else "side unknown"
+    yield f"{side}, {problem.cause.certainty}", problem.cause
+    for cause in problem.further:
+        yield "also" if cause.certainty == "known" else cause.certainty, cause
+
+
+def cause_text(cause: Cause) -> str:
+    """Return a cause with the rows that show it."""
     rows = ", ".join(f"#{n}" for n in cause.rows[:3])
     return f"{cause.text} ({rows})" if rows else cause.text
 

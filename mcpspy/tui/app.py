@@ -66,7 +66,7 @@ class Spy(Keyed):
     async def _open_frame(self, event: FrameWanted) -> None:
         """Open a capture, and show the wanted frame as soon as it is read."""
         try:
-            screen = SessionScreen(OpenCapture(event.path))
+            screen = SessionScreen(OpenCapture(event.path), explain=False)
         except CaptureError as error:  # it was deleted in the meantime
             self.notify(printable(str(error), 300), severity="error", markup=False)
             return

@@ -1,10 +1,10 @@
 """The rows of the sessions list: runs, which can be unfolded, and captures."""
 
 import time
-from collections.abc import Callable, Hashable
-from typing import ClassVar
+from collections.abc import Callable, Hashable, Sequence
+from typing import ClassVar, NamedTuple
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from textual.binding import BindingType
 
 from mcpspy.browse.library import Library, ListedCapture, chosen
@@ -18,9 +18,24 @@ from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Rows
 from mcpspy.tui.widgets.view import fit
 
-_NAME, _SHORT = 20, 15  # columns of a name, on a wide and on a narrow screen
-_WORD = 10  # columns of the word for the kind of row
-_MANY = 100  # columns of a screen that is wide enough for sizes and commands
+_AGE, _KIND, _PROBLEMS, _FRAMES, _FOUND = 11, 9, 8, 9, 4  # columns of each part of a row
+_MANY, _ROOMY = 98, 148  # columns of a screen that is wide enough for activity; for sizes and commands
+_LONGEST = 200  # characters of the name of a client
+_HEIGHTS = " ▁▂▃▄▅▆▇█"
+
+
+class ListLayout(NamedTuple):
+    """The columns of the parts of a row that depend on the width; 0 if the part is omitted."""
+
+    name: int
+    activity: int
+    size: int
+    client: int
+
+    @classmethod
+    def of(cls, width: int) -> "ListLayout":
+        """Return the layout for a width."""
+        return cls(20, 12, 9, 20) if width >= _ROOMY else cls(16, 12, 0, 0) if width >= _MANY else cls(15, 0, 0, 0)
 
 
 class SessionRows(Rows):
@@ -31,6 +46,7 @@ class SessionRows(Rows):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "sessions--live", "sessions--dim", "sessions--errors", "sessions--warnings", "sessions--mark", "sessions--run",
+        "sessions--activity",
     }  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = bindings("session list")
 
@@ -114,46 +130,52 @@ class SessionRows(Rows):
         if entry is None:
             return (row.selected, row.sign, self._summary(run), run.process, _age(run.first), self._mark(row))
         counts, found = entry.counts, tuple(entry.found.values())
-        known = (row.selected, row.sign, entry.size, counts.frames, counts.errors, found, entry.killed, counts.client)
+        known = (row.selected, row.sign, entry.size, counts.frames, entry.problems, found, entry.killed, counts.client)
         return (*known, _age(entry), self._mark(row))
 
     def cells(self, place: int, width: int) -> list[Cell]:
-        """Return the cells of a row: mark, fold sign, age, name, kind, frames, errors, findings, size, details."""
-        row = self._runs.rows[place]
-        cells = self._run_cells(row, width) if row.capture is None else self._cells(row, row.capture, width)
+        """Return the cells of a row: mark, fold sign, then the columns of the heading."""
+        row, layout = self._runs.rows[place], ListLayout.of(width)
+        cells = self._run_cells(row, layout) if row.capture is None else self._cells(row, row.capture, layout)
         room = width - sum(cell_len(text) for text, _ in cells[:-1])
         text, style = cells[-1]
         return [*cells[:-1], (fit(text, room), style)]
 
-    def _cells(self, row: ListedRow, entry: ListedCapture, width: int) -> list[Cell]:
+    def _cells(self, row: ListedRow, entry: ListedCapture, layout: ListLayout) -> list[Cell]:
         header, counts = entry.header, entry.counts
         word, style = printable(header.transport, 5), "sessions--dim"
         if header.imported:
             word = "imported"
         elif entry.killed:
             word, style = "killed", "sessions--errors"
-        counted = plural(counts.frames, "frame") if entry.size <= COUNTED else "not counted"
+        frames = f"{counts.frames:,}" if entry.size <= COUNTED else "uncounted"
+        client, command = fit(counts.client, layout.client or _LONGEST), " ".join(header.argv) or header.url or ""
+        last = [(_column(client, layout.client), ""), (command, "sessions--dim")] if layout.client else [(client, "")]
         return [
             *self._start(row, entry.live, _age(entry)),
-            *_what(header.name, "", (word, style), width),
-            *_said(counted, counts.errors, tuple(entry.found[severity] for severity in SEVERITIES)),
-            *_size(entry.size, width),
-            (" ".join(header.argv) or header.url or "", "sessions--dim"),
+            (_column(header.name, layout.name), ""),
+            (_column(word, _KIND), style),
+            *_numbers(entry.problems, frames, tuple(entry.found[severity] for severity in SEVERITIES)),
+            (_column(activity_bar(entry.activity.over(layout.activity)), layout.activity), "sessions--activity"),
+            (_column(size_text(entry.size), layout.size, right=True), "sessions--dim"),
+            *last,
         ]
 
-    def _run_cells(self, row: ListedRow, width: int) -> list[Cell]:
+    def _run_cells(self, row: ListedRow, layout: ListLayout) -> list[Cell]:
         run, summary = row.run, self._summary(row.run)
         name, servers = summary.client or f"process {run.process}", plural(len(summary.servers), "server")
         killed = f"{summary.killed:,} killed"
-        word = (killed, "sessions--errors") if summary.killed and width < _MANY else (servers, "")
+        word = (killed, "sessions--errors") if summary.killed and not layout.activity else (servers, "")
         told = [killed] if summary.killed else []
         told += [plural(summary.turns, "turn")] if summary.turns else []
         about = f"{' · '.join(told)}: " if told else ""
         return [
             *self._start(row, summary.live, _age(run.first)),
-            *_what(name, "sessions--run", word, width),
-            *_said(plural(summary.frames, "frame"), summary.errors, summary.found),
-            *_size(summary.size, width),
+            (_column(name, layout.name), "sessions--run"),
+            (_column(word[0], _KIND), word[1]),
+            *_numbers(summary.problems, f"{summary.frames:,}", summary.found),
+            (_column("", layout.activity), ""),
+            (_column(size_text(summary.size), layout.size, right=True), "sessions--dim"),
             (f"{about}{', '.join(summary.servers)}", "sessions--dim"),
         ]
 
@@ -161,7 +183,7 @@ class SessionRows(Rows):
         return [
             (self._mark(row), "sessions--mark"),
             (row.sign, "" if row.capture is None else "sessions--dim"),
-            (f"{'● live' if live else age:>11} ", "sessions--live" if live else "sessions--dim"),
+            (_column("● live" if live else age, _AGE, right=True), "sessions--live" if live else "sessions--dim"),
         ]
 
     def _mark(self, row: ListedRow) -> str:
@@ -197,25 +219,48 @@ class SessionRows(Rows):
         self._rearrange(lambda: self._runs.unfold_all(unfold=unfold))
 
 
-def _what(name: str, style: str, word: Cell, width: int) -> list[Cell]:
-    """Return the cells with the name of a row and the word for its kind."""
-    room = _NAME if width >= _MANY else _SHORT
-    return [(set_cell_size(fit(name, room), room + 1), style), (f"{word[0]:<{_WORD}} ", word[1])]
+def heading(width: int) -> str:
+    """Return the names of the columns, for a list of the given width."""
+    layout = ListLayout.of(width)
+    names = [
+        "  ",
+        _column("started", _AGE, right=True),
+        _column("server", layout.name),
+        _column("kind", _KIND),
+        _column("problems", _PROBLEMS, right=True),
+        _column("frames", _FRAMES, right=True),
+        _column("findings", 2 * _FOUND + 1, right=True),
+        _column("activity", layout.activity),
+        _column("size", layout.size, right=True),
+        _column("client", layout.client) + "command" if layout.client else "client",
+    ]
+    return fit("".join(names), width)
 
 
-def _said(frames: str, errors: int, found: tuple[int, ...]) -> list[Cell]:
-    """Return the cells with the numbers of frames, errors and findings."""
+def activity_bar(numbers: Sequence[int]) -> str:
+    """Return numbers of messages as a bar: higher for more messages, blank for none."""
+    most = max(numbers, default=0)
+    return "".join(_HEIGHTS[-(-number * (len(_HEIGHTS) - 1) // most)] for number in numbers) if most else ""
+
+
+def _column(text: str, columns: int, *, right: bool = False) -> str:
+    """Return a text in a column and the blank after it; empty if the column is omitted."""
+    if not columns:
+        return ""
+    shown = fit(text, columns)
+    blank = " " * (columns - cell_len(shown))
+    return f"{blank}{shown} " if right else f"{shown}{blank} "
+
+
+def _numbers(problems: int, frames: str, found: tuple[int, ...]) -> list[Cell]:
+    """Return the cells with the numbers of problems, frames and findings."""
     severities = dict(zip(SEVERITIES, found, strict=True))
     return [
-        (f"{frames:>13} ", ""),
-        (f"{plural(errors, 'error') if errors else '':>10} ", "sessions--errors"),
+        (_column(f"{problems:,}" if problems else "", _PROBLEMS, right=True), "sessions--errors"),
+        (_column(frames, _FRAMES, right=True), ""),
         (_found(severities["error"], "error"), "sessions--errors"),
         (_found(severities["warning"], "warning"), "sessions--warnings"),
     ]
-
-
-def _size(size: int, width: int) -> list[Cell]:
-    return [(f"{size_text(size):>9}  ", "sessions--dim")] if width >= _MANY else []
 
 
 def _age(entry: ListedCapture) -> str:
@@ -223,4 +268,4 @@ def _age(entry: ListedCapture) -> str:
 
 
 def _found(number: int, severity: str) -> str:
-    return f"{f'{MARKS[severity]}{number:,}' if number else '':>6} "
+    return _column(f"{MARKS[severity]}{number:,}" if number else "", _FOUND, right=True)

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from contextlib import suppress
+from functools import partial
 from typing import ClassVar
 
 from textual import on, work
@@ -18,12 +19,13 @@ from mcpspy.capture.listing import omitted
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.text import plural, printable
 from mcpspy.tui.compare.sessions import SessionsCompared
+from mcpspy.tui.message.dialogs import Choice, CopyMenu
 from mcpspy.tui.model import commands
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.session.open_sessions import TurnScreen
 from mcpspy.tui.session.screen import SessionScreen
 from mcpspy.tui.session.views.table import COMMANDS
-from mcpspy.tui.session_rows import SessionRows
+from mcpspy.tui.session_rows import SessionRows, heading
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.keys import Keys
 from mcpspy.tui.widgets.prompt import Prompt, common
@@ -33,6 +35,13 @@ from mcpspy.tui.widgets.view import fit
 _LOOK = 0.5  # seconds between looks at the directory
 _SHOWN = 0.2  # seconds between redraws while there is much to count
 _FIRST = 0.1  # seconds of work before the first drawing
+_BEGINNINGS = (
+    ("i", "mcpspy install", "list your clients; with CLIENT, wrap all its servers"),
+    ("w", "mcpspy wrap -- COMMAND", "one server on stdio: put this in place of COMMAND"),
+    ("p", "mcpspy proxy URL", "one server over HTTP: give your client the printed URL"),
+    ("d", "mcpspy demo", "a session to look at"),
+)
+"""How captures come to be: a key to copy the command, the command, and what it records."""
 
 
 class SessionsScreen(Screen[None]):
@@ -49,12 +58,13 @@ class SessionsScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """Yield a title, the list or a hint how to fill it, the input line, and the line of keys."""
         yield Static(id="title", markup=False)
+        yield Static(id="columns", markup=False)
         yield SessionRows(self._library)
+        ways = "".join(f"  {command:<24}{what}\n" for _, command, what in _BEGINNINGS)
         yield Static(
             f"No captures in {self._where} yet.\n\n"
-            "They appear here when a server runs behind mcpspy:\n\n"
-            "  mcpspy wrap -- COMMAND…     in place of COMMAND in your client's configuration\n"
-            "  mcpspy demo                 a session to look at",
+            f"They appear here when a server runs behind mcpspy:\n\n{ways}\n"
+            "Press y to copy one of these commands.",
             id="empty",
             markup=False,
         )
@@ -102,8 +112,11 @@ class SessionsScreen(Screen[None]):
         rows = self.query_one(SessionRows)
         rows.grown()
         entries = self._library.entries
-        rows.display = bool(entries)
+        if rows.display != bool(entries):
+            rows.display = bool(entries)
+            self.refresh_bindings()
         self.query_one("#empty").display = not entries
+        self._show_heading()
         live = sum(entry.live for entry in entries)
         parts = ["mcpspy", f"{plural(len(entries), 'session')}, {live} live", self._where]
         if marked := len(rows.marked_ones()):
@@ -112,6 +125,16 @@ class SessionsScreen(Screen[None]):
         self._tell_omitted()
         if rows.words:
             self.query_one(Prompt).count(f"{len(rows.entries):,} of {len(entries):,}")
+
+    def _show_heading(self) -> None:
+        rows, shown = self.query_one(SessionRows), self.query_one("#columns", Static)
+        text = heading(rows.scrollable_content_region.width) if rows.display else ""
+        if text != shown.content:
+            shown.update(text, layout=False)
+
+    def on_resize(self) -> None:
+        """Fit the heading to the width of the list."""
+        self.call_after_refresh(self._show_heading)
 
     def _tell_omitted(self) -> None:
         text = fit(omitted(self._library.refused), self.size.width - 2)
@@ -129,9 +152,10 @@ class SessionsScreen(Screen[None]):
         prompt.focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Disable the keys that open the input line while text is typed in it."""
+        """Disable the keys that open the input line while text is typed in it, and `y` unless the list is empty."""
         typing = action == "prompt" and isinstance(self.focused, Input)
-        return False if typing else super().check_action(action, parameters)
+        listed = action == "copy" and bool(self._library.entries)
+        return False if typing or listed else super().check_action(action, parameters)
 
     def action_all(self) -> None:
         """Show all sessions; if all are shown already, unmark all."""
@@ -180,6 +204,17 @@ class SessionsScreen(Screen[None]):
         prompt.show("filter", rows.words)
         prompt.display = bool(rows.words.strip())
         rows.focus()
+
+    def action_copy(self) -> None:
+        """Ask which of the commands that make captures to copy, and send it to the terminal (OSC 52)."""
+
+        def copy(choice: Choice | None) -> None:
+            if choice:
+                self.app.copy_to_clipboard(choice[2]())
+                self.notify(f"copied {choice[1]}", markup=False)
+
+        choices: list[Choice] = [(key, command, partial(str, command)) for key, command, _ in _BEGINNINGS]
+        self.app.push_screen(CopyMenu(choices), copy)
 
     # Opening sessions.
 

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from mcpspy.browse import library
-from mcpspy.browse.library import Library
+from mcpspy.browse.library import Activity, Library
 from mcpspy.capture.reader import Capture
 from mcpspy.conversation.counts import Counts, count
 from mcpspy.timeline import final_rows
@@ -40,6 +40,19 @@ def seen(tmp_path):
         return {os.path.basename(entry.path): entry for entry in found.entries}
 
     return seen
+
+
+def test_what_failed_and_when_messages_came_is_counted(tmp_path, seen):
+    lines = "".join(f"@{at} > {at} tools/call {{}}\n@{at}.5 < {at} = {{}}\n" for at in (1, 2, 3, 4, 60, 64))
+    path = capture(tmp_path / "a.jsonl", f"{lines}@64 > 9 tools/call {{}}")
+    entry = seen()["a.jsonl"]
+    assert entry.problems == 1
+    assert entry.activity.over(4) == [8, 0, 0, 5]
+    assert entry.activity.over(100)[-1] == 3
+    assert Activity().over(4) == []
+    with open(path, "ab") as file:
+        file.write(b"\n")
+    assert seen()["a.jsonl"].problems == 1
 
 
 def names(found):

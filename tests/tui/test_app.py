@@ -79,7 +79,7 @@ def test_a_session_whose_relay_is_killed_is_no_longer_live(wrap):
         await until(pilot, lambda: " pending " in slow(pilot))
         server.send_signal(signal.SIGKILL)
         await until(pilot, on_screen(pilot, "· killed · 3 rows"))
-        await until(pilot, lambda: " unanswered " in slow(pilot))
+        await until(pilot, lambda: " in-doubt " in slow(pilot))
 
     def slow(pilot):
         return next(line for line in shown(timeline(pilot)) if "slow" in line)
@@ -138,7 +138,7 @@ def test_the_palette_offers_what_keys_of_ours_do_once_and_nothing_else():
         await until(pilot, lambda: sessions(pilot).count())
         for place, own in (
             ("", {"merge sessions", "mark", "command line"}),
-            ("enter", {"findings", "save", "follow"}),
+            ("enter 1", {"problems", "save", "follow"}),
             ("enter", {"fold/unfold", "findings"}),
             ("colon", {"cancel", "run the line"}),
         ):

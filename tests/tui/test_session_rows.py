@@ -18,9 +18,9 @@ def test_wide_characters_leave_the_columns_where_they_are(tmp_path):
 
     async def scenario(pilot):
         rows = sessions(pilot)
-        await until(pilot, lambda: all("1 frame" in line for line in lines(pilot.app)[1:4]))
+        await until(pilot, lambda: all(" 1 " in line for line in lines(pilot.app)[2:5]))
         found = ["".join(text for text, _ in rows.cells(place, 120)) for place in range(3)]
-        assert len({cell_len(line[: line.index("1 frame")]) for line in found}) == 1
+        assert len({cell_len(line[: line.index(" 1 ")]) for line in found}) == 1
         assert all(cell_len(line) <= 120 for line in found)
         assert "日本語サーバーの長 … " in "".join(found)
 
@@ -54,8 +54,8 @@ def test_a_run_is_one_row_that_unfolds_and_is_selected_when_it_is_folded_from_wi
         assert rows.count() == 2
         text = " ".join(words(rows, 0))
         assert text.startswith("▸ ")
-        assert " claude\\e[31m 2.1 2 servers 2 frames " in text
-        assert text.endswith("1 killed · 2 turns: mai…")
+        assert " claude\\e[31m 2.1 2 servers 1 2 " in text
+        assert text.endswith("1 killed · 2 turns: main, probe")
         assert "other" in words(rows, 1)
         assert rows.entry() is None
         for unfold, fold in (("right", "left"), ("l", "h"), ("enter", "enter"), ("plus", "minus")):

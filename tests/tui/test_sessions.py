@@ -11,6 +11,7 @@ from textual.widgets import Input
 from mcpspy.conversation.counts import COUNTED
 from mcpspy.tui.model.commands import ANYWHERE
 from mcpspy.tui.session.views.table import COMMANDS
+from mcpspy.tui.session_rows import SessionRows
 from tests.transcript import WALL, abandon, begin, capture, finish, record
 from tests.tui.screen import lines, on_screen, play, resize, sessions, shown, timeline, title, until
 
@@ -19,10 +20,16 @@ def test_where_there_are_no_captures_it_says_what_to_do(tmp_path):
     async def scenario(pilot):
         text = "\n".join(lines(pilot.app))
         assert f"No captures in {tmp_path} yet." in text
-        assert "mcpspy wrap -- COMMAND" in text
-        assert "mcpspy demo" in text
+        for command in ("mcpspy install", "mcpspy wrap -- COMMAND", "mcpspy proxy URL", "mcpspy demo"):
+            assert f"  {command} " in text
         assert title(pilot.app) == f"mcpspy · 0 sessions, 0 live · {tmp_path}"
-        await pilot.press("down", "enter", "G")
+        await pilot.press("down", "enter", "G", "y", "w")
+        await until(pilot, on_screen(pilot, "copied mcpspy wrap -- COMMAND"))
+        assert pilot.app.clipboard == "mcpspy wrap -- COMMAND"
+        capture(tmp_path / "a.jsonl", "")
+        await until(pilot, lambda: sessions(pilot).count() == 1)
+        await pilot.press("y")
+        assert pilot.app.screen.query(SessionRows), "there is nothing to begin"
 
     play(scenario, tmp_path, size=(160, 20))
 
@@ -43,11 +50,11 @@ def test_a_session_appears_as_it_starts_above_those_that_are_over_and_says_when_
         styles = [segment.style.color for segment in rows.render_line(0)]
         assert styles[0] != styles[1]
         record(writer, '> {"id":1,"method":"ping"}\n< | not JSON')
-        await until(pilot, lambda: "2 frames    1 error" in shown(rows)[0])
+        await until(pilot, lambda: shown(rows)[0].split()[4:7] == ["1", "2", "✗2"])
         finish(writer)
         await until(pilot, on_screen(pilot, "2 sessions, 0 live"))
         assert "live" not in shown(rows)[0]
-        assert shown(rows)[0].endswith("node weather.js")
+        assert "".join(text for text, _ in rows.cells(0, 160)).endswith("node weather.js")
 
     play(scenario, tmp_path)
 
@@ -118,7 +125,7 @@ def test_files_that_cannot_be_read_are_named_below_the_list_and_what_is_too_larg
             assert rows.count() == entries
             os.truncate(capture(tmp_path / "a.jsonl", ""), COUNTED + 1)
             await until(pilot, lambda: rows.count() == 1)
-        await until(pilot, on_screen(pilot, "not counted"))
+        await until(pilot, on_screen(pilot, "uncounted"))
         bad.unlink()
         await until(pilot, lambda: not on_screen(pilot, "not shown")())
         for width in (40, 20):
@@ -260,8 +267,8 @@ def test_marked_sessions_are_merged_by_time_and_each_line_says_whose_it_is(three
 def test_marked_sessions_are_opened_in_turn_and_stay_as_they_were_left(three):
     async def scenario(pilot):
         await pilot.press("space", "space", "space", "v")
-        await until(pilot, on_screen(pilot, "server-a · stdio · ended · 2 rows"))
-        await pilot.press("down")
+        await until(pilot, on_screen(pilot, "server-a · stdio · ended · 2 rows · 1 problem"))
+        await pilot.press("1", "down")
         assert timeline(pilot).cursor == 1
         await pilot.press("]")
         await until(pilot, on_screen(pilot, "server-b · stdio"))
@@ -270,6 +277,8 @@ def test_marked_sessions_are_opened_in_turn_and_stay_as_they_were_left(three):
         await pilot.press("]")
         await until(pilot, on_screen(pilot, "server-a · stdio"))
         assert timeline(pilot).cursor == 1
+        await pilot.press("escape")
+        await until(pilot, on_screen(pilot, "w problems"))
         await pilot.press("escape")
         await until(pilot, on_screen(pilot, "3 sessions"))
         await until(pilot, lambda: not pilot.app.is_screen_installed("turn 0"))
@@ -353,8 +362,8 @@ def test_fifty_live_sessions_are_told_of_as_they_go_on_and_stay_where_they_are_a
                 assert here() == before
                 assert [entry.header.name for entry in rows.entries] == sorted(fifty)
         for place, (name, exchanges) in enumerate(said.items()):
-            expected = f"● live {name} stdio {2 * exchanges} frames {exchanges // 4} errors"
-            await until(pilot, lambda place=place, text=expected: " ".join(words(rows, place)[:8]) == text, expected)
+            expected = f"● live {name} stdio 1 {2 * exchanges}"
+            await until(pilot, lambda place=place, text=expected: " ".join(words(rows, place)[:6]) == text, expected)
         abandon(fifty.pop("server-03"))  # as if its relay was killed
         await until(pilot, on_screen(pilot, "50 sessions, 49 live"))
         assert here() == before

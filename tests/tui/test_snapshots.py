@@ -75,7 +75,7 @@ def test_the_sessions(captures):
     async def scenario(pilot):
         await until(pilot, lambda: sessions(pilot).count() == 3)
         await pilot.press("space", "down")
-        await compared(pilot, "sessions", "3 sessions", "1 marked", "45 frames", "100 frames", "frames", "5 d ago")
+        await compared(pilot, "sessions", "3 sessions", "1 marked", " 45 ", " 100 ", "█", "5 d ago")
 
     play(scenario, captures, size=SIZE)
 
@@ -98,6 +98,10 @@ def test_the_message_with_its_findings():
 
 def test_the_findings_and_stderr():
     shown([("findings", ["2", "enter", "down"]), ("stderr", ["5"], "database server: connected")])
+
+
+def test_the_problems():
+    shown([("problems", ["w", "+"], "do: ", "1/")])
 
 
 def test_the_tools_the_menu_of_clients_the_sequence_the_calls_and_both_sides():

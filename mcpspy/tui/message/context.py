@@ -4,6 +4,7 @@ The context is read from the capture when a message is selected, and is not stor
 the message's own session and has the line numbers of that session; times are those of the merge.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -12,10 +13,13 @@ from typing import Any
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.records import Close, Frame, Open, Record
 from mcpspy.json_values import member
+from mcpspy.rules import Finding
 from mcpspy.timeline import Row
 from mcpspy.tui.model.merged import Merged
 
 _PAGES = 20  # maximum pages of listings searched for a tool
+_LINES = 20  # maximum lines of stderr shown with a message
+_WITHOUT_END = ("server-exit", "unanswered")  # outcomes of requests that were open until the session ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,10 @@ class Around:
     """For a call: the tool's latest definition listed before the call, else a definition listed after it."""
     listed: int = 0
     """The line number of that listing."""
+    found: tuple[Finding, ...] = ()
+    """For a response: the findings of its request."""
+    stderr: tuple[tuple[int, str], ...] = ()
+    """The lines that the server wrote to stderr between a request and its response, with their line numbers."""
     changed: Frame | None = None
     """The start of the frame, if something else was forwarded."""
     session: OpenCapture | None = field(default=None, repr=False)
@@ -65,8 +73,23 @@ def around(model: OpenCapture | Merged, place: int) -> Around:
     listed, tool = (
         _tool(session, row.n, row.name or "") if row.method == "tools/call" and row.kind == "request" else (0, None)
     )
+    since = row.request if row.kind in ("result", "error") else row.n if row.outcome in _WITHOUT_END else None
+    found = session.findings.of(row.request) if row.request and row.request == since else ()
+    stderr = _stderr(session, since, None if since == row.n else row.t) if since else ()
     changed = record if isinstance(record, Frame) and record.by else None
-    return Around(*_heads(session, opened), tool, listed, changed, session, model, place)
+    return Around(*_heads(session, opened), tool, listed, found, stderr, changed, session, model, place)
+
+
+def _stderr(session: OpenCapture, since: int, until: int | None) -> tuple[tuple[int, str], ...]:
+    """Return the last lines of stderr after the row on line `since`, up to the time `until` or the end."""
+
+    def time(n: int) -> int:
+        return session.time_of(n) or 0
+
+    first = bisect_left(session.stderr, time(since), key=time)
+    last = len(session.stderr) if until is None else bisect_right(session.stderr, until, key=time)
+    places = ((n, session.index.row_of(n)) for n in session.stderr[max(first, last - _LINES) : last])
+    return tuple((n, session.line(place).text or "") for n, place in places if place is not None)
 
 
 def _opened(session: OpenCapture, record: Record) -> Open | None:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 from mcpspy.capture.records import Frame, Header, Open
 from mcpspy.conversation.gate_acts import GateAct
+from mcpspy.conversation.outcomes import EXPECTED
 from mcpspy.json_values import member
-from mcpspy.report.words import ARGUMENTS, BAD_STATUSES, MARKS, WAYS
+from mcpspy.report.words import ARGUMENTS, MARKS, WAYS
 from mcpspy.rules import RULES, Finding
 from mcpspy.text import duration_text, plural, printable, size_text
 from mcpspy.timeline import Row, wall_time
@@ -31,6 +32,16 @@ def entries(rows: list[Row], header: Header, around: Around, *, brief: bool = Fa
     if brief:
         return [_in_one(row) for row in rows]
     found = [entry for row in rows for entry in _about(row, header)]
+    if around.found:
+        found.append(_plain(f"the request #{rows[0].request} has:"))
+        found += [entry for finding in around.found for entry in _found(finding)]
+    if around.stderr:
+        when = "since the request" if rows[0].kind == "request" else "during the call"
+        found.append(SummaryLine([("stderr ", "key"), (when, "label")], "stderr"))
+        found += [
+            SummaryLine([(f"#{n} ", "label"), (printable(text, _LONG), "plain")], inside=True)
+            for n, text in around.stderr
+        ]
     if rows and rows[0].act:
         found.append(_acted(rows[0].act))
     elif around.changed:
@@ -48,10 +59,10 @@ def _subject(row: Row) -> list[Piece]:
 
 
 def _in_one(row: Row) -> SummaryLine:
-    outcome = [row.kind, row.status, duration_text(row.latency) if row.latency is not None else None]
+    outcome = [row.kind, row.exact_status, duration_text(row.latency) if row.latency is not None else None]
     found = [("".join(MARKS[finding.severity] for finding in row.findings), "warning")] if row.findings else []
     said = f" · {' · '.join(filter(None, outcome))} "
-    return SummaryLine([*_subject(row), (said, "warning" if row.status in BAD_STATUSES else "label"), *found])
+    return SummaryLine([*_subject(row), (said, "warning" if row.bad else "label"), *found])
 
 
 def _about(row: Row, header: Header) -> Iterator[SummaryLine]:
@@ -63,7 +74,7 @@ def _about(row: Row, header: Header) -> Iterator[SummaryLine]:
         facts.append(size_text(row.size))
     yield _plain(" · ".join(facts))
     yield _plain(f"{row.t / 1e9:.6f} s · {wall_time(header, row.t)}")
-    outcome = [row.revision, row.status]
+    outcome = [row.revision, row.exact_status]
     other = row.response if row.kind == "request" else row.request
     if other:
         outcome.append(f"{'answered by' if row.kind == 'request' else 'answers'} #{other}")
@@ -71,7 +82,9 @@ def _about(row: Row, header: Header) -> Iterator[SummaryLine]:
         outcome.append(duration_text(row.latency))
     text = " · ".join(filter(None, outcome))
     if text:
-        yield _plain(text, "warning" if row.status in BAD_STATUSES else "label")
+        yield _plain(text, "warning" if row.bad else "label")
+    if row.expected:
+        yield _plain(f"no failure: {EXPECTED[row.expected]}")
     if row.extensions:
         yield _plain(f"declares {printable(', '.join(row.extensions), _LONG)}")
     for fault in (row.refused, row.text if row.kind == "invalid" else None):

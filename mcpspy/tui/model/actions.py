@@ -59,6 +59,7 @@ SCOPES = {
             Action("m", "merge", "merge sessions", footer=True),
             Action("v", "view", "open in turn", footer=True),
             Action("d", "compare", "compare two marked", footer=True),
+            Action("y", "copy", "copy a command to begin with, while there are no sessions", footer=True),
             Action("escape", "all", "show all sessions; press again to unmark all"),
         ),
     ),
@@ -99,8 +100,8 @@ SCOPES = {
         "the timeline",
         (
             Action("p", "partner", "request/response", footer=True),
-            Action("e", "next_finding(1)", "next finding"),
-            Action("E", "next_finding(-1)", "previous finding"),
+            Action("e", "next_finding(1)", "next failure or finding"),
+            Action("E", "next_finding(-1)", "previous failure or finding"),
             Action("L", "next_slow(1)", "next call that took 1 s or more"),
             Action("m", "mark", "mark or unmark"),
             Action("apostrophe", "next_mark", "next marked frame"),
@@ -171,6 +172,17 @@ SCOPES = {
             Action("plus", "fold_all(True)", "unfold all", footer=True),
             Action("minus", "fold_all(False)", "fold all", footer=True),
             Action("o", "operational", "show or hide operational findings: failed, slow and repeated calls"),
+        ),
+    ),
+    "problems": Scope(
+        "problems",
+        (
+            Action("right,l", "fold(True)", "unfold"),
+            Action("left,h", "fold(False)", "fold"),
+            Action("plus", "fold_all(True)", "unfold all", footer=True),
+            Action("minus", "fold_all(False)", "fold all", footer=True),
+            Action("e", "screen.next_failure(1)", "next failure or finding in the timeline", footer=True),
+            Action("E", "screen.next_failure(-1)", "previous failure or finding in the timeline"),
         ),
     ),
     "gates": Scope(

@@ -24,7 +24,7 @@ class RunSummary(NamedTuple):
     servers: tuple[str, ...]
     """The names of the servers, each once."""
     frames: int
-    errors: int
+    problems: int
     found: tuple[int, ...]
     """The number of findings, in the order of SEVERITIES."""
     killed: int
@@ -57,7 +57,7 @@ class ListedRun:
             next((it.counts.client for it in captures if it.counts.client), ""),
             tuple(dict.fromkeys(it.header.name for it in captures)),
             sum(it.counts.frames for it in captures),
-            sum(it.counts.errors for it in captures),
+            sum(it.problems for it in captures),
             tuple(sum(it.found[severity] for it in captures) for severity in SEVERITIES),
             sum(it.killed for it in captures),
             len(turns((round(it.started * 1e9), it.counts.spells) for it in captures)),

@@ -9,11 +9,14 @@ identified by the line numbers of their frames, which never change, while the pl
 import time
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator  # noqa: TC003
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from mcpspy.browse.search import Searched, SearchStep, search, verdict
 from mcpspy.filters import Filter
 
+Wanted = Callable[[int], bool | None]
+"""A test of the row at a place; None if the fold must come first."""
 _NEAR = 32  # maximum distance of a row from the place that its line number suggests
 
 
@@ -119,13 +122,29 @@ class Selection:
         return self._index.row_of(n) or 0
 
 
-class Hunt:
-    """A search through the shown rows for the first that matches a filter, once round; call `grow` until it ends."""
+def matching(capture: Searched, wanted: Filter) -> Wanted:
+    """Return the test for rows that match a filter."""
+    return partial(verdict, capture, wanted, wanted.keys)
 
-    def __init__(self, selection: Selection, capture: Searched, wanted: Filter, at: int, step: int) -> None:
+
+def failed_or_found(capture: Searched) -> Wanted:
+    """Return the test for rows with findings, and for one row of each failed request: its answer, if it has one."""
+
+    def test(place: int) -> bool | None:
+        row = capture.known(capture.index.rows[place])
+        if row is None:
+            return None
+        return bool(row.findings) or (row.failed and row.response in (None, row.n))
+
+    return test
+
+
+class Hunt:
+    """A search through the shown rows for the first that is wanted, once round; call `grow` until it ends."""
+
+    def __init__(self, selection: Selection, wanted: Wanted, at: int, step: int) -> None:
         """Begin at the position `at`, forwards (`step` 1) or backwards (-1)."""
-        self._selection, self._capture = selection, capture
-        self._wanted, self._keys = wanted, wanted.keys
+        self._selection, self._wanted = selection, wanted
         self._at, self._step, self._left = at, step, len(selection)
         self.found: int | None = None
         """The position of the matching row; None if none is found."""
@@ -138,7 +157,7 @@ class Hunt:
         while self._left > 0 and self._selection:
             if not 0 <= self._at < len(self._selection):
                 self._at, self.round = (0 if self._step > 0 else len(self._selection) - 1), True
-            found = verdict(self._capture, self._wanted, self._keys, self._selection.place(self._at))
+            found = self._wanted(self._selection.place(self._at))
             if found:
                 self.found = self._at
                 return False

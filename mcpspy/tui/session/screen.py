@@ -36,14 +36,15 @@ from mcpspy.tui.session.views.timeline import TimelineRows, TimelineView
 from mcpspy.tui.widgets.bindings import bindings, bound
 from mcpspy.tui.widgets.keys import Keys
 from mcpspy.tui.widgets.prompt import Prompt, common
-from mcpspy.tui.widgets.rows import BREATH, SLICE, Jump, Rows, slice_now
+from mcpspy.tui.widgets.rows import BREATH, SLICE, Jump, Keyed, Rows, slice_now
 from mcpspy.tui.widgets.view import RowsOrNotice, View
 
 _LOOK = 0.04  # seconds between looks at a live capture
 _PROGRESS = 0.25  # seconds between looks at a capture that is being read: keys have priority
 _WIDE = 130  # minimum columns for the detail beside the timeline instead of below it
 _LOW = 16  # below this number of lines, the line of keys is hidden
-_TIMELINE = "timeline"  # the view that is shown first, filtered and searched
+_TIMELINE = "timeline"  # the view that is filtered and searched
+_PROBLEMS = "problems"  # the view that an ended session with problems opens with
 
 
 class SessionScreen(Screen[None]):
@@ -51,12 +52,15 @@ class SessionScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("session"), *bound(VIEW_SCOPE.actions)]
 
-    def __init__(self, session: OpenCapture | Merged) -> None:
-        """Show an open model."""
+    def __init__(self, session: OpenCapture | Merged, *, explain: bool = True) -> None:
+        """Show an open model; `explain`: begin with its problems, if it is one ended session that has any."""
         super().__init__()
         self.session = session
         """The session or merge that is shown; it is closed with the screen."""
         self._view = _TIMELINE
+        self._home = _TIMELINE  # the view that Esc goes back to
+        self._explain = explain and isinstance(session, OpenCapture) and session.state != "live"
+        self._begun = 0.0  # when it was first shown
         self._timeline = GatedTimeline(session)
         self._views: dict[str, View | RowsOrNotice] = {_TIMELINE: self._timeline}  # the views shown so far
         self._woken = asyncio.Event()  # set when there is something to search for
@@ -75,6 +79,7 @@ class SessionScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Show the first rows immediately, then read on in a worker."""
+        self._begun = time.monotonic()
         self.session.grow(SLICE)
         self._rows.follow = self.session.state == "live"
         self.watch(self._rows, "cursor", self._moved, init=False)
@@ -115,12 +120,21 @@ class SessionScreen(Screen[None]):
                 if self.session.complete:
                     self.session.index.look()  # it may still be deleted, or replaced
                     if not over:
-                        self._grown()  # show the last rows
-                        over, self._rows.follow = True, False
+                        over = True
+                        await self._show_end()
                 if not more or looked - shown > pause:
                     shown = looked
                     self._grown()
                 await self._rest(0 if more else looked + pause - time.monotonic())
+
+    async def _show_end(self) -> None:
+        """Show the last rows; if the session has problems, and the user has not begun to look at it, show those."""
+        self._grown()
+        self._rows.follow = False
+        touched = isinstance(self.app, Keyed) and self.app.pressed > self._begun
+        if self._explain and not touched and self.session.sessions[0].problems.number:
+            self._home = _PROBLEMS
+            await self.action_view(_PROBLEMS)
 
     async def _rest(self, seconds: float) -> None:
         """Let keys and the screen be processed, for some seconds or until there is something to search for."""
@@ -267,6 +281,11 @@ class SessionScreen(Screen[None]):
         await self.action_view(_TIMELINE)
         self._timeline.find(self._sought, step)
 
+    async def action_next_failure(self, step: int) -> None:
+        """Go to the next failed request or row with a finding in the timeline, or to the previous one (`step` -1)."""
+        await self.action_view(_TIMELINE)
+        self._timeline.action_next_finding(step)
+
     # Keys and commands.
 
     def _do(self, command: str, argument: str) -> bool:
@@ -307,7 +326,7 @@ class SessionScreen(Screen[None]):
         self._jump(event.n)
 
     def _jump(self, n: int) -> None:
-        rows = self._rows
+        rows, self._explain = self._rows, False
         rows.follow = False
         place = self.session.index.row_of(n)
         if place is not None and rows.selection.position(n) is None:
@@ -322,6 +341,7 @@ class SessionScreen(Screen[None]):
 
     async def action_view(self, view: str) -> None:
         """Show a view; hidden views keep their state."""
+        self._explain = False
         if view not in self._views:
             created = create(view, self.session)
             if created is None:
@@ -348,7 +368,7 @@ class SessionScreen(Screen[None]):
             self._say(str(error))
             return
         session.choose(self.session.clients)
-        screen = SessionScreen(session)
+        screen = SessionScreen(session, explain=False)
         await self.app.push_screen(screen)
         await screen.action_view(view)
         screen.tell_alone()
@@ -378,17 +398,18 @@ class SessionScreen(Screen[None]):
         self.set_focus(self._list)
 
     def action_back(self) -> None:
-        """Stop a search; else go back to the timeline; there remove the filter; else go back to the sessions."""
+        """Stop a search; in the timeline, remove the filter; else go back to the first view; then to the sessions."""
+        in_timeline = self._view == _TIMELINE
         if self._rows.hunt:
             self._rows.hunt = None
             self._say("")
-        elif self._view != _TIMELINE:
-            self.call_later(self.action_view, _TIMELINE)
-        elif not self._rows.has_focus:
+        elif in_timeline and not self._rows.has_focus:
             self._rows.focus()
-        elif self._filter:
+        elif in_timeline and self._filter:
             self._apply("", self._rows.selected)
             self._close_prompt()
+        elif self._view != self._home:
+            self.call_later(self.action_view, self._home)
         else:
             self.dismiss()
 

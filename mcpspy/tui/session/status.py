@@ -15,17 +15,18 @@ from mcpspy.text import plural, printable
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.session.views.table import VIEWS
 
-_LEAST = 15  # minimum columns beside the names of the views
+_LEAST = 12  # minimum columns beside the names of the views
 _STATES = {"deleted": "the file was deleted", "cut short": "the file was truncated or replaced"}
 
 
 def title(session: OpenCapture | Merged, *, following: bool) -> str:
-    """Return a session as one line: name, state, number of rows, errors and findings."""
+    """Return a session as one line: name, state, number of rows, problems and findings."""
     header = session.header
     state = _STATES.get(session.state) or session.state
     parts = [printable(header.name, 40), header.transport, state, plural(len(session), "row")]
-    if session.counts.errors:
-        parts.append(plural(session.counts.errors, "error"))
+    problems = sum(it.problems.number for it in session.sessions)
+    if problems:
+        parts.append(plural(problems, "problem"))
     found = [f"{MARKS[severity]} {count:,}" for severity, count in session.found.items() if count]
     if found:
         parts.append(f"found: {' '.join(found)}")
@@ -39,11 +40,12 @@ def title(session: OpenCapture | Merged, *, following: bool) -> str:
 def tabs(width: int, shown: str, beside: int = _LEAST) -> list[str]:
     """Return the texts of the views for a line: keys with names, if `beside` columns remain free.
 
-    Otherwise only the shown view has its name, if there is room for it.
+    Otherwise the names are close together, or only the shown view has its name, if there is room for that.
     """
     named = {title: f" {view.key} {title} " for title, view in VIEWS.items()}
+    close = {title: f" {view.key} {title}" for title, view in VIEWS.items()}
     keys = {title: f" {view.key} " for title, view in VIEWS.items()}
-    for names in (named, keys | {shown: named[shown]}):
+    for names in (named, close, keys | {shown: named[shown]}):
         if sum(map(len, names.values())) + beside < width:
             return list(names.values())
     return list(keys.values())

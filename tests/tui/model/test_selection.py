@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.filters import parse
-from mcpspy.tui.model.selection import Hunt, Selection
+from mcpspy.tui.model.selection import Hunt, Selection, failed_or_found, matching
 from tests.browse.test_search import FILTERS, wanted
 from tests.timelines import CAPTURES
 from tests.transcript import begin, capture, finish, record
@@ -195,10 +195,10 @@ def test_a_hunt_goes_to_the_next_row_that_is_wanted_or_round_to_the_first(tmp_pa
     session = opened(capture(tmp_path / "a", text))
     session.grow(ALL)
     for at, step, found, went_round in HUNTS:
-        hunt = Hunt(Selection(session), session, filter_of(session, "method:b"), at, step)
+        hunt = Hunt(Selection(session), matching(session, filter_of(session, "method:b")), at, step)
         assert not hunt.grow(ALL)
         assert (hunt.found, hunt.round) == (found, went_round)
-        hunt = Hunt(Selection(session), session, filter_of(session, "method:c"), at, step)
+        hunt = Hunt(Selection(session), matching(session, filter_of(session, "method:c")), at, step)
         assert not hunt.grow(ALL)
         assert hunt.found is None, "it ends after one round"
 
@@ -208,7 +208,7 @@ def test_a_hunt_goes_through_what_is_shown_only(tmp_path, opened):
     session.grow(ALL)
     selection = chosen(session, "kind:result")
     selection.grow(ALL)
-    hunt = Hunt(selection, session, filter_of(session, "x"), 1, 1)
+    hunt = Hunt(selection, matching(session, filter_of(session, "x")), 1, 1)
     hunt.grow(ALL)
     assert hunt.found == 1
     assert selection.line(1) == 8
@@ -217,8 +217,30 @@ def test_a_hunt_goes_through_what_is_shown_only(tmp_path, opened):
 def test_a_hunt_waits_for_the_fold(tmp_path, opened):
     session = opened(capture(tmp_path / "a", pings(0, 5)))
     assert session.grow(0), "indexed, and not folded"
-    hunt = Hunt(Selection(session), session, filter_of(session, "status:unanswered"), 0, 1)
+    hunt = Hunt(Selection(session), matching(session, filter_of(session, "status:unanswered")), 0, 1)
     assert hunt.grow(0.01)
     session.grow(ALL)
     assert not hunt.grow(ALL)
     assert hunt.found == 0
+
+
+FAILURES = """
+> 1 tools/call {"name":"a"}
+< 1 = {"content":[],"isError":true}
+> 2 tools/call {"name":"a"}
+< 2 = {"content":[]}
+> 3 tools/call {"name":"a"}
+"""
+
+
+def test_a_hunt_for_failures_finds_the_answer_of_each_failed_request_or_else_the_request(tmp_path, opened):
+    session = opened(capture(tmp_path / "a", f"= 2025-11-25\n{FAILURES}"))
+    session.grow(ALL)
+    found, at = [], 0
+    for _ in range(4):
+        hunt = Hunt(Selection(session), failed_or_found(session), at, 1)
+        hunt.grow(ALL)
+        row = session.line(hunt.found)
+        found.append((row.kind, str(row.id)))
+        at = hunt.found + 1
+    assert found == [("result", "1"), ("request", "3"), ("result", "1"), ("request", "3")]

@@ -9,6 +9,7 @@ from textual.widgets import Input
 
 from mcpspy.tui.session.status import Status
 from mcpspy.tui.session.views.findings import FindingsRows
+from mcpspy.tui.session.views.problems import ProblemsRows
 from mcpspy.tui.widgets.help import HelpScreen
 from mcpspy.tui.widgets.prompt import Prompt
 from mcpspy.tui.widgets.rows import Jump
@@ -329,13 +330,13 @@ def test_digits_and_clicks_show_the_views_which_have_their_own_place_and_lead_ba
             assert pilot.app.focused is not None
             assert pilot.app.focused is not rows
         await pilot.press("escape")
-        await until(pilot, lambda: rows.parent.display and pilot.app.focused is rows)
+        await until(pilot, lambda: pilot.app.screen.query_one(ProblemsRows).has_focus)
         await pilot.press("5")
         await until(pilot, on_screen(pilot, "warming up"))
         await until(pilot, on_screen(pilot, "1/1"))
         await pilot.press("1")
         await until(pilot, lambda: pilot.app.focused is rows)
-        await pilot.click(Status, offset=(16, 0))
+        await pilot.click(Status, offset=(28, 0))
         await until(pilot, lambda: pilot.app.screen.query_one(FindingsRows).has_focus)
         await pilot.press("down", "down")
         await until(pilot, lambda: " 3/" in lines(pilot.app)[-2])

@@ -7,7 +7,7 @@ from rich.cells import cell_len, set_cell_size
 
 from mcpspy.conversation.brief import parts
 from mcpspy.overview import CALL
-from mcpspy.report.words import ARROWS, BAD_STATUSES, MARKS
+from mcpspy.report.words import ARROWS, MARKS
 from mcpspy.text import duration_text, printable, size_text
 from mcpspy.tui.model.calls import Call
 from mcpspy.tui.session.views.row_text import SLOW, SOURCES, waiting_text
@@ -77,8 +77,8 @@ def call_cells(face: CallFace, width: int) -> list[Cell]:
     severity = request.severity or (response.severity if response else None)
     number = request.source.n if request.source else request.n
     size = response.size if response else 0
-    bad = "view--error" if request.status in BAD_STATUSES else ""
-    status = "" if face.live and request.status == "pending" else request.status
+    bad = "view--error" if request.bad else ""
+    status = "" if face.live and request.status == "pending" else request.exact_status
     took = duration_text(request.latency) if request.latency is not None else ""
     slow = "view--warning" if (request.latency or 0) >= SLOW else "view--dim"
     return [
@@ -183,12 +183,12 @@ def _came(face: CallFace, columns: int) -> list[Cell]:
         told = [(fit(f" {text}", columns - 1), "view--person")]
     room = columns - 1 - sum(cell_len(text) for text, _ in told)
     if call.response:
-        text, bad = call.response.text or request.status or "", request.status in BAD_STATUSES
+        text, bad = call.response.text or request.exact_status, request.bad
         words = [(fit(text, room), "view--error")] if bad else _words(text, room + 2)
         return _padded([*(words if bad else words[1:] or [("", "")]), *told], columns)
     if not face.live or request.status != "pending":
-        style = "view--error" if request.status in BAD_STATUSES else "view--dim"
-        return _padded([(fit(request.status or "", room), style), *told], columns)
+        style = "view--error" if request.bad else "view--dim"
+        return _padded([(fit(request.exact_status, room), style), *told], columns)
     waited = waiting_text(max(face.axis.now - request.t, 0) / 1e9)
     text = f"{progress_text(*call.progress)} {waited}" if call.progress else f"waiting {waited}"
     return _padded([(fit(text, room), "view--warning"), *told], columns)

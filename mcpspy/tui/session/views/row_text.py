@@ -8,7 +8,7 @@ from rich.cells import cell_len, set_cell_size
 from mcpspy.browse.gates import HeldTime
 from mcpspy.browse.timeline import TimelineRow
 from mcpspy.conversation.brief import LONGEST, parts
-from mcpspy.report.words import ARROWS, BAD_STATUSES, KINDS, MARKS, PREVIEWS
+from mcpspy.report.words import ARROWS, KINDS, MARKS, PREVIEWS
 from mcpspy.text import duration_text, printable, size_text
 from mcpspy.tui.widgets.rows import Cell
 from mcpspy.tui.widgets.view import fit
@@ -24,6 +24,14 @@ _TURN = " ── "  # text before a turn
 _NAME = 12  # columns of the name of a session in a merge
 SOURCES = 6
 """The number of colours for such names."""
+ANSWERED = ("ok", "error", "tool-error", "not-decoded")
+"""The statuses that the response shows, so that its request need not show them."""
+LOOKS = frozenset((
+    "timeline--dim", "timeline--error", "timeline--invalid", "timeline--gap", "timeline--ok", "timeline--client",
+    "timeline--server", "timeline--pending", "timeline--warning", "timeline--info", "timeline--mark", "timeline--held",
+    "timeline--string", *(f"timeline--source{number}" for number in range(SOURCES)),
+))  # fmt: skip
+"""The component classes of its cells."""
 SLOW = 1_000_000_000
 """The minimum latency of a slow call, in nanoseconds."""
 
@@ -58,7 +66,7 @@ def cells(face: Face, width: int) -> list[Cell]:
     left = width - _NAME if line.source else width
     held = _held(face.held, left) if face.held else []
     if not line.method and line.kind not in ("result", "error"):
-        colour = _style(KINDS.get(line.kind))
+        colour = _style("error" if line.bad else KINDS.get(line.kind))
         acted = [] if held else _act(line, room)
         room = max(room - sum(cell_len(text) for text, _ in [*acted, *held]), 1)
         text = f"{line.kind}: {fit(line.text or '', max(room - len(line.kind) - 2, 1))}"
@@ -135,8 +143,8 @@ def _subject(line: TimelineRow, room: int) -> list[Cell]:
 
 def _preview(line: TimelineRow, text: str) -> list[Cell]:
     """Return a preview in its colours; the preview of an error has one colour."""
-    if line.kind == "error" or (line.status == "tool-error" and line.kind == "result"):
-        return [(text, "timeline--error")]
+    if line.kind in ("result", "error") and (line.bad or line.kind == "error"):
+        return [(text, "timeline--error" if line.bad else "timeline--dim")]
     return [(piece, _style(PREVIEWS.get(look))) for piece, look in parts(text) if piece]
 
 
@@ -172,17 +180,17 @@ def _held(held: HeldTime, width: int) -> list[Cell]:
 def _outcome(face: Face, width: int) -> list[Cell]:
     """Return status, latency and size; for a request, only a status that its response does not show."""
     line = face.line
-    status = line.status or ("error" if line.kind == "error" else "")  # an error that answers no request has no status
-    if line.kind == "request" and status not in ("pending", "unanswered", "cancelled", "held", "dropped"):
+    status = line.exact_status or ("error" if line.kind == "error" else "")  # an error that answers no request
+    if line.kind == "request" and status in ANSWERED:
         status = ""
-    bad = "timeline--error" if status in BAD_STATUSES else ""
+    bad = "timeline--error" if line.bad else "timeline--dim" if line.expected else ""
     colour = bad or ("timeline--pending" if line.kind == "request" else "timeline--ok")
     answered = line.latency is not None and line.kind != "request"
     latency = duration_text(line.latency or 0) if answered else face.waiting
     slow = "timeline--warning" if answered and (line.latency or 0) >= SLOW else "timeline--pending"
     if width < _NARROW:
         return [(f" {latency or status:>10}", bad or slow if latency else colour)]
-    padded = f"{status:>10}" if width >= _WIDE or not status else status  # a narrow row needs the room for text
+    padded = f"{status:>11}" if width >= _WIDE or not status else status  # a narrow row needs the room for text
     cells = [(f" {padded}", colour), (f" {latency:>9}", slow)]
     if width >= _BARRED:
         cells.append((f" {latency_bar(line.latency or 0) if answered else '':<{_BAR}}", slow))

@@ -10,9 +10,10 @@ from textual.widgets import Static
 
 from mcpspy.browse.timeline import OpenCapture, TimelineRow
 from mcpspy.conversation.model import StreamEnd
-from mcpspy.report.words import BAD_STATUSES, MARKS
+from mcpspy.report.words import MARKS
 from mcpspy.text import duration_text, printable
 from mcpspy.tui.model.lanes import DEEPEST, Lane, Lanes
+from mcpspy.tui.session.views.row_text import ANSWERED
 from mcpspy.tui.session.views.sequence_text import arrow, brackets, pause_bar, pause_text
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import CatchingUp, View, fit
@@ -138,13 +139,13 @@ def _label(line: TimelineRow, columns: int) -> Cell:
     subject = printable(" ".join(filter(None, (line.method, line.name or line.text))), columns)
     if line.kind in _ANSWERS:
         took = duration_text(line.latency) if line.latency is not None else ""
-        status = line.status or line.kind
-        outcome = " ".join(filter(None, (status, took)))
-        return f"{outcome}  {subject or '(no request seen)'}", "view--error" if status in BAD_STATUSES else "view--ok"
+        outcome = " ".join(filter(None, (line.exact_status or line.kind, took)))
+        colour = "view--error" if line.bad else "view--dim" if line.expected else "view--ok"
+        return f"{outcome}  {subject or '(no request seen)'}", colour
     if line.kind == "request":
         number = printable(f"id {line.id}", 20)
-        lacking = f"  {line.status}" if line.status in ("pending", "unanswered", "cancelled", "held", "dropped") else ""
-        return f"{subject}  {number}{lacking}", "view--error" if line.status == "unanswered" else ""
+        lacking = "" if line.exact_status in ("", *ANSWERED) else f"  {line.exact_status}"
+        return f"{subject}  {number}{lacking}", "view--error" if lacking and line.bad else ""
     if line.kind == "notification":
         return subject, "view--dim"
     text = f"{line.kind}: {printable(line.text or '', columns)}"

@@ -16,6 +16,7 @@ from mcpspy.tui.session.views.findings import FindingsView
 from mcpspy.tui.session.views.gates import GatesView
 from mcpspy.tui.session.views.merged_tools import MergedToolsView
 from mcpspy.tui.session.views.peers import PeersView
+from mcpspy.tui.session.views.problems import ProblemsView
 from mcpspy.tui.session.views.sequence import SequenceView
 from mcpspy.tui.session.views.stderr import StderrView
 from mcpspy.tui.session.views.tools import ToolsView
@@ -37,6 +38,7 @@ VIEWS = {
     view.title: view
     for view in (
         ViewEntry("1", "timeline", GatedTimeline, GatedTimeline),
+        ViewEntry("w", "problems", ProblemsView, ProblemsView),
         ViewEntry("2", "findings", FindingsView),
         ViewEntry("3", "tools", ToolsView, MergedToolsView),
         ViewEntry("4", "sequence", SequenceView),
@@ -46,7 +48,7 @@ VIEWS = {
         ViewEntry("8", "peers", PeersView, PeersView),
     )
 }
-"""The views by title, in the order of the tabs; a session is first shown in the timeline."""
+"""The views by title, in the order of the tabs; a session is first shown in the timeline or in its problems."""
 
 VIEW_SCOPE = Scope("a session", tuple(Action(view.key, f"view('{view.title}')", view.title) for view in VIEWS.values()))
 """The keys of the views."""

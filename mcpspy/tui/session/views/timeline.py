@@ -18,25 +18,20 @@ from mcpspy.tui.compare.sessions import SessionsCompared
 from mcpspy.tui.message.context import around
 from mcpspy.tui.message.detail import Detail
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.selection import Hunt, Selection
-from mcpspy.tui.session.views.row_text import SLOW, SOURCES, Face, cells, waiting_text
+from mcpspy.tui.model.selection import Hunt, Selection, Wanted, failed_or_found, matching
+from mcpspy.tui.session.views.row_text import LOOKS, SLOW, Face, cells, waiting_text
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import Following, View
 
 _TOLD = 0.25  # minimum seconds for which a message is shown while rows stream in
-_FOUND, _SLOW = "severity:>=info", f"latency:>={SLOW / 1e9:.0f}s -kind:request"
+_SLOW = f"latency:>={SLOW / 1e9:.0f}s -kind:request"
 
 
 class TimelineRows(Following):
     """The rows; the selected row may be connected with its partner, and any row may be marked."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "timeline--dim", "timeline--error", "timeline--invalid", "timeline--gap", "timeline--ok", "timeline--client",
-        "timeline--server", "timeline--pending", "timeline--partner", "timeline--warning", "timeline--info",
-        "timeline--mark", "timeline--held", "timeline--string",
-        *(f"timeline--source{number}" for number in range(SOURCES)),
-    }  # fmt: skip
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*LOOKS, "timeline--partner"}
 
     deltas = reactive(False)
     """Whether times are shown since the row above instead of since the start."""
@@ -87,9 +82,9 @@ class TimelineRows(Following):
         self._keep_in_view()
         self.refresh()
 
-    def find(self, wanted: Filter, step: int) -> None:
-        """Start a search for the next row that matches a filter, or for the previous one (`step` -1)."""
-        self.hunt = Hunt(self.selection, self.session, wanted, self.cursor + step, step)
+    def find(self, wanted: Wanted, step: int) -> None:
+        """Start a search for the next wanted row, or for the previous one (`step` -1)."""
+        self.hunt = Hunt(self.selection, wanted, self.cursor + step, step)
 
     def search(self, seconds: float) -> bool:
         """Continue the filter and the search for about `seconds` each. Returns whether there is more to do now."""
@@ -263,8 +258,9 @@ class TimelineView(View):
             self.post_message(self.Notice("the search continued from the other end"))
 
     def action_next_finding(self, step: int) -> None:
-        """Go to the next row with a finding, or to the previous one (`step` -1)."""
-        self.find(_FOUND, step)
+        """Go to the next failed request or row with a finding, or to the previous one (`step` -1)."""
+        self.rows.find(failed_or_found(self._session), step)
+        self.post_message(self.Notice())
 
     def action_next_slow(self, step: int) -> None:
         """Go to the next slow response, or to the previous one (`step` -1)."""
@@ -272,7 +268,7 @@ class TimelineView(View):
 
     def find(self, text: str, step: int) -> None:
         """Go to the next row that matches a filter, or to the previous one (`step` -1)."""
-        self.rows.find(parse(text, self._session.header.started), step)
+        self.rows.find(matching(self._session, parse(text, self._session.header.started)), step)
         self.post_message(self.Notice())
 
     def action_partner(self) -> None:

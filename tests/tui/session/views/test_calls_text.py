@@ -69,7 +69,7 @@ def test_a_call_without_an_answer_says_what_is_known_and_one_that_waited_for_a_p
 
 
 def test_an_error_is_red_all_over():
-    bad = replace(REQUEST, status="tool-error")
+    bad = replace(REQUEST, status="tool-error", outcome="tool-error")
     cells = call_cells(face(bad, replace(RESPONSE, status="tool-error")), 120)
     assert {look for part, look in cells if any(word in part for word in ("rain", "tool-error", "▄"))} == {
         "view--error"

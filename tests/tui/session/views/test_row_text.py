@@ -117,7 +117,7 @@ def test_a_preview_has_colours():
     assert colours(ASKS, 200, "query=") == {"timeline--dim"}
     assert colours(ASKS, 200, "Oslo") == {"timeline--string"}
     assert colours(FOUND, 200, "3 °C") == {""}
-    assert colours(replace(FOUND, status="tool-error"), 200, "3 °C") == {"timeline--error"}
+    assert colours(replace(FOUND, status="tool-error", outcome="tool-error"), 200, "3 °C") == {"timeline--error"}
     assert colours(replace(FOUND, kind="error"), 200, "3 °C") == {"timeline--error"}
 
 

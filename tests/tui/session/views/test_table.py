@@ -45,6 +45,8 @@ def test_a_merge_has_the_views_that_show_several_sessions(tmp_path, title):
     merged = Merged([OpenCapture(str(path)) for path in paths])
     try:
         assert isinstance(create(title, merged.sessions[0]), View | RowsOrNotice)
-        assert (create(title, merged) is not None) == (title in ("timeline", "tools", "gates", "calls", "peers"))
+        assert (create(title, merged) is not None) == (
+            title in ("timeline", "problems", "tools", "gates", "calls", "peers")
+        )
     finally:
         merged.close()
