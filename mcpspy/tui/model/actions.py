@@ -181,8 +181,8 @@ SCOPES = {
             Action("left,h", "fold(False)", "fold"),
             Action("plus", "fold_all(True)", "unfold all", footer=True),
             Action("minus", "fold_all(False)", "fold all", footer=True),
-            Action("e", "screen.next_failure(1)", "next failure or finding in the timeline", footer=True),
-            Action("E", "screen.next_failure(-1)", "previous failure or finding in the timeline"),
+            Action("e", "screen.next_failure(1)", "next failure or finding", footer=True),
+            Action("E", "screen.next_failure(-1)", "previous failure or finding"),
         ),
     ),
     "gates": Scope(

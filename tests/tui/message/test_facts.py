@@ -9,6 +9,7 @@ from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.timeline import final_rows
 from mcpspy.tui.message.context import Around
 from mcpspy.tui.message.facts import entries
+from tests.browse.test_findings import finding
 from tests.cases import check
 from tests.test_text import unsafe
 from tests.test_timeline import frames
@@ -120,6 +121,22 @@ def test_a_frame_that_was_forwarded_otherwise_says_so(sent, said):
 @pytest.mark.parametrize("head", [{"headers": 5}, {"headers": [5, ["a"], ["b", 5], [None, None]]}, {"status": "x"}, {}])
 def test_a_head_out_of_a_damaged_capture_is_shown_as_far_as_it_is_one(head):
     assert any(line.startswith("▸ HTTP request") for line in lines(final(CALL), Around(request=opened(head=head))))
+
+
+def test_a_response_has_the_findings_of_its_request_and_the_stderr_of_the_call():
+    request, response = final(EXCHANGE)
+    around = Around(found=(finding(),), stderr=((7, "no such\x1bcity"),))
+    found = lines([response], around)
+    at = found.index("the request #1 has:")
+    assert [line.startswith("▸ ✗ ") for line in found[at - 1 : at + 2]] == [False, False, True]
+    assert found[found.index("▾ stderr during the call") + 1] == "  #7 no such\\ecity"
+    assert "▾ stderr since the request" in lines([request], Around(stderr=((7, ""),)))
+
+
+def test_a_failure_that_is_expected_says_why():
+    (_, response) = final(EXCHANGE)
+    response.expected = "repeated"
+    assert "no failure: the client repeated it and got an answer" in lines([response])
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
@@ -81,7 +82,7 @@ class ProblemsRows(RowsOrNotice):
             (f"{sign} ", "view--dim"),
             (f"{MARKS['error']} ", "view--error"),
             (name, "view--dim"),
-            (fit(at.problem.headline, width - 4 - len(name)), ""),
+            (fit(at.problem.headline, width - 4 - cell_len(name)), ""),
         ]
 
     def _row(self, at: ProblemLine) -> Face | None:

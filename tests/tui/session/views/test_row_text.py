@@ -134,6 +134,28 @@ def test_of_a_request_stands_what_its_response_will_not_say():
     assert [text(replace(CALL, status=status)).count(status) for status in ("held", "dropped")] == [1, 1]
 
 
+@pytest.mark.parametrize(
+    ("kind", "status", "outcome", "expected", "shown", "colour"),
+    [
+        ("request", "error", "refused", None, "refused", "error"),
+        ("request", "cancelled", "timed-out", None, "timed-out", "error"),
+        ("request", "unanswered", "server-exit", None, "server-exit", "error"),
+        ("request", "pending", "in-doubt", None, "in-doubt", "pending"),
+        ("request", "error", "refused", "repeated", "refused", "dim"),
+        ("result", "tool-error", "tool-error", None, "tool-error", "error"),
+        ("error", "error", "error", "probe", "error", "dim"),
+        ("error", None, None, None, "error", "error"),
+        ("http", None, "refused", None, "GET /mcp", "error"),
+        ("http", None, "refused", "optional", "GET /mcp", "dim"),
+    ],
+)
+def test_a_row_shows_what_came_of_its_request_and_a_failure_is_red(kind, status, outcome, expected, shown, colour):
+    line = replace(CALL, kind=kind, status=status, outcome=outcome, expected=expected)
+    if kind == "http":
+        line.method, line.name, line.text = None, None, "GET /mcp"
+    assert colours(line, 120, shown) == {f"timeline--{colour}"}
+
+
 def test_a_slow_answer_stands_out_and_so_does_one_that_is_waited_for():
     slow = replace(CALL, kind="result", latency=1_500_000_000)
     assert colours(slow, 120, "1.50 s") == {"timeline--warning"}
