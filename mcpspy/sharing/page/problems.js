@@ -16,7 +16,8 @@ export function problemElements({ about, problems, rows }) {
   if (problems.length) {
     const list = el("ol", { class: "problems" });
     appendItems(list, problems, problemElement);
-    return [list];
+    const part = "Rows were left out by the filter. A cause that only they show is missing.";
+    return about.filter === null ? [list] : [list, el("p", { class: "dim" }, part)];
   }
   const found = rows.reduce((sum, row) => sum + row.findings.length, 0);
   const more = found ? ` The messages have ${pluralText(found, "finding")}.` : "";
