@@ -16,7 +16,6 @@ export class State {
     /** The selected row; -1 if there is none. */
     this.place = session.rows.length ? 0 : -1;
     this.view = VIEWS[0];
-    this.begin();
     this.form = FORMS[0];
     /** Whether the other message of an exchange is shown too. */
     this.pair = true;
@@ -32,6 +31,7 @@ export class State {
     this.words = [];
     /** @type {Map<Change, (() => void)[]>} */
     this.listeners = new Map();
+    this.begin();
   }
 
   /** The selected row. */
@@ -150,5 +150,5 @@ function namedInUrl() {
  * @param {import("./session.js").Problem[]} problems
  */
 function proofOf([problem]) {
-  return problem?.cause.rows[0] ?? problem?.rows.at(-1) ?? "";
+  return problem?.cause.rows[0] ?? problem?.rows[0] ?? "";
 }
