@@ -138,7 +138,7 @@ class Problems(Fold):
             return
         if self._group_of:
             self._forget(exchange.request.n, exchange.request.part)
-        if exchange.method == "tools/call" and exchange.name:
+        if exchange.outcome == "ok" and exchange.method == "tools/call" and exchange.name:
             frame = exchange.request.frame
             keep(self._succeeded, exchange.name, (frame.n, frame.raw if frame.size <= _BODY else b""))
         elif exchange.method == "tools/list" and type(message.body) is Result:

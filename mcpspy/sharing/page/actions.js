@@ -2,7 +2,8 @@
 
 import { turnTheme } from "./header.js";
 import { showHelp } from "./keys.js";
-import { VIEWS } from "./state.js";
+import { showsFailure } from "./session.js";
+import { VIEW_KEYS } from "./state.js";
 import { byId } from "./text.js";
 import { SLOW } from "./timeline.js";
 
@@ -28,7 +29,12 @@ const SCROLL_STEP = 40; // pixels
  */
 export function pageActions({ state, views, detail, search, notice }) {
   return [
-    ...VIEWS.map((view, at) => ({ keys: [String(at + 1)], text: view, where: "views", act: () => state.show(view) })),
+    ...Object.entries(VIEW_KEYS).map(([view, key]) => ({
+      keys: [key],
+      text: view,
+      where: "views",
+      act: () => state.show(view),
+    })),
     { keys: ["ArrowUp", "k"], text: "up", where: "moving, in lists and in the message", act: () => views.move(-1) },
     { keys: ["ArrowDown", "j"], text: "down", act: () => views.move(1) },
     { keys: ["PageUp"], text: "page up", act: () => views.move(-1, "page") },
@@ -88,8 +94,8 @@ function rowActions(state, notice) {
   };
   return [
     { keys: ["p"], text: "request/response", where: "the timeline", act: partner },
-    { keys: ["e"], text: "next finding", act: seek(1, "finding", (row) => row.findings.length > 0) },
-    { keys: ["E"], text: "previous finding", act: seek(-1, "finding", (row) => row.findings.length > 0) },
+    { keys: ["e"], text: "next failure or finding", act: seek(1, "failure or finding", isFailureOrFinding) },
+    { keys: ["E"], text: "previous failure or finding", act: seek(-1, "failure or finding", isFailureOrFinding) },
     {
       keys: ["L"],
       text: "next call that took 1 s or more",
@@ -99,6 +105,11 @@ function rowActions(state, notice) {
     { keys: ["'"], text: "next marked frame", act: seek(1, "marked frame", (_, place) => state.marked.has(place)) },
     { keys: ["t"], text: "time: since the start, or since the row above", act: times },
   ];
+}
+
+/** @param {import("./session.js").Row} row */
+function isFailureOrFinding(row) {
+  return showsFailure(row) || row.findings.length > 0;
 }
 
 /**

@@ -1,4 +1,4 @@
-"""What a page knows of a session before it unpacks the capture: rows, peers, tools, and rules with findings.
+"""What a page knows of a session before it unpacks the capture: rows, problems, peers, tools, rules with findings.
 
 Everything is computed from the capture in the page, and from nothing else. So a page cannot show what was left out of
 that capture or replaced in it, and a user who imports the capture sees the same.
@@ -15,6 +15,8 @@ import orjson
 from mcpspy import __version__
 from mcpspy.capture.reader import Capture
 from mcpspy.overview import Announced, Peer, ToolUse
+from mcpspy.problems.fold import Problems
+from mcpspy.report.problems import problem_fields
 from mcpspy.rules import RULES
 from mcpspy.sharing.page.rows import page_row
 from mcpspy.sharing.page.selection import LEFT_OUT
@@ -46,9 +48,11 @@ class Contents:
 
         Stop early at more than `most` rows.
         """
-        announced, ending, header = Announced(), Ending(), self.capture.header
+        header = self.capture.header
+        announced, ending, problems = Announced(), Ending(), Problems(header)
         yield b'{"rows":['
-        for row in final_rows(partial(self.capture.records, read=self.read), announced, ending, live=self.live):
+        records = partial(self.capture.records, read=self.read)
+        for row in final_rows(records, announced, ending, problems, live=self.live):
             if self.rows == self.most:
                 self.rows += 1
                 return
@@ -58,7 +62,8 @@ class Contents:
         if not ending.ended and not self.live:
             self._damage.append("the capture has no end: mcpspy was killed while it recorded")
         rest = {"about": self._about(), "rules": self._rules(), **_announced(announced)}
-        yield b"]," + json.dumps(rest, separators=(",", ":")).encode()[1:]
+        yield b'],"problems":' + orjson.dumps([problem_fields(problem) for problem in problems.made()])
+        yield b"," + json.dumps(rest, separators=(",", ":")).encode()[1:]
 
     def _add(self, row: Row) -> None:
         self._broken.update(finding.rule for finding in row.findings)

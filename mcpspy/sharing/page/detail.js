@@ -1,9 +1,10 @@
 /** The selected message, and beside it the other message of its exchange. */
 
 import { hexElement, rawElement } from "./bodies.js";
-import { factElements, findingElements, headElement, subjectElement } from "./facts.js";
+import { factElements, findingElements, headElement, stderrElement, subjectElement } from "./facts.js";
 import { saveBytes } from "./load.js";
 import { messageOf } from "./message.js";
+import { isAnswer } from "./session.js";
 import { FORMS } from "./state.js";
 import { byId, el } from "./text.js";
 import { JsonTree } from "./tree.js";
@@ -96,6 +97,7 @@ export class Detail {
     });
     found.append(subjectElement(row), el("div", { class: "facts" }, ...factElements(row, capture)));
     found.append(...findingElements(row, session.rules, (pointer) => tree?.reveal(pointer)));
+    found.append(...this.callElements(place));
     const head =
       row.kind === "request" || row.from === "client"
         ? headElement(heads.request, "request")
@@ -103,6 +105,23 @@ export class Detail {
     if (head) found.append(head);
     found.append(body);
     return found;
+  }
+
+  /**
+   * What belongs to the call of an answer: the findings of its request, if no other card shows them, and stderr.
+   * @param {number} place
+   */
+  callElements(place) {
+    const { pair, session } = this.state;
+    const partner = session.partnerOf(place);
+    const found = [];
+    if (!pair && partner !== undefined && isAnswer(session.rows[place])) {
+      const request = session.rows[partner];
+      if (request.findings.length) found.push(el("p", { class: "facts" }, `the request #${request.n} has:`));
+      found.push(...findingElements(request, session.rules, () => this.state.select(partner)));
+    }
+    const lines = stderrElement(session.stderrOfCall(place));
+    return lines ? [...found, lines] : found;
   }
 
   /**

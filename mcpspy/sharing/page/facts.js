@@ -1,7 +1,7 @@
 /** The card of a message above the message: its kind, its outcome, acts of gates, findings, HTTP heads. */
 
-import { ARROWS, MARKS, WAYS } from "./names.js";
-import { idText, isBadStatus } from "./session.js";
+import { ARROWS, EXPECTED, MARKS, WAYS } from "./names.js";
+import { idText, isBad, outcomeText } from "./session.js";
 import { clipText, durationText, el, frameLink, outsideLink, proseElement, sizeText } from "./text.js";
 
 const LONGEST_FACT = 500; // characters
@@ -36,6 +36,7 @@ export function factElements(row, capture) {
   const found = [el("p", {}, what.join(" · ")), el("p", {}, `${row.t.toFixed(6)} s · ${row.time}`)];
   const outcome = outcomeElement(row);
   if (outcome.childNodes.length) found.push(outcome);
+  if (row.expected) found.push(proseElement(`no failure: ${EXPECTED[row.expected]}`));
   if (row.http) found.push(el("p", {}, httpText(row.http)));
   if (row.session) found.push(el("p", {}, `session ${clipText(row.session, LONGEST_FACT)}`));
   if (row.extensions?.length) found.push(el("p", {}, `declares ${clipText(row.extensions.join(", "), LONGEST_FACT)}`));
@@ -51,13 +52,18 @@ function outcomeElement(row) {
   const other = row.kind === "request" ? row.response : row.request;
   const parts = [
     row.revision,
-    row.status ? el("strong", { class: isBadStatus(row.status) ? "error" : "good" }, row.status) : null,
+    outcomeText(row) ? el("strong", { class: outcomeClass(row) }, outcomeText(row)) : null,
     row.latency === null ? null : durationText(row.latency),
   ].filter((part) => part !== null);
   for (const [at, part] of parts.entries()) found.append(at ? " · " : "", part);
   if (other)
     found.append(parts.length ? " · " : "", row.kind === "request" ? "answered by " : "answers ", frameLink(other));
   return found;
+}
+
+/** @param {import("./session.js").Row} row */
+function outcomeClass(row) {
+  return isBad(row) ? "error" : row.outcome === "ok" ? "good" : "";
 }
 
 /** @param {NonNullable<import("./session.js").Row["http"]>} http */
@@ -117,6 +123,20 @@ export function findingElements(row, rules, reveal) {
     found.append(el("p", {}, outsideLink(finding.spec)));
     return found;
   });
+}
+
+/**
+ * The lines that the server wrote to stderr during a call.
+ * @param {import("./session.js").Row[]} lines
+ */
+export function stderrElement(lines) {
+  if (!lines.length) return null;
+  const found = el("details", { class: "http", open: true }, el("summary", {}, "stderr during the call"));
+  for (const line of lines) {
+    const text = clipText(line.preview ?? line.text ?? "", LONGEST_FACT);
+    found.append(el("div", { class: "errlines" }, frameLink(line.n), " ", text));
+  }
+  return found;
 }
 
 /**

@@ -3,19 +3,7 @@
 import { ruleElements } from "./facts.js";
 import { MARKS } from "./names.js";
 import { SEVERITIES } from "./session.js";
-import {
-  buttonElement,
-  byId,
-  clipText,
-  countText,
-  el,
-  frameLink,
-  outsideLink,
-  pluralText,
-  proseElement,
-} from "./text.js";
-
-const AT_A_TIME = 50; // findings of a group that are listed
+import { appendItems, byId, clipText, el, frameLink, outsideLink, pluralText, proseElement } from "./text.js";
 
 /**
  * The findings of one rule about one side.
@@ -80,33 +68,18 @@ function groupElement(session, group, open) {
   );
   if (rule) summary.append(el("div", { class: "about" }, proseElement(rule.summary)));
   const list = el("ul", { class: "found" });
-  addFindings(list, group.findings, 0);
+  appendItems(list, group.findings, foundElement);
   const found = el("details", { class: "group", open }, summary);
   if (rule) found.append(el("div", { class: "prose" }, ...ruleElements(rule), el("p", {}, outsideLink(rule.spec))));
   found.append(list);
   return found;
 }
 
-/**
- * @param {HTMLElement} list
- * @param {import("./session.js").Finding[]} findings
- * @param {number} from
- */
-function addFindings(list, findings, from) {
-  for (const finding of findings.slice(from, from + AT_A_TIME)) {
-    const item = el("li", {}, frameLink(finding.frame, finding.part), " ", clipText(finding.message, 1000));
-    if (finding.pointer) item.append(" ", el("span", { class: "dim" }, clipText(finding.pointer, 300)));
-    list.append(item);
-  }
-  const rest = findings.length - from - AT_A_TIME;
-  if (rest <= 0) return;
-  const more = el("li", {});
-  const press = () => {
-    more.remove();
-    addFindings(list, findings, from + AT_A_TIME);
-  };
-  more.append(buttonElement(`${countText(Math.min(rest, AT_A_TIME))} more of ${countText(rest)}`, press));
-  list.append(more);
+/** @param {import("./session.js").Finding} finding */
+function foundElement(finding) {
+  const item = el("li", {}, frameLink(finding.frame, finding.part), " ", clipText(finding.message, 1000));
+  if (finding.pointer) item.append(" ", el("span", { class: "dim" }, clipText(finding.pointer, 300)));
+  return item;
 }
 
 /**

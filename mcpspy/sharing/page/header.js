@@ -21,6 +21,7 @@ export function showHeader(session) {
   byId("replaced").replaceChildren(...replacedElements(about));
   byId("made").textContent = `made by ${about.made}`;
   for (const [view, count] of /** @type {const} */ ([
+    ["problems", session.problems.length],
     ["findings", counts.findings],
     ["tools", session.tools.length],
   ])) {

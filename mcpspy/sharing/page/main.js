@@ -57,7 +57,6 @@ async function startPage() {
   makeSplitter();
   preparePrint(state);
   addEventListener("hashchange", () => state.follow());
-  state.follow();
   search.box.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" && event.key !== "ArrowDown") return;
     event.preventDefault();

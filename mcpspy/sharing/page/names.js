@@ -206,4 +206,12 @@ export const FORMER_RULES = {};
 export const ARROWS = { client: "→", server: "←", mcpspy: "·" };
 export const WAYS = { client: "client → server", server: "server → client", mcpspy: "mcpspy" };
 export const MARKS = { error: "✗", warning: "!", info: "·" };
-export const BAD_STATUSES = ["error", "tool-error", "unanswered"];
+export const EXPECTED = {
+  repeated: "the client repeated it and got an answer",
+  probe: "the client asked for a newer revision, and went on with `initialize`",
+  transport: "the client went on with the transport HTTP+SSE",
+  optional: "servers need not support this HTTP method",
+  document: "the document is optional",
+  declined: "a person declined",
+  url: "the client has to open a URL first",
+};

@@ -1,14 +1,16 @@
-"""The names that the page's filter knows, its marks and its arrows, as the JavaScript module `names.js`.
+"""The names that the page's filter knows, and the words and signs it shows, as the JavaScript module `names.js`.
 
-The page must know the names of `mcpspy.filters`, or it would refuse filters that `show --filter` accepts, and shows the
-marks of the other outputs (`report/words.py`). So `scripts/write-rules` writes that module, and a test compares it.
+The page must know the names of `mcpspy.filters`, or it would refuse filters that `show --filter` accepts. It shows the
+marks and words of the other outputs (`report/words.py`, `conversation/outcomes.py`). So `scripts/write-rules` writes
+that module, and a test compares it.
 """
 
 import json
 from collections.abc import Mapping
 
+from mcpspy.conversation.outcomes import EXPECTED
 from mcpspy.filters.terms import KINDS, SENDERS, STATUSES
-from mcpspy.report.words import ARROWS, BAD_STATUSES, MARKS, WAYS
+from mcpspy.report.words import ARROWS, MARKS, WAYS
 from mcpspy.rules import FORMER, RULES, SEVERITIES
 from mcpspy.spec.revisions import Revision
 
@@ -21,7 +23,7 @@ _NAMES = {
     "rules": tuple(RULES),
 }
 
-_SIGNS = {"ARROWS": ARROWS, "WAYS": WAYS, "MARKS": MARKS}
+_SIGNS = {"ARROWS": ARROWS, "WAYS": WAYS, "MARKS": MARKS, "EXPECTED": EXPECTED}
 _WIDTH = 121  # length of a line with its newline
 
 
@@ -35,13 +37,14 @@ def module() -> str:
         "/** By an id that a rule had before: the one that it has now.\n * @type {Record<string, string>} */\n"
         f"export const FORMER_RULES = {{{chr(10) + former if former else ''}}};\n"
         f"\n{''.join(_signs(name, table) for name, table in _SIGNS.items())}"
-        f"export const BAD_STATUSES = {json.dumps(BAD_STATUSES)};\n"
     )
 
 
 def _signs(name: str, signs: Mapping[str, str]) -> str:
-    members = ", ".join(f"{key}: {json.dumps(sign, ensure_ascii=False)}" for key, sign in signs.items())
-    return f"export const {name} = {{ {members} }};\n"
+    members = [f"{key}: {json.dumps(sign, ensure_ascii=False)}" for key, sign in signs.items()]
+    line = f"export const {name} = {{ {', '.join(members)} }};\n"
+    lines = "".join(f"  {member},\n" for member in members)
+    return line if len(line) <= _WIDTH else f"export const {name} = {{\n{lines}}};\n"
 
 
 def _member(key: str, names: tuple[str, ...]) -> str:

@@ -1,8 +1,9 @@
-/** What is printed: the findings, the tools and the first rows as plain elements, because paper does not scroll. */
+/** What is printed: the problems, the findings, the tools and the first rows as plain elements, because paper does not scroll. */
 
 import { findingsElements } from "./findings.js";
 import { ARROWS, MARKS } from "./names.js";
-import { idText, previewText, severityOf } from "./session.js";
+import { problemElements } from "./problems.js";
+import { idText, outcomeText, previewText, severityOf } from "./session.js";
 import { byId, clipText, countText, durationText, el, sizeText } from "./text.js";
 import { toolsElement } from "./tools.js";
 
@@ -37,6 +38,8 @@ function printedElements({ session, shown }) {
   const rest = shown.length - rows.length;
   const head = el("tr", {}, ...PRINTED_COLUMNS.map((title) => el("th", { scope: "col" }, title)));
   return [
+    el("h2", {}, "Problems"),
+    ...problemElements(session),
     el("h2", {}, "Findings"),
     ...findingsElements(session, true),
     el("h2", {}, "Tools"),
@@ -60,7 +63,7 @@ function printedRow(row) {
     row.t.toFixed(3),
     `${ARROWS[row.from]} ${row.from}`,
     clipText(subject, 2 * PRINTED_PREVIEW),
-    row.status ?? "",
+    outcomeText(row),
     row.latency === null ? "" : durationText(row.latency),
     row.size ? sizeText(row.size) : "",
   ];

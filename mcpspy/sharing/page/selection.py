@@ -6,21 +6,25 @@ A gap also ends the open frames, so none is written between the pieces of a fram
 
 In addition to the matching frames, these stay: the other half of their exchanges, the handshake (without it the
 revision is unknown), the channels of all these, and records without a channel: gaps, signals, gates and the end. The
-copy does not contain the bytes of other frames and the heads of other HTTP exchanges.
+copy should show the same reason why a request has failed. So its cancellation stays too, the rest of its HTTP answer,
+and for a call the list of tools. The copy does not contain the bytes of other frames and the heads of other HTTP
+exchanges.
 """
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import orjson
 
 from mcpspy.capture.records import Record
 from mcpspy.capture.scan import DAMAGED, is_damage, parse_line
+from mcpspy.conversation.model import HttpUnit, Message
 from mcpspy.filters import Filter
 from mcpspy.filters.texts import WILD
 from mcpspy.recording.copy import record_line
-from mcpspy.timeline import final_rows
+from mcpspy.rules.judge import Fold, JudgedEvent
+from mcpspy.timeline import Row, final_rows
 
 LEFT_OUT = "left out by --filter"
 """The reason in the gap of lines that were left out."""
@@ -35,17 +39,44 @@ LINE_LEFT_OUT = len(_SKIPPED)
 
 
 def wanted_lines(records: Callable[[], Iterable[Record]], wanted: Filter, *, live: bool) -> set[int]:
-    """Return the line numbers of matching rows, of the other halves of their exchanges, and of handshakes.
+    """Return the line numbers of matching rows, of what belongs to their exchanges, and of handshakes.
 
     The event that names the endpoint of HTTP+SSE counts as a handshake: it alone connects a request and its response to
     one session.
     """
-    found: set[int] = set()
-    for row in final_rows(records, live=live):
+    further, found, tools, call_failed = _FurtherRows(), set[int](), set[int](), False
+    for row in final_rows(records, further, live=live):
         endpoint = row.kind == "event" and (row.text or "").startswith("endpoint:")
+        if row.method == "tools/list":
+            tools.add(row.n)
         if row.method in _HANDSHAKE or endpoint or wanted(row):
-            found |= {row.n, *filter(None, (row.request, row.response))}
-    return found
+            found |= {row.n, *filter(None, (row.request, row.response)), *further.of(row)}
+            call_failed = call_failed or (row.failed and row.method == "tools/call")
+    return found | tools if call_failed else found
+
+
+class _FurtherRows(Fold):
+    """The rows that belong to a request besides its response: its cancellation, and the rest of its HTTP answer."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, list[int]] = {}  # by the line number of the request
+
+    def add(self, event: JudgedEvent) -> None:
+        """Add the next event."""
+        if not isinstance(event, Message | HttpUnit):
+            return
+        request = event.http.request if event.http else None
+        if isinstance(event, Message) and event.cancels:
+            self._rows.setdefault(event.cancels.request.n, []).append(event.n)
+        elif request and event.http and (isinstance(event, HttpUnit) or event.exchange is None):
+            if event.http.failed and request.first:
+                self._rows.setdefault(request.first, []).append(event.n)
+            for message in request.carried:
+                self._rows.setdefault(message.n, []).append(event.n)
+
+    def of(self, row: Row) -> Sequence[int]:
+        """Return the line numbers for the request of a row; none if it came to a good end."""
+        return () if row.outcome in (None, "ok") else self._rows.get(row.request or row.n, ())
 
 
 def selected(lines: Callable[[], Iterable[bytes]], rows: set[int]) -> Iterator[bytes]:

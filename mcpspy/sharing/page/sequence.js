@@ -3,7 +3,7 @@
 import { bracketsOf, LANES } from "./lanes.js";
 import { MARKS } from "./names.js";
 import { VirtualRows } from "./rows.js";
-import { idText, isBadStatus, previewText, severityOf } from "./session.js";
+import { idText, isAnswer, isBad, outcomeText, previewText, severityOf } from "./session.js";
 import { byId, clipText, durationText, el } from "./text.js";
 import { emptyText } from "./timeline.js";
 
@@ -109,8 +109,7 @@ function arrowElement(row) {
   if (row.from === "mcpspy" || row.kind === "stderr" || row.kind === "end-of-stream") {
     return el("span", { class: "field note" }, label);
   }
-  const answer = row.kind === "result" || row.kind === "error";
-  const dashes = answer || row.kind === "notification" ? " dashed" : "";
+  const dashes = isAnswer(row) || row.kind === "notification" ? " dashed" : "";
   const line = () => el("i", { class: `shaft${dashes}` });
   const short = el("i", { class: `shaft short${dashes}` });
   const parts =
@@ -126,7 +125,7 @@ function arrowElement(row) {
  * @param {import("./session.js").Row} row
  */
 function isBadLabel(row) {
-  return isBadStatus(row.status) && (row.kind !== "request" || row.response === null);
+  return isBad(row) && (row.kind !== "request" || row.response === null);
 }
 
 /**
@@ -135,14 +134,14 @@ function isBadLabel(row) {
  */
 function labelText(row) {
   const subject = [row.method, row.name ?? previewText(row)].filter(Boolean).join(" ");
-  if (row.kind === "result" || row.kind === "error") {
-    const outcome = [row.status ?? row.kind, row.latency === null ? "" : durationText(row.latency)]
+  if (isAnswer(row)) {
+    const outcome = [outcomeText(row) || row.kind, row.latency === null ? "" : durationText(row.latency)]
       .filter(Boolean)
       .join(" ");
     return `${outcome}  ${subject || "(no request seen)"}`;
   }
   if (row.kind === "request") {
-    const lacking = row.response === null ? `  ${row.status ?? ""}` : "";
+    const lacking = row.response === null ? `  ${outcomeText(row)}` : "";
     return `${subject}  id ${idText(row)}${lacking}`;
   }
   return ["notification", "end-of-stream"].includes(row.kind) ? subject : `${row.kind}: ${subject}`;

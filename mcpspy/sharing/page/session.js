@@ -1,6 +1,6 @@
 /** The session that the page shows: the rows of its timeline, and what is computed from them once. */
 
-import { BAD_STATUSES, FILTER_NAMES } from "./names.js";
+import { FILTER_NAMES } from "./names.js";
 
 /**
  * @typedef {object} Finding
@@ -36,7 +36,7 @@ import { BAD_STATUSES, FILTER_NAMES } from "./names.js";
  * @property {string | null} status
  * @property {string | null} outcome
  * @property {boolean} failed
- * @property {string | null} expected
+ * @property {keyof typeof import("./names.js").EXPECTED | null} expected why a failing outcome is normal
  * @property {number | null} request
  * @property {number | null} response
  * @property {number | null} latency
@@ -72,6 +72,19 @@ import { BAD_STATUSES, FILTER_NAMES } from "./names.js";
  * @property {string | null} end
  */
 
+/** @typedef {{text: string, certainty: "known" | "likely" | "unknown", rows: number[]}} Cause */
+
+/**
+ * What the user lost, with its cause, as docs/json.md describes it.
+ * @typedef {object} Problem
+ * @property {string} headline
+ * @property {string} side
+ * @property {Cause} cause
+ * @property {Cause[]} further
+ * @property {string[]} advice
+ * @property {number[]} rows
+ */
+
 /** @typedef {{name: string, version: string, revision: string, capabilities: string[], instructions?: number}} Peer */
 /** @typedef {{summary: string, explanation: string, fix: string, severity: string, spec: string}} Rule */
 
@@ -89,7 +102,10 @@ import { BAD_STATUSES, FILTER_NAMES } from "./names.js";
  * @property {number | null} max
  */
 
-/** @typedef {{about: About, peers: {client: Peer | null, server: Peer | null}, rows: Row[], rules: Record<string, Rule>, tools: Tool[]}} SessionData */
+/** @typedef {{about: About, peers: {client: Peer | null, server: Peer | null}, rows: Row[], problems: Problem[], rules: Record<string, Rule>, tools: Tool[]}} SessionData */
+
+const LINES_OF_CALL = 20; // of stderr
+const WITHOUT_END = ["server-exit", "unanswered"]; // outcomes of requests that were open until the session ended
 
 export const SEVERITIES = /** @type {("error" | "warning" | "info")[]} */ (FILTER_NAMES.severities);
 
@@ -99,6 +115,7 @@ export class Session {
     this.about = data.about;
     this.peers = data.peers;
     this.rows = data.rows;
+    this.problems = data.problems;
     this.rules = data.rules;
     this.tools = data.tools;
     /** @type {Map<string, number>} the indexes of rows by their address */
@@ -149,6 +166,19 @@ export class Session {
       this.batches.set(n, found);
     }
     return found;
+  }
+
+  /**
+   * The last lines that the server wrote to stderr between a request and its answer, or until the session ended.
+   * @param {number} place the index of the answer; of the request if there is none
+   */
+  stderrOfCall(place) {
+    const row = this.rows[place];
+    const open = WITHOUT_END.includes(row.outcome ?? "") && row.response === null;
+    const first = isAnswer(row) ? this.partnerOf(place) : open ? place : undefined;
+    if (first === undefined) return [];
+    const during = this.rows.slice(first, isAnswer(row) ? place : undefined);
+    return during.filter(({ kind }) => kind === "stderr").slice(-LINES_OF_CALL);
   }
 
   /** The number of rows of each kind in the session. */
@@ -214,9 +244,33 @@ export function idText(row) {
   return typeof row.id === "string" ? row.id : JSON.stringify(row.id);
 }
 
-/** @param {string | null} status */
-export function isBadStatus(status) {
-  return status !== null && BAD_STATUSES.includes(status);
+/** @param {Row} row */
+export function isAnswer({ kind }) {
+  return kind === "result" || kind === "error";
+}
+
+/**
+ * What came of the request of a row; empty if the row has none.
+ * @param {Row} row
+ */
+export function outcomeText(row) {
+  return row.outcome ?? row.status ?? "";
+}
+
+/**
+ * Whether a row looks like an error: its request has failed, or it is an error that answers no request.
+ * @param {Row} row
+ */
+export function isBad(row) {
+  return row.failed || (row.outcome === null && row.kind === "error");
+}
+
+/**
+ * Whether a row shows that its request has failed: its answer does, if it has one, else the request.
+ * @param {Row} row
+ */
+export function showsFailure(row) {
+  return row.failed && (row.kind !== "request" || row.response === null);
 }
 
 /**

@@ -4,7 +4,9 @@ import { rowAddress } from "./session.js";
 
 /** @typedef {"row" | "view" | "shown" | "form" | "pair" | "times" | "marks"} Change */
 
-export const VIEWS = ["timeline", "findings", "tools", "sequence", "stderr"];
+/** The key of each view, in the order of the tabs. */
+export const VIEW_KEYS = { timeline: "1", problems: "w", findings: "2", tools: "3", sequence: "4", stderr: "5" };
+export const VIEWS = Object.keys(VIEW_KEYS);
 export const FORMS = ["tree", "raw", "hex"];
 
 export class State {
@@ -29,6 +31,7 @@ export class State {
     this.words = [];
     /** @type {Map<Change, (() => void)[]>} */
     this.listeners = new Map();
+    this.begin();
   }
 
   /** The selected row. */
@@ -75,9 +78,19 @@ export class State {
     this.tell("row");
   }
 
-  /** Select the row that the page's URL names. */
+  /** Begin with the row or the view that the page's URL names, else with the first problem if there is one. */
+  begin() {
+    const { problems } = this.session;
+    const place = this.session.placeOf(namedInUrl());
+    if (VIEWS.includes(namedInUrl())) this.view = namedInUrl();
+    else if (place === undefined && problems.length) this.view = "problems";
+    this.place = place ?? this.session.placeOf(proofOf(problems)) ?? this.place;
+  }
+
+  /** Select the row, or show the view, that the page's URL names. */
   follow() {
-    const place = this.session.placeOf(location.hash.slice(1));
+    if (VIEWS.includes(namedInUrl())) this.show(namedInUrl());
+    const place = this.session.placeOf(namedInUrl());
     if (place === undefined || place === this.place) return;
     this.place = place;
     this.tell("row");
@@ -125,4 +138,17 @@ export class State {
     }
     return false;
   }
+}
+
+/** What the fragment of the page's URL names. */
+function namedInUrl() {
+  return location.hash.slice(1);
+}
+
+/**
+ * The address of the row that proves the first problem; empty if there is none.
+ * @param {import("./session.js").Problem[]} problems
+ */
+function proofOf([problem]) {
+  return problem?.cause.rows[0] ?? problem?.rows[0] ?? "";
 }

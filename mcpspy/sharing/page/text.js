@@ -138,6 +138,29 @@ export function buttonElement(text, press, attributes = {}) {
   return found;
 }
 
+const ITEMS = 50; // of a list that are shown at a time
+
+/**
+ * Append an element for each item to a list: the first ones, and more of them at each press of a button.
+ * @template T
+ * @param {HTMLElement} list
+ * @param {T[]} items
+ * @param {(item: T) => HTMLElement} make
+ * @param {number} [from]
+ */
+export function appendItems(list, items, make, from = 0) {
+  list.append(...items.slice(from, from + ITEMS).map(make));
+  const rest = items.length - from - ITEMS;
+  if (rest <= 0) return;
+  const more = el("li", {});
+  const press = () => {
+    more.remove();
+    appendItems(list, items, make, from + ITEMS);
+  };
+  more.append(buttonElement(`${countText(Math.min(rest, ITEMS))} more of ${countText(rest)}`, press));
+  list.append(more);
+}
+
 /**
  * A link to a frame of this page.
  * @param {number} n

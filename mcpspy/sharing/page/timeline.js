@@ -2,7 +2,7 @@
 
 import { ARROWS, MARKS } from "./names.js";
 import { VirtualRows } from "./rows.js";
-import { idText, isBadStatus, previewText, severityOf } from "./session.js";
+import { idText, isAnswer, isBad, outcomeText, previewText, severityOf } from "./session.js";
 import { byId, clipText, durationText, el, pluralText, sizeText } from "./text.js";
 
 const LONGEST_CELL = 300; // characters
@@ -97,7 +97,7 @@ function timelineRow(state, at) {
 function rowClasses(state, place) {
   const row = state.session.rows[place];
   const hit = state.matches?.has(place) ? " hit" : "";
-  return `row kind-${row.kind}${isBadStatus(row.status) ? " bad" : ""}${hit}`;
+  return `row kind-${row.kind}${isBad(row) ? " bad" : ""}${hit}`;
 }
 
 /**
@@ -129,8 +129,7 @@ function timeText(state, at) {
  */
 function subjectCell(row, preview) {
   const cell = el("span", { role: "gridcell", class: "subject" });
-  const response = row.kind === "result" || row.kind === "error";
-  if (row.method || response) {
+  if (row.method || isAnswer(row)) {
     cell.append(el("span", { class: "method" }, clipText(row.method ?? "(no request seen)", LONGEST_CELL)));
     if (row.name) cell.append(" ", el("span", { class: "name" }, clipText(row.name, LONGEST_CELL)));
   } else {
@@ -145,14 +144,14 @@ function subjectCell(row, preview) {
 /** @param {import("./session.js").Row} row */
 function statusClass(row) {
   if (row.gate !== undefined) return "warning";
-  return isBadStatus(row.status) ? "error" : (row.status ?? "");
+  return isBad(row) ? "error" : row.outcome === "ok" ? "ok" : "";
 }
 
 /** @param {import("./session.js").Row} row */
 function statusText(row) {
   if (row.gate !== undefined) return row.forwarded ?? "held";
   const told = row.kind === "request" && row.response !== null; // the row of its response shows it
-  return told ? "" : (row.status ?? "");
+  return told ? "" : outcomeText(row);
 }
 
 /** @param {import("./session.js").Row} row */

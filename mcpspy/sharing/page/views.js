@@ -1,6 +1,7 @@
 /** The views of a session as tabs; the content of a view is created when it is first shown. */
 
 import { foldFindings, showFindings } from "./findings.js";
+import { showProblems } from "./problems.js";
 import { Sequence } from "./sequence.js";
 import { VIEWS } from "./state.js";
 import { Stderr } from "./stderr.js";
@@ -51,7 +52,8 @@ export class Views {
   /** @param {string} view */
   make(view) {
     this.made.add(view);
-    if (view === "findings") showFindings(this.state.session);
+    if (view === "problems") showProblems(this.state.session);
+    else if (view === "findings") showFindings(this.state.session);
     else if (view === "tools") showTools(this.state.session);
     else if (view === "sequence") this.lists.sequence = new Sequence(this.state).rows;
     else this.lists.stderr = new Stderr(this.state).rows;

@@ -16,7 +16,7 @@ class Page:
         self.folder = folder
         self.made = {}
 
-    def open(self, path, address="", **about):
+    def open(self, path, address="#timeline", **about):
         """Open the page of a capture; return the session that the page shows."""
         key = (path, str(about))
         if key not in self.made:

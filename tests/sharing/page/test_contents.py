@@ -1,13 +1,17 @@
 """The session inside a page: its rows match `show --json`, and its other facts match the capture."""
 
+import io
 import json
 
 import orjson
 import pytest
 
 from mcpspy.capture.reader import Capture
+from mcpspy.report.problems import explain, explained_fields
 from mcpspy.rules import RULES
 from mcpspy.sharing.page.rows import page_row
+from mcpspy.sharing.page.writer import scrubbed, write_page
+from mcpspy.sharing.scrub import Scrub
 from mcpspy.timeline import final_rows, to_json
 from tests.sharing.page.written import session, written
 from tests.timelines import GOLDEN
@@ -64,6 +68,35 @@ def test_the_page_is_told_of_the_rules_that_found_something_and_of_no_other(tmp_
     for name, told in found["rules"].items():
         assert told["explanation"] == RULES[name].explanation
         assert told["spec"].startswith("https://")
+
+
+def test_the_problems_are_those_of_why(tmp_path):
+    path = capture(tmp_path / "a.jsonl", TALK)
+    problems = [
+        {key: value for key, value in problem.items() if key != "captures"}
+        for problem in json.loads(orjson.dumps(explained_fields([explain(path)])["problems"]))
+    ]
+    assert session(written(path))["problems"] == problems
+    assert [problem["headline"] for problem in problems] == ["tools/call t\\ud800o failed with error 1: no"]
+
+
+def test_what_is_scrubbed_is_in_no_text_of_a_problem(tmp_path):
+    path = capture(
+        tmp_path / "a.jsonl",
+        """
+        = 2025-06-18
+        > 2 tools/call {"name":"login","arguments":{"password":"x9Kq2Lm8Zt4W"}}
+        ! the server got x9Kq2Lm8Zt4W
+        < 2 = {"content":[{"type":"text","text":"x9Kq2Lm8Zt4W is wrong"}],"isError":true}
+        """,
+    )
+    assert "x9Kq2Lm8Zt4W" in str(session(written(path))["problems"])
+    page = io.BytesIO()
+    write_page(scrubbed(path, Scrub(path), None), page)
+    (problem,) = session(page.getvalue().decode())["problems"]
+    assert "x9Kq2Lm8Zt4W" not in str(problem)
+    assert problem["headline"] == "tools/call login failed: redacted-value-1 is wrong"
+    assert "the server got redacted-value-1" in str(problem["further"])
 
 
 def test_a_capture_that_is_damaged_or_has_no_end_is_shown_with_the_places(tmp_path):

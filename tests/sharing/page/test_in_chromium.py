@@ -57,14 +57,14 @@ def opened(browser, folder, content):
     path.write_text(content, encoding="utf-8")
     browser.ask("/url", url="about:blank")
     requested(browser)
-    browser.ask("/url", url=path.as_uri())
+    browser.ask("/url", url=f"{path.as_uri()}#timeline")
     browser.until("document.body.dataset.ready === 'all'")
     return path
 
 
 def told(row):
-    """Return a row as the page shows it: the status of an exchange is shown at its response."""
-    status = "" if row.kind == "request" and row.response is not None else row.status or ""
+    """Return a row as the page shows it: what came of a request is shown at its response, if it has one."""
+    status = "" if row.kind == "request" and row.response is not None else row.outcome or row.status or ""
     answer = row.kind in ("result", "error")
     return [row.n, row.kind, row.method or ("(no request seen)" if answer else f"{row.kind}:"), status]
 

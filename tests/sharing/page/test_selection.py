@@ -6,8 +6,10 @@ import pytest
 
 from mcpspy.capture.reader import Capture, Records
 from mcpspy.filters import parse
+from mcpspy.report.problems import explain
 from mcpspy.sharing.page.selection import LEFT_OUT, selected, shown_filter, wanted_lines
 from mcpspy.timeline import final_rows
+from tests.sharing.scrub.captures import call, frame, header, opened, written
 from tests.timelines import CAPTURES, GOLDEN
 from tests.transcript import capture
 
@@ -71,6 +73,75 @@ def test_a_request_without_an_answer_is_not_called_unanswered_where_lines_are_le
     assert [(row.status, row.findings) for row in rows if row.name == "three"] == [("pending", ())]
 
 
+FAILURES = """
+    = 2025-06-18
+    > 1 tools/list
+    < 1 = {"tools":[{"name":"one","inputSchema":{"type":"object","required":["city"]}}]}
+    > 2 tools/call {"name":"one","arguments":{}}
+    ! apart
+    < 2 ! {"code":-32602,"message":"no city"}
+    > 3 tools/call {"name":"one","arguments":{"city":"Oslo"}}
+    > notifications/cancelled {"requestId":3,"reason":"the user stopped it"}
+    < 3 ! {"code":0,"message":"stopped"}
+    > 4 ping
+    < 4 = {}
+"""
+
+
+def over_http(path):
+    """Write a capture of two calls over HTTP, of which a gateway refuses the first one; return its path."""
+    ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+    html, json_type = [["content-type", "text/html"]], [["content-type", "application/json"]]
+    post = {"method": "POST", "target": "/mcp", "headers": json_type}
+    bad = {"status": 504, "reason": "Gateway Timeout", "headers": html}
+    good = {"status": 200, "reason": "OK", "headers": json_type}
+    return written(
+        path,
+        header(transport="http"),
+        opened(1, "client", "request", "body", head=post),
+        frame(1, call({}) | {"id": 1}),
+        opened(2, "server", "response", "body", head=bad, answers=1),
+        frame(2, "<title>Gateway</title>"),
+        {"kind": "close", "ch": 2, "t": 2, "how": "eof"},
+        opened(3, "client", "request", "body", head=post),
+        frame(3, ping),
+        opened(4, "server", "response", "body", head=good, answers=3),
+        frame(4, {"jsonrpc": "2.0", "id": 2, "result": {}}),
+        {"kind": "end", "t": 9},
+    )
+
+
+def on_stdio(path):
+    """Write a capture with a call that failed and one that a person cancelled; return its path."""
+    return capture(path, FAILURES)
+
+
+@pytest.mark.parametrize(
+    ("session", "wanted", "kept", "causes"),
+    [
+        (on_stdio, "id:2", b"required", ['arguments of one violate its inputSchema: "city" is a required property']),
+        (on_stdio, "id:3", b"the user stopped it", []),
+        (on_stdio, "id:4", b"", []),
+        (
+            over_http,
+            "id:1",
+            b"Gateway<",
+            ["504 Gateway Timeout was answered by an HTML page, probably not by the server itself"],
+        ),
+        (over_http, "id:2", b"", []),
+    ],
+)
+def test_what_explains_a_failure_stays_with_it_and_only_with_it(tmp_path, session, wanted, kept, causes):
+    _, left = cut(session(tmp_path / "a.jsonl"), wanted)
+    text = b"".join(left)
+    explaining = (b"required", b"the user stopped it", b"Gateway<")
+    assert [it for it in explaining if it in text] == [it for it in explaining if it == kept]
+    assert b"apart" not in text
+    (tmp_path / "b.jsonl").write_bytes(text)
+    problems = explain(str(tmp_path / "b.jsonl")).problems
+    assert [problem.cause.text for problem in problems] == causes
+
+
 def test_all_stays_under_a_filter_that_fits_all(tmp_path):
     lines, left = cut(capture(tmp_path / "a.jsonl", SESSION), "")
     assert left == lines
@@ -79,7 +150,7 @@ def test_all_stays_under_a_filter_that_fits_all(tmp_path):
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 @pytest.mark.parametrize("wanted", ["method:tools/call", "kind:stderr or kind:http", "name:*e*", "id:1,2,3"])
 def test_what_is_left_of_a_golden_capture_reads_as_it_did(path, wanted):
-    """Numbers, kinds and pairs stay the same, and there are no new findings."""
+    """Numbers, kinds and pairs stay the same, and there are no new findings and failures."""
     lines, left = cut(path, wanted)
     assert len(left) == len(lines)
     before = {(row.n, row.part): row for row in folded(lines)}
@@ -92,6 +163,7 @@ def test_what_is_left_of_a_golden_capture_reads_as_it_did(path, wanted):
             old.kind, old.method, old.name, old.raw, old.request, old.response,
         )  # fmt: skip
         assert {finding.rule for finding in row.findings} - ONCE <= {finding.rule for finding in old.findings}
+        assert row.failed <= old.failed
 
 
 def piece(ch, raw, **more):

@@ -2,9 +2,11 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
+from tests import transcript
 from tests.sharing.page import hostile, made
 from tests.sharing.page.browsing import DOWN, ENTER, ESCAPE, requested
 from tests.sharing.page.sources import PAGE
@@ -12,7 +14,7 @@ from tests.tui.web.browser import needs_chromium
 
 CAPTURES = PAGE.parents[2] / "captures"
 NARROW = (400, 800)
-VIEWS = ("timeline", "findings", "tools", "sequence", "stderr")
+VIEWS = {"1": "timeline", "w": "problems", "2": "findings", "3": "tools", "4": "sequence", "5": "stderr"}
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,7 @@ def test_an_address_leads_to_its_frame_and_keys_lead_on(everything):
         ("p", "#27"),
         ("k", "#26"),
         ("e", "#27"),
-        ("e", "#29"),
+        ("e", "#28"),
         ("E", "#27"),
         ("g", "#5"),
     ):
@@ -73,6 +75,95 @@ def test_an_address_leads_to_its_frame_and_keys_lead_on(everything):
         assert everything.selected() == address, keys
     everything.browser.script("location.hash = '#16'")
     assert everything.selected() == "#16"
+
+
+@pytest.mark.parametrize(
+    ("name", "address", "view", "row"),
+    [
+        ("everything-2025-11-25", "", "problems", "#27"),
+        ("everything-2025-11-25", "#%zz", "problems", "#27"),
+        ("everything-2025-11-25", "#30", "timeline", "#30"),
+        ("everything-2025-11-25", "#tools", "tools", "#27"),
+        ("field-sse", "", "timeline", "#2"),
+        ("field-sse", "#problems", "problems", "#2"),
+    ],
+)
+def test_a_page_opens_with_what_its_address_names_else_with_the_problems(page, name, address, view, row):
+    page.open(CAPTURES / f"{name}.jsonl", address)
+    assert page.value("document.body.dataset.view") == view
+    page.until(f"document.querySelector('.card.selected .frame')?.textContent === '{row}'")
+
+
+def test_the_address_of_a_view_shows_it_and_that_of_a_row_keeps_the_view(everything):
+    for address, view in (("problems", "problems"), ("29", "problems"), ("sequence", "sequence")):
+        everything.browser.script(f"location.hash = '{address}'")
+        everything.until(f"document.body.dataset.view === '{view}'")
+    everything.press("1")
+    everything.until("document.querySelector('#rows [aria-selected=true] .n').textContent === '#29'")
+
+
+def test_a_problem_has_its_cause_what_to_do_and_its_rows(everything):
+    everything.press("w")
+    assert everything.texts("#tab-problems .badge") == ["2"]
+    first, second = everything.texts("#view-problems .problem h3 :last-child")
+    assert first.startswith("tools/call get-sum failed: MCP error -32602")
+    assert second == "tools/call missing failed: MCP error -32602: Tool missing not found"
+    assert everything.texts("#view-problems .problem:first-child p") == [
+        'client, known: arguments of get-sum violate its inputSchema: "b" is a required property #27 #17',
+        "also: the tool itself reported this error #28",
+        'likely: the same tool succeeded in #25 with {"a":2,"b":3}; here it has {"a":"two"} #25',
+        "do: Give the model the inputSchema unchanged, and validate the arguments before you call the tool.",
+        "see #17 #25 #27 #28",
+    ]
+    everything.press("G" + ENTER)  # the last link
+    everything.until("document.querySelector('.card.selected .frame').textContent === '#30'")
+    assert everything.value("document.body.dataset.view") == "problems"
+    everything.press("E")
+    everything.until("document.querySelector('.card.selected .frame').textContent === '#29'")
+
+
+def test_without_problems_the_view_says_where_else_to_look(page):
+    page.open(CAPTURES / "field-sse.jsonl", "#problems")
+    (text,) = page.texts("#view-problems > *")
+    assert text.startswith("No request failed.")
+
+
+def test_an_answer_shows_what_belongs_to_its_call(page):
+    page.open(CAPTURES / "features-python1-2025-11-25.jsonl", "#21")
+    assert page.texts(".card.selected .errlines") == ["#20 Tool 'missing' not listed, no validation will be performed"]
+    assert len(page.texts(".finding")) == 1
+    page.press("b")
+    page.until("document.querySelectorAll('.card').length === 1")
+    assert len(page.texts(".card.selected .finding")) == 1
+    assert "the request #19 has:" in page.texts(".card.selected .facts")
+
+
+def test_only_what_has_failed_looks_like_an_error_and_the_reason_why_it_has_not_is_there(page, tmp_path):
+    page.open(CAPTURES / "probe-node-2025-11-25.jsonl", "#8")
+    reason = "no failure: the client asked for a newer revision, and went on with initialize"
+    assert reason in page.texts(".card.selected .facts p")
+    bad = "[...document.querySelectorAll('#rows .bad')].map(it => it.querySelector('.n').textContent)"
+    assert page.value(bad) == ["#19", "#20", "#21", "#22"]
+    page.press("e")
+    assert page.selected() == "#20"
+    path = transcript.capture(
+        tmp_path / "a.jsonl",
+        """
+        = 2025-06-18
+        > 2 tools/call {"name":"slow"}
+        @90 > notifications/cancelled {"requestId":2,"reason":"timed out"}
+        @100 > 3 tools/call {"name":"last"}
+        ! Traceback
+        """,
+    )
+    page.open(Path(path))
+    page.press("ge")
+    assert page.selected() == "#8"
+    assert page.texts(".card.selected strong.error") == ["timed-out"]
+    page.press("e")
+    assert page.selected() == "#10"
+    assert page.texts("#rows .bad .status") == ["timed-out", "unanswered"]
+    assert page.texts(".card.selected .errlines") == ["#11 Traceback"]
 
 
 def test_of_ten_thousand_rows_few_are_drawn_and_the_last_is_a_key_away(page, tmp_path):
@@ -83,7 +174,7 @@ def test_of_ten_thousand_rows_few_are_drawn_and_the_last_is_a_key_away(page, tmp
     data["rows"] = [notice | {"n": n, "t": n / 1e3, "method": f"m{n}"} for n in numbers]
     frame = b'{"kind":"frame","ch":2,"t":0,"raw":"{\\"method\\":\\"m%d\\"}"}'
     lines = path.read_bytes().splitlines()[:4] + [frame % n for n in numbers]
-    page.visit(made.write(tmp_path / "many.html", data, b"\n".join([*lines, b""])))
+    page.visit(made.write(tmp_path / "many.html", data, b"\n".join([*lines, b""])) + "#timeline")
     page.press("G")
     assert page.selected() == "#10004"
     assert page.texts(".selected .line")[1] == '"method": "m10004"'
@@ -141,9 +232,9 @@ def test_a_finding_stands_at_its_message_with_explanation_and_at_its_place(every
 
 
 def test_each_view_has_a_tab_and_a_key(everything):
-    for number, view in enumerate(VIEWS, 1):
-        everything.press(str(number))
-        assert everything.texts("[role=tab][aria-selected=true]")[0].lower().startswith(f"{number} {view}")
+    for key, view in VIEWS.items():
+        everything.press(key)
+        assert everything.texts("[role=tab][aria-selected=true]")[0].lower().startswith(f"{key} {view}")
         shown = everything.value(
             "[...document.querySelectorAll('[role=tabpanel]')].filter(it => !it.hidden).map(it => it.id)"
         )
@@ -260,7 +351,7 @@ def test_hostile_text_runs_nothing_and_is_shown_as_text(page, hostile_path):
             page.press("r")
         assert page.texts(".card.selected :is(.tree, pre)")
         page.press("j")
-    for view in "23451":
+    for view in "w23451":
         page.press(view)
     page.browser.script("document.getElementById('about').open = true; document.getElementById('help-button').click()")
     assert page.value(elements) == before
@@ -307,7 +398,7 @@ def test_what_is_long_is_clipped_and_what_is_deep_unfolds_a_level_at_a_time(page
 def test_nothing_is_wider_than_a_phone(page, hostile_path, name):
     page.open(hostile_path if name == "hostile" else CAPTURES / f"{name}.jsonl")
     page.size(*NARROW)
-    for view in "12345":
+    for view in VIEWS:
         page.press(view)
         widths = "[document.documentElement, document.body, document.getElementById('views')].map(it => it.scrollWidth)"
         assert max(page.value(widths)) <= NARROW[0]
@@ -319,7 +410,7 @@ def test_paper_gets_the_findings_the_tools_and_the_rows(everything):
     assert everything.texts("#print *") == []
     everything.command("Emulation.setEmulatedMedia", media="print", features=[])
     everything.until("document.querySelectorAll('#print .timeline tbody tr').length === 67")
-    assert everything.texts("#print h2") == ["Findings", "Tools", "Timeline"]
+    assert everything.texts("#print h2") == ["Problems", "Findings", "Tools", "Timeline"]
     assert everything.value("getComputedStyle(document.getElementById('main')).display") == "none"
     everything.command("Emulation.setEmulatedMedia", media="", features=[])
     everything.until("document.getElementById('print').childElementCount === 0")
@@ -387,7 +478,7 @@ def test_a_damaged_page_says_so(page, tmp_path):
 
 @pytest.mark.parametrize("address", ["#%", "#%zz", "#9999"])
 def test_an_address_that_leads_nowhere_selects_the_first_row(page, address):
-    page.open(CAPTURES / "probe-node-2025-11-25.jsonl", address)
+    page.open(CAPTURES / "field-sse.jsonl", address)  # it has no problems
     assert page.value("document.querySelector('#rows [aria-selected=true]').id") == "rows-0"
     assert page.browser.log() == []
 
@@ -457,7 +548,7 @@ def test_without_scripts_the_page_says_only_why_it_is_empty(page):
     page.open(CAPTURES / "probe-node-2025-11-25.jsonl")
     page.command("Emulation.setScriptExecutionDisabled", value=True)
     try:
-        page.browser.ask("/url", url=page.value("location.href"))
+        page.browser.ask("/url", url=page.value("location.href.split('#')[0]"))
         shown = page.value("document.body.innerText")
     finally:
         page.command("Emulation.setScriptExecutionDisabled", value=False)
