@@ -51,7 +51,7 @@ class Conversation:
         self._since_gap: dict[Session, None] = {}  # sessions with requests since the last gap
         self._outcomes = Outcomes()
         self._http = HttpSessions(self._outcomes, rest, self._drop)
-        self._ended = False  # by an end record
+        self._ending: End | None = None
         self._forget = drop
         self._acts = GateActs()
         self._requests = 0
@@ -76,7 +76,7 @@ class Conversation:
     def end(self) -> list[Outcome]:
         """Take the end of the capture: return the outcomes of requests to which nothing follows."""
         self._outcomes.decided = []
-        self._outcomes.end(self.pending(), self._http.requests(), self.newest, ended=self._ended)
+        self._outcomes.end(self.pending(), self._http.requests(), self.newest, self._ending)
         return self._outcomes.decided
 
     def _other(self, record: Record) -> Iterator[Event]:
@@ -105,10 +105,7 @@ class Conversation:
             elif isinstance(record, Signal):
                 self._take_signal(record)
             elif isinstance(record, End):
-                self._ended = True
-                told = (record.why, record.code, record.signal) != (None, None, None)
-                if told and self._stdio.gone is None and self._stdio.left is None:
-                    self._stdio.gone = record.t  # it has ended, or never ran
+                self._ending = record
             yield record
 
     def _head(self, opened: Open) -> Iterator[HttpUnit]:

@@ -27,6 +27,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from mcpspy.capture.records import End
 from mcpspy.conversation import bounds
 from mcpspy.conversation.model import ENDLESS, Exchange, Fate, HttpChannel, HttpUnit, Message, Session
 from mcpspy.conversation.rounds import round_key
@@ -308,15 +309,14 @@ class Outcomes:
         pending: Iterable[Exchange],
         requests: Iterable[tuple[HttpChannel, HttpChannel | None]],
         t: int,
-        *,
-        ended: bool,
+        ending: End | None,
     ) -> None:
-        """Take the end of the capture: nothing follows. `ended` means that it has an end record.
+        """Take the end of the capture: nothing follows. `ending` is its end record, if it has one.
 
         `requests` are the HTTP requests that are known, with their answers, so far as those are open.
         """
         for exchange in pending:
-            final = _at_end(exchange, t, ended=ended)
+            final = _at_end(exchange, t, ending)
             if final != exchange.outcome:
                 exchange.outcome = final
                 if final in FAILING:
@@ -324,11 +324,11 @@ class Outcomes:
                 self._tell(exchange, t)
         for request, answer in requests:
             if not request.decided and not _carries(request, *_OF_EXCHANGES):
-                if answer and ended:
+                if answer and ending:
                     outcome = _http_outcome(request, answer, "eof", t)
                 else:
                     young = t - request.opened.t < _YOUNG
-                    outcome = "in-doubt" if not ended else "abandoned" if young else "unanswered"
+                    outcome = "in-doubt" if ending is None else "abandoned" if young else "unanswered"
                 self._decide_http(request, answer, outcome, t)
 
     def _hold(self, message: Message, exchange: Exchange) -> None:
@@ -503,7 +503,7 @@ def _of_result(result: Any) -> str:
     return "tool-error" if type(result) is dict and result.get("isError") is True else "ok"
 
 
-def _at_end(exchange: Exchange, t: int, *, ended: bool) -> str:
+def _at_end(exchange: Exchange, t: int, ending: End | None) -> str:
     """Return the outcome of an exchange to which nothing follows."""
     so_far = _so_far(exchange)
     if so_far != "pending":
@@ -513,14 +513,21 @@ def _at_end(exchange: Exchange, t: int, *, ended: bool) -> str:
         return "in-doubt"
     if fate and fate.how == "cut":
         return "broken"
-    if request.http is None and session.gone is not None:
-        return "server-exit" if request.side == "client" else _left(exchange, session.gone)
     left = fate.t if fate else session.left if request.http is None else None
+    gone = session.gone if session.gone is not None or left is not None else _exit_of(ending)
+    if request.http is None and gone is not None:
+        return "server-exit" if request.side == "client" else _left(exchange, gone)
     if left is not None:
         return _left(exchange, left)
-    if not ended:
+    if ending is None:
         return "in-doubt"
     return "abandoned" if request.http and t - request.t < _YOUNG else "unanswered"
+
+
+def _exit_of(ending: End | None) -> int | None:
+    """Return when the server's process ended, or could not be started, if the end record tells it."""
+    told = ending and (ending.why or ending.code is not None or ending.signal is not None)
+    return ending.t if ending and told else None
 
 
 def _left(exchange: Exchange, t: int) -> str:

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from mcpspy.agent.captures import AgentCaptures
-from tests.transcript import WALL, begin, finish, record
+from tests.transcript import CHANNELS, WALL, begin, finish, record
 
 EXAMPLE = """
 = 2025-11-25
@@ -33,6 +33,7 @@ class Folder:
         """Write another capture; return its name."""
         writer = begin(self._path(), name=name, wall=self._wall(), **fields)
         record(writer, text)
+        writer.close(CHANNELS[">"], 10_000_000_000, "exit")
         finish(writer, 10_000_000_000, code, why)
         return self._named(writer.path)
 

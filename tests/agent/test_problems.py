@@ -138,7 +138,7 @@ WELCOME = '< 1 = {"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":
         ),
         (HELLO + '< 1 ! {"code":-32602,"message":"old"}', {"code": 0}, "initialize was refused with error -32602: old"),
         (HELLO + WELCOME, {"code": 0}, "the client never sent notifications/initialized"),
-        ("> 1 tools/list", {"code": None}, "the client sent messages, but no initialize"),
+        ("> 1 tools/list", {"code": None}, "tools/list was sent without `initialize` before it"),
     ],
 )
 def test_the_reason_is_told(folder, text, ending, why):
