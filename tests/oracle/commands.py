@@ -21,6 +21,8 @@ from mcpspy.rules import RULES
 OUT = "out"
 """A file that a command writes, relative to the working directory; it belongs to the output."""
 READERS = {
+    "why": "why {}",
+    "why-json": "why {} --json",
     "show": "show {}",
     "show-json": "show {} --json",
     "show-filter": "show {} --filter (method:tools/*␠or␠status:error)␠latency:<1s␠not␠a",
@@ -45,6 +47,7 @@ READERS = {
 }
 """By the name of an output: the command, with `{}` for the path of the capture, and `␠` for a blank in an argument."""
 SEVERAL = [
+    "why {}", "why {} --json", "why {} --filter method:tools/*",
     "ls {}", "ls {} --json", "ls {} --runs", "ls {} --runs --json", "stats {}", "stats {} --json", "check {}",
     "check {} --format json", "check {} --fail-on never", "check {} --ignore schema/*", f"lock {{}} -o {OUT}",
     "prune {} --keep 1MB --dry-run", "prune {} --older 1d --dry-run",
@@ -73,6 +76,7 @@ LINES = [
 MISTAKES = [
     "shwo", "--hlep", "-x", "show", "show nothing.jsonl", "show golden --josn", "show {} --filter",
     "show {} --filter (", "show {} --filter nope:x", "show {} --gate nothing.toml", "show {} {}", "check",
+    "why nothing", "why {} --filter (",
     "check nothing", "check {} --as 2020", "check {} --format jsn", "check {} --fail-on bad",
     "check {} --ignore no/rule", "check {} --client nobody", "check {} --lock nothing.json",
     "check {} --waivers nothing.toml", "check {} --expect nothing.toml", "check {} --max-duration soon",
