@@ -252,8 +252,10 @@ class Session:
     """On stdio: when its process was started."""
     client_name: str = ""
     """The name of the client in its latest `initialize`."""
+    asking: dict[int, int] = field(default_factory=dict)
+    """By ordinal: the open requests of the server that a person answers, and since when a person is asked."""
     asked: list[tuple[int, int]] = field(default_factory=list)
-    """When a person was asked, each with start and end."""
+    """When a person was asked, each with start and end; these times do not overlap."""
 
     judged: bool = False
     """The judge has begun with it, at its first message."""

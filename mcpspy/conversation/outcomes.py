@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from mcpspy.capture.records import End
 from mcpspy.conversation import bounds
-from mcpspy.conversation.model import ENDLESS, Exchange, Fate, HttpChannel, HttpUnit, Message, Session
+from mcpspy.conversation.model import ENDLESS, Exchange, Fate, HttpChannel, HttpUnit, Message
 from mcpspy.conversation.rounds import round_key
 from mcpspy.conversation.times import PERSONAL
 from mcpspy.json_values import member
@@ -220,7 +220,6 @@ class Outcomes:
         self._initialized: dict[str, int] = {}  # by client: the line number of its latest `initialize`
         self._held: dict[int, Exchange] = {}  # by line number of a held frame
         self._tasks: dict[str, _Waiting] = {}  # by id: the calls that created tasks
-        self._asking: dict[int, tuple[Session, int]] = {}  # by ordinal: questions to a person, since when
 
     def requested(self, message: Message, exchange: Exchange) -> None:
         """Take a request that was entered into its session."""
@@ -235,13 +234,14 @@ class Outcomes:
                 client = _client_of(message)
                 bounds.keep(self._initialized, client, message.n)
                 self._expect(self._probes.pop(client, ()), "probe", message.t)
-        elif method in PERSONAL and len(self._asking) < bounds.WAITS:
-            self._asking[exchange.ordinal] = message.session, message.t
+        elif method in PERSONAL and len(message.session.asking) < bounds.WAITS:
+            asking = message.session.asking
+            asking[exchange.ordinal] = min(asking.values(), default=message.t)
 
     def answered(self, message: Message, exchange: Exchange) -> None:
         """Take a response that was joined to its request."""
-        if self._asking:
-            self._end_question(exchange, message.t)
+        if message.session.asking:
+            _end_question(exchange, message.t)
         self._held.pop(exchange.request.n, None)  # the response decides
         if message.act:
             self._hold(message, exchange)
@@ -261,8 +261,7 @@ class Outcomes:
         """Take a notification, which may cancel a request or report a task."""
         if message.cancels:
             for exchange in message.session.with_id_of(message.cancels):
-                if self._asking:
-                    self._end_question(exchange, message.t)
+                _end_question(exchange, message.t)
                 self._decide(exchange, message.t)
         elif self._tasks and message.method == "notifications/tasks/status":
             self._report_task(member(message.body.value, "params"), message.t)
@@ -276,8 +275,7 @@ class Outcomes:
     def ended(self, exchange: Exchange, fate: Fate) -> None:
         """Take the end of the wait for a response, without one."""
         exchange.fate = exchange.fate or fate
-        if self._asking:
-            self._end_question(exchange, fate.t)
+        _end_question(exchange, fate.t)
         self._decide(exchange, fate.t)
 
     def opened(self, channel: HttpChannel, t: int) -> None:
@@ -432,12 +430,6 @@ class Outcomes:
                 self._remember(request.client, _RESPONSE, key, waiting)
                 self._tell(it.exchange, t)
 
-    def _end_question(self, exchange: Exchange, t: int) -> None:
-        """Remember for how long a person was asked."""
-        session, since = self._asking.pop(exchange.ordinal, (None, 0))
-        if session is not None and len(session.asked) < bounds.ASKED_SPANS:
-            session.asked.append((since, t))
-
     def _follow_task(self, message: Message, exchange: Exchange, result: Any) -> None:
         """Link a task with the call that created it, and learn that a task failed."""
         created = member(result, "task", "taskId") or (
@@ -466,6 +458,14 @@ class Outcomes:
 def _carries(request: HttpChannel, *kinds: type) -> bool:
     """Return whether the body of an HTTP request has a message of one of these kinds."""
     return any(type(it.body) in kinds for it in request.carried)
+
+
+def _end_question(exchange: Exchange, t: int) -> None:
+    """Remember for how long a person was asked, when the last open question is answered."""
+    session = exchange.request.session
+    since = session.asking.pop(exchange.ordinal, None)
+    if since is not None and not session.asking and len(session.asked) < bounds.ASKED_SPANS:
+        session.asked.append((since, t))
 
 
 def _so_far(exchange: Exchange) -> str:
@@ -555,14 +555,10 @@ def waited(exchange: Exchange, t: int) -> int:
     begin = request.t + (request.act.held or 0 if request.act else 0)
     if exchange.method == "initialize" and request.http is None:
         begin = min(begin, request.session.begun_at)
-    asked = sum(max(min(end, t) - max(start, begin), 0) for start, end in request.session.asked)
-    asking = (
-        it.request.t
-        for it in request.session.exchanges()
-        if it.method in PERSONAL and it.request.side == "server" and it is not exchange
-    )
-    now = min(asking, default=t)
-    return max(t - begin - asked - max(t - max(now, begin), 0), 0)
+    session = request.session
+    now = t if exchange.ordinal in session.asking else min(session.asking.values(), default=t)
+    spans = (*session.asked, (now, t))
+    return max(t - begin - sum(max(min(end, t) - max(start, begin), 0) for start, end in spans), 0)
 
 
 def patience(exchange: Exchange) -> int:
