@@ -254,6 +254,8 @@ class Session:
     """The name of the client in its latest `initialize`."""
     asked: list[tuple[int, int]] = field(default_factory=list)
     """When a person was asked, each with start and end."""
+    asking: dict[int, int] = field(default_factory=dict)
+    """When the open questions to a person began, by the ordinal of their exchange."""
 
     judged: bool = False
     """The judge has begun with it, at its first message."""

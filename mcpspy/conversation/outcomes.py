@@ -219,7 +219,7 @@ class Outcomes:
         self._initialized: dict[str, int] = {}  # by client: the line number of its latest `initialize`
         self._held: dict[int, Exchange] = {}  # by line number of a held frame
         self._tasks: dict[str, _Waiting] = {}  # by id: the calls that created tasks
-        self._asking: dict[int, tuple[Session, int]] = {}  # by ordinal: questions to a person, since when
+        self._asking: dict[int, Session] = {}  # by ordinal: the sessions of open questions to a person
 
     def requested(self, message: Message, exchange: Exchange) -> None:
         """Take a request that was entered into its session."""
@@ -235,7 +235,8 @@ class Outcomes:
                 bounds.keep(self._initialized, client, message.n)
                 self._expect(self._probes.pop(client, ()), "probe", message.t)
         elif method in PERSONAL and len(self._asking) < bounds.WAITS:
-            self._asking[exchange.ordinal] = message.session, message.t
+            self._asking[exchange.ordinal] = message.session
+            message.session.asking[exchange.ordinal] = message.t
 
     def answered(self, message: Message, exchange: Exchange) -> None:
         """Take a response that was joined to its request."""
@@ -249,9 +250,11 @@ class Outcomes:
             exchange.outcome = _of_result(message.body.result)  # the usual case, decided quickly
         else:
             exchange.outcome = _so_far(exchange)
+        if before in FAILING:
+            self._withdraw(exchange)
         if self._repeatable and _code(exchange) not in _MENDABLE:
             self._mend(exchange, message.t)
-        if exchange.outcome in FAILING and exchange.outcome != before:
+        if exchange.outcome in FAILING:
             self._judge(exchange)
         if exchange.method in _OF_TASKS and type(message.body) is Result:
             self._follow_task(message, exchange, message.body.result)
@@ -370,6 +373,15 @@ class Outcomes:
         if exchange.outcome in ("refused", "broken", "server-exit") or code in _MENDABLE:
             self._remember(client, exchange.method, _key(request), waiting)
 
+    def _withdraw(self, exchange: Exchange) -> None:
+        """Forget the failure of an exchange that was answered after all: nothing later may change its outcome back."""
+        request, client = exchange.request, _client_of(exchange.request)
+        exchange.expected = None
+        alike = self._repeatable.get((client, exchange.method), {})
+        for waiting in (self._probes.get(client), self._transports.get(client), alike.get(_key(request))):
+            if waiting:
+                waiting[:] = [it for it in waiting if it.ordinal != exchange.ordinal]
+
     def _wait(self, table: dict[str, list[_Waiting]], client: str, waiting: _Waiting) -> None:
         alike = table.setdefault(client, [])
         if len(alike) < bounds.SAME_ROUNDS:
@@ -434,9 +446,11 @@ class Outcomes:
 
     def _end_question(self, exchange: Exchange, t: int) -> None:
         """Remember for how long a person was asked."""
-        session, since = self._asking.pop(exchange.ordinal, (None, 0))
-        if session is not None and len(session.asked) < bounds.ASKED_SPANS:
-            session.asked.append((since, t))
+        session = self._asking.pop(exchange.ordinal, None)
+        if session is not None:
+            since = session.asking.pop(exchange.ordinal)
+            if len(session.asked) < bounds.ASKED_SPANS:
+                session.asked.append((since, t))
 
     def _follow_task(self, message: Message, exchange: Exchange, result: Any) -> None:
         """Link a task with the call that created it, and learn that a task failed."""
@@ -549,12 +563,8 @@ def waited(exchange: Exchange, t: int) -> int:
     if exchange.method == "initialize" and request.http is None:
         begin = min(begin, request.session.begun_at)
     asked = sum(max(min(end, t) - max(start, begin), 0) for start, end in request.session.asked)
-    asking = (
-        it.request.t
-        for it in request.session.exchanges()
-        if it.method in PERSONAL and it.request.side == "server" and it is not exchange
-    )
-    now = min(asking, default=t)
+    asking = request.session.asking.items()
+    now = min((since for ordinal, since in asking if ordinal != exchange.ordinal), default=t)
     return max(t - begin - asked - max(t - max(now, begin), 0), 0)
 
 
