@@ -38,7 +38,7 @@ class AlikeFailures:
     failed: int = 0
     """The number of failed requests."""
     failures: list[FailedRequest] = field(default_factory=list)
-    """The first ones, in detail."""
+    """The first ones and the latest, in detail; at least one if any request has failed."""
     findings: list[Finding] = field(default_factory=list)
     """For a kind without failed requests: the first ones."""
     found: int = 0
@@ -147,7 +147,7 @@ def _proofs(failure: FailedRequest, evidence: Evidence) -> list[Finding]:
 def _causes(kind: Kind, failure: FailedRequest, proofs: list[Finding], evidence: Evidence) -> Iterator[Cause]:
     """Yield the causes of a failure, the surest first."""
     if failure.by_gate:
-        yield Cause(f"the answer was {failure.by_gate}", "known", (failure.answer or failure.n,))
+        yield Cause(f"the answer was {failure.by_gate}", "known", (failure.answer,) if failure.answer else ())
     if kind in ("exit", "start"):
         yield from _exits(evidence)
     answered = failure.outcome in ("error", "tool-error")
@@ -244,7 +244,7 @@ def _comparisons(failure: FailedRequest, evidence: Evidence) -> Iterator[Cause]:
     """Yield what was different when it worked, and what else was open."""
     n, raw = evidence.succeeded.get(failure.name or "", (0, b""))
     other = arguments_text(raw)
-    if n and failure.method == "tools/call" and other != failure.arguments:
+    if n and failure.n and failure.method == "tools/call" and other != failure.arguments:
         yield Cause(f"the same tool succeeded in #{n} with {other or 'other arguments'}; here it has "
                     f"{failure.arguments or 'none'}", "likely", (n,))  # fmt: skip
     if failure.outcome in ("timed-out", "unanswered", "server-exit") and failure.open:
