@@ -77,7 +77,7 @@ def problem_of(group: AlikeFailures, evidence: Evidence) -> Problem:
     return Problem(
         kind,
         (_UNSTARTED, "") if kind == "start" and evidence.end and evidence.end.why else headline(kind, failures),
-        _side(kind, first, proofs),
+        _side(kind, first, next((it for it in proofs if it.message == causes[0].text), None)),
         causes[0],
         tuple(causes[1 : _FURTHER + 1]),
         advice,
@@ -259,11 +259,12 @@ def _nothing_more(failure: FailedRequest) -> str:
     return "the answer does not say why"
 
 
-def _side(kind: Kind, failure: FailedRequest, proofs: list[Finding]) -> str:
+def _side(kind: Kind, failure: FailedRequest, proof: Finding | None) -> str:
+    """Return the responsible side; `proof` is the finding that is the first cause, if it is one."""
     if failure.by_gate:
         return "gate"
-    if proofs:
-        return proofs[0].blame
+    if proof:
+        return proof.blame
     if failure.ours or (failure.gateway and failure.status) or failure.status in _OF_GATEWAYS:
         return "network"
     if kind == "login":
