@@ -34,7 +34,7 @@ from mcpspy.conversation.times import PERSONAL
 from mcpspy.json_values import member
 from mcpspy.spec.client_timeouts import time_outs_of
 from mcpspy.wire.http_head import status
-from mcpspy.wire.jsonrpc import Error, Request, Result, parse
+from mcpspy.wire.jsonrpc import Body, Error, Request, Result, Undecoded, parse
 from mcpspy.wire.sse import parse_event
 
 OUTCOMES = (
@@ -500,17 +500,22 @@ def _so_far(exchange: Exchange) -> str:
 
 
 def _of_response(response: Message, *, undecoded: bool) -> str:
-    body = response.body
-    if response.act and response.act.how == "edited" and response.act.sent is not None:
-        sent = response.act.sent  # what its receiver got
-        streamed = response.http is not None and response.http.streams
-        bodies = parse(parse_event(sent).data or b"" if streamed else sent)
-        body = bodies[min(response.part, len(bodies) - 1)]
+    body = received(response)
     if isinstance(body, Error):
         return "error"
     if undecoded:
         return "not-decoded"
     return _of_result(body.result) if isinstance(body, Result) else "ok"
+
+
+def received(response: Message) -> Body | Undecoded:
+    """Return what the receiver of a response got: a gate may have edited it."""
+    act = response.act
+    if act is None or act.how != "edited" or act.sent is None:
+        return response.body
+    streamed = response.http is not None and response.http.streams
+    bodies = parse(parse_event(act.sent).data or b"" if streamed else act.sent)
+    return bodies[min(response.part, len(bodies) - 1)]
 
 
 def _of_result(result: Any) -> str:

@@ -51,7 +51,7 @@ class Evidence:
 
     header: Header
     findings: Mapping[int, Sequence[Finding]]
-    """By line number."""
+    """By line number: those that may explain a failure."""
     end: End | None
     stderr: StderrLine | None
     """The line that tells most of the last ones."""
@@ -129,17 +129,17 @@ def _named(finding: Finding) -> str:
     return f"the tool {finding.concerns[-1]}" if len(finding.concerns) > 1 and finding.concerns[-1] else "the tools"
 
 
+def may_explain(finding: Finding) -> bool:
+    """Return whether a finding may be the cause of a failure."""
+    return finding.severity != "info" and not finding.rule.startswith(_NOT_A_CAUSE)
+
+
 def _proofs(failure: FailedRequest, evidence: Evidence) -> list[Finding]:
     """Return the findings on a failed request and its answer that can explain the failure, the worst of each rule."""
     known = [it for n in (failure.n, failure.answer) if n for it in evidence.findings.get(n, ())]
     answered = failure.outcome == "error" or (failure.outcome == "tool-error" and failure.method == "tools/call")
-    able = [
-        it
-        for it in known
-        if it.severity != "info"
-        and not it.rule.startswith(_NOT_A_CAUSE)
-        and (not answered or it.frame == failure.n or it.rule == _NOT_SERVED)  # the form of an error explains nothing
-    ]
+    # The form of an error explains nothing.
+    able = [it for it in known if not answered or it.frame == failure.n or it.rule == _NOT_SERVED]
     ranked = sorted(able, key=lambda it: SEVERITIES.index(it.severity))
     return list({it.rule: it for it in reversed(ranked)}.values())[::-1]
 

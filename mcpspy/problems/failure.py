@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import orjson
 
 from mcpspy.conversation.model import ENDLESS, Exchange, HttpChannel, Message
-from mcpspy.conversation.outcomes import Outcome, waited
+from mcpspy.conversation.outcomes import Outcome, received, waited
 from mcpspy.json_values import member
 from mcpspy.text import printable
 from mcpspy.wire.http_head import header, media_type, status
-from mcpspy.wire.jsonrpc import Error, parse
+from mcpspy.wire.jsonrpc import Error
 
 _TEXT = 300  # characters of an error
 _ARGUMENTS = 160  # characters
@@ -169,10 +169,9 @@ def _add_request(failure: FailedRequest, request: HttpChannel) -> None:
 
 def _add_response(failure: FailedRequest, response: Message) -> None:
     failure.answer = response.n
-    body, act = response.body, response.act
+    body, act = received(response), response.act
     if act:
         failure.by_gate = str(act) if act.made or act.changed else ""
-        body = parse(act.sent)[0] if act.how == "edited" and act.sent is not None else body
     if isinstance(body, Error):
         code = member(body.error, "code")
         failure.code = code if type(code) is int and abs(code) < _CODES else None

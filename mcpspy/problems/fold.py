@@ -14,7 +14,7 @@ from mcpspy.conversation import bounds
 from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.model import Exchange, HttpUnit, Message, Session
 from mcpspy.conversation.outcomes import Outcome, OutcomeTable, has_failed
-from mcpspy.problems.causes import AlikeFailures, Evidence, problem_of
+from mcpspy.problems.causes import AlikeFailures, Evidence, may_explain, problem_of
 from mcpspy.problems.failure import (
     FailedRequest,
     StderrLine,
@@ -40,6 +40,8 @@ _STDERR, _NEAR = 200, 40
 """Lines of stderr that are kept, and how many before the end of the server may tell why it ended."""
 _RELATED = 6
 """Related frames of a finding to which it belongs as well."""
+_PER_ROW = 32
+"""Findings of a row that are kept."""
 _BODIES, _BODY = 64, 4096
 """Bodies of HTTP answers that are kept for a moment, and their bytes."""
 _LINE = 300
@@ -55,7 +57,7 @@ class Problems(Fold):
         self._header = header
         self._groups: OrderedDict[str, AlikeFailures] = OrderedDict()
         self._group_of: dict[tuple[int, int], str] = {}  # by line and part of a failed request: its group
-        self._findings: dict[int, list[Finding]] = {}  # by line number
+        self._findings: dict[int, list[Finding]] = {}  # by line number: those that may explain a failure
         self._stderr: deque[StderrLine] = deque(maxlen=_STDERR)
         self._succeeded: dict[str, tuple[int, bytes]] = {}  # by tool: its latest call that succeeded
         self._lines: dict[int, str] = {}  # by line number: frames that are not messages
@@ -205,15 +207,17 @@ class Problems(Fold):
 
     def _add_finding(self, finding: Finding) -> None:
         self.findings[finding.severity] += 1
-        for n in (finding.frame, *finding.related[:_RELATED]):
-            if n in self._findings or len(self._findings) < bounds.FACTS:
-                self._findings.setdefault(n, []).append(finding)
+        explains = may_explain(finding)
+        for n in (finding.frame, *finding.related[:_RELATED]) if explains else ():
+            known = self._findings.setdefault(n, []) if len(self._findings) < bounds.FACTS else self._findings.get(n)
+            if known is not None and len(known) < _PER_ROW:
+                known.append(finding)
         own = finding.severity == "error" and finding.blame == "server" and self._header.transport == "stdio"
         if own and finding.rule == _ENDED:
             self._enter("exit", finding.rule, finding)
         elif own and finding.rule in _NOISE:
             self._enter("noise", "stdout", finding)
-        elif self._group_of:
+        elif explains and self._group_of:
             self.version += 1
 
     def _enter(self, kind: Kind, alike: str, finding: Finding) -> None:

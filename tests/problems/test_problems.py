@@ -11,7 +11,7 @@ from mcpspy.rules.judge import JudgedEvents
 from tests.cases import check
 from tests.conversation.http import Exchange
 from tests.rules.examples import records
-from tests.rules.gate_sessions import request, result
+from tests.rules.gate_sessions import TRANSPORTS, request, result
 
 STDIO = Header("id", "2026-11-29T12:00:00.000000Z", "test", "stdio", "s")
 HTTP = Header("id", "2026-11-29T12:00:00.000000Z", "test", "http", "s")
@@ -72,3 +72,27 @@ def test_of_two_calls_in_a_batch_one_may_be_repeated():
     deque(JudgedEvents(fold).all(http.records), 0)
     (problem,) = fold.made()
     assert (problem.count, fold.failed, problem.rows[0]) == (1, 1, 9)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_an_answer_that_a_gate_has_edited_is_quoted_as_its_receiver_got_it(transport):
+    wire = TRANSPORTS[transport]("hold")
+    wire.client(request(3, "tools/call", name="a"))
+    edited = {"jsonrpc": "2.0", "id": 3, "error": {"code": -32000, "message": "by hand"}}
+    wire.server(result(3, content=[]), of=3, sent=edited)
+    wire.end()
+    fold = Problems(STDIO)
+    deque(JudgedEvents(fold).all(wire.records), 0)
+    (problem,) = fold.made()
+    assert problem.side == "gate"
+    assert problem.headline == "tools/call a failed with error -32000: by hand"
+
+
+def test_what_is_kept_of_a_row_with_many_findings_is_bounded():
+    tools = '< 2 = {"tools":[{"name":"a","inputSchema":{"type":"object","required":["b"]}}]}'
+    calls = "\n".join(f'> {n} tools/call {{"name":"a","arguments":{{}}}}\n< {n} ! {{"code":-32602,"message":"no"}}'
+                      for n in range(3, 103))  # fmt: skip
+    fold = problems_in(f"= 2025-06-18\n> 2 tools/list\n{tools}\n{calls}")
+    (problem,) = fold.made()
+    assert (problem.count, problem.side, fold.findings["error"]) == (100, "client", 100)
+    assert max(map(len, fold._findings.values())) == 32
