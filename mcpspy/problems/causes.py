@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from mcpspy.capture.records import End, Header
 from mcpspy.problems.failure import FailedRequest, StderrLine, arguments_text
 from mcpspy.problems.problem import Cause, Kind, Problem
-from mcpspy.problems.words import advice_for, capitalized, headline
+from mcpspy.problems.words import ADVICE, advice_for, capitalized, headline
 from mcpspy.rules import RULES, SEVERITIES, Finding
 from mcpspy.text import duration_text, plural, printable
 
@@ -98,9 +98,13 @@ def _found(group: AlikeFailures, evidence: Evidence) -> Problem:
     first = findings[0]
     distinct = {finding.rule: finding for finding in reversed(findings)}
     causes = [_finding_cause(it, evidence) for it in reversed(distinct.values())]
-    if kind == "exit":
+    advice: tuple[str, ...] = (RULES[first.rule].advice(first.blame)[0][1],)
+    if kind == "exit" and evidence.end and evidence.end.why:  # the client sent nothing before it knew
+        kind, causes, advice = "start", [*_exits(evidence)], ADVICE["start"]
+    elif kind == "exit":
         causes = [*_exits(evidence), *causes]
     sentence = {
+        "start": _UNSTARTED,
         "noise": "the server wrote text that is not MCP to stdout",
         "exit": "the server ended before the client",
     }.get(kind, f"the client does not offer {_named(first)}")
@@ -112,7 +116,7 @@ def _found(group: AlikeFailures, evidence: Evidence) -> Problem:
         first.blame,
         causes[0],
         tuple(causes[1:]),
-        (RULES[first.rule].advice(first.blame)[0][1],),
+        advice,
         found,
         rows=tuple(sorted(list(rows)[:_ROWS])),
         rules=tuple(dict.fromkeys(it.rule for it in findings)),
