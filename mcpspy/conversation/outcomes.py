@@ -35,7 +35,7 @@ from mcpspy.conversation.times import PERSONAL
 from mcpspy.json_values import member
 from mcpspy.spec.client_timeouts import time_outs_of
 from mcpspy.wire.http_head import status
-from mcpspy.wire.jsonrpc import Error, Request, Result, parse
+from mcpspy.wire.jsonrpc import Body, Error, Request, Result, Undecoded, parse
 from mcpspy.wire.sse import parse_event
 
 OUTCOMES = (
@@ -250,9 +250,11 @@ class Outcomes:
             exchange.outcome = _of_result(message.body.result)  # the usual case, decided quickly
         else:
             exchange.outcome = _so_far(exchange)
+        if before in FAILING:
+            self._withdraw(exchange)
         if self._repeatable and _code(exchange) not in _MENDABLE:
             self._mend(exchange, message.t)
-        if exchange.outcome in FAILING and exchange.outcome != before:
+        if exchange.outcome in FAILING:
             self._judge(exchange)
         if exchange.method in _OF_TASKS and type(message.body) is Result:
             self._follow_task(message, exchange, message.body.result)
@@ -367,6 +369,15 @@ class Outcomes:
             self._wait(self._transports, client, waiting)
         if exchange.outcome in ("refused", "broken", "server-exit") or code in _MENDABLE:
             self._remember(client, exchange.method, _key(request), waiting)
+
+    def _withdraw(self, exchange: Exchange) -> None:
+        """Forget the failure of an exchange that was answered after all: nothing later may change its outcome back."""
+        request, client = exchange.request, _client_of(exchange.request)
+        exchange.expected = None
+        alike = self._repeatable.get((client, exchange.method), {})
+        for waiting in (self._probes.get(client), self._transports.get(client), alike.get(_key(request))):
+            if waiting:
+                waiting[:] = [it for it in waiting if it.ordinal != exchange.ordinal]
 
     def _wait(self, table: dict[str, list[_Waiting]], client: str, waiting: _Waiting) -> None:
         alike = table.setdefault(client, [])
@@ -486,17 +497,22 @@ def _so_far(exchange: Exchange) -> str:
 
 
 def _of_response(response: Message, *, undecoded: bool) -> str:
-    body = response.body
-    if response.act and response.act.how == "edited" and response.act.sent is not None:
-        sent = response.act.sent  # what its receiver got
-        streamed = response.http is not None and response.http.streams
-        bodies = parse(parse_event(sent).data or b"" if streamed else sent)
-        body = bodies[min(response.part, len(bodies) - 1)]
+    body = received(response)
     if isinstance(body, Error):
         return "error"
     if undecoded:
         return "not-decoded"
     return _of_result(body.result) if isinstance(body, Result) else "ok"
+
+
+def received(response: Message) -> Body | Undecoded:
+    """Return what the receiver of a response got: a gate may have edited it."""
+    act = response.act
+    if act is None or act.how != "edited" or act.sent is None:
+        return response.body
+    streamed = response.http is not None and response.http.streams
+    bodies = parse(parse_event(act.sent).data or b"" if streamed else act.sent)
+    return bodies[min(response.part, len(bodies) - 1)]
 
 
 def _of_result(result: Any) -> str:
@@ -556,7 +572,7 @@ def waited(exchange: Exchange, t: int) -> int:
     if exchange.method == "initialize" and request.http is None:
         begin = min(begin, request.session.begun_at)
     session = request.session
-    now = t if exchange.ordinal in session.asking else min(session.asking.values(), default=t)
+    now = min((since for ordinal, since in session.asking.items() if ordinal != exchange.ordinal), default=t)
     spans = (*session.asked, (now, t))
     return max(t - begin - sum(max(min(end, t) - max(start, begin), 0) for start, end in spans), 0)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from mcpspy.capture.records import End, Header
 from mcpspy.problems.failure import FailedRequest, StderrLine, arguments_text
 from mcpspy.problems.problem import Cause, Kind, Problem
-from mcpspy.problems.words import advice_for, capitalized, headline
+from mcpspy.problems.words import ADVICE, advice_for, capitalized, headline
 from mcpspy.rules import RULES, SEVERITIES, Finding
 from mcpspy.text import duration_text, plural, printable
 
@@ -38,7 +38,7 @@ class AlikeFailures:
     failed: int = 0
     """The number of failed requests."""
     failures: list[FailedRequest] = field(default_factory=list)
-    """The first ones, in detail."""
+    """The first ones and the latest, in detail; at least one if any request has failed."""
     findings: list[Finding] = field(default_factory=list)
     """For a kind without failed requests: the first ones."""
     found: int = 0
@@ -51,7 +51,7 @@ class Evidence:
 
     header: Header
     findings: Mapping[int, Sequence[Finding]]
-    """By line number."""
+    """By line number: those that may explain a failure."""
     end: End | None
     stderr: StderrLine | None
     """The line that tells most of the last ones."""
@@ -77,7 +77,7 @@ def problem_of(group: AlikeFailures, evidence: Evidence) -> Problem:
     return Problem(
         kind,
         (_UNSTARTED, "") if kind == "start" and evidence.end and evidence.end.why else headline(kind, failures),
-        _side(kind, first, proofs),
+        _side(kind, first, next((it for it in proofs if it.message == causes[0].text), None)),
         causes[0],
         tuple(causes[1 : _FURTHER + 1]),
         advice,
@@ -98,9 +98,13 @@ def _found(group: AlikeFailures, evidence: Evidence) -> Problem:
     first = findings[0]
     distinct = {finding.rule: finding for finding in reversed(findings)}
     causes = [_finding_cause(it, evidence) for it in reversed(distinct.values())]
-    if kind == "exit":
+    advice: tuple[str, ...] = (RULES[first.rule].advice(first.blame)[0][1],)
+    if kind == "exit" and evidence.end and evidence.end.why:  # the client sent nothing before it knew
+        kind, causes, advice = "start", [*_exits(evidence)], ADVICE["start"]
+    elif kind == "exit":
         causes = [*_exits(evidence), *causes]
     sentence = {
+        "start": _UNSTARTED,
         "noise": "the server wrote text that is not MCP to stdout",
         "exit": "the server ended before the client",
     }.get(kind, f"the client does not offer {_named(first)}")
@@ -112,7 +116,7 @@ def _found(group: AlikeFailures, evidence: Evidence) -> Problem:
         first.blame,
         causes[0],
         tuple(causes[1:]),
-        (RULES[first.rule].advice(first.blame)[0][1],),
+        advice,
         found,
         rows=tuple(sorted(list(rows)[:_ROWS])),
         rules=tuple(dict.fromkeys(it.rule for it in findings)),
@@ -129,17 +133,17 @@ def _named(finding: Finding) -> str:
     return f"the tool {finding.concerns[-1]}" if len(finding.concerns) > 1 and finding.concerns[-1] else "the tools"
 
 
+def may_explain(finding: Finding) -> bool:
+    """Return whether a finding may be the cause of a failure."""
+    return finding.severity != "info" and not finding.rule.startswith(_NOT_A_CAUSE)
+
+
 def _proofs(failure: FailedRequest, evidence: Evidence) -> list[Finding]:
     """Return the findings on a failed request and its answer that can explain the failure, the worst of each rule."""
     known = [it for n in (failure.n, failure.answer) if n for it in evidence.findings.get(n, ())]
     answered = failure.outcome == "error" or (failure.outcome == "tool-error" and failure.method == "tools/call")
-    able = [
-        it
-        for it in known
-        if it.severity != "info"
-        and not it.rule.startswith(_NOT_A_CAUSE)
-        and (not answered or it.frame == failure.n or it.rule == _NOT_SERVED)  # the form of an error explains nothing
-    ]
+    # The form of an error explains nothing.
+    able = [it for it in known if not answered or it.frame == failure.n or it.rule == _NOT_SERVED]
     ranked = sorted(able, key=lambda it: SEVERITIES.index(it.severity))
     return list({it.rule: it for it in reversed(ranked)}.values())[::-1]
 
@@ -147,7 +151,7 @@ def _proofs(failure: FailedRequest, evidence: Evidence) -> list[Finding]:
 def _causes(kind: Kind, failure: FailedRequest, proofs: list[Finding], evidence: Evidence) -> Iterator[Cause]:
     """Yield the causes of a failure, the surest first."""
     if failure.by_gate:
-        yield Cause(f"the answer was {failure.by_gate}", "known", (failure.answer or failure.n,))
+        yield Cause(f"the answer was {failure.by_gate}", "known", (failure.answer,) if failure.answer else ())
     if kind in ("exit", "start"):
         yield from _exits(evidence)
     answered = failure.outcome in ("error", "tool-error")
@@ -244,7 +248,7 @@ def _comparisons(failure: FailedRequest, evidence: Evidence) -> Iterator[Cause]:
     """Yield what was different when it worked, and what else was open."""
     n, raw = evidence.succeeded.get(failure.name or "", (0, b""))
     other = arguments_text(raw)
-    if n and failure.method == "tools/call" and other != failure.arguments:
+    if n and failure.n and failure.method == "tools/call" and other != failure.arguments:
         yield Cause(f"the same tool succeeded in #{n} with {other or 'other arguments'}; here it has "
                     f"{failure.arguments or 'none'}", "likely", (n,))  # fmt: skip
     if failure.outcome in ("timed-out", "unanswered", "server-exit") and failure.open:
@@ -259,11 +263,12 @@ def _nothing_more(failure: FailedRequest) -> str:
     return "the answer does not say why"
 
 
-def _side(kind: Kind, failure: FailedRequest, proofs: list[Finding]) -> str:
+def _side(kind: Kind, failure: FailedRequest, proof: Finding | None) -> str:
+    """Return the responsible side; `proof` is the finding that is the first cause, if it is one."""
     if failure.by_gate:
         return "gate"
-    if proofs:
-        return proofs[0].blame
+    if proof:
+        return proof.blame
     if failure.ours or (failure.gateway and failure.status) or failure.status in _OF_GATEWAYS:
         return "network"
     if kind == "login":

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import orjson
 
 from mcpspy.conversation.model import ENDLESS, Exchange, HttpChannel, Message
-from mcpspy.conversation.outcomes import Outcome, waited
+from mcpspy.conversation.outcomes import Outcome, received, waited
 from mcpspy.json_values import member
 from mcpspy.text import printable
 from mcpspy.wire.http_head import header, media_type, status
-from mcpspy.wire.jsonrpc import Error, parse
+from mcpspy.wire.jsonrpc import Error
 
 _TEXT = 300  # characters of an error
 _ARGUMENTS = 160  # characters
@@ -55,6 +55,7 @@ class FailedRequest:
     """One failed request. Times are nanoseconds since the capture started."""
 
     n: int
+    """The line number; 0 if it is only known that another request failed in the same way."""
     t: int
     ended: int
     """When its outcome was decided."""
@@ -62,6 +63,7 @@ class FailedRequest:
     method: str
     """For an HTTP request without a JSON-RPC request: its method and path, or the notification in it."""
     name: str | None = None
+    part: int = 0
     side: str = "client"
     """The side that sent the request."""
     answer: int | None = None
@@ -111,7 +113,7 @@ def failure_of(exchange: Exchange, t: int) -> FailedRequest:
     request, response, fate = exchange.request, exchange.response, exchange.fate
     failure = FailedRequest(request.n, request.t, t, exchange.outcome, printable(exchange.method, _NAMED))
     failure.name = printable(exchange.name, _NAMED) if exchange.name else None
-    failure.side, failure.http = request.side, request.http is not None
+    failure.part, failure.side, failure.http = request.part, request.side, request.http is not None
     failure.waited, failure.client = waited(exchange, t), request.session.client_name
     if request.http:
         _add_request(failure, request.http)
@@ -167,10 +169,9 @@ def _add_request(failure: FailedRequest, request: HttpChannel) -> None:
 
 def _add_response(failure: FailedRequest, response: Message) -> None:
     failure.answer = response.n
-    body, act = response.body, response.act
+    body, act = received(response), response.act
     if act:
         failure.by_gate = str(act) if act.made or act.changed else ""
-        body = parse(act.sent)[0] if act.how == "edited" and act.sent is not None else body
     if isinstance(body, Error):
         code = member(body.error, "code")
         failure.code = code if type(code) is int and abs(code) < _CODES else None

@@ -7,13 +7,14 @@ them, because findings come after the messages that they are about.
 
 from collections import OrderedDict, deque
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mcpspy.capture.records import End, Frame, Header
 from mcpspy.conversation import bounds
 from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.model import Exchange, HttpUnit, Message, Session
 from mcpspy.conversation.outcomes import Outcome, OutcomeTable, has_failed
-from mcpspy.problems.causes import AlikeFailures, Evidence, problem_of
+from mcpspy.problems.causes import AlikeFailures, Evidence, may_explain, problem_of
 from mcpspy.problems.failure import (
     FailedRequest,
     StderrLine,
@@ -34,11 +35,13 @@ from mcpspy.wire.jsonrpc import Invalid, Result
 _GROUPS = 1000
 """Groups of equal problems; what does not fit is counted with the last of its kind."""
 _DETAILED = 5
-"""Failures of a group that are kept in detail."""
+"""Failures of a group that are kept in detail: the first ones and the latest."""
 _STDERR, _NEAR = 200, 40
 """Lines of stderr that are kept, and how many before the end of the server may tell why it ended."""
 _RELATED = 6
 """Related frames of a finding to which it belongs as well."""
+_PER_ROW = 32
+"""Findings of a row that are kept."""
 _BODIES, _BODY = 64, 4096
 """Bodies of HTTP answers that are kept for a moment, and their bytes."""
 _LINE = 300
@@ -54,11 +57,11 @@ class Problems(Fold):
         self._header = header
         self._groups: OrderedDict[str, AlikeFailures] = OrderedDict()
         self._group_of: dict[tuple[int, int], str] = {}  # by line and part of a failed request: its group
-        self._findings: dict[int, list[Finding]] = {}  # by line number
+        self._findings: dict[int, list[Finding]] = {}  # by line number: those that may explain a failure
         self._stderr: deque[StderrLine] = deque(maxlen=_STDERR)
         self._succeeded: dict[str, tuple[int, bytes]] = {}  # by tool: its latest call that succeeded
         self._lines: dict[int, str] = {}  # by line number: frames that are not messages
-        self._bodies: OrderedDict[int, str] = OrderedDict()  # by channel
+        self._bodies: OrderedDict[int, str] = OrderedDict()  # by line number of its head
         self._refused: OrderedDict[Session, Session] = OrderedDict()  # for the limits of its client
         self._end: End | None = None
         self.pending: Sequence[Exchange] = ()
@@ -134,7 +137,7 @@ class Problems(Fold):
             if exchange.fate and exchange.cancelled:  # its failure is known since then
                 self._mark_late(exchange, message)
             else:
-                self._fail(failure_of(exchange, message.t), exchange.request.part)
+                self._fail(failure_of(exchange, message.t))
             return
         if self._group_of:
             self._forget(exchange.request.n, exchange.request.part)
@@ -150,25 +153,26 @@ class Problems(Fold):
                 self._forget(outcome.n, outcome.part)
             return
         if outcome.exchange:
-            self._fail(failure_of(outcome.exchange, outcome.t), outcome.part)
+            self._fail(failure_of(outcome.exchange, outcome.t))
         elif outcome.request:
-            self._fail(failure_over_http(outcome), outcome.part)
+            self._fail(failure_over_http(outcome))
         else:
-            task = FailedRequest(outcome.n, outcome.t, outcome.t, outcome.outcome, "tools/call", outcome.name)
-            self._fail(task, outcome.part)
+            n, part, t, how, name = outcome.n, outcome.part, outcome.t, outcome.outcome, outcome.name
+            self._fail(FailedRequest(n, t, t, how, "tools/call", name, part))
 
-    def _fail(self, failure: FailedRequest, part: int) -> None:
+    def _fail(self, failure: FailedRequest) -> None:
         """Enter a failed request into the group of its like."""
-        self._forget(failure.n, part)
+        self._forget(failure.n, failure.part)
         if failure.answer is not None and failure.status and not failure.text:
             failure.text = self._bodies.get(failure.answer, "")
         failure.stderr = telling(it for it in self._stderr if failure.t <= it.t <= failure.ended)
         kind, alike = kind_of_failure(failure), likeness(failure)
         group = self._group(kind, alike)
         group.failed += 1
-        if len(group.failures) < _DETAILED:
-            group.failures.append(failure)
-        self._group_of[failure.n, part] = group.likeness
+        if len(group.failures) == _DETAILED:
+            group.failures.pop()
+        group.failures.append(failure)
+        self._group_of[failure.n, failure.part] = group.likeness
         if len(self._group_of) > bounds.ACTS:
             bounds.forget(self._group_of)
         self.version += 1
@@ -186,7 +190,9 @@ class Problems(Fold):
             return
         group = self._groups[key]
         group.failed -= 1
-        group.failures = [failure for failure in group.failures if failure.n != n]
+        remaining = [failure for failure in group.failures if (failure.n, failure.part) != (n, part)]
+        # If none is known in detail, the one that was taken out still tells what they share.
+        group.failures = remaining or [replace(group.failures[0], n=0, answer=None)]
         if not group.failed:
             del self._groups[key]
         self.version += 1
@@ -195,21 +201,23 @@ class Problems(Fold):
         """Note that a request was answered after its sender had given up."""
         group = self._groups.get(self._group_of.get((exchange.request.n, exchange.request.part), ""))
         for failure in group.failures if group else ():
-            if failure.n == exchange.request.n:
+            if (failure.n, failure.part) == (exchange.request.n, exchange.request.part):
                 failure.late = response.n, response.t
                 self.version += 1
 
     def _add_finding(self, finding: Finding) -> None:
         self.findings[finding.severity] += 1
-        for n in (finding.frame, *finding.related[:_RELATED]):
-            if n in self._findings or len(self._findings) < bounds.FACTS:
-                self._findings.setdefault(n, []).append(finding)
+        explains = may_explain(finding)
+        for n in (finding.frame, *finding.related[:_RELATED]) if explains else ():
+            known = self._findings.setdefault(n, []) if len(self._findings) < bounds.FACTS else self._findings.get(n)
+            if known is not None and len(known) < _PER_ROW:
+                known.append(finding)
         own = finding.severity == "error" and finding.blame == "server" and self._header.transport == "stdio"
         if own and finding.rule == _ENDED:
             self._enter("exit", finding.rule, finding)
         elif own and finding.rule in _NOISE:
             self._enter("noise", "stdout", finding)
-        elif self._group_of:
+        elif explains and self._group_of:
             self.version += 1
 
     def _enter(self, kind: Kind, alike: str, finding: Finding) -> None:

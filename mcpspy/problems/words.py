@@ -142,7 +142,7 @@ def _was(failures: list[FailedRequest]) -> str:
     return "was" if len({failure.subject for failure in failures}) == 1 else "were"
 
 
-_ADVICE: dict[Kind, tuple[str, ...]] = {
+ADVICE: dict[Kind, tuple[str, ...]] = {
     "start": ("Run the command of the server in a terminal, and look at what it writes to stderr.",
               "`mcpspy doctor` tests the entry in the client's configuration."),
     "handshake": ("The server must answer `initialize` with a result, with a revision that it supports.",),
@@ -155,10 +155,11 @@ _ADVICE: dict[Kind, tuple[str, ...]] = {
              "Answer long calls with progress notifications, or give the client more time."),
     "noise": ("Write logs to stderr: stdout is only for messages.",),
 }  # fmt: skip
+"""What to do about each kind of problem, if no rule says it better."""
 
 
 def advice_for(kind: Kind, first: FailedRequest) -> tuple[str, ...]:
     """Return what to do about a problem, if no rule says it better; `first` is its first failed request."""
     known = time_outs_of(first.client) if first.outcome in _HUNG and first.method == "initialize" else None
     more = f"Give the server more time to start: {known.setting}." if known and known.setting else ""
-    return (*_ADVICE[kind], *filter(None, [more]))
+    return (*ADVICE[kind], *filter(None, [more]))

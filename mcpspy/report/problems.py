@@ -87,13 +87,7 @@ def explained_fields(every: Sequence[Explained]) -> dict[str, Any]:
             for it in every
         ],
         "problems": [
-            problem_fields(it.problem)
-            | {
-                "captures": [
-                    {"path": one.path, "count": problem.count, "rows": list(problem.rows)}
-                    for one, problem in it.captures
-                ]
-            }
+            problem_fields(it.problem) | {"captures": [_place_fields(*place) for place in it.captures]}
             for it in shared(every)
         ],
     }

@@ -21,8 +21,6 @@ ARGUMENTS = {"fits": "✓", "wrong": "✗", "missing": "✗", "undeclared": "?",
 FOLDS = {True: "▸", False: "▾"}
 """By whether an entry is folded."""
 
-BAD_STATUSES = ("error", "tool-error", "unanswered")
-"""The outcomes of an exchange that look like an error."""
 KINDS = {"invalid": "invalid", "gap": "gap", "gates": "gap"} | dict.fromkeys(
     ("stderr", "http", "event", "end-of-stream", "signal", "end", "undecoded"), "dim"
 )

@@ -14,7 +14,7 @@ from mcpspy.conversation import bounds
 from mcpspy.conversation.outcomes import Outcome
 from mcpspy.timeline import Row, final_rows, streamed_rows
 from tests.cases import check
-from tests.conversation.http import Exchange
+from tests.conversation.http import SSE, Exchange
 from tests.rules.examples import records
 from tests.rules.gate_sessions import TRANSPORTS, LegacySse, Stdio, Streamable, error, notification, request, result
 from tests.transcript import OPENS
@@ -140,6 +140,21 @@ def test_which_side_ended_a_websocket_decides_what_came_of_its_requests(first, h
     http.close(both[1 - first], "eof")
     lines = {it.split()[1]: it.split(" ", 2)[2] for it in outcomes([*http.records, End(99, 10**9)])}
     assert lines == {"GET": "/ws ok", "ping": "ok", "tools/list": wanted, "roots/list": "abandoned"}
+
+
+def test_a_call_whose_stream_broke_has_the_outcome_of_a_response_on_another_stream():
+    http = Exchange()
+    http.answer(http.ask(request(0, "initialize")), result(0), mcp_session_id="s")
+    other = http.answer(http.ask(method="GET", mcp_session_id="s"), kind=SSE, end=False)
+    stream = http.answer(http.ask(request(1, "tools/call", name="a"), mcp_session_id="s"), kind=SSE, end=False)
+    http.event(stream, raw=b": begun\n")
+    http.close(stream, "reset")
+    (broken,) = [it for it in outcomes([*http.records, End(99, 10**9)]) if "tools/call" in it]
+    http.event(other, result(1, content=[]))
+    http.answer(http.ask(request(2, "tools/call", name="a"), mcp_session_id="s"), result(2, content=[]))
+    answered = [it.split()[2:] for it in outcomes([*http.records, End(99, 10**9)]) if "tools/call" in it]
+    assert broken.endswith("broken !")
+    assert answered == [["ok"], ["ok"]]
 
 
 def test_in_a_live_capture_nothing_is_final_yet():

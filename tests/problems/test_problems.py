@@ -3,11 +3,15 @@
 from collections import deque
 from pathlib import Path
 
+import pytest
+
 from mcpspy.capture.records import Header
 from mcpspy.problems.fold import Problems
 from mcpspy.rules.judge import JudgedEvents
 from tests.cases import check
+from tests.conversation.http import Exchange
 from tests.rules.examples import records
+from tests.rules.gate_sessions import TRANSPORTS, request, result
 
 STDIO = Header("id", "2026-11-29T12:00:00.000000Z", "test", "stdio", "s")
 HTTP = Header("id", "2026-11-29T12:00:00.000000Z", "test", "http", "s")
@@ -36,3 +40,59 @@ def outcome(transcript, _):
 
 def test_planted_situations_are_explained():
     check(Path(__file__).with_name("planted.txt"), outcome)
+
+
+REFUSED = "= 2025-06-18 http\n" + "".join(
+    f'>> {number} tools/call {{"name":"a","arguments":{{"x":{number}}}}}\n<< 503\n' for number in range(7)
+)
+
+
+@pytest.mark.parametrize("still", [*range(7)])
+def test_a_problem_remains_until_each_of_its_requests_is_repeated_with_success(still):
+    repeated = "".join(
+        f'>> 1{number} tools/call {{"name":"a","arguments":{{"x":{number}}}}}\n<< 200 1{number} = {{"content":[]}}\n'
+        for number in range(7)
+        if number != still
+    )
+    (problem,) = problems_in(REFUSED + repeated).made()
+    assert (problem.count, problem.headline) == (1, "tools/call a was refused with 503")
+    known = still in (0, 1, 2, 3, 6)
+    assert (14 + 5 * still in problem.rows) == known
+    assert not problems_in(f'{REFUSED}{repeated}>> 20 tools/call {{"name":"a","arguments":{{"x":{still}}}}}\n'
+                           '<< 200 20 = {"content":[]}').made()  # fmt: skip
+
+
+def test_of_two_calls_in_a_batch_one_may_be_repeated():
+    http = Exchange()
+    http.answer(http.ask(request(0, "initialize")), result(0), mcp_session_id="s")
+    calls = [request(number, "tools/call", name="a", arguments={"x": number}) for number in (1, 2)]
+    http.answer(http.ask(calls, mcp_session_id="s"), status=503, kind=None)
+    http.answer(http.ask(calls[0], mcp_session_id="s"), result(1, content=[]))
+    fold = Problems(HTTP)
+    deque(JudgedEvents(fold).all(http.records), 0)
+    (problem,) = fold.made()
+    assert (problem.count, fold.failed, problem.rows[0]) == (1, 1, 9)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_an_answer_that_a_gate_has_edited_is_quoted_as_its_receiver_got_it(transport):
+    wire = TRANSPORTS[transport]("hold")
+    wire.client(request(3, "tools/call", name="a"))
+    edited = {"jsonrpc": "2.0", "id": 3, "error": {"code": -32000, "message": "by hand"}}
+    wire.server(result(3, content=[]), of=3, sent=edited)
+    wire.end()
+    fold = Problems(STDIO)
+    deque(JudgedEvents(fold).all(wire.records), 0)
+    (problem,) = fold.made()
+    assert problem.side == "gate"
+    assert problem.headline == "tools/call a failed with error -32000: by hand"
+
+
+def test_what_is_kept_of_a_row_with_many_findings_is_bounded():
+    tools = '< 2 = {"tools":[{"name":"a","inputSchema":{"type":"object","required":["b"]}}]}'
+    calls = "\n".join(f'> {n} tools/call {{"name":"a","arguments":{{}}}}\n< {n} ! {{"code":-32602,"message":"no"}}'
+                      for n in range(3, 103))  # fmt: skip
+    fold = problems_in(f"= 2025-06-18\n> 2 tools/list\n{tools}\n{calls}")
+    (problem,) = fold.made()
+    assert (problem.count, problem.side, fold.findings["error"]) == (100, "client", 100)
+    assert max(map(len, fold._findings.values())) == 32

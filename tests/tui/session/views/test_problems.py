@@ -16,6 +16,7 @@ FAILING = """
 < 3 = {"content":[{"type":"text","text":"cannot read \\u001b[2J"}],"isError":true}
 > 4 tools/call {"name":"wait"}
 < | warming up
+> notifications/cancelled {"requestId":4,"reason":"timed out"}
 """
 HEADLINE = "tools/call read failed 2 times: cannot read \\e[2J"
 
