@@ -558,11 +558,11 @@ def _left(exchange: Exchange, t: int) -> str:
 def _waited_long(exchange: Exchange, fate: Fate) -> bool:
     """Return whether the sender gave up because it had waited too long."""
     reason = fate.reason[:_REASON]
+    if _OF_A_PERSON.search(reason):
+        return False
     if _TIMED_OUT.search(reason):
         return True
-    if exchange.method in _PATIENT or _OF_A_PERSON.search(reason):
-        return False
-    return waited(exchange, fate.t) >= patience(exchange)
+    return exchange.method not in _PATIENT and waited(exchange, fate.t) >= patience(exchange)
 
 
 def waited(exchange: Exchange, t: int) -> int:

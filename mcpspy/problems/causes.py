@@ -4,15 +4,18 @@ A finding on the request or its answer, an exit code and the status line of an H
 stderr, other requests that were open, and the same call that succeeded with other arguments only make one likely.
 """
 
+import re
 import signal as signals
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from mcpspy.capture.records import End, Header
 from mcpspy.problems.failure import FailedRequest, StderrLine, arguments_text
 from mcpspy.problems.problem import Cause, Kind, Problem
 from mcpspy.problems.words import ADVICE, advice_for, capitalized, headline
 from mcpspy.rules import RULES, SEVERITIES, Finding
+from mcpspy.rules.follows import LOST_ANSWER, UNFIT
 from mcpspy.text import duration_text, plural, printable
 
 _NOT_SERVED = "lifecycle/capability-not-served"
@@ -25,7 +28,31 @@ _METHOD_MISSING, _WRONG_PARAMS, _INTERNAL = -32601, -32602, -32603
 _NOT_A_CAUSE = ("ops/", "security/", "compat/", "schema/deprecated", "pairing/late-after-cancel", "cancel/initialize",
                 "pairing/unanswered")  # fmt: skip
 """Rules whose findings explain no failure."""
-_GONE, _OF_GATEWAYS = (404, 410), (502, 503, 504)
+_GONE, _OF_LOGIN, _SERVER_FAILURE = (404, 410), (401, 403), 500
+_OF_PARAMS = (
+    "tools/arguments",
+    "tools/unknown-tool",
+    "schema/invalid",
+    "paging/unknown-cursor",
+    "lifecycle/meta-missing",
+)
+_SPEAKS_OF_PARAMS = re.compile(
+    r"argument|param|valid|schema|required|unknown|field|property|expected|not found|no (?:such )?tool|type",
+    re.IGNORECASE,
+)
+_OF_CODES = {
+    -32700: ("framing/", "jsonrpc/"),
+    -32600: ("framing/", "jsonrpc/", "schema/invalid", "lifecycle/"),
+    -32601: ("schema/unknown-method", "schema/method-not-in-revision", "lifecycle/capability-missing",
+             "lifecycle/wrong-direction", "extension/", "skills/"),
+    -32602: ("mrtr/", "extension/", "lifecycle/"),
+    -32020: ("http/",),
+    -32021: ("extension/", "lifecycle/", "mrtr/"),
+    -32022: ("lifecycle/",),
+}  # fmt: skip
+"""By code of an error: the beginnings of rules whose violation leads to it."""
+OTHERS = " others"
+"""The end of the likeness of those for which there was no room."""
 
 
 @dataclass(slots=True)
@@ -45,6 +72,14 @@ class AlikeFailures:
     """How many findings there are."""
 
 
+class ProcessEnd(NamedTuple):
+    """How a process of the server ended."""
+
+    end: End
+    stderr: StderrLine | None
+    """The line that tells most of those that it wrote to stderr last."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What is known of a capture as a whole."""
@@ -52,9 +87,8 @@ class Evidence:
     header: Header
     findings: Mapping[int, Sequence[Finding]]
     """By line number: those that may explain a failure."""
-    end: End | None
-    stderr: StderrLine | None
-    """The line that tells most of the last ones."""
+    ends: Sequence[ProcessEnd]
+    """How the processes of the server ended, in order."""
     lines: Mapping[int, str]
     """By line number: frames that are not messages."""
     succeeded: Mapping[str, tuple[int, bytes]]
@@ -67,17 +101,19 @@ def problem_of(group: AlikeFailures, evidence: Evidence) -> Problem:
     if not failures:
         return _found(group, evidence)
     first = failures[0]
-    proofs = _proofs(first, evidence)
-    causes = [*_causes(kind, first, proofs, evidence)]
+    if group.likeness.endswith(OTHERS):
+        return _others(group)
+    proofs, ended = _proofs(first, evidence), ended_by(first, evidence.ends)
+    causes = [*_causes(kind, first, proofs, evidence, ended)]
     causes = causes or [Cause(_nothing_more(first), "unknown")]
     rows = dict.fromkeys(n for failure in failures for n in (failure.n, failure.answer) if n)
     rows |= dict.fromkeys(n for cause in causes for n in cause.rows)
-    telling = next((it for it in proofs if it.severity == "error" and it.rule != _ENDED), None)
-    advice = (RULES[telling.rule].advice(telling.blame)[0][1],) if telling else advice_for(kind, first)
+    proof = next((it for it in proofs if it.message == causes[0].text), None)
+    advice = (RULES[proof.rule].advice(proof.blame)[0][1],) if proof else advice_for(kind, first)
     return Problem(
         kind,
-        (_UNSTARTED, "") if kind == "start" and evidence.end and evidence.end.why else headline(kind, failures),
-        _side(kind, first, next((it for it in proofs if it.message == causes[0].text), None)),
+        (_UNSTARTED, "") if kind == "start" and ended and ended.end.why else headline(kind, failures),
+        _side(kind, first, proof),
         causes[0],
         tuple(causes[1 : _FURTHER + 1]),
         advice,
@@ -92,28 +128,37 @@ def problem_of(group: AlikeFailures, evidence: Evidence) -> Problem:
     )
 
 
+def _others(group: AlikeFailures) -> Problem:
+    """Return the problem that stands for all those of a kind for which there was no room."""
+    told = f"{plural(group.failed, 'further request')} failed, in many ways"
+    failed, unknown = group.failed, Cause("there are too many different errors to name each", "unknown")
+    return Problem(group.kind, (told,), "unknown", unknown, (), ADVICE[group.kind], failed, failed, likeness=told)
+
+
 def _found(group: AlikeFailures, evidence: Evidence) -> Problem:
-    """Return a problem that only findings show: no request has failed."""
+    """Return a problem that no failed request shows: findings do, or how the process ended."""
     kind, findings, found = group.kind, group.findings, group.found
-    first = findings[0]
-    distinct = {finding.rule: finding for finding in reversed(findings)}
-    causes = [_finding_cause(it, evidence) for it in reversed(distinct.values())]
-    advice: tuple[str, ...] = (RULES[first.rule].advice(first.blame)[0][1],)
-    if kind == "exit" and evidence.end and evidence.end.why:  # the client sent nothing before it knew
-        kind, causes, advice = "start", [*_exits(evidence)], ADVICE["start"]
-    elif kind == "exit":
-        causes = [*_exits(evidence), *causes]
+    causes = [_finding_cause(it, evidence) for it in {finding.rule: finding for finding in reversed(findings)}.values()]
+    causes.reverse()
+    rows = dict.fromkeys(n for it in findings for n in (it.frame, *it.related))
+    advice, blame = ADVICE[kind], "server"
+    if kind == "exit":
+        ended = evidence.ends[-1] if evidence.ends else None
+        kind = "start" if ended and ended.end.why else kind  # the client had sent nothing before it knew
+        exits = [*_exits(ended, evidence.header)]
+        causes, advice = exits if kind == "start" else [*exits, *causes], ADVICE[kind]
+    elif findings:
+        advice, blame = (RULES[findings[0].rule].advice(findings[0].blame)[0][1],), findings[0].blame
     sentence = {
         "start": _UNSTARTED,
         "noise": "the server wrote text that is not MCP to stdout",
         "exit": "the server ended before the client",
-    }.get(kind, f"the client does not offer {_named(first)}")
-    rows = dict.fromkeys(n for it in findings for n in (it.frame, *it.related))
+    }.get(kind) or f"the client does not offer {_named(findings[0])}"
     rows |= dict.fromkeys(n for cause in causes for n in cause.rows)
     return Problem(
         kind,
         (capitalized(sentence), ""),
-        first.blame,
+        blame,
         causes[0],
         tuple(causes[1:]),
         advice,
@@ -138,26 +183,55 @@ def may_explain(finding: Finding) -> bool:
     return finding.severity != "info" and not finding.rule.startswith(_NOT_A_CAUSE)
 
 
+def ended_by(failure: FailedRequest, ends: Sequence[ProcessEnd]) -> ProcessEnd | None:
+    """Return how the process ended that should have answered a request: the first end after the request."""
+    return next((it for it in ends if it.end.t >= failure.t), None)
+
+
 def _proofs(failure: FailedRequest, evidence: Evidence) -> list[Finding]:
-    """Return the findings on a failed request and its answer that can explain the failure, the worst of each rule."""
+    """Return the findings that prove why a request failed, one of each rule, the worst first."""
     known = [it for n in (failure.n, failure.answer) if n for it in evidence.findings.get(n, ())]
-    answered = failure.outcome == "error" or (failure.outcome == "tool-error" and failure.method == "tools/call")
-    # The form of an error explains nothing.
-    able = [it for it in known if not answered or it.frame == failure.n or it.rule == _NOT_SERVED]
+    able = [it for it in known if _is_of(it, failure) and _proves(it, failure, evidence)]
     ranked = sorted(able, key=lambda it: SEVERITIES.index(it.severity))
     return list({it.rule: it for it in reversed(ranked)}.values())[::-1]
 
 
-def _causes(kind: Kind, failure: FailedRequest, proofs: list[Finding], evidence: Evidence) -> Iterator[Cause]:
+def _is_of(finding: Finding, failure: FailedRequest) -> bool:
+    """Return whether a finding on the line of a request is about the request, and not about another part of a batch."""
+    return finding.frame != failure.n or finding.part == failure.part
+
+
+def _proves(finding: Finding, failure: FailedRequest, evidence: Evidence) -> bool:
+    """Return whether the fault that a rule finds leads to just this failure."""
+    rule, code, at_request = finding.rule, failure.code, finding.frame == failure.n
+    if failure.outcome == "server-exit":
+        return False
+    if failure.outcome == "tool-error" and failure.method != "tools/call":
+        return not at_request
+    if failure.outcome not in ("error", "tool-error"):
+        lost = rule in LOST_ANSWER or rule.startswith(("progress/", "pairing/"))
+        over_http = rule.startswith("http/") and failure.status < _SERVER_FAILURE and failure.status not in _OF_LOGIN
+        return (rule in UNFIT if at_request else lost) or over_http
+    if rule in _OF_PARAMS:
+        told = code == _WRONG_PARAMS or _SPEAKS_OF_PARAMS.search(failure.text) is not None
+        listed = rule != "tools/unknown-tool" or failure.name not in evidence.succeeded
+        return at_request and told and listed
+    if rule == _NOT_SERVED:
+        return True
+    prefixes = _OF_CODES.get(code, ()) if code is not None else ()
+    return at_request and rule.startswith(tuple(prefixes))
+
+
+def _causes(
+    kind: Kind, failure: FailedRequest, proofs: list[Finding], evidence: Evidence, ended: ProcessEnd | None
+) -> Iterator[Cause]:
     """Yield the causes of a failure, the surest first."""
     if failure.by_gate:
         yield Cause(f"the answer was {failure.by_gate}", "known", (failure.answer,) if failure.answer else ())
     if kind in ("exit", "start"):
-        yield from _exits(evidence)
-    answered = failure.outcome in ("error", "tool-error")
+        yield from _exits(ended, evidence.header)
     for proof in proofs:
-        if proof.rule != _ENDED and (answered or proof.severity == "error"):
-            yield Cause(proof.message, "known", (proof.frame, *proof.related))
+        yield Cause(proof.message, "known", (proof.frame, *proof.related))
     if failure.late:
         n, t = failure.late
         yield Cause(f"the answer came after {duration_text(t - failure.t)}; the {failure.side} had waited "
@@ -169,21 +243,21 @@ def _causes(kind: Kind, failure: FailedRequest, proofs: list[Finding], evidence:
     elif failure.status:
         yield from _status_causes(failure)
     yield from _error_causes(failure)
-    for proof in proofs:
-        if proof.severity != "error" and not answered:
-            yield Cause(proof.message, "known", (proof.frame, *proof.related))
     line = None if kind in ("exit", "start") else failure.stderr  # there it is a part of the cause
     if line and (not failure.text or failure.text[:_SAME] not in line.text):
         yield Cause(f"the server wrote to stderr meanwhile: {line.text.strip()}", "likely", (line.n,))
     yield from _comparisons(failure, evidence)
+    faults = (it for it in evidence.findings.get(failure.n, ()) if it.frame == failure.n and _is_of(it, failure))
+    for fault in (it for it in faults if it not in proofs and it.rule != _ENDED):
+        yield Cause(f"the request also has a fault: {fault.message}", "likely", (fault.frame,))
 
 
-def _exits(evidence: Evidence) -> Iterator[Cause]:
-    """Yield how the process ended, and what it wrote to stderr before."""
-    end, last = evidence.end, evidence.stderr
+def _exits(ended: ProcessEnd | None, header: Header) -> Iterator[Cause]:
+    """Yield how a process ended, and what it wrote to stderr before."""
+    end, last = ended or (None, None)
     told = f"on stderr: {last.text.strip()}" if last else ""
     if end:
-        command = f": {printable(evidence.header.argv[0], 60)}" if end.why and evidence.header.argv else ""
+        command = f": {printable(header.argv[0], 60)}" if end.why and header.argv else ""
         how = (
             (end.why and f"{end.why}{command}")
             or (end.signal is not None and f"it was killed by {_signal_name(end.signal)}")
@@ -193,8 +267,6 @@ def _exits(evidence: Evidence) -> Iterator[Cause]:
             yield Cause(f"{how}; {told}", "known", (last.n, end.n))
         elif how:
             yield Cause(how if end.why else f"{how}, and wrote nothing to stderr", "known", (end.n,))
-    elif last:
-        yield Cause(told, "likely", (last.n,))
 
 
 def _signal_name(number: int) -> str:
@@ -215,9 +287,12 @@ def _status_causes(failure: FailedRequest) -> Iterator[Cause]:
         told = f"the challenge is {failure.challenge}" if failure.challenge else "the answer has no WWW-Authenticate"
         yield Cause(f"{sent}; {told}", "known", rows)
     elif failure.gateway:
-        yield Cause(f"{status} was answered by {failure.gateway}, probably not by the server itself", "known", rows)
+        yield Cause(f"{status} came from {failure.gateway}, probably not from the server itself", "likely", rows)
     elif failure.status in _GONE and failure.named:
-        yield Cause("the server no longer knows the session that the request names", "known", rows)
+        sure = "session" in failure.text.lower()
+        yield Cause(
+            "the server no longer knows the session that the request names", "known" if sure else "likely", rows
+        )
     elif failure.status < 300:
         yield Cause(f"the answer ({status}) holds no JSON-RPC message", "known", rows)
     elif failure.status < 400:
@@ -232,8 +307,11 @@ def _error_causes(failure: FailedRequest) -> Iterator[Cause]:
     side = "server" if failure.side == "client" else "client"
     if failure.by_gate or failure.outcome not in ("error", "tool-error"):
         return
-    if failure.outcome == "tool-error":
-        yield Cause("the tool itself reported this error", "known", rows)
+    if failure.outcome == "tool-error" and failure.method != "tools/call":
+        yield Cause(f"the answer to {failure.method} has the form of a tool error (`isError`)", "known", rows)
+    elif failure.outcome == "tool-error":
+        if failure.text:
+            yield Cause("the tool itself reported this error", "known", rows)
     elif failure.code == _METHOD_MISSING:
         yield Cause(f"the {side} does not have the method {failure.method}", "known", rows)
     elif failure.code == _WRONG_PARAMS:
@@ -259,7 +337,7 @@ def _comparisons(failure: FailedRequest, evidence: Evidence) -> Iterator[Cause]:
 
 def _nothing_more(failure: FailedRequest) -> str:
     if failure.outcome in ("timed-out", "unanswered"):
-        return "the server sent nothing: no answer, no progress, no line on stderr"
+        return "there was no answer, and no line on stderr meanwhile; nothing in the capture shows why"
     return "the answer does not say why"
 
 
@@ -269,7 +347,7 @@ def _side(kind: Kind, failure: FailedRequest, proof: Finding | None) -> str:
         return "gate"
     if proof:
         return proof.blame
-    if failure.ours or (failure.gateway and failure.status) or failure.status in _OF_GATEWAYS:
+    if failure.ours or (failure.gateway and failure.status):
         return "network"
     if kind == "login":
         return "client" if failure.credentials else "server"

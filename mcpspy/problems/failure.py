@@ -13,12 +13,12 @@ import orjson
 
 from mcpspy.conversation.model import ENDLESS, Exchange, HttpChannel, Message
 from mcpspy.conversation.outcomes import Outcome, received, waited
-from mcpspy.json_values import member
+from mcpspy.json_values import excerpt, member
 from mcpspy.text import printable
 from mcpspy.wire.http_head import header, media_type, status
 from mcpspy.wire.jsonrpc import Error
 
-_TEXT = 300  # characters of an error
+_TEXT = 160  # characters of an error
 _ARGUMENTS = 160  # characters
 _LARGE = 1 << 14  # bytes of a frame whose arguments are shown
 _OPEN = 5  # requests that were open at the same time
@@ -36,8 +36,11 @@ _ERROR = re.compile(
     re.IGNORECASE,
 )
 _BEGINS = re.compile(r"\W*(?:\w+\.)*\w*(?:error|exception|panic|fatal)\b[^:]*:", re.IGNORECASE)
+_URL = re.compile(r"\bhttps?://\S+")
+_MILD = re.compile(r"\b(?:INFO|DEBUG|TRACE|WARN|WARNING)\b")
 _FRAME = re.compile(r"\s*(?:at |File \"|Traceback|throw )")  # of a stack
 _WITHHELD = "«withheld".encode()
+_OF_GATEWAYS, _ONLY_GATEWAYS = (502, 503, 504), (502, 504)
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _MESSAGES = (("error", "message"), ("error_description",), ("message",), ("detail",), ("error",), ("title",))
 
@@ -157,7 +160,8 @@ def arguments_text(raw: bytes) -> str:
 def telling(lines: Iterable[StderrLine]) -> StderrLine | None:
     """Return the line that tells most: the last one that begins with an error, or names one, or has words."""
     spoken = [line for line in lines if _WORDS.search(line.text)]
-    errors = [line for line in spoken if _ERROR.search(line.text) and not _FRAME.match(line.text)]
+    errors = [line for line in spoken if _ERROR.search(_URL.sub("", line.text)) and not _FRAME.match(line.text)]
+    errors = [line for line in errors if not _MILD.search(line.text)] or errors
     best = [line for line in errors if _BEGINS.match(line.text)] or errors or spoken
     return best[-1] if best else None
 
@@ -175,11 +179,13 @@ def _add_response(failure: FailedRequest, response: Message) -> None:
     if isinstance(body, Error):
         code = member(body.error, "code")
         failure.code = code if type(code) is int and abs(code) < _CODES else None
-        failure.text = _one_line(member(body.error, "message"))
+        data = member(body.error, "data")
+        failure.text = _one_line(": ".join(filter(None, (_said(member(body.error, "message")), _said(data)))))
     else:
         content = member(body.value, "result", "content")
         texts = (member(it, "text") for it in islice(content, 5)) if isinstance(content, list) else ()
-        failure.text = _one_line(next((text for text in texts if isinstance(text, str) and text.strip()), ""))
+        text = next((text for text in texts if isinstance(text, str) and text.strip()), None)
+        failure.text = _one_line(_said(text if text is not None else member(body.value, "result", "structuredContent")))
 
 
 def add_answer(failure: FailedRequest, answer: HttpChannel) -> None:
@@ -196,13 +202,15 @@ def add_answer(failure: FailedRequest, answer: HttpChannel) -> None:
 def _gateway(answer: HttpChannel) -> str:
     """Return which intermediary answered, as far as the headers show it."""
     head = answer.opened.head
-    server = header(head, "server") or ""
+    page = media_type(head) == "text/html"
+    if not page and status(head) not in _OF_GATEWAYS:
+        return ""  # such headers stand on answers of the server too
+    server, via = header(head, "server") or "", header(head, "via")
     if server.lower().startswith(_GATEWAYS):
         return printable(server, 40)
-    via = header(head, "via")
     if via:
-        return printable(f"via {via}", 60)
-    return "an HTML page" if media_type(head) == "text/html" else ""
+        return printable(f"the proxy {via}", 60)
+    return "a web server, as an HTML page" if page else "a gateway" if status(head) in _ONLY_GATEWAYS else ""
 
 
 def body_text(raw: bytes) -> str:
@@ -218,6 +226,19 @@ def body_text(raw: bytes) -> str:
         return "" if raw.lstrip()[:1] == b"<" else _one_line(raw.decode(errors="replace"))
     found = (member(value, *path) for path in _MESSAGES)
     return _one_line(next((it for it in found if isinstance(it, str) and it), ""))
+
+
+def _said(value: Any) -> str:
+    """Return the message in a value: in an object, or in JSON within a text."""
+    if isinstance(value, str):
+        if value.lstrip()[:1] != "{" or len(value) > _LARGE:
+            return value
+        try:
+            return _said(orjson.loads(value)) or value
+        except orjson.JSONDecodeError:
+            return value
+    found = (member(value, *path) for path in _MESSAGES)
+    return next((it for it in found if isinstance(it, str) and it), excerpt(value) if value else "")
 
 
 def _one_line(text: Any) -> str:

@@ -9,12 +9,12 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mcpspy.capture.records import End, Frame, Header
+from mcpspy.capture.records import End, Frame, Header, Signal
 from mcpspy.conversation import bounds
 from mcpspy.conversation.bounds import keep
-from mcpspy.conversation.model import Exchange, HttpUnit, Message, Session
+from mcpspy.conversation.model import Exchange, HttpUnit, Message, Session, StreamEnd
 from mcpspy.conversation.outcomes import Outcome, OutcomeTable, has_failed
-from mcpspy.problems.causes import AlikeFailures, Evidence, may_explain, problem_of
+from mcpspy.problems.causes import OTHERS, AlikeFailures, Evidence, ProcessEnd, ended_by, may_explain, problem_of
 from mcpspy.problems.failure import (
     FailedRequest,
     StderrLine,
@@ -24,7 +24,7 @@ from mcpspy.problems.failure import (
     telling,
 )
 from mcpspy.problems.problem import KINDS, Kind, Problem
-from mcpspy.problems.words import kind_of_failure, likeness
+from mcpspy.problems.words import kind_of_failure, likeness, likeness_of
 from mcpspy.rules import SEVERITIES, Finding, LocatedFinding
 from mcpspy.rules.compat.limits import refusals
 from mcpspy.rules.judge import Fold, JudgedEvent
@@ -63,7 +63,9 @@ class Problems(Fold):
         self._lines: dict[int, str] = {}  # by line number: frames that are not messages
         self._bodies: OrderedDict[int, str] = OrderedDict()  # by line number of its head
         self._refused: OrderedDict[Session, Session] = OrderedDict()  # for the limits of its client
-        self._end: End | None = None
+        self._ends: list[ProcessEnd] = []
+        self._left = False  # the client closed stdin, or sent a signal
+        self._refusals: dict[str, list[str]] = {}  # by tool: the groups of what its client refuses about it
         self.pending: Sequence[Exchange] = ()
         """At the end: the exchanges without a response."""
         self.findings: dict[str, int] = dict.fromkeys(SEVERITIES, 0)
@@ -92,7 +94,9 @@ class Problems(Fold):
             text = printable(event.raw[: 4 * _LINE].decode(errors="replace").rstrip(), _LINE)
             self._stderr.append(StderrLine(event.t, event.n, text))
         elif isinstance(event, End):
-            self._end, self.version = event, self.version + 1
+            self._add_end(event)
+        elif isinstance(event, Signal) or (isinstance(event, StreamEnd) and event.sender == "client"):
+            self._left = True
 
     def end(self, pending: Sequence[Exchange], *, live: bool) -> None:  # noqa: ARG002 (the end of a fold)
         """Finish."""
@@ -108,8 +112,7 @@ class Problems(Fold):
         if self._made[0] != self.version:
             kinds = list(KINDS)
             groups = sorted(self._shown(), key=lambda it: (kinds.index(it.kind), -it.failed - it.found))
-            last = telling(list(self._stderr)[-_NEAR:])
-            evidence = Evidence(self._header, self._findings, self._end, last, self._lines, self._succeeded)
+            evidence = Evidence(self._header, self._findings, self._ends, self._lines, self._succeeded)
             self._made = self.version, [problem_of(group, evidence) for group in groups]
         return self._made[1]
 
@@ -123,6 +126,15 @@ class Problems(Fold):
         groups = [it for it in self._groups.values() if it.failed or it.found]
         shows = any(it.failed and it.kind in ("exit", "start", "connection") for it in groups)
         return [it for it in groups if it.failed or it.kind != "exit" or not shows]
+
+    def _add_end(self, end: End) -> None:
+        """Take the end of a process: it is a problem if the process failed while its client was there."""
+        if len(self._ends) < _PER_ROW:
+            self._ends.append(ProcessEnd(end, telling(list(self._stderr)[-_NEAR:])))
+        if self._header.transport == "stdio" and not self._left and (end.why or end.code or end.signal):
+            self._group("exit", "exit").found += 1
+        self._left = False
+        self.version += 1
 
     def _add_message(self, message: Message) -> None:
         exchange = message.exchange
@@ -141,6 +153,10 @@ class Problems(Fold):
             return
         if self._group_of:
             self._forget(exchange.request.n, exchange.request.part)
+        if exchange.method == "tools/call" and exchange.name in self._refusals:  # so it was offered
+            for key in self._refusals.pop(exchange.name):
+                self._groups.pop(key, None)
+            self.version += 1
         if exchange.outcome == "ok" and exchange.method == "tools/call" and exchange.name:
             frame = exchange.request.frame
             keep(self._succeeded, exchange.name, (frame.n, frame.raw if frame.size <= _BODY else b""))
@@ -167,6 +183,9 @@ class Problems(Fold):
             failure.text = self._bodies.get(failure.answer, "")
         failure.stderr = telling(it for it in self._stderr if failure.t <= it.t <= failure.ended)
         kind, alike = kind_of_failure(failure), likeness(failure)
+        ended = ended_by(failure, self._ends) if kind in ("exit", "start") else None
+        if ended:
+            alike += f" {ended.end.code} {ended.end.signal} {ended.end.why} {likeness_of(ended.stderr)}"
         group = self._group(kind, alike)
         group.failed += 1
         if len(group.failures) == _DETAILED:
@@ -180,7 +199,7 @@ class Problems(Fold):
     def _group(self, kind: Kind, alike: str) -> AlikeFailures:
         key = f"{kind} {alike}"
         if key not in self._groups and len(self._groups) >= _GROUPS:
-            key = f"{kind} others"
+            key = kind + OTHERS
         return self._groups.setdefault(key, AlikeFailures(kind, key))
 
     def _forget(self, n: int, part: int) -> None:
@@ -214,7 +233,9 @@ class Problems(Fold):
                 known.append(finding)
         own = finding.severity == "error" and finding.blame == "server" and self._header.transport == "stdio"
         if own and finding.rule == _ENDED:
-            self._enter("exit", finding.rule, finding)
+            self._group("exit", "exit").findings.append(finding)
+            self._group("exit", "exit").found = 1
+            self.version += 1
         elif own and finding.rule in _NOISE:
             self._enter("noise", "stdout", finding)
         elif explains and self._group_of:
@@ -246,3 +267,7 @@ class Problems(Fold):
         for finding in refusals(message, known):
             if finding.severity != "info" and message.session.once(f"{finding.rule} {finding.concerns}"):
                 self._enter("not-offered", f"{finding.rule} {finding.concerns}", finding)
+                name = finding.concerns[-1] if len(finding.concerns) > 1 else None
+                if name is not None and len(self._refusals) < _GROUPS:
+                    key = f"not-offered {finding.rule} {finding.concerns}"
+                    self._refusals.setdefault(name, []).append(key)

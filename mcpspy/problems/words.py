@@ -2,7 +2,7 @@
 
 import re
 
-from mcpspy.problems.failure import FailedRequest
+from mcpspy.problems.failure import FailedRequest, StderrLine
 from mcpspy.problems.problem import Kind
 from mcpspy.spec.client_timeouts import time_outs_of
 from mcpspy.text import duration_text
@@ -16,7 +16,8 @@ _LISTINGS = ("tools/list",)
 _HUNG = ("timed-out", "unanswered")
 _TIMES = "\0"  # where the words for how often belong
 _ARTICLES = ("the ", "login ")
-_REDIRECTION = 300
+_REDIRECTION, _NOT_FOUND = 300, 404
+_METHOD_MISSING = -32601
 
 
 def kind_of_failure(failure: FailedRequest) -> Kind:
@@ -25,7 +26,8 @@ def kind_of_failure(failure: FailedRequest) -> Kind:
         return "start" if failure.method == "initialize" else "exit"
     if failure.outcome == "broken" or failure.ours:
         return "connection"
-    if failure.status in _UNAUTHORIZED or (failure.status and any(part in failure.method for part in _OAUTH)):
+    challenged = failure.status in _UNAUTHORIZED or (failure.status and failure.challenge is not None)
+    if challenged or (failure.status and any(part in failure.method for part in _OAUTH)):
         return "login"
     if failure.method == "initialize":
         return "handshake"
@@ -37,12 +39,19 @@ def kind_of_failure(failure: FailedRequest) -> Kind:
 def likeness(failure: FailedRequest) -> str:
     """Return what a failed request shares with equal ones."""
     kind = kind_of_failure(failure)
-    if kind in ("exit", "start", "login") or failure.outcome == "broken":
+    if kind == "login":
+        return f"{failure.status} {failure.credentials} {_VARIES.sub('#', failure.challenge or '')[:_LIKE]}"
+    if kind in ("exit", "start") or failure.outcome == "broken":
         return failure.outcome
     if failure.outcome == "refused" and failure.status:  # whatever was requested
         return f"{failure.outcome} {failure.status} {failure.ours} {_VARIES.sub('#', failure.text)[:_LIKE]}"
     code = "" if failure.code is None else failure.code
     return f"{failure.outcome} {failure.method} {failure.name} {code} {_VARIES.sub('#', failure.text)[:_LIKE]}"
+
+
+def likeness_of(line: StderrLine | None) -> str:
+    """Return what a line of stderr shares with equal ones."""
+    return _VARIES.sub("#", line.text)[:_LIKE] if line else ""
 
 
 def headline(kind: Kind, failures: list[FailedRequest]) -> tuple[str, ...]:
@@ -74,7 +83,8 @@ def _handshake(_: list[FailedRequest], first: FailedRequest, times: str) -> str:
 
 
 def _login(failures: list[FailedRequest], first: FailedRequest, times: str) -> str:
-    return f"login failed: {_subjects(failures)} {_was(failures)} refused{times} with {_status(first)}"
+    told = f": {first.text}" if first.text else ""
+    return f"login failed: {_subjects(failures)} {_was(failures)} refused{times} with {_status(first)}{told}"
 
 
 def _connection(failures: list[FailedRequest], first: FailedRequest, times: str) -> str:
@@ -158,8 +168,32 @@ ADVICE: dict[Kind, tuple[str, ...]] = {
 """What to do about each kind of problem, if no rule says it better."""
 
 
+_BY_STATUS = {
+    404: (
+        "The client must begin a new session with `initialize`; replicas behind a load balancer must share sessions.",
+    ),
+    413: ("Send less, or raise the limit for bodies in the gateway.",),
+    429: ("Send fewer requests, or wait as long as `Retry-After` says.",),
+    502: ("Look at the log of the gateway and of the server behind it.",),
+    503: ("Look at the log of the server and of the gateway: the server is overloaded, or not running.",),
+    504: ("Raise the time-out of the gateway, or make the call faster.",),
+}
+_NO_LOGIN = ("Answer 401 with `WWW-Authenticate`, and publish the metadata of the authorization server.",)
+_SLOW = ("Make it faster, send progress notifications, or give the client more time.",)
+_UNKNOWN_METHOD = ("Do not send a method that the other side does not declare, or implement it.",)
+_TOOL = ("Look at the code of the tool and at the lines of stderr at that time, then call it again.",)
+
+
 def advice_for(kind: Kind, first: FailedRequest) -> tuple[str, ...]:
     """Return what to do about a problem, if no rule says it better; `first` is its first failed request."""
     known = time_outs_of(first.client) if first.outcome in _HUNG and first.method == "initialize" else None
-    more = f"Give the server more time to start: {known.setting}." if known and known.setting else ""
-    return (*ADVICE[kind], *filter(None, [more]))
+    more = (f"Give the server more time to start: {known.setting}.",) if known and known.setting else ()
+    if first.late or (kind == "handshake" and first.outcome in _HUNG):
+        return (*_SLOW, *more)
+    if kind == "login" and first.challenge is None and not first.credentials:
+        return _NO_LOGIN
+    if kind == "call" and first.status in _BY_STATUS and (first.status != _NOT_FOUND or first.named):
+        return _BY_STATUS[first.status]
+    if kind == "call" and first.code == _METHOD_MISSING:
+        return _UNKNOWN_METHOD
+    return _TOOL if kind == "call" and first.outcome == "tool-error" else ADVICE[kind]
