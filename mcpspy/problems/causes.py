@@ -51,6 +51,14 @@ _OF_CODES = {
     -32022: ("lifecycle/",),
 }  # fmt: skip
 """By code of an error: the beginnings of rules whose violation leads to it."""
+_TOLD = {
+    "server-exit": (_ENDED,),
+    "broken": (_ENDED,),
+    "refused": (_ENDED,),
+    "timed-out": ("pairing/unanswered", "pairing/late-after-cancel"),
+    "unanswered": ("pairing/unanswered",),
+}
+"""By outcome: the rules that only say what the headline says."""
 OTHERS = " others"
 """The end of the likeness of those for which there was no room."""
 
@@ -123,7 +131,7 @@ def problem_of(group: AlikeFailures, evidence: Evidence) -> Problem:
         first.name,
         tuple(sorted(list(rows)[:_ROWS])),
         first.t,
-        tuple(dict.fromkeys(it.rule for it in proofs)),
+        (*dict.fromkeys(it.rule for it in proofs), *_TOLD.get(first.outcome, ())),
         group.likeness,
     )
 

@@ -84,7 +84,7 @@ def test_many_problems_stay_within_the_bound_and_say_how_to_get_the_rest(folder)
     answer = find_problems(folder.captures)
     assert size_of(answer) <= LARGEST
     assert len(answer["problems"]) > 2
-    assert f"more problems: {58 - len(answer['problems'])}; read_timeline with filter 'status:failed'" in answer["more"]
+    assert f"more problems: {59 - len(answer['problems'])}; read_timeline with filter 'status:failed'" in answer["more"]
 
 
 def test_a_run_has_the_problems_of_each_session(folder):

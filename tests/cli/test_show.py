@@ -136,18 +136,23 @@ def test_a_filter_of_a_file_knows_how_each_exchange_ended(tmp_path, show, text, 
 def test_requests_without_a_response_show_what_came_of_them(tmp_path, show):
     """In a line below, as long as it may change; with a filter, which reads the whole file first, in their row."""
     path = capture(tmp_path / "a", SESSION)
-    wanted = ["#14 tools/list: unanswered after 6.00 s", "#15 tools/list: cancelled after 1.00 s"]
+    wanted = ["#14 tools/list: server-exit after 6.00 s", "#15 tools/list: cancelled after 1.00 s"]
     for options in ((), ("--follow",), ("--follow", "--filter", "kind:request")):
         below = [line.strip() for line in show(path, *options)[1].splitlines() if " after " in line]
         assert sorted(below) == wanted, options
     out = show(path, "--filter", "kind:request")[1]
     rows = [line.split() for line in out.splitlines() if " → tools/list " in line]
-    assert [(row[0], row[-1]) for row in rows] == [("#14", "unanswered"), ("#15", "cancelled")]
+    assert [(row[0], row[-1]) for row in rows] == [("#14", "server-exit"), ("#15", "cancelled")]
 
 
 def test_with_follow_an_outcome_comes_if_its_row_was_shown_or_matches_now(tmp_path, show):
     path = capture(tmp_path / "a", SESSION)
-    for text, wanted in {"id:3": 14, "status:failed": 14, "status:unanswered": 14, "status:cancelled id:4": 15}.items():
+    for text, wanted in {
+        "id:3": 14,
+        "status:failed": 14,
+        "status:server-exit": 14,
+        "status:cancelled id:4": 15,
+    }.items():
         rows = map(json.loads, show(path, "--json", "--follow", "--filter", text)[1].splitlines())
         found = [row for row in rows if row["kind"] == "outcome"]
         assert [row["n"] for row in found] == [wanted], text

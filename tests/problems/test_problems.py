@@ -86,13 +86,3 @@ def test_an_answer_that_a_gate_has_edited_is_quoted_as_its_receiver_got_it(trans
     (problem,) = fold.made()
     assert problem.side == "gate"
     assert problem.headline == "tools/call a failed with error -32000: by hand"
-
-
-def test_what_is_kept_of_a_row_with_many_findings_is_bounded():
-    tools = '< 2 = {"tools":[{"name":"a","inputSchema":{"type":"object","required":["b"]}}]}'
-    calls = "\n".join(f'> {n} tools/call {{"name":"a","arguments":{{}}}}\n< {n} ! {{"code":-32602,"message":"no"}}'
-                      for n in range(3, 103))  # fmt: skip
-    fold = problems_in(f"= 2025-06-18\n> 2 tools/list\n{tools}\n{calls}")
-    (problem,) = fold.made()
-    assert (problem.count, problem.side, fold.findings["error"]) == (100, "client", 100)
-    assert max(map(len, fold._findings.values())) == 32
