@@ -60,8 +60,8 @@ def test_a_real_session_appears_grows_and_ends(tmp_path, wrap):
         await until(pilot, on_screen(pilot, "live · 2 rows"))
         await until(pilot, lambda: "ping" in shown(timeline(pilot))[1])
         server.finish()
-        await until(pilot, on_screen(pilot, "real · stdio · ended · 3 rows"))
-        await until(pilot, lambda: "end: the server exited with code 0" in shown(timeline(pilot))[2])
+        await until(pilot, on_screen(pilot, "real · stdio · ended · 5 rows"))
+        await until(pilot, lambda: "end: the server exited with code 0" in shown(timeline(pilot))[4])
         await pilot.press("escape")
         await until(pilot, on_screen(pilot, "1 session, 0 live"))
 

@@ -32,7 +32,7 @@ def test_it_watches_where_captures_go_and_leaves_the_terminal_as_it_was(tmp_path
     capture(folder / "a.jsonl", CALL, name="appeared")
     terminal.shows("appeared")
     terminal.type("Enter")
-    terminal.shows("tools/call forecast was never answered")
+    terminal.shows("The server ended during tools/call forecast")
     terminal.type("1")
     terminal.shows("request · client → server · id 1")
     terminal.type("C-c")
@@ -49,7 +49,7 @@ def test_plain_terminals_show_the_session_and_take_a_filter(tmp_path, terminal):
     terminal.shows("ready")
     for number, env in enumerate(("TERM=vt100", "TERM=linux", "TERM=screen", "NO_COLOR=1")):
         terminal.type(f"clear; {mcpspy('tui', path, env=[env])}; echo {number} has status $?", "Enter")
-        terminal.shows("ping was never answered")
+        terminal.shows("The server ended during ping")
         terminal.type("/")
         terminal.type("method:oth*")
         terminal.shows("1 of 3")
@@ -64,7 +64,7 @@ def test_a_small_terminal_and_back_and_the_shell_and_back(tmp_path, terminal):
     path = capture(tmp_path / "a.jsonl", '> {"jsonrpc":"2.0","id":1,"method":"ping"}\n' * 30)
     terminal.shows("ready")
     terminal.type(mcpspy("tui", path), "Enter")
-    terminal.shows("ping was never answered")
+    terminal.shows("The server ended during ping")
     terminal.type("1")
     terminal.shows("1/31")
     terminal.shows("request · client → server")
@@ -162,7 +162,7 @@ def test_a_terminal_without_colours_gets_none_and_a_signal_gives_it_back(tmp_pat
     assert coloured or re.search(rb"\x1b\[(?:[0-9;]*;)?7[;m]", seen), "the selected row is seen all the same"
     assert b"\x1b[?1049h" in seen
     os.write(end, b"\xe1\xff\x80j\xc3")  # bytes that are no text are no key
-    seen = read(end, b"2/4", seen)
+    seen = read(end, b"2/5", seen)
     process.send_signal(number)
     assert b"Traceback" not in read(end, b"\x1b[?1049l", seen)
     assert process.wait(LIMIT) == 0

@@ -370,7 +370,7 @@ def test_a_request_that_waits_for_its_answer_tells_how_long(tmp_path):
         first = shown(rows)[0].split()
         await until(pilot, lambda: shown(rows)[0].split() != first)
         finish(writer)
-        await until(pilot, lambda: "unanswered" in shown(rows)[0])
+        await until(pilot, lambda: "server-exit" in shown(rows)[0])
 
     play(scenario, tmp_path / "a.jsonl", size=(120, 30))
 

@@ -60,10 +60,10 @@ def test_a_row_says_what_it_is_and_how_it_went(tmp_path):
             "#9 1.503 ← invalid: not JSON (error at character 0): not JSON",
             '#10 1.504 ← (no request seen) id "x" 22 B',
             "#11 1.505 → batch: 2 messages: a, b",
-            "#12 1.506 → ping id 4 unanswered 24 B",
+            "#12 1.506 → ping id 4 server-exit 24 B",
             "#13 10.000 · end: the server exited with code 0",
         ]
-        assert title(pilot.app).startswith("weather · stdio · ended · 9 rows · 5 problems · found: ✗ ")
+        assert title(pilot.app).startswith("weather · stdio · ended · 9 rows · 3 problems · found: ✗ ")
 
     play(scenario, path, size=(160, 30))
 
@@ -89,7 +89,7 @@ def test_rows_appear_as_they_are_said_and_the_newest_is_followed(tmp_path):
         await until(pilot, lambda: "pending" not in shown(rows)[-2])
         finish(writer)
         await until(pilot, on_screen(pilot, "weather · stdio · ended · 205 rows"))
-        assert ["unanswered" in line for line in shown(rows)[-4:]] == [True, False, False, False]
+        assert ["server-exit" in line for line in shown(rows)[-4:]] == [True, False, False, False]
 
     play(scenario, tmp_path / "a.jsonl")
 
