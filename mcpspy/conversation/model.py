@@ -97,8 +97,9 @@ class Fate:
     """How the wait for a response ended without one."""
 
     how: str
-    """`cancelled` by a notification; over HTTP `left` (the client closed the response), `gone` (it ended the session),
-    `refused`, `broken`, `not-decoded`, or `cut`: the stream ended and may be resumed."""
+    """`cancelled` by a notification; `late`: the client of a process left before `initialize` was answered; over HTTP
+    `left` (the client closed the response), `gone` (it ended the session), `refused`, `broken`, `not-decoded`, or
+    `cut`: the stream ended and may be resumed."""
     n: int
     """The line number of the cancellation, or of the head of the answer."""
     t: int

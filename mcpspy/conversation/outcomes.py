@@ -245,8 +245,15 @@ class Outcomes:
         self._held.pop(exchange.request.n, None)  # the response decides
         if message.act:
             self._hold(message, exchange)
+        if exchange.method == "initialize" and message.session.left is not None:
+            _note_left(message, exchange, message.session.left)
         before = exchange.outcome
-        if before == "pending" and type(message.body) is Result and not (message.act or exchange.undecoded):
+        if (
+            before == "pending"
+            and not exchange.fate
+            and type(message.body) is Result
+            and not (message.act or exchange.undecoded)
+        ):
             exchange.outcome = _of_result(message.body.result)  # the usual case, decided quickly
         else:
             exchange.outcome = _so_far(exchange)
@@ -471,6 +478,12 @@ def _carries(request: HttpChannel, *kinds: type) -> bool:
     return any(type(it.body) in kinds for it in request.carried)
 
 
+def _note_left(message: Message, exchange: Exchange, left: int) -> None:
+    """Record that the client of a process had left, after a long wait, before `initialize` was answered."""
+    if message.http is None and left < message.t and waited(exchange, left) >= patience(exchange):
+        exchange.fate = Fate("late", 0, left)
+
+
 def _end_question(exchange: Exchange, t: int) -> None:
     """Remember for how long a person was asked, when the last open question is answered."""
     session = exchange.request.session
@@ -485,6 +498,8 @@ def _so_far(exchange: Exchange) -> str:
     waits = response.act if response else act
     if waits and waits.status:
         return waits.status
+    if response and fate and fate.how == "late":
+        return "timed-out"
     if exchange.cancelled and fate:
         return "timed-out" if _waited_long(exchange, fate) else "cancelled"
     if response:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mcpspy.capture.records import End, Header
-from mcpspy.problems.failure import FailedRequest, StderrLine, arguments_text
+from mcpspy.problems.failure import OPEN, FailedRequest, StderrLine, arguments_text
 from mcpspy.problems.problem import Cause, Kind, Problem
 from mcpspy.problems.words import ADVICE, advice_for, capitalized, headline
 from mcpspy.rules import RULES, SEVERITIES, Finding
@@ -339,8 +339,9 @@ def _comparisons(failure: FailedRequest, evidence: Evidence) -> Iterator[Cause]:
                     f"{failure.arguments or 'none'}", "likely", (n,))  # fmt: skip
     if failure.outcome in ("timed-out", "unanswered", "server-exit") and failure.open:
         numbers = ", ".join(f"#{n}" for n in failure.open)
-        yield Cause(f"{plural(len(failure.open), 'other request')} {'was' if len(failure.open) == 1 else 'were'} open "
-                    f"at that time: {numbers}", "likely", failure.open)  # fmt: skip
+        more = "at least " if len(failure.open) == OPEN else ""
+        yield Cause(f"{more}{plural(len(failure.open), 'other request')} {'was' if len(failure.open) == 1 else 'were'} "
+                    f"open at that time: {numbers}", "likely", failure.open)  # fmt: skip
 
 
 def _nothing_more(failure: FailedRequest) -> str:

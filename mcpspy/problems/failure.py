@@ -21,7 +21,8 @@ from mcpspy.wire.jsonrpc import Error
 _TEXT = 160  # characters of an error
 _ARGUMENTS = 160  # characters
 _LARGE = 1 << 14  # bytes of a frame whose arguments are shown
-_OPEN = 5  # requests that were open at the same time
+OPEN = 5
+"""The most requests that were open at the same time that are named."""
 _CODES = 10**9
 _NAMED = 100  # characters of a method or a name
 _GATEWAYS = (
@@ -120,14 +121,16 @@ def failure_of(exchange: Exchange, t: int) -> FailedRequest:
     failure.waited, failure.client = waited(exchange, t), request.session.client_name
     if request.http:
         _add_request(failure, request.http)
-    if response:
+    if response and failure.outcome == "timed-out" and fate:
+        failure.late, failure.waited = (response.n, response.t), waited(exchange, fate.t)
+    elif response:
         _add_response(failure, response)
     elif fate:
         failure.reset = fate.how == "broken" and fate.reason == "reset"
         if fate.answer:
             add_answer(failure, fate.answer)
     others = (it.request.n for it in request.session.exchanges() if it is not exchange and it.method != ENDLESS)
-    failure.open = tuple(islice(others, _OPEN))
+    failure.open = tuple(islice(others, OPEN))
     failure.arguments = arguments_text(request.frame.raw)
     return failure
 
