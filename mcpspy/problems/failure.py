@@ -43,7 +43,15 @@ _FRAME = re.compile(r"\s*(?:at |File \"|Traceback|throw )")  # of a stack
 _WITHHELD = "«withheld".encode()
 _OF_GATEWAYS, _ONLY_GATEWAYS = (502, 503, 504), (502, 504)
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
-_MESSAGES = (("error", "message"), ("error_description",), ("message",), ("detail",), ("error",), ("title",))
+_MESSAGES = (
+    ("error", "message"),
+    ("error_description",),
+    ("message",),
+    ("detail",),
+    ("details",),
+    ("error",),
+    ("title",),
+)
 
 
 class StderrLine(NamedTuple):
@@ -241,7 +249,13 @@ def _said(value: Any) -> str:
         except orjson.JSONDecodeError:
             return value
     found = (member(value, *path) for path in _MESSAGES)
-    return next((it for it in found if isinstance(it, str) and it), excerpt(value) if value else "")
+    said = next((it for it in found if isinstance(it, str) and it), None)
+    if said is not None or not value:
+        return said or ""
+    try:
+        return orjson.dumps(value)[: 4 * _TEXT].decode(errors="replace")
+    except (TypeError, ValueError):  # a number of many digits, a great depth
+        return excerpt(value)
 
 
 def _one_line(text: Any) -> str:

@@ -1,5 +1,6 @@
 """What failed, and why: planted situations, each with the problems that are found in it."""
 
+import os
 from collections import deque
 from pathlib import Path
 
@@ -7,11 +8,13 @@ import pytest
 
 from mcpspy.capture.records import Header
 from mcpspy.problems.fold import Problems
+from mcpspy.report.problems import explain
 from mcpspy.rules.judge import JudgedEvents
 from tests.cases import check
 from tests.conversation.http import Exchange
 from tests.rules.examples import records
 from tests.rules.gate_sessions import TRANSPORTS, request, result
+from tests.timelines import CAPTURES
 
 STDIO = Header("id", "2026-11-29T12:00:00.000000Z", "test", "stdio", "s")
 HTTP = Header("id", "2026-11-29T12:00:00.000000Z", "test", "http", "s")
@@ -86,3 +89,16 @@ def test_an_answer_that_a_gate_has_edited_is_quoted_as_its_receiver_got_it(trans
     (problem,) = fold.made()
     assert problem.side == "gate"
     assert problem.headline == "tools/call a failed with error -32000: by hand"
+
+
+def test_the_golden_captures_have_the_problems_that_they_hold_on_purpose():
+    """Each line of `golden.txt` was compared with its capture by hand."""
+    found = []
+    for path in sorted(CAPTURES.glob("*.jsonl")):
+        for problem in explain(str(path)).problems:
+            rows = ", ".join(f"#{n}" for n in problem.rows)
+            found += [f"{path.name} {rows} {problem.headline}", f"  {problem.side}: {problem.cause.text}"]
+    kept = Path(__file__).with_name("golden.txt")
+    if os.environ.get("MCPSPY_RENEW"):
+        kept.write_text("\n".join(found) + "\n", encoding="utf-8")
+    assert "\n".join(found) + "\n" == kept.read_text(encoding="utf-8")
