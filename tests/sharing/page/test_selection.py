@@ -126,7 +126,7 @@ def on_stdio(path):
             over_http,
             "id:1",
             b"Gateway<",
-            ["504 Gateway Timeout was answered by an HTML page, probably not by the server itself"],
+            ["504 Gateway Timeout came from a web server, as an HTML page, probably not from the server itself"],
         ),
         (over_http, "id:2", b"", []),
     ],

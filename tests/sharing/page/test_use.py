@@ -162,7 +162,7 @@ def test_only_what_has_failed_looks_like_an_error_and_the_reason_why_it_has_not_
     assert page.texts(".card.selected strong.error") == ["timed-out"]
     page.press("e")
     assert page.selected() == "#10"
-    assert page.texts("#rows .bad .status") == ["timed-out", "unanswered"]
+    assert page.texts("#rows .bad .status") == ["timed-out", "server-exit"]
     assert page.texts(".card.selected .errlines") == ["#11 Traceback"]
 
 
