@@ -1,7 +1,6 @@
 """`mcpspy show`: print a capture as a timeline, for people or as JSON."""
 
 import argparse
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
@@ -94,15 +93,10 @@ def run(options: argparse.Namespace) -> int:
     for exchange in ending.pending if live and not options.follow else ():
         if exchange.outcome == "pending" and choice.printed(exchange.request):
             print(f"#{exchange.request.n} {printable(exchange.method, 60)}: still pending")
-    summary = "" if wanted else summary_line(problems.made(), problems.failed, f"mcpspy why {_argument(capture.path)}")
+    summary = "" if wanted else summary_line(problems.made(), problems.failed, [capture.path])
     if summary:
         print(coloured(summary, "error" if colour else None))
     return 0
-
-
-def _argument(path: str) -> str:
-    """Return a path as an argument of a command for a shell."""
-    return shlex.quote(printable(path, 1000))
 
 
 class _Choice:

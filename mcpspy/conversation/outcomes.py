@@ -69,13 +69,12 @@ _DISCOVER = "server/discover"
 _DECLINED, _URL_FIRST = -1, -32042
 _OF_TASKS = frozenset(("tools/call", "tasks/get", "tasks/result"))
 _MENDABLE = (-32022, -32021, -32020)  # wrong revision, capability, headers: the client can correct its request
-_REDIRECTED, _NOT_FOLLOWED = range(300, 400), (301, 302, 303)
+_REDIRECTED = range(300, 400)
 _NOT_ALLOWED, _FAILURE, _SERVER_FAILURE = 405, 400, 500
 _WELL_KNOWN = "/.well-known/"
 _RESET = ("reset",)
 _RESPONSE = ""  # in place of a method: the client repeats a response
 _OF_EXCHANGES = (Request, Result, Error)
-_STREAM = "sse"
 
 
 class Outcome(NamedTuple):

@@ -185,7 +185,8 @@ class Problems(Fold):
         kind, alike = kind_of_failure(failure), likeness(failure)
         ended = ended_by(failure, self._ends) if kind in ("exit", "start") else None
         if ended:
-            alike += f" {ended.end.code} {ended.end.signal} {ended.end.why} {likeness_of(ended.stderr)}"
+            last = ended.stderr
+            alike += f" {ended.end.code} {ended.end.signal} {ended.end.why} {likeness_of(last and last.text)}"
         group = self._group(kind, alike)
         group.failed += 1
         if len(group.failures) == _DETAILED:
@@ -233,9 +234,8 @@ class Problems(Fold):
                 known.append(finding)
         own = finding.severity == "error" and finding.blame == "server" and self._header.transport == "stdio"
         if own and finding.rule == _ENDED:
-            self._group("exit", "exit").findings.append(finding)
-            self._group("exit", "exit").found = 1
-            self.version += 1
+            self._enter("exit", "exit", finding)
+            self._group("exit", "exit").found = 1  # the end of the process itself is counted already
         elif own and finding.rule in _NOISE:
             self._enter("noise", "stdout", finding)
         elif explains and self._group_of:

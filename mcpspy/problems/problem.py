@@ -40,7 +40,7 @@ class Problem:
     sentence: tuple[str, ...]
     """Who and what, as what comes before and after the words for how often."""
     side: str
-    """The responsible side: client, server, network, gate, person; `unknown` if nothing shows it."""
+    """The responsible side: client, server, network, gate; `unknown` if nothing shows it."""
     cause: Cause
     further: tuple[Cause, ...] = ()
     """What else may explain it, or help to find the cause."""

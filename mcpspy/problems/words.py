@@ -2,7 +2,7 @@
 
 import re
 
-from mcpspy.problems.failure import FailedRequest, StderrLine
+from mcpspy.problems.failure import FailedRequest
 from mcpspy.problems.problem import Kind
 from mcpspy.spec.client_timeouts import time_outs_of
 from mcpspy.text import duration_text
@@ -40,18 +40,18 @@ def likeness(failure: FailedRequest) -> str:
     """Return what a failed request shares with equal ones."""
     kind = kind_of_failure(failure)
     if kind == "login":
-        return f"{failure.status} {failure.credentials} {_VARIES.sub('#', failure.challenge or '')[:_LIKE]}"
+        return f"{failure.status} {failure.credentials} {likeness_of(failure.challenge)}"
     if kind in ("exit", "start") or failure.outcome == "broken":
         return failure.outcome
     if failure.outcome == "refused" and failure.status:  # whatever was requested
-        return f"{failure.outcome} {failure.status} {failure.ours} {_VARIES.sub('#', failure.text)[:_LIKE]}"
+        return f"{failure.outcome} {failure.status} {failure.ours} {likeness_of(failure.text)}"
     code = "" if failure.code is None else failure.code
-    return f"{failure.outcome} {failure.method} {failure.name} {code} {_VARIES.sub('#', failure.text)[:_LIKE]}"
+    return f"{failure.outcome} {failure.method} {failure.name} {code} {likeness_of(failure.text)}"
 
 
-def likeness_of(line: StderrLine | None) -> str:
-    """Return what a line of stderr shares with equal ones."""
-    return _VARIES.sub("#", line.text)[:_LIKE] if line else ""
+def likeness_of(text: str | None) -> str:
+    """Return what a text shares with equal ones: its beginning, without numbers and quotations."""
+    return _VARIES.sub("#", text or "")[:_LIKE]
 
 
 def headline(kind: Kind, failures: list[FailedRequest]) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ Formats differ in the characters that a text may contain, and peers may send any
 """
 
 import os
-import shlex
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from pathlib import PurePath
@@ -27,7 +26,6 @@ from mcpspy.timeline import finding_fields
 
 # For people
 
-_FEW = 2  # captures that are named
 _NAMED = 8  # other frames of each kind that are named
 _NO_ERRORS = "expect/no-error"
 _WIDTH = 120  # columns of the lines of a problem in a report for programs
@@ -48,20 +46,10 @@ def as_text(captures: Iterable[Checked], options: ReportOptions) -> Iterator[str
             yield f"{printable(checked.path, 200)}: {checked.live_text}\n"
     yield f"{_closing(captures)}\n"
     every = [problem for checked in captures for problem in checked.problems]
-    where = _where([checked.path for checked in captures if checked.problems])
-    summary = summary_line(every, sum(it.requests_failed for it in captures), f"mcpspy why {where}")
+    paths = [checked.path for checked in captures if checked.problems]
+    summary = summary_line(every, sum(it.requests_failed for it in captures), paths)
     if summary:
         yield f"{summary}\n"
-
-
-def _where(paths: list[str]) -> str:
-    """Return arguments of a command for these captures: their paths, or of many, the directory."""
-    if len(paths) > _FEW:
-        try:
-            paths = [os.path.commonpath(paths) or "."]
-        except ValueError:  # some are relative, or on another drive
-            paths = paths[:_FEW]
-    return " ".join(shlex.quote(printable(path, 1000)) for path in paths)
 
 
 def _title(checked: Checked) -> str:

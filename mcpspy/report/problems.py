@@ -3,6 +3,8 @@
 Captured text goes through `printable`, so that no line contains a control character.
 """
 
+import os
+import shlex
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -76,6 +78,7 @@ def _sum(alike: Sequence[Problem]) -> Problem:
 _INDENT, _HANGING = 2, 4  # columns
 _TEXT = 1000  # characters of a sentence
 _ROWS, _NAMED = 8, 3
+_FEW = 2  # captures that a summary names
 _HEADLINE = 100  # characters in a line of summary
 
 
@@ -183,11 +186,24 @@ def why_lines(every: Sequence[Explained], width: int, *, colour: bool = False) -
         yield f"'mcpspy check' finds {told} in the messages"
 
 
-def summary_line(problems: Sequence[Problem], failed: int, command: str) -> str:
-    """Return one line that names what failed, and the command that explains it; empty if there is no problem."""
+def summary_line(problems: Sequence[Problem], failed: int, paths: Sequence[str]) -> str:
+    """Return one line that names what failed, and the command that explains it; empty if there is no problem.
+
+    `paths` are those of the captures that have the problems.
+    """
     if not problems:
         return ""
     what = f"{plural(failed, 'request')} failed" if failed else plural(len(problems), "problem")
     others = len(problems) - 1
     more = f" (and {plural(others, 'other problem')})" if others else ""
-    return f"{what}: {printable(problems[0].headline, _HEADLINE)}{more}; see '{command}'"
+    return f"{what}: {printable(problems[0].headline, _HEADLINE)}{more}; see 'mcpspy why {_arguments(paths)}'"
+
+
+def _arguments(paths: Sequence[str]) -> str:
+    """Return arguments of a command for these captures: their paths, or of many, the directory."""
+    if len(paths) > _FEW:
+        try:
+            paths = [os.path.commonpath(paths) or "."]
+        except ValueError:  # some are relative, or on another drive
+            paths = paths[:_FEW]
+    return " ".join(shlex.quote(printable(path, _TEXT)) for path in paths)
