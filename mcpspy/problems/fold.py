@@ -13,7 +13,7 @@ from mcpspy.capture.records import End, Frame, Header, Signal
 from mcpspy.conversation import bounds
 from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.model import Exchange, HttpUnit, Message, Session, StreamEnd
-from mcpspy.conversation.outcomes import Outcome, OutcomeTable, has_failed
+from mcpspy.conversation.outcomes import Outcome, has_failed
 from mcpspy.problems.causes import OTHERS, AlikeFailures, Evidence, ProcessEnd, ended_by, may_explain, problem_of
 from mcpspy.problems.failure import (
     FailedRequest,
@@ -70,7 +70,6 @@ class Problems(Fold):
         """At the end: the exchanges without a response."""
         self.findings: dict[str, int] = dict.fromkeys(SEVERITIES, 0)
         """The number of findings by severity."""
-        self._table = OutcomeTable()
         self.requests = 0
         """The number of JSON-RPC requests."""
         self.version = 0
@@ -79,7 +78,6 @@ class Problems(Fold):
 
     def add(self, event: JudgedEvent) -> None:
         """Add the next event."""
-        self._table.add(event)
         kind = type(event)
         if kind is Message:
             self._add_message(event)  # type: ignore[arg-type]
@@ -105,7 +103,7 @@ class Problems(Fold):
     @property
     def failed(self) -> int:
         """The number of failed requests."""
-        return self._table.failed
+        return sum(group.failed for group in self._groups.values())
 
     def made(self) -> list[Problem]:
         """Return the problems so far, the one that may have caused the others first."""
