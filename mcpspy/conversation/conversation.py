@@ -5,7 +5,7 @@ The meaning of a frame depends on its channel. A line of stdin or stdout is a me
 paired (`mcpspy.conversation.pairing`). Nothing here decides what is right or wrong: the rules judge the output.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -67,6 +67,11 @@ class Conversation:
         if self._outcomes.decided:
             self._outcomes.decided = []
         return self._frame(record) if type(record) is Frame else self._other(record)
+
+    @property
+    def expected(self) -> Mapping[tuple[int, int], str]:
+        """By line number and part of a request that failed: why that turned out to be normal."""
+        return self._outcomes.expected
 
     @property
     def decided(self) -> list[Outcome]:

@@ -6,7 +6,7 @@ its channel, if it has one.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -306,6 +306,8 @@ class Session:
     """Over HTTP: how the session ended."""
     operations: Operations | None = None
     """None if operational findings were not requested."""
+    expected: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    """For all sessions of the capture, by line number and part of a request that failed: why that is normal."""
     memories: dict[type[SessionMemory], SessionMemory] = field(default_factory=dict)
     """By class: what single rules remember."""
 

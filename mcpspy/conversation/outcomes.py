@@ -110,6 +110,13 @@ def has_failed(outcome: str | None, expected: str | None) -> bool:
     return expected is None and outcome in FAILING
 
 
+def still_failed(exchange: Exchange) -> bool:
+    """Return whether an exchange has failed, and nothing so far has shown that this is normal."""
+    request = exchange.request
+    known = request.session.expected
+    return has_failed(exchange.outcome, exchange.expected) and (request.n, request.part) not in known
+
+
 _OUTCOME = {outcome: code for code, outcome in enumerate(OUTCOMES)}
 _WHY = (None, *EXPECTED)
 _EXPECTED = {why: code << 4 for code, why in enumerate(_WHY)}
@@ -213,6 +220,8 @@ class Outcomes:
 
     def __init__(self) -> None:
         self.decided: list[Outcome] = []
+        self.expected: dict[tuple[int, int], str] = {}
+        """By line number and part of a request that failed: why that turned out to be normal, a key of `EXPECTED`."""
         self._repeatable: dict[tuple[str, str], dict[int, list[_Waiting]]] = {}  # by client and method, then by params
         self._probes: dict[str, list[_Waiting]] = {}  # by client: refused `server/discover`
         self._transports: dict[str, list[_Waiting]] = {}  # by client: refused `initialize`
@@ -416,6 +425,7 @@ class Outcomes:
     def _expect(self, failures: Iterable[_Waiting], why: str, t: int) -> None:
         for it in failures:
             self.decided.append(Outcome(it.n, it.part, t, it.outcome, why, it.ordinal))
+            bounds.keep(self.expected, (it.n, it.part), why)
 
     def _decide_http(self, request: HttpChannel, answer: HttpChannel | None, outcome: str, t: int) -> None:
         n = request.first if request.first is not None else answer.first if answer else None
@@ -427,6 +437,8 @@ class Outcomes:
         if outcome in FAILING:
             expected = _http_refusal(method, target, status(answer.opened.head) if answer else 0)
             waiting = _Waiting(n, 0, None, outcome)
+            if expected:
+                bounds.keep(self.expected, (n, 0), expected)
             if expected is None and outcome in ("refused", "broken"):
                 self._remember(client, *_http_key(request, method, target), waiting)
         elif outcome in ("ok", "open") and self._repeatable:

@@ -26,7 +26,7 @@ _ROWS = 8  # line numbers of a problem
 _FURTHER = 4  # causes after the first
 _METHOD_MISSING, _WRONG_PARAMS, _INTERNAL = -32601, -32602, -32603
 _NOT_A_CAUSE = ("ops/", "security/", "compat/", "schema/deprecated", "pairing/late-after-cancel", "cancel/initialize",
-                "pairing/unanswered")  # fmt: skip
+                "pairing/unanswered", "lifecycle/handshake-failed")  # fmt: skip
 """Rules whose findings explain no failure."""
 _GONE, _OF_LOGIN, _SERVER_FAILURE = (404, 410), (401, 403), 500
 _OF_PARAMS = (
@@ -161,6 +161,7 @@ def _found(group: AlikeFailures, evidence: Evidence) -> Problem:
         "start": _UNSTARTED,
         "noise": "the server wrote text that is not MCP to stdout",
         "exit": "the server ended before the client",
+        "fault": RULES[findings[0].rule].loss if findings else "",
     }.get(kind) or f"the client does not offer {_named(findings[0])}"
     rows |= dict.fromkeys(n for cause in causes for n in cause.rows)
     return Problem(
@@ -188,6 +189,8 @@ def _named(finding: Finding) -> str:
 
 def may_explain(finding: Finding) -> bool:
     """Return whether a finding may be the cause of a failure."""
+    if RULES[finding.rule].explains:
+        return True
     return finding.severity != "info" and not finding.rule.startswith(_NOT_A_CAUSE)
 
 
@@ -212,6 +215,8 @@ def _is_of(finding: Finding, failure: FailedRequest) -> bool:
 def _proves(finding: Finding, failure: FailedRequest, evidence: Evidence) -> bool:
     """Return whether the fault that a rule finds leads to just this failure."""
     rule, code, at_request = finding.rule, failure.code, finding.frame == failure.n
+    if RULES[rule].explains:
+        return failure.outcome in RULES[rule].explains
     if failure.outcome == "server-exit":
         return False
     if failure.outcome == "tool-error" and failure.method != "tools/call":

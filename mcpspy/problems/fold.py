@@ -6,7 +6,7 @@ them, because findings come after the messages that they are about.
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from mcpspy.capture.records import End, Frame, Header, Signal
@@ -25,7 +25,7 @@ from mcpspy.problems.failure import (
 )
 from mcpspy.problems.problem import KINDS, Kind, Problem
 from mcpspy.problems.words import kind_of_failure, likeness, likeness_of
-from mcpspy.rules import SEVERITIES, Finding, LocatedFinding
+from mcpspy.rules import RULES, SEVERITIES, Finding, LocatedFinding
 from mcpspy.rules.compat.limits import refusals
 from mcpspy.rules.judge import Fold, JudgedEvent
 from mcpspy.spec.client_limits import clients_named
@@ -123,7 +123,8 @@ class Problems(Fold):
         """Return the groups that are problems: not the end of the server, if failed requests show it already."""
         groups = [it for it in self._groups.values() if it.failed or it.found]
         shows = any(it.failed and it.kind in ("exit", "start", "connection") for it in groups)
-        return [it for it in groups if it.failed or it.kind != "exit" or not shows]
+        failed = {n for it in groups for failure in it.failures for n in (failure.n, failure.answer)}
+        return [it for it in groups if it.failed or not (_is_shown(it, failed) if it.kind != "exit" else shows)]
 
     def _add_end(self, end: End) -> None:
         """Take the end of a process: it is a problem if the process failed while its client was there."""
@@ -236,6 +237,8 @@ class Problems(Fold):
             self._group("exit", "exit").found = 1  # the end of the process itself is counted already
         elif own and finding.rule in _NOISE:
             self._enter("noise", "stdout", finding)
+        elif RULES[finding.rule].loss:
+            self._enter("fault", finding.rule, finding)
         elif explains and self._group_of:
             self.version += 1
 
@@ -269,3 +272,8 @@ class Problems(Fold):
                 if name is not None and len(self._refusals) < _GROUPS:
                     key = f"not-offered {finding.rule} {finding.concerns}"
                     self._refusals.setdefault(name, []).append(key)
+
+
+def _is_shown(group: AlikeFailures, failed: Collection[int | None]) -> bool:
+    """Return whether requests that failed already show what a rule found; `failed` has their rows."""
+    return group.kind == "fault" and any(n in failed for it in group.findings for n in (it.frame, *it.related))

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from mcpspy.text import plural
 
-Kind = Literal["start", "handshake", "login", "connection", "exit", "not-offered", "call", "hung", "noise"]
+Kind = Literal["start", "handshake", "login", "connection", "exit", "not-offered", "call", "hung", "noise", "fault"]
 KINDS: dict[Kind, str] = {
     "start": "the server did not start",
     "handshake": "the handshake failed",
@@ -16,6 +16,7 @@ KINDS: dict[Kind, str] = {
     "call": "a request failed",
     "hung": "a request was never answered",
     "noise": "text on stdout that is not MCP",
+    "fault": "a fault that costs something, although no request failed",
 }
 """What each kind means; in the order in which problems are listed, because an earlier kind may cause a later one."""
 

@@ -164,6 +164,7 @@ ADVICE: dict[Kind, tuple[str, ...]] = {
     "hung": ("Find out what the server waits for: a lock, a network request, a question to a person.",
              "Answer long calls with progress notifications, or give the client more time."),
     "noise": ("Write logs to stderr: stdout is only for messages.",),
+    "fault": (),
 }  # fmt: skip
 """What to do about each kind of problem, if no rule says it better."""
 

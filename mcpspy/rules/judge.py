@@ -144,6 +144,7 @@ class Judge:
 
     def end(self) -> Iterator[LocatedFinding | Outcome]:
         """Yield the findings and outcomes that were waiting for more records."""
+        outcomes = self._conversation.end()  # the rules need them
         sessions = [session for session in self._conversation.sessions() if session.judged]
         for session in sessions:
             self._lose(session)
@@ -157,10 +158,8 @@ class Judge:
         closing = [rule for rule in RULES.values() if rule.closes]
         for session in sessions:
             for rule in closing:
-                closed = rule.close(session)
-                if closed:
-                    yield from self._findings(rule, *closed)
-        yield from self._conversation.end()
+                yield from self._findings(rule, None, rule.close(session))
+        yield from outcomes
 
     def pending(self) -> Iterator[Exchange]:
         """Return the exchanges without a response, oldest first within a session."""
@@ -216,6 +215,7 @@ class Judge:
         """Prepare a session at its first message."""
         session.judged, session.lossy, session.gaps = True, self._gaps > 0 or self._forgetful, self._gaps
         session.budget, session.clients, session.operations = self._budget, self._clients, self._operations
+        session.expected = self._conversation.expected
 
     def _lose(self, session: Session) -> None:
         """Note that records were lost before the next message of a session, if there are more gaps than before."""
@@ -223,10 +223,12 @@ class Judge:
             session.lose(self._gaps)
             self._later.pop(session, None)
 
-    def _findings(self, rule: Rule, message: Judged, faults: Iterator[Fault]) -> Iterator[LocatedFinding]:
+    def _findings(self, rule: Rule, message: Judged | None, faults: Iterator[Fault]) -> Iterator[LocatedFinding]:
+        """Yield the findings of faults. `message` is the one at fault; None if each fault names its own."""
         try:
             for fault in faults:
-                finding = self._finding(rule, fault, message)
+                at = fault.at or message
+                finding = self._finding(rule, fault, at) if at else None
                 if finding:
                     yield finding
         except Exception as error:
@@ -240,11 +242,12 @@ class Judge:
             keep(message.session.explained, request, None)
         return LocatedFinding(finding, at)
 
-    def _failed(self, what: str, message: Judged, error: Exception) -> None:
+    def _failed(self, what: str, message: Judged | None, error: Exception) -> None:
         if what not in self._reported:
             self._reported.add(what)
             why = printable(f"{type(error).__name__}: {error}", 200)
-            self._report(f"a bug in {what} at #{message.n} ({why}); the other rules go on")
+            where = f"#{message.n}" if message else "the end"
+            self._report(f"a bug in {what} at {where} ({why}); the other rules go on")
 
     def _rules(self, message: Judged, session: Session) -> _Rules:
         frame = message.frame

@@ -203,14 +203,14 @@ class UnusedServers(StatefulCheck):
             self._size += sum(map(context_size, found.entries))
         return iter(())
 
-    def close(self) -> tuple[Message, Iterator[Fault]] | None:
+    def close(self) -> Iterator[Fault]:
         """Report that no tool was called, once for all sessions of the capture."""
         operations = self.session.operations
         if self._listing is None or operations is None or operations.used or self.session.lossy:
-            return None
+            return
         operations.used = True
         what = f"the server lists {plural(self._tools, 'tool')} ({tokens_text(self._size)} tokens), and none was called"
-        return self._listing, iter((Fault(what, "/result/tools", blame="client"),))
+        yield Fault(what, "/result/tools", blame="client", at=self._listing)
 
 
 def _tool(message: Message) -> str:

@@ -10,6 +10,7 @@ from itertools import islice, product
 from mcpspy.conversation.context import other
 from mcpspy.conversation.http_sessions import is_resumed
 from mcpspy.conversation.model import ENDLESS, Exchange, Message, Session
+from mcpspy.conversation.outcomes import still_failed
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.spec.revisions import STATELESS
@@ -291,6 +292,8 @@ class Unanswered(StatefulCheck):
         exchange = request.exchange
         if exchange is None or exchange.in_doubt or exchange.refused or exchange.method == ENDLESS:
             return
+        if exchange.method == "initialize" and self.session.agreed is None and still_failed(exchange):
+            return  # `lifecycle/handshake-failed` reports it
         if request.sender == "server" and request.revision in STATELESS:
             return  # clients send no responses in these revisions; see `lifecycle/wrong-direction`
         left = exchange.left if request.http else request.session.left

@@ -166,9 +166,9 @@ class StatefulCheck(SessionMemory):
         """Check a request that has no answer when the capture ends."""
         return iter(())
 
-    def close(self) -> tuple[Message, Iterator[Fault]] | None:
-        """Return what is found when the capture ends, with the message that it is about."""
-        return None
+    def close(self) -> Iterator[Fault]:
+        """Yield what is found when the capture ends. Each fault names its message (`at`)."""
+        return iter(())
 
 
 Function = Callable[[Any, Session], Iterator[Fault | Later]]
@@ -204,6 +204,10 @@ class Rule:
     check: Function | type[StatefulCheck]
     former: tuple[str, ...]
     """Earlier ids of this rule."""
+    explains: tuple[str, ...]
+    """The outcomes of a failed request that the fault leads to; empty for most rules (see `mcpspy.problems.causes`)."""
+    loss: str
+    """What a user loses by it, as the headline of a problem, if no failed request shows it. Empty for most rules."""
     ask: Function = field(init=False)
     """The check as a function, also if it is a class."""
 
@@ -238,10 +242,10 @@ class Rule:
         """Whether the check can find something when the capture ends."""
         return getattr(self.check, "close", StatefulCheck.close) is not StatefulCheck.close
 
-    def close(self, session: Session) -> tuple[Message, Iterator[Fault]] | None:
-        """Return what the check finds about a session when the capture ends."""
+    def close(self, session: Session) -> Iterator[Fault]:
+        """Yield what the check finds about a session when the capture ends."""
         known = session.memories.get(self.check) if isinstance(self.check, type) else None
-        return known.close() if isinstance(known, StatefulCheck) else None
+        return known.close() if isinstance(known, StatefulCheck) else iter(())
 
     @property
     def summary(self) -> str:
@@ -337,12 +341,17 @@ def rule(
     methods: tuple[str, ...] = (),
     revisions: Lifetime = tuple(Revision),
     former: tuple[str, ...] = (),
+    explains: tuple[str, ...] = (),
+    loss: str = "",
 ) -> Callable[[_Entered], _Entered]:
     """Enter a function, or a class with a memory, into the table."""
 
     def enter(check: _Entered) -> _Entered:
         prose = (_one_line(explanation), _one_line(fix), _one_line(meanwhile))
-        RULES[id] = Rule(id, severity, *prose, blame, spec, fails, passes, about, on, methods, revisions, check, former)
+        examples = fails, passes
+        RULES[id] = Rule(
+            id, severity, *prose, blame, spec, *examples, about, on, methods, revisions, check, former, explains, loss
+        )
         FORMER.update(dict.fromkeys(former, id))
         return check
 

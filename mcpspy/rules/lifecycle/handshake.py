@@ -6,16 +6,22 @@ session.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from mcpspy.conversation import bounds
-from mcpspy.conversation.context import becomes_round, dialect, stated_revision
-from mcpspy.conversation.model import Message, Session
-from mcpspy.json_values import member, pointer
-from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
+from mcpspy.conversation.context import becomes_round, dialect, other, stated_revision
+from mcpspy.conversation.model import Exchange, Message, Session
+from mcpspy.conversation.outcomes import still_failed, waited
+from mcpspy.json_values import excerpt, member, pointer
+from mcpspy.rules.rule import Fault, Later, Severity, StatefulCheck, rule
 from mcpspy.spec.revisions import BATCHES, HANDSHAKE, NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS, Revision
-from mcpspy.wire.jsonrpc import Notification, Request, Result
+from mcpspy.text import duration_text
+from mcpspy.wire.http_head import status
+from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 _KNOWN = ", ".join(revision.value for revision in Revision)
+_NO_COMMON_REVISION = -32022
+_LOGIN = (401, 407)
 
 
 @rule(
@@ -318,3 +324,81 @@ def era_mixed(message: Message, session: Session) -> Iterator[Fault]:
         yield Fault("`initialize` was sent after a successful `server/discover`", "/method")
     elif session.agreed is not None and message.revision in STATELESS and session.once("era-mixed"):
         yield Fault("the request names its revision in `_meta`, after `initialize`", "/params/_meta")
+
+
+@rule(
+    "lifecycle/handshake-failed",
+    "error",
+    """The server refused `initialize`, or never answered it, so the client cannot use the server. A revision is no
+    reason to refuse: a server must answer with a revision that it supports itself, and the client decides whether to go
+    on. A client and a server without a common revision are a warning. Not reported if the client needs a login, or if
+    another finding tells why there is no answer.""",
+    fix="""Answer `initialize` with a result. If you do not support the revision that the client names, answer with one
+    that you support.""",
+    meanwhile="Read the text of the error, and what the server writes to stderr.",
+    blame="responder",
+    spec="basic/lifecycle#version-negotiation",
+    fails="""
+        > 1 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        < 1 ! {"code":-32602,"message":"unsupported protocol version"}
+    """,
+    passes="""
+        > 1 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        < 1 = {"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}
+    """,
+    on=(Request, Result, Error),
+    methods=("initialize",),
+)
+class FailedHandshake(StatefulCheck):
+    """Report each `initialize` that failed. Decided at the end: a client may try again, with another revision."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._begun: dict[int, Exchange] = {}  # by ordinal
+        self._answers: dict[int, Message] = {}  # by ordinal
+
+    def check(self, message: Message) -> Iterator[Fault]:
+        """Remember an attempt, and its answer."""
+        exchange = message.exchange
+        if exchange:
+            if isinstance(message.body, Request):
+                bounds.keep(self._begun, exchange.ordinal, exchange)
+            else:
+                bounds.keep(self._answers, exchange.ordinal, message)
+        return iter(())
+
+    def close(self) -> Iterator[Fault]:
+        """Report the attempts that failed, unless another one succeeded. An answer that came late is no refusal."""
+        if self.session.agreed is not None:
+            return
+        for ordinal, exchange in self._begun.items():
+            request, answer = exchange.request, self._answers.get(ordinal)
+            late = answer is not None and isinstance(answer.body, Result)
+            if late or not still_failed(exchange) or request.n in self.session.explained:
+                continue
+            how = _failed_handshake(exchange, answer)
+            if how:
+                severity: Severity | None = "warning" if _code(answer) == _NO_COMMON_REVISION else None
+                yield Fault(how, related=(answer.n,) if answer else (), blame=other(request.sender), at=request,
+                            severity=severity)  # fmt: skip
+
+
+def _failed_handshake(exchange: Exchange, answer: Message | None) -> str | None:
+    """Return how `initialize` failed; None if another rule tells it."""
+    fate = exchange.fate
+    if answer:
+        text = excerpt(member(answer.body.value, "error", "message"))
+        return f"initialize is refused with error {_code(answer)}: {text}"
+    if exchange.outcome == "refused" and fate and fate.answer:
+        code = status(fate.answer.opened.head)
+        return f"initialize is refused with status {code}" if code >= 300 and code not in _LOGIN else None
+    if exchange.outcome not in ("timed-out", "unanswered"):
+        return None
+    left = fate.t if fate else exchange.request.session.left
+    if left is None:
+        return "initialize is never answered"
+    return f"initialize got no answer within {duration_text(waited(exchange, left))}; then the client gave up"
+
+
+def _code(answer: Message | None) -> Any:
+    return member(answer.body.value, "error", "code") if answer else None

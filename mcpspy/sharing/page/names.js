@@ -73,6 +73,7 @@ export const FILTER_NAMES = {
     "lifecycle/initialize-in-batch",
     "lifecycle/revision-mismatch",
     "lifecycle/era-mixed",
+    "lifecycle/handshake-failed",
     "jsonrpc/duplicate-key",
     "jsonrpc/not-a-number",
     "jsonrpc/number-range",
