@@ -197,19 +197,21 @@ class _Outcomes(Fold):
 
     def add(self, event: JudgedEvent) -> None:
         """Add the next event."""
-        if isinstance(event, LocatedFinding):
+        if type(event) is LocatedFinding:
             address = event.finding.frame, event.finding.part
             self._found[address] = (*self._found.get(address, ()), event.finding)
             return
         self._exchanges.outcomes.add(event)
-        if isinstance(event, Message | HttpUnit) and event.act:
-            self._acts[event.n] = event.act
-        if isinstance(event, Message):
+        if type(event) is Message:
             self._exchanges.add(event)
             if event.exchange and event.exchange.response is event:
                 self._times[event.exchange.ordinal] = event.t
             elif event.exchange:
                 self._times.append(0)
+            if event.act:
+                self._acts[event.n] = event.act
+        elif type(event) is HttpUnit and event.act:
+            self._acts[event.n] = event.act
 
     def end(self, pending: Sequence[Exchange], *, live: bool) -> None:
         """Finish."""
@@ -217,13 +219,14 @@ class _Outcomes(Fold):
 
     def complete(self, row: Row) -> Row:
         """Add to a row what was found in the first pass."""
-        if row.kind == "request" and row.exchange and row.exchange.ordinal < len(self._exchanges):
-            ordinal, exchanges = row.exchange.ordinal, self._exchanges
-            row.status = exchanges.status(ordinal)
-            row.response = exchanges.responses[ordinal] or None
-            row.latency = self._times[ordinal] - row.t - exchanges.held(ordinal) if row.response else None
-        if row.exchange and row.exchange.ordinal < len(self._exchanges):
-            row.outcome, row.expected = decoded(self._exchanges.outcomes.code(row.exchange.ordinal))
+        exchange, exchanges = row.exchange, self._exchanges
+        if exchange and exchange.ordinal < len(exchanges.requests):
+            ordinal = exchange.ordinal
+            if row.kind == "request":
+                row.status = exchanges.status(ordinal)
+                row.response = exchanges.responses[ordinal] or None
+                row.latency = self._times[ordinal] - row.t - exchanges.held(ordinal) if row.response else None
+            row.outcome, row.expected = decoded(exchanges.outcomes.code(ordinal))
         elif row.http and not row.part:
             row.outcome, row.expected = decoded(self._exchanges.outcomes.line_code(row.n))
         row.findings = self._found.get((row.n, row.part), ())

@@ -50,6 +50,8 @@ class Conversation:
         self._stdin = False  # the latest session has a stdin
         self._since_gap: dict[Session, None] = {}  # sessions with requests since the last gap
         self._outcomes = Outcomes()
+        self.decided: list[Outcome] = self._outcomes.decided
+        """The outcomes that the latest record decided, if no message of their exchanges shows them."""
         self._http = HttpSessions(self._outcomes, rest, self._drop)
         self._ending: End | None = None
         self._forget = drop
@@ -64,8 +66,8 @@ class Conversation:
         """Take the next record; iterate over its events once, before you feed the next record."""
         if record.t > self.newest:  # noqa: PLR1730 (`max` takes four times as long)
             self.newest = record.t
-        if self._outcomes.decided:
-            self._outcomes.decided = []
+        if self.decided:
+            self.decided.clear()
         return self._frame(record) if type(record) is Frame else self._other(record)
 
     @property
@@ -73,16 +75,11 @@ class Conversation:
         """By line number and part of a request that failed: why that turned out to be normal."""
         return self._outcomes.expected
 
-    @property
-    def decided(self) -> list[Outcome]:
-        """The outcomes that the latest record decided, if no message of their exchanges shows them."""
-        return self._outcomes.decided
-
     def end(self) -> list[Outcome]:
         """Take the end of the capture: return the outcomes of requests to which nothing follows."""
-        self._outcomes.decided = []
+        self.decided.clear()
         self._outcomes.end(self.pending(), self._http.requests(), self.newest, self._ending)
-        return self._outcomes.decided
+        return self.decided
 
     def _other(self, record: Record) -> Iterator[Event]:
         """Yield the events of a record that is not a frame."""

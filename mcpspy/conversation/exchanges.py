@@ -47,7 +47,7 @@ class Exchanges:
         if exchange is None:
             self._note_progress(message)
             return self.set(message.session.with_id_of(message.cancels)) if message.cancels else ()
-        if isinstance(message.body, Request):
+        if type(message.body) is Request:
             self.requests.append(message.n)
             self.responses.append(0)
             self.continued.append(exchange.continues or 0)
@@ -57,7 +57,8 @@ class Exchanges:
                 self.acts[exchange.ordinal] = message.act
             return ()
         self.responses[exchange.ordinal] = message.n
-        self.progress.pop(exchange.ordinal, None)
+        if self.progress:
+            self.progress.pop(exchange.ordinal, None)
         if exchange.inputs is not None:
             self.inputs[exchange.ordinal] = _ANY_INPUT | sum(_INPUT[it] for it in exchange.inputs if it in _INPUT)
         self.statuses[exchange.ordinal] = _STATUS[exchange.status]

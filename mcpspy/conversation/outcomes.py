@@ -122,11 +122,15 @@ _WHY = (None, *EXPECTED)
 _EXPECTED = {why: code << 4 for code, why in enumerate(_WHY)}
 _FAILED = bytes(outcome in FAILING and code < 1 << 4 for code, outcome in enumerate(OUTCOMES * (1 << 4)))
 _NONE = 255  # of a line that begins no HTTP request
+_DECODED: list[tuple[str | None, str | None]] = [
+    (outcome, why) for why in (*_WHY, *(None,) * (16 - len(_WHY))) for outcome in OUTCOMES
+]
+_DECODED[_NONE] = None, None
 
 
 def decoded(code: int) -> tuple[str | None, str | None]:
     """Return the outcome for a byte of an `OutcomeTable`, and why it is normal; None for a line without a request."""
-    return (None, None) if code == _NONE else (OUTCOMES[code & 15], _WHY[code >> 4])
+    return _DECODED[code]
 
 
 class OutcomeTable:
@@ -141,10 +145,18 @@ class OutcomeTable:
         """Add the next event of any kind; return the line number of the request if it is an `Outcome`, else 0."""
         kind = type(event)
         if kind is Message:
-            if type(event.body) in _OF_EXCHANGES:
-                self._add_message(event)
+            exchange = event.exchange
+            if exchange is None:
+                if type(event.body) not in _OF_EXCHANGES:
+                    self._begin(event)
             else:
-                self._begin(event)
+                if event.part and event.n < len(self._lines):
+                    self._lines[event.n] = _NONE  # of a batch that began with a notification
+                code = _OUTCOME[exchange.outcome] | _EXPECTED[exchange.expected]
+                if exchange.response is event:
+                    self._set(self._exchanges, exchange.ordinal, code)
+                else:
+                    self._exchanges.append(code & 15)
         elif kind is HttpUnit:
             self._begin(event)
         elif kind is Outcome:
@@ -169,15 +181,6 @@ class OutcomeTable:
         """End the capture: what is still pending is of forgotten sessions (`bounds.SESSIONS`)."""
         pending, doubt = bytes([_OUTCOME["pending"]]), bytes([_OUTCOME["in-doubt"]])
         self._exchanges, self._lines = (it.replace(pending, doubt) for it in (self._exchanges, self._lines))
-
-    def _add_message(self, message: Message) -> None:
-        exchange = message.exchange
-        if message.part and message.n < len(self._lines):
-            self._lines[message.n] = _NONE  # of a batch that began with a notification
-        if exchange and exchange.response is message:
-            self._set(self._exchanges, exchange.ordinal, _OUTCOME[exchange.outcome] | _EXPECTED[exchange.expected])
-        elif exchange:
-            self._exchanges.append(_OUTCOME[exchange.outcome])
 
     def _begin(self, event: Message | HttpUnit) -> None:
         http = event.http
@@ -248,31 +251,28 @@ class Outcomes:
 
     def answered(self, message: Message, exchange: Exchange) -> None:
         """Take a response that was joined to its request."""
-        if message.session.asking:
+        session, body, method, before = message.session, message.body, exchange.method, exchange.outcome
+        if session.asking:
             _end_question(exchange, message.t)
-        self._held.pop(exchange.request.n, None)  # the response decides
+        if self._held:
+            self._held.pop(exchange.request.n, None)  # the response decides
         if message.act:
             self._hold(message, exchange)
-        if exchange.method == "initialize" and message.session.left is not None:
-            _note_left(message, exchange, message.session.left)
-        before = exchange.outcome
-        if (
-            before == "pending"
-            and not exchange.fate
-            and type(message.body) is Result
-            and not (message.act or exchange.undecoded)
-        ):
-            exchange.outcome = _of_result(message.body.result)  # the usual case, decided quickly
+        if session.left is not None and method == "initialize":
+            _note_left(message, exchange, session.left)
+        unusual = message.act or exchange.undecoded or exchange.fate or before != "pending"
+        if type(body) is Result and not unusual:
+            exchange.outcome = outcome = _of_result(body.result)
         else:
-            exchange.outcome = _so_far(exchange)
-        if before in FAILING:
-            self._withdraw(exchange)
+            exchange.outcome = outcome = _so_far(exchange)
+            if before in FAILING:
+                self._withdraw(exchange)
         if self._repeatable and _code(exchange) not in _MENDABLE:
             self._mend(exchange, message.t)
-        if exchange.outcome in FAILING:
+        if outcome in FAILING:
             self._judge(exchange)
-        if exchange.method in _OF_TASKS and type(message.body) is Result:
-            self._follow_task(message, exchange, message.body.result)
+        if method in _OF_TASKS and type(body) is Result:
+            self._follow_task(message, exchange, body.result)
 
     def notified(self, message: Message) -> None:
         """Take a notification, which may cancel a request or report a task."""
@@ -461,6 +461,8 @@ class Outcomes:
 
     def _follow_task(self, message: Message, exchange: Exchange, result: Any) -> None:
         """Link a task with the call that created it, and learn that a task failed."""
+        if exchange.method == "tools/call" and not (type(result) is dict and ("task" in result or "taskId" in result)):
+            return  # the usual case
         created = member(result, "task", "taskId") or (
             member(result, "taskId") if member(result, "resultType") == "task" else None
         )

@@ -159,14 +159,16 @@ def _join(message: Message, key: tuple[str, Id], exchange: Exchange) -> None:
         bounds.forget(completed)
     if type(message.body) is not Result:
         return
-    if exchange.revision in ROUNDS and member(message.body.result, "resultType") == INPUT_REQUIRED:
-        begin_round(message, exchange, message.body.result)
+    result = message.body.result
+    if exchange.revision in ROUNDS and member(result, "resultType") == INPUT_REQUIRED:
+        begin_round(message, exchange, result)
     if exchange.method == "initialize":
-        message.revision = session.negotiated = Revision.of(member(message.body.result, "protocolVersion"))
+        message.revision = session.negotiated = Revision.of(member(result, "protocolVersion"))
     elif exchange.revision in TASKS:
-        _follow_task(key[0], exchange, message.body.result)
+        if exchange.method == "tasks/result" or (type(result) is dict and "task" in result):
+            _follow_task(key[0], exchange, result)
     elif exchange.method == _PROBE:
-        session.stated = session.stated or exchange.revision or _supported(message.body.result)
+        session.stated = session.stated or exchange.revision or _supported(result)
 
 
 def _supported(result: Any) -> Revision | None:
