@@ -253,6 +253,12 @@ then TERM.
 Findings of severity error and warning in the captures:
 
 {findings}
+
+## What failed
+
+What `mcpspy why` says about the captures, with the responsible side. Each line was compared with its capture by hand.
+
+{problems}
 """
 
 
@@ -267,6 +273,7 @@ def page(clients: list[dict]) -> str:
         limits=table(("client", "waits for `initialize`", "waits for a call"), clients, limits),
         faults=table(("client", "lines that are not JSON", "after a crash"), clients, faults),
         findings=table(("client", "findings"), clients, findings),
+        problems=table(("client", "scenario and connection: what failed"), clients, problems),
     )
 
 
@@ -310,6 +317,10 @@ def limits(client: dict) -> tuple:
 
 def faults(client: dict) -> tuple:
     return client["facts"].get("line that is not JSON", ""), client["facts"].get("after a crash", "")
+
+
+def problems(client: dict) -> tuple:
+    return (" <br> ".join(client["problems"]),)
 
 
 def findings(client: dict) -> tuple:

@@ -29,6 +29,18 @@ ANSWERS = {
 }
 
 
+def problems(program: Path, cache: Path) -> dict[str, list[str]]:
+    """Return for each capture in a cache what failed and the responsible side, as `mcpspy why` tells it."""
+    command = [program, "why", "--json", cache / "captures"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # it exits with 1 if something failed
+    told: dict[str, list[str]] = {}
+    for problem in json.loads(done.stdout)["problems"]:
+        sentence = problem["headline"].replace(str(cache), "CACHE")
+        for capture in problem["captures"]:
+            told.setdefault(Path(capture["path"]).stem, []).append(f"{sentence} ({problem['side']})")
+    return told
+
+
 class InstallError(Exception):
     """A package cannot be installed here. The text is the reason."""
 
