@@ -1,9 +1,11 @@
 """Rules about cancellations: `notifications/cancelled` names a request that its sender has in flight."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from mcpspy.conversation import bounds
+from mcpspy.conversation.context import other
 from mcpspy.conversation.model import HOLD, Message, Session
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
@@ -11,6 +13,7 @@ from mcpspy.spec.revisions import TASKS, Revision, since
 from mcpspy.wire.jsonrpc import Id, Notification
 
 _CANCEL = "basic/utilities/cancellation"
+_LATEST = 100  # requests in flight whose ids are compared with that of a cancellation
 
 
 @rule(
@@ -32,6 +35,7 @@ _CANCEL = "basic/utilities/cancellation"
     """,
     on=(Notification,),
     methods=("notifications/cancelled",),
+    loss="A cancellation had no effect",
 )
 def cancel_unknown_request(message: Message, session: Session) -> Iterator[Fault]:
     """Report a cancellation that names no request of its sender."""
@@ -43,7 +47,16 @@ def cancel_unknown_request(message: Message, session: Session) -> Iterator[Fault
         return
     if (message.sender, number) in message.session.completed or _is_listen(message, number, session):
         return
-    yield Fault(f"the {message.sender} has sent no request with id {str(number)[:60]}", "/params/requestId")
+    latest = islice(reversed(message.session.pending.items()), _LATEST)
+    similar = [open_[-1] for key, open_ in latest if key[1].loose == number.loose]
+    near = next((it for it in similar if it.key[0] == message.sender), None)
+    if near:
+        meant = near.key[1].beside(number)
+        yield Fault(f"request {number.excerpt} is not in flight; {meant} is, in #{near.request.n}",
+                    "/params/requestId", (near.request.n,))  # fmt: skip
+        return
+    hint = f"; #{similar[0].request.n} is a request of the {other(message.sender)}" if similar else ""
+    yield Fault(f"the {message.sender} has sent no request with id {number.excerpt}{hint}", "/params/requestId")
 
 
 def _is_listen(message: Message, number: Id, session: Session) -> bool:

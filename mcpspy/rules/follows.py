@@ -68,6 +68,7 @@ LOST_ANSWER = frozenset(
         "http/redirect-elsewhere",
         "jsonrpc/neither-result-nor-error",
         "jsonrpc/not-an-object",
+        "pairing/duplicate-response",
         "pairing/id-loose-match",
         "pairing/orphan-response",
     }

@@ -13,14 +13,17 @@ from mcpspy.conversation.model import ENDLESS, Exchange, Message, Session
 from mcpspy.conversation.outcomes import still_failed
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
+from mcpspy.rules.schema import facts
 from mcpspy.spec.revisions import STATELESS
+from mcpspy.spec.schema import verdict
 from mcpspy.wire.jsonrpc import Error, Id, Request, Result
 
 _RESPONSES = "basic#responses"
 _REQUESTS = "basic#requests"
 _WITH_ID = (Request, Result, Error)
 _ABSENT = Id("absent", "")
-_FEW = 8  # exchanges without an answer that are examined
+_EXAMINED = 32  # exchanges without an answer that are examined
+_FEW = 4  # of these that a finding names
 _PATIENCE = 60_000_000_000  # nanoseconds after which a request counts as unanswered
 _PROMPTLY = 10_000_000_000  # the same for requests that need no work; some clients wait no longer
 _PROMPT = ("initialize", "server/discover", "ping")
@@ -53,20 +56,45 @@ _PATIENT = ("elicitation/create", "sampling/createMessage", "tasks/result")
 )
 def orphan_response(message: Message, session: Session) -> Iterator[Fault]:
     """Report a response to no request. Over HTTP also one that does not match the request of its POST."""
-    refused, wrong = _refused_by(message), _id_text(message)
-    if refused and _loosely(refused.key[1]) != _loosely(_id(message)):
-        asked = str(refused.key[1])[:60]
-        yield Fault(f"the answer has id {wrong}; expected {asked}, the id of the request", "/id", (refused.request.n,),
-                    severity="warning")  # fmt: skip
+    refused, wrong = _refused_by(message), _id(message)
+    if refused and refused.key[1].loose != wrong.loose:
+        expected = refused.key[1].beside(wrong)
+        yield Fault(f"the answer has id {wrong.excerpt}; expected {expected}, the id of the request", "/id",
+                    (refused.request.n,), severity="warning")  # fmt: skip
     elif _unpaired(message, session) and not _why_unpaired(message):
-        yield Fault(f"no request has id {wrong}", "/id", _only_one_waiting(message))
+        hint, meant = _waiting(message)
+        yield Fault(f"no request has id {wrong.excerpt}{hint}", "/id", meant)
 
 
-def _only_one_waiting(message: Message) -> tuple[int, ...]:
-    """Return the request that an orphan response was meant for, if exactly one was waiting. Not over HTTP."""
-    exchanges = list(islice(message.session.exchanges(), _FEW + 1)) if message.http is None else []
-    waiting = [it.request.n for it in exchanges if it.request.sender != message.sender and not it.cancelled]
-    return tuple(waiting) if len(waiting) == 1 and len(exchanges) <= _FEW else ()
+def _waiting(message: Message, answered: int = 0) -> tuple[str, tuple[int, ...]]:
+    """Return which requests wait while a response has a wrong id, as a clause, and the one that it was meant for.
+
+    It was meant for the only one that waits, apart from those whose answer is known to be lost. If its id is that of a
+    request that was answered on line `answered`, the one that waits must also be later, and fit the response.
+    """
+    asked = message.http.request if message.http else None
+    carried = [it.exchange for it in asked.carried if it.exchange] if asked else []
+    every = islice(carried or message.session.exchanges(), _EXAMINED)
+    waiting = [it for it in every if it.request.sender != message.sender and it.response is None and not it.cancelled]
+    left = [it for it in waiting if it.request.n not in message.session.explained]
+    meant = left[0] if len(left) == 1 else None
+    if meant and answered and not (meant.request.n > answered and _may_answer(message, meant)):
+        meant = None
+    related = (meant.request.n,) if meant else ()
+    if len(waiting) > 1:
+        few = ", ".join(f"#{it.request.n} (id {it.key[1].excerpt})" for it in waiting[:_FEW])
+        return f"; {few}{', …' if len(waiting) > _FEW else ''} are waiting", related
+    which = "the request of its POST" if carried else "the only waiting request"
+    told = f"; {which} is #{meant.request.n}, id {meant.key[1].beside(_id(message))}" if meant else ""
+    return told, related
+
+
+def _may_answer(message: Message, exchange: Exchange) -> bool:
+    """Return whether a response has a shape that an answer to the request may have."""
+    if not isinstance(message.body, Result) or exchange.revision is None:
+        return True
+    definition = facts(exchange.method, exchange.revision).definitions.get(Result)
+    return definition is None or verdict(exchange.revision, definition, message.body.result)
 
 
 @rule(
@@ -74,7 +102,7 @@ def _only_one_waiting(message: Message) -> tuple[int, ...]:
     "error",
     """The request was already answered. The client of the Python SDK fails at the end of the session after a second
     answer.""",
-    fix="Send one response for each request: return after you have sent an error.",
+    fix="Send one response for each request, with the `id` of that request: return after you have sent an error.",
     meanwhile="Ignore the second response, and log it.",
     spec=_RESPONSES,
     about="pairing",
@@ -97,7 +125,9 @@ def duplicate_response(message: Message, session: Session) -> Iterator[Fault]:
     """Report a second answer to a request."""
     if _unpaired(message, session) and _why_unpaired(message) == "duplicate":
         related = message.session.completed[other(message.sender), _id(message)]
-        yield Fault(f"request #{related[0]} was already answered by #{related[1]}", "/id", related)
+        hint, meant = _waiting(message, answered=related[1])
+        told = f"id {_id(message).excerpt}: request #{related[0]} was already answered by #{related[1]}"
+        yield Fault(f"{told}{hint}", "/id", (*related, *meant))
 
 
 @rule(
@@ -124,14 +154,14 @@ def id_loose_match(message: Message, session: Session) -> Iterator[Fault]:
     """Report an id of another type, or with other digits."""
     refused = _refused_by(message)
     if refused:
-        exchange = refused if _loosely(refused.key[1]) == _loosely(_id(message)) else None
+        exchange = refused if refused.key[1].loose == _id(message).loose else None
     else:
         loose = _unpaired(message, session) and _why_unpaired(message) == "loose"
         exchange = next(_loose_matches(message)) if loose else None
     if exchange:
-        asked = getattr(exchange.request.body, "id", "")
-        yield Fault(f"the response has id {_id_text(message)}; expected {asked}, as in #{exchange.request.n}", "/id",
-                    (exchange.request.n,))  # fmt: skip
+        wrong, n = _id(message), exchange.request.n
+        expected = exchange.key[1].beside(wrong)
+        yield Fault(f"the response has id {wrong.excerpt}; expected {expected}, as in #{n}", "/id", (n,))
 
 
 @rule(
@@ -156,7 +186,7 @@ def id_loose_match(message: Message, session: Session) -> Iterator[Fault]:
 def response_by_wrong_side(message: Message, session: Session) -> Iterator[Fault]:
     """Report a response by the side that sent the request."""
     if _unpaired(message, session) and _why_unpaired(message) == "side":
-        yield Fault(f"the {message.sender} answers its own request {_id_text(message)}", "/id")
+        yield Fault(f"the {message.sender} answers its own request {_id(message).excerpt}", "/id")
 
 
 def answers_by_id(message: Message) -> bool:
@@ -197,18 +227,10 @@ def _why_unpaired(message: Message) -> str:
 
 def _loose_matches(message: Message) -> Iterator[Exchange]:
     """Yield the requests in flight whose id a careless peer would take for the id of the response."""
-    loose = _loosely(_id(message))
+    loose = _id(message).loose
     for kind, token in product(("number", "string"), (loose, f"{loose}.0")):
         if (kind, token) != _id(message):
             yield from message.session.pending.get((other(message.sender), Id(kind, token)), ())
-
-
-def _loosely(number: Id) -> str:
-    try:
-        value = float(number.token)
-        return str(int(value)) if value.is_integer() else number.token
-    except (ValueError, OverflowError):
-        return number.token
 
 
 @rule(
@@ -246,7 +268,7 @@ def id_in_flight(message: Message, session: Session) -> Iterator[Fault | Later]:
             return
         number = earlier.request.n
         why = "is cancelled and may still be answered" if given_up else "is not answered yet"
-        yield Fault(f"id {_id_text(message)} is already in use by request #{number}, which {why}", "/id", (number,),
+        yield Fault(f"id {_id(message).excerpt} is already in use by request #{number}, which {why}", "/id", (number,),
                     severity="warning" if given_up else None)  # fmt: skip
 
     yield Later(question())
@@ -365,7 +387,3 @@ def _id(message: Message) -> Id:
     body = message.body
     found = body.id if isinstance(body, _WITH_ID) else None
     return found or _ABSENT
-
-
-def _id_text(message: Message) -> str:
-    return str(_id(message))[:60]

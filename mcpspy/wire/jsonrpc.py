@@ -51,6 +51,25 @@ class Id(NamedTuple):
         except RecursionError:
             return cls("other", "too deep to tell")
 
+    @property
+    def loose(self) -> str:
+        """The token as a careless peer compares it: it is the same for "3", " 3", 3 and 3.0."""
+        try:
+            value = float(self.token)
+            return str(int(value)) if value.is_integer() else self.token.strip()
+        except (ValueError, OverflowError):
+            return self.token.strip()
+
+    def beside(self, wrong: "Id") -> str:
+        """Return the id for a sentence about a similar one that is wrong: with its type, if the types differ."""
+        kind = {"string": "a string", "number": "a number"}.get(self.kind, "")
+        return f"{self.excerpt} ({kind})" if kind and self.kind != wrong.kind else self.excerpt
+
+    @property
+    def excerpt(self) -> str:
+        """The id as JSON, clipped."""
+        return str(self)[:60]
+
     def __str__(self) -> str:
         return f'"{self.token}"' if self.kind == "string" else self.token
 
