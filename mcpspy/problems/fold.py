@@ -46,7 +46,8 @@ _BODIES, _BODY = 64, 4096
 """Bodies of HTTP answers that are kept for a moment, and their bytes."""
 _LINE = 300
 _NOISE = ("framing/not-json", "framing/multiline-json", "framing/content-length", "framing/bom", "framing/null-byte",
-          "framing/invalid-utf8", "jsonrpc/neither-result-nor-error", "jsonrpc/not-an-object")  # fmt: skip
+          "framing/invalid-utf8", "framing/log-record", "jsonrpc/neither-result-nor-error",
+          "jsonrpc/not-an-object")  # fmt: skip
 _ENDED = "lifecycle/server-exit"
 
 

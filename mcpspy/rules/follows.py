@@ -23,10 +23,12 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
     ),
     "cancel/unknown-request": ("schema/invalid",),
     "compat/schema-dialect": ("compat/schema-type",),
-    "http/not-json": ("http/notification-status",),
-    "jsonrpc/neither-result-nor-error": ("http/notification-status",),
+    "framing/log-record": ("framing/glued",),
+    "framing/not-json": ("framing/glued",),
+    "http/not-json": ("framing/glued", "http/notification-status"),
+    "jsonrpc/neither-result-nor-error": ("framing/log-record", "http/notification-status"),
     "jsonrpc/not-an-object": ("http/notification-status", "jsonrpc/not-a-number"),
-    "jsonrpc/version-missing": ("jsonrpc/neither-result-nor-error",),
+    "jsonrpc/version-missing": ("framing/log-record", "jsonrpc/neither-result-nor-error"),
     "progress/unknown-token": ("schema/invalid",),
     "security/hidden-text": ("security/instructions-to-model",),
     "tools/arguments": ("schema/invalid",),
@@ -61,6 +63,7 @@ UNFIT = frozenset(
 """Rules whose violation makes peers drop or refuse a request, or makes its answer ambiguous."""
 LOST_ANSWER = frozenset(
     {
+        "framing/glued",
         "framing/multiline-json",
         "framing/undecodable",
         "http/answer-type",

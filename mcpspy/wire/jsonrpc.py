@@ -20,6 +20,7 @@ from typing import Any, ClassVar, NamedTuple
 import orjson
 
 from mcpspy.json_values import Number
+from mcpspy.wire.log_records import is_log_record
 
 _INT_DIGITS = 4300  # CPython's own limit for converting digits to an integer
 _LONG_INTEGER = re.compile(rb"[:\[,]\s*-?[0-9]{19}")  # orjson rounds integers below -2**63 and from 2**64 on
@@ -188,6 +189,8 @@ def _with_long_integers(raw: bytes, value: Any) -> Any:
 def _message(value: Any, refused: str | None, raw: bytes, part: int) -> Body:
     if type(value) is not dict:
         return Invalid(value, refused, f"{_type_name(value)}, not an object")
+    if "jsonrpc" not in value and is_log_record(value):  # it may have an `id`, a `method` or an `error`
+        return Invalid(value, refused, "a log record, not a message")
     own = None
     if "id" in value:
         own = value["id"]

@@ -75,6 +75,8 @@ def neither_result_nor_error(message: Message, session: Session) -> Iterator[Fau
             yield Fault("the message has no method, no result and no error")
         elif body.reason.startswith("method"):
             yield Fault(f"the {body.reason}", "/method")
+        elif body.reason.startswith("a log record"):
+            yield Fault(f"this is {body.reason}")
         else:
             yield Fault("the result has no id, so it answers no request")
 
