@@ -377,7 +377,7 @@ def unterminated(message: Message, session: Session) -> Iterator[Fault]:
     if session.of(ContentLength).frames(message):
         return
     if message.frame.cut and not message.http and not session.lossy and not message.part:
-        yield Fault("the stream ended before the newline of this line")
+        yield Fault(f"the stream ended after {message.frame.size:,} bytes of this line, before its newline")
 
 
 @rule(

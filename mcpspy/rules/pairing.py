@@ -62,15 +62,15 @@ def orphan_response(message: Message, session: Session) -> Iterator[Fault]:
         yield Fault(f"the answer has id {wrong.excerpt}; expected {expected}, the id of the request", "/id",
                     (refused.request.n,), severity="warning")  # fmt: skip
     elif _unpaired(message, session) and not _why_unpaired(message):
-        hint, meant = _waiting(message)
+        hint, meant = waiting_clause(message)
         yield Fault(f"no request has id {wrong.excerpt}{hint}", "/id", meant)
 
 
-def _waiting(message: Message, answered: int = 0) -> tuple[str, tuple[int, ...]]:
+def waiting_clause(message: Message, since: int | None = None) -> tuple[str, tuple[int, ...]]:
     """Return which requests wait while a response has a wrong id, as a clause, and the one that it was meant for.
 
-    It was meant for the only one that waits, apart from those whose answer is known to be lost. If its id is that of a
-    request that was answered on line `answered`, the one that waits must also be later, and fit the response.
+    It was meant for the only one that waits, apart from those whose answer is known to be lost. If `since` is given,
+    that one must also be later than this line, and fit the response.
     """
     asked = message.http.request if message.http else None
     carried = [it.exchange for it in asked.carried if it.exchange] if asked else []
@@ -78,7 +78,7 @@ def _waiting(message: Message, answered: int = 0) -> tuple[str, tuple[int, ...]]
     waiting = [it for it in every if it.request.sender != message.sender and it.response is None and not it.cancelled]
     left = [it for it in waiting if it.request.n not in message.session.explained]
     meant = left[0] if len(left) == 1 else None
-    if meant and answered and not (meant.request.n > answered and _may_answer(message, meant)):
+    if meant and since is not None and not (meant.request.n > since and _may_answer(message, meant)):
         meant = None
     related = (meant.request.n,) if meant else ()
     if len(waiting) > 1:
@@ -91,10 +91,10 @@ def _waiting(message: Message, answered: int = 0) -> tuple[str, tuple[int, ...]]
 
 def _may_answer(message: Message, exchange: Exchange) -> bool:
     """Return whether a response has a shape that an answer to the request may have."""
-    if not isinstance(message.body, Result) or exchange.revision is None:
+    if "result" not in message.body.value or exchange.revision is None:
         return True
     definition = facts(exchange.method, exchange.revision).definitions.get(Result)
-    return definition is None or verdict(exchange.revision, definition, message.body.result)
+    return definition is None or verdict(exchange.revision, definition, message.body.value["result"])
 
 
 @rule(
@@ -125,7 +125,7 @@ def duplicate_response(message: Message, session: Session) -> Iterator[Fault]:
     """Report a second answer to a request."""
     if _unpaired(message, session) and _why_unpaired(message) == "duplicate":
         related = message.session.completed[other(message.sender), _id(message)]
-        hint, meant = _waiting(message, answered=related[1])
+        hint, meant = waiting_clause(message, since=related[1])
         told = f"id {_id(message).excerpt}: request #{related[0]} was already answered by #{related[1]}"
         yield Fault(f"{told}{hint}", "/id", (*related, *meant))
 

@@ -63,8 +63,9 @@ class Id(NamedTuple):
 
     def beside(self, wrong: "Id") -> str:
         """Return the id for a sentence about a similar one that is wrong: with its type, if the types differ."""
-        kind = {"string": "a string", "number": "a number"}.get(self.kind, "")
-        return f"{self.excerpt} ({kind})" if kind and self.kind != wrong.kind else self.excerpt
+        kinds = {"string": "a string", "number": "a number"}
+        differ = self.kind != wrong.kind and self.kind in kinds and wrong.kind in kinds
+        return f"{self.excerpt} ({kinds[self.kind]})" if differ else self.excerpt
 
     @property
     def excerpt(self) -> str:
