@@ -5,7 +5,7 @@ still active, nothing is reported as missing.
 """
 
 from collections.abc import Iterator
-from itertools import islice, product
+from itertools import product
 
 from mcpspy.conversation.context import other
 from mcpspy.conversation.http_sessions import is_resumed
@@ -13,17 +13,14 @@ from mcpspy.conversation.model import ENDLESS, Exchange, Message, Session
 from mcpspy.conversation.outcomes import still_failed
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
-from mcpspy.rules.schema import facts
+from mcpspy.rules.waiting import waiting_clause
 from mcpspy.spec.revisions import STATELESS
-from mcpspy.spec.schema import verdict
 from mcpspy.wire.jsonrpc import Error, Id, Request, Result
 
 _RESPONSES = "basic#responses"
 _REQUESTS = "basic#requests"
 _WITH_ID = (Request, Result, Error)
 _ABSENT = Id("absent", "")
-_EXAMINED = 32  # exchanges without an answer that are examined
-_FEW = 4  # of these that a finding names
 _PATIENCE = 60_000_000_000  # nanoseconds after which a request counts as unanswered
 _PROMPTLY = 10_000_000_000  # the same for requests that need no work; some clients wait no longer
 _PROMPT = ("initialize", "server/discover", "ping")
@@ -64,37 +61,6 @@ def orphan_response(message: Message, session: Session) -> Iterator[Fault]:
     elif _unpaired(message, session) and not _why_unpaired(message):
         hint, meant = waiting_clause(message)
         yield Fault(f"no request has id {wrong.excerpt}{hint}", "/id", meant)
-
-
-def waiting_clause(message: Message, since: int | None = None) -> tuple[str, tuple[int, ...]]:
-    """Return which requests wait while a response has a wrong id, as a clause, and the one that it was meant for.
-
-    It was meant for the only one that waits, apart from those whose answer is known to be lost. If `since` is given,
-    that one must also be later than this line, and fit the response.
-    """
-    asked = message.http.request if message.http else None
-    carried = [it.exchange for it in asked.carried if it.exchange] if asked else []
-    every = islice(carried or message.session.exchanges(), _EXAMINED)
-    waiting = [it for it in every if it.request.sender != message.sender and it.response is None and not it.cancelled]
-    left = [it for it in waiting if it.request.n not in message.session.explained]
-    meant = left[0] if len(left) == 1 else None
-    if meant and since is not None and not (meant.request.n > since and _may_answer(message, meant)):
-        meant = None
-    related = (meant.request.n,) if meant else ()
-    if len(waiting) > 1:
-        few = ", ".join(f"#{it.request.n} (id {it.key[1].excerpt})" for it in waiting[:_FEW])
-        return f"; {few}{', …' if len(waiting) > _FEW else ''} are waiting", related
-    which = "the request of its POST" if carried else "the only waiting request"
-    told = f"; {which} is #{meant.request.n}, id {meant.key[1].beside(_id(message))}" if meant else ""
-    return told, related
-
-
-def _may_answer(message: Message, exchange: Exchange) -> bool:
-    """Return whether a response has a shape that an answer to the request may have."""
-    if "result" not in message.body.value or exchange.revision is None:
-        return True
-    definition = facts(exchange.method, exchange.revision).definitions.get(Result)
-    return definition is None or verdict(exchange.revision, definition, message.body.value["result"])
 
 
 @rule(
