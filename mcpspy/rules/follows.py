@@ -21,6 +21,7 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
         "tools/schema-invalid",
         "tools/schema-not-object",
     ),
+    "cancel/id-loose-match": ("schema/invalid",),
     "cancel/unknown-request": ("schema/invalid",),
     "compat/schema-dialect": ("compat/schema-type",),
     "framing/log-record": ("framing/glued",),

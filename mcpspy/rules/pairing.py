@@ -91,7 +91,7 @@ def duplicate_response(message: Message, session: Session) -> Iterator[Fault]:
     """Report a second answer to a request."""
     if _unpaired(message, session) and _why_unpaired(message) == "duplicate":
         related = message.session.completed[other(message.sender), _id(message)]
-        hint, meant = waiting_clause(message, since=related[1])
+        hint, meant = waiting_clause(message, since=session.answered)
         told = f"id {_id(message).excerpt}: request #{related[0]} was already answered by #{related[1]}"
         yield Fault(f"{told}{hint}", "/id", (*related, *meant))
 

@@ -16,7 +16,7 @@ def waiting_clause(message: Message, since: int | None = None) -> tuple[str, tup
     """Return which requests wait while a response has a wrong id, as a clause, and the one that it was meant for.
 
     It was meant for the only one that waits, apart from those whose answer is known to be lost. If `since` is given,
-    that one must also be later than this line, and fit the response.
+    that one must also be sent at this time or later, and fit the response.
     """
     asked = message.http.request if message.http else None
     carried = [it.exchange for it in asked.carried if it.exchange] if asked else []
@@ -24,7 +24,7 @@ def waiting_clause(message: Message, since: int | None = None) -> tuple[str, tup
     waiting = [it for it in every if it.request.sender != message.sender and it.response is None and not it.cancelled]
     left = [it for it in waiting if it.request.n not in message.session.explained]
     meant = left[0] if len(left) == 1 else None
-    if meant and since is not None and not (meant.request.n > since and _may_answer(message, meant)):
+    if meant and since is not None and not (meant.request.t >= since and _may_answer(message, meant)):
         meant = None
     related = (meant.request.n,) if meant else ()
     if len(waiting) > 1:
