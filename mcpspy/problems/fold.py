@@ -30,7 +30,7 @@ from mcpspy.rules.compat.limits import refusals
 from mcpspy.rules.judge import Fold, JudgedEvent
 from mcpspy.spec.client_limits import clients_named
 from mcpspy.text import printable
-from mcpspy.wire.jsonrpc import Invalid, Result
+from mcpspy.wire.jsonrpc import Invalid, Request, Result
 
 _GROUPS = 1000
 """Groups of equal problems; what does not fit is counted with the last of its kind."""
@@ -46,8 +46,10 @@ _BODIES, _BODY = 64, 4096
 """Bodies of HTTP answers that are kept for a moment, and their bytes."""
 _LINE = 300
 _NOISE = ("framing/not-json", "framing/multiline-json", "framing/content-length", "framing/bom", "framing/null-byte",
-          "framing/invalid-utf8", "jsonrpc/neither-result-nor-error", "jsonrpc/not-an-object")  # fmt: skip
+          "framing/invalid-utf8", "framing/log-record", "jsonrpc/neither-result-nor-error",
+          "jsonrpc/not-an-object")  # fmt: skip
 _ENDED = "lifecycle/server-exit"
+_OF_SHAPES = "schema/invalid"  # of a wrong request, the answer shows what it costs
 
 
 class Problems(Fold):
@@ -82,7 +84,7 @@ class Problems(Fold):
         if kind is Message:
             self._add_message(event)  # type: ignore[arg-type]
         elif isinstance(event, LocatedFinding):
-            self._add_finding(event.finding)
+            self._add_finding(event.finding, event.event)
         elif isinstance(event, Outcome):
             self._add_outcome(event)
         elif isinstance(event, HttpUnit):
@@ -224,7 +226,7 @@ class Problems(Fold):
                 failure.late = response.n, response.t
                 self.version += 1
 
-    def _add_finding(self, finding: Finding) -> None:
+    def _add_finding(self, finding: Finding, event: object) -> None:
         self.findings[finding.severity] += 1
         explains = may_explain(finding)
         for n in (finding.frame, *finding.related[:_RELATED]) if explains else ():
@@ -237,7 +239,7 @@ class Problems(Fold):
             self._group("exit", "exit").found = 1  # the end of the process itself is counted already
         elif own and finding.rule in _NOISE:
             self._enter("noise", "stdout", finding)
-        elif RULES[finding.rule].loss:
+        elif RULES[finding.rule].loss and not (finding.rule == _OF_SHAPES and _is_request(event)):
             self._enter("fault", finding.rule, finding)
         elif explains and self._group_of:
             self.version += 1
@@ -272,6 +274,10 @@ class Problems(Fold):
                 if name is not None and len(self._refusals) < _GROUPS:
                     key = f"not-offered {finding.rule} {finding.concerns}"
                     self._refusals.setdefault(name, []).append(key)
+
+
+def _is_request(event: object) -> bool:
+    return isinstance(event, Message) and isinstance(event.body, Request)
 
 
 def _is_shown(group: AlikeFailures, failed: Collection[int | None]) -> bool:

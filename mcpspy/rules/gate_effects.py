@@ -45,7 +45,7 @@ _ON_TIME = ("pairing/unanswered", "pairing/late-after-cancel", "pairing/id-in-fl
             "lifecycle/initialized-missing", "subscription/un", "http/session-")  # fmt: skip
 """Rules that depend on when, or how often, a frame was received."""
 _ON_IDS = ("pairing/orphan-response", "pairing/duplicate-response", "pairing/id-loose-match",
-           "pairing/response-by-wrong-side", "pairing/unanswered", "cancel/unknown-request",
+           "pairing/response-by-wrong-side", "pairing/unanswered", "cancel/unknown-request", "cancel/id-loose-match",
            "subscription/unknown-id")  # fmt: skip
 """Rules about ids. A gate may have put the id into a frame that a peer received."""
 

@@ -5,7 +5,7 @@ still active, nothing is reported as missing.
 """
 
 from collections.abc import Iterator
-from itertools import islice, product
+from itertools import product
 
 from mcpspy.conversation.context import other
 from mcpspy.conversation.http_sessions import is_resumed
@@ -13,6 +13,7 @@ from mcpspy.conversation.model import ENDLESS, Exchange, Message, Session
 from mcpspy.conversation.outcomes import still_failed
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
+from mcpspy.rules.waiting import waiting_clause
 from mcpspy.spec.revisions import STATELESS
 from mcpspy.wire.jsonrpc import Error, Id, Request, Result
 
@@ -20,7 +21,6 @@ _RESPONSES = "basic#responses"
 _REQUESTS = "basic#requests"
 _WITH_ID = (Request, Result, Error)
 _ABSENT = Id("absent", "")
-_FEW = 8  # exchanges without an answer that are examined
 _PATIENCE = 60_000_000_000  # nanoseconds after which a request counts as unanswered
 _PROMPTLY = 10_000_000_000  # the same for requests that need no work; some clients wait no longer
 _PROMPT = ("initialize", "server/discover", "ping")
@@ -53,20 +53,14 @@ _PATIENT = ("elicitation/create", "sampling/createMessage", "tasks/result")
 )
 def orphan_response(message: Message, session: Session) -> Iterator[Fault]:
     """Report a response to no request. Over HTTP also one that does not match the request of its POST."""
-    refused, wrong = _refused_by(message), _id_text(message)
-    if refused and _loosely(refused.key[1]) != _loosely(_id(message)):
-        asked = str(refused.key[1])[:60]
-        yield Fault(f"the answer has id {wrong}; expected {asked}, the id of the request", "/id", (refused.request.n,),
-                    severity="warning")  # fmt: skip
+    refused, wrong = _refused_by(message), _id(message)
+    if refused and refused.key[1].loose != wrong.loose:
+        expected = refused.key[1].beside(wrong)
+        yield Fault(f"the answer has id {wrong.excerpt}; expected {expected}, the id of the request", "/id",
+                    (refused.request.n,), severity="warning")  # fmt: skip
     elif _unpaired(message, session) and not _why_unpaired(message):
-        yield Fault(f"no request has id {wrong}", "/id", _only_one_waiting(message))
-
-
-def _only_one_waiting(message: Message) -> tuple[int, ...]:
-    """Return the request that an orphan response was meant for, if exactly one was waiting. Not over HTTP."""
-    exchanges = list(islice(message.session.exchanges(), _FEW + 1)) if message.http is None else []
-    waiting = [it.request.n for it in exchanges if it.request.sender != message.sender and not it.cancelled]
-    return tuple(waiting) if len(waiting) == 1 and len(exchanges) <= _FEW else ()
+        hint, meant = waiting_clause(message)
+        yield Fault(f"no request has id {wrong.excerpt}{hint}", "/id", meant)
 
 
 @rule(
@@ -74,7 +68,7 @@ def _only_one_waiting(message: Message) -> tuple[int, ...]:
     "error",
     """The request was already answered. The client of the Python SDK fails at the end of the session after a second
     answer.""",
-    fix="Send one response for each request: return after you have sent an error.",
+    fix="Send one response for each request, with the `id` of that request: return after you have sent an error.",
     meanwhile="Ignore the second response, and log it.",
     spec=_RESPONSES,
     about="pairing",
@@ -97,7 +91,9 @@ def duplicate_response(message: Message, session: Session) -> Iterator[Fault]:
     """Report a second answer to a request."""
     if _unpaired(message, session) and _why_unpaired(message) == "duplicate":
         related = message.session.completed[other(message.sender), _id(message)]
-        yield Fault(f"request #{related[0]} was already answered by #{related[1]}", "/id", related)
+        hint, meant = waiting_clause(message, since=session.answered)
+        told = f"id {_id(message).excerpt}: request #{related[0]} was already answered by #{related[1]}"
+        yield Fault(f"{told}{hint}", "/id", (*related, *meant))
 
 
 @rule(
@@ -124,14 +120,14 @@ def id_loose_match(message: Message, session: Session) -> Iterator[Fault]:
     """Report an id of another type, or with other digits."""
     refused = _refused_by(message)
     if refused:
-        exchange = refused if _loosely(refused.key[1]) == _loosely(_id(message)) else None
+        exchange = refused if refused.key[1].loose == _id(message).loose else None
     else:
         loose = _unpaired(message, session) and _why_unpaired(message) == "loose"
         exchange = next(_loose_matches(message)) if loose else None
     if exchange:
-        asked = getattr(exchange.request.body, "id", "")
-        yield Fault(f"the response has id {_id_text(message)}; expected {asked}, as in #{exchange.request.n}", "/id",
-                    (exchange.request.n,))  # fmt: skip
+        wrong, n = _id(message), exchange.request.n
+        expected = exchange.key[1].beside(wrong)
+        yield Fault(f"the response has id {wrong.excerpt}; expected {expected}, as in #{n}", "/id", (n,))
 
 
 @rule(
@@ -156,7 +152,7 @@ def id_loose_match(message: Message, session: Session) -> Iterator[Fault]:
 def response_by_wrong_side(message: Message, session: Session) -> Iterator[Fault]:
     """Report a response by the side that sent the request."""
     if _unpaired(message, session) and _why_unpaired(message) == "side":
-        yield Fault(f"the {message.sender} answers its own request {_id_text(message)}", "/id")
+        yield Fault(f"the {message.sender} answers its own request {_id(message).excerpt}", "/id")
 
 
 def answers_by_id(message: Message) -> bool:
@@ -197,18 +193,10 @@ def _why_unpaired(message: Message) -> str:
 
 def _loose_matches(message: Message) -> Iterator[Exchange]:
     """Yield the requests in flight whose id a careless peer would take for the id of the response."""
-    loose = _loosely(_id(message))
+    loose = _id(message).loose
     for kind, token in product(("number", "string"), (loose, f"{loose}.0")):
         if (kind, token) != _id(message):
             yield from message.session.pending.get((other(message.sender), Id(kind, token)), ())
-
-
-def _loosely(number: Id) -> str:
-    try:
-        value = float(number.token)
-        return str(int(value)) if value.is_integer() else number.token
-    except (ValueError, OverflowError):
-        return number.token
 
 
 @rule(
@@ -246,7 +234,7 @@ def id_in_flight(message: Message, session: Session) -> Iterator[Fault | Later]:
             return
         number = earlier.request.n
         why = "is cancelled and may still be answered" if given_up else "is not answered yet"
-        yield Fault(f"id {_id_text(message)} is already in use by request #{number}, which {why}", "/id", (number,),
+        yield Fault(f"id {_id(message).excerpt} is already in use by request #{number}, which {why}", "/id", (number,),
                     severity="warning" if given_up else None)  # fmt: skip
 
     yield Later(question())
@@ -365,7 +353,3 @@ def _id(message: Message) -> Id:
     body = message.body
     found = body.id if isinstance(body, _WITH_ID) else None
     return found or _ABSENT
-
-
-def _id_text(message: Message) -> str:
-    return str(_id(message))[:60]

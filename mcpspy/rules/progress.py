@@ -5,6 +5,7 @@ nothing is reported as missing.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 
 from mcpspy.conversation.context import is_about, is_in_answer, other
 from mcpspy.conversation.facts import Progress
@@ -14,6 +15,7 @@ from mcpspy.rules.rule import Fault, Later, rule
 from mcpspy.wire.jsonrpc import Id, Notification, Request
 
 _PROGRESS = "basic/utilities/progress"
+_LATEST = 100  # tokens that are compared with one that is unknown
 
 
 @rule(
@@ -46,9 +48,28 @@ def unknown_token(message: Message, session: Session) -> Iterator[Fault | Later]
 
     def question() -> Iterator[Fault]:
         if key not in session.progress and not session.progress_forgotten:
-            yield Fault(f"no request has the progressToken {str(Id.of(token))[:60]}", "/params/progressToken")
+            near = _similar(key, message)
+            meant = f"; {near[0].beside(key[1])} is in use by #{near[1].request}" if near else ""
+            hint = meant or _with_this_id(key, message)
+            yield Fault(f"no request has the progressToken {key[1].excerpt}{hint}", "/params/progressToken",
+                        (near[1].request,) if near else ())  # fmt: skip
 
     yield Later(question())
+
+
+def _similar(key: tuple[str, Id], message: Message) -> tuple[Id, Progress] | None:
+    """Return the latest token of a request in flight that is similar to an unknown token, if there is one."""
+    for (side, token), known in islice(reversed(message.session.progress.items()), _LATEST):
+        in_use = known.ended is None or known.ended > message.t
+        if side == key[0] and token.loose == key[1].loose and in_use:
+            return token, known
+    return None
+
+
+def _with_this_id(key: tuple[str, Id], message: Message) -> str:
+    """Return a remark about the request that has the token as its id, if there is one without a token."""
+    waiting = message.session.pending.get(key, ())
+    return f"; request {key[1].excerpt}, #{waiting[-1].request.n}, has none" if waiting else ""
 
 
 @rule(
