@@ -130,7 +130,8 @@ def initialize_twice(message: Message, session: Session) -> Iterator[Fault]:
     "lifecycle/initialized-missing",
     "error",
     """After the answer to `initialize` the client must send `notifications/initialized` before any request. Until then
-    servers refuse requests, or send no requests themselves.""",
+    servers refuse requests, or send no requests themselves. For `logging/setLevel` it is a warning, because servers
+    answer it at any time.""",
     fix="""Send `notifications/initialized` after the answer to `initialize`: `connect` of the TypeScript SDK and
     `initialize` of the Python SDK do.""",
     meanwhile="Answer an early request with an error that names `notifications/initialized`.",
@@ -153,14 +154,18 @@ def initialized_missing(message: Message, session: Session) -> Iterator[Fault | 
     """Report the first request of a client that skipped `notifications/initialized`."""
     if message.sender != "client" or session.initialized or session.agreed is None or session.lossy:
         return
-    asks = isinstance(message.body, Request) and message.body.method not in ("ping", "initialize")
-    if not (asks and message.t > session.agreed and session.once("initialized-missing")):
+    method = message.body.method if isinstance(message.body, Request) else "ping"
+    of_logs = method == "logging/setLevel"
+    if method in ("ping", "initialize") or message.t <= session.agreed:
+        return
+    if not session.once(f"initialized-missing {of_logs}"):
         return
     crossing = message.http is not None  # two HTTP requests that are sent at once can arrive in any order
 
     def question() -> Iterator[Fault]:
         if not (crossing and session.initialized):
-            yield Fault("the request was sent before `notifications/initialized`", "/method")
+            yield Fault("the request was sent before `notifications/initialized`", "/method",
+                        severity="warning" if of_logs else None)  # fmt: skip
 
     yield Later(question())
 
