@@ -26,8 +26,11 @@ _ROWS = 8  # line numbers of a problem
 _FURTHER = 4  # causes after the first
 _METHOD_MISSING, _WRONG_PARAMS, _INTERNAL = -32601, -32602, -32603
 _NOT_A_CAUSE = ("ops/", "security/", "compat/", "schema/deprecated", "pairing/late-after-cancel", "cancel/initialize",
-                "pairing/unanswered", "lifecycle/handshake-failed")  # fmt: skip
+                "pairing/unanswered", "pairing/answered-late", "lifecycle/handshake-failed")  # fmt: skip
 """Rules whose findings explain no failure."""
+_TOKENLESS = "progress/no-token"  # progress helps only if the server goes on working, as a late answer shows
+_LIKELY = (_TOKENLESS, "tools/arguments-fit")
+"""Rules whose findings make a cause likely, although nothing is wrong."""
 _GONE, _OF_LOGIN, _SERVER_FAILURE = (404, 410), (401, 403), 500
 _OF_PARAMS = (
     "tools/arguments",
@@ -55,7 +58,7 @@ _TOLD = {
     "server-exit": (_ENDED,),
     "broken": (_ENDED,),
     "refused": (_ENDED,),
-    "timed-out": ("pairing/unanswered", "pairing/late-after-cancel"),
+    "timed-out": ("pairing/unanswered", "pairing/answered-late"),
     "unanswered": ("pairing/unanswered",),
 }
 """By outcome: the rules that only say what the headline says."""
@@ -189,7 +192,7 @@ def _named(finding: Finding) -> str:
 
 def may_explain(finding: Finding) -> bool:
     """Return whether a finding may be the cause of a failure."""
-    if RULES[finding.rule].explains:
+    if RULES[finding.rule].explains or finding.rule in _LIKELY:
         return True
     return finding.severity != "info" and not finding.rule.startswith(_NOT_A_CAUSE)
 
@@ -217,6 +220,8 @@ def _proves(finding: Finding, failure: FailedRequest, evidence: Evidence) -> boo
     rule, code, at_request = finding.rule, failure.code, finding.frame == failure.n
     if RULES[rule].explains:
         return failure.outcome in RULES[rule].explains
+    if rule in _LIKELY:
+        return False
     if failure.outcome == "server-exit":
         return False
     if failure.outcome == "tool-error" and failure.method != "tools/call":
@@ -260,9 +265,12 @@ def _causes(
     if line and (not failure.text or failure.text[:_SAME] not in line.text):
         yield Cause(f"the server wrote to stderr meanwhile: {line.text.strip()}", "likely", (line.n,))
     yield from _comparisons(failure, evidence)
-    faults = (it for it in evidence.findings.get(failure.n, ()) if it.frame == failure.n and _is_of(it, failure))
-    for fault in (it for it in faults if it not in proofs and it.rule != _ENDED):
-        yield Cause(f"the request also has a fault: {fault.message}", "likely", (fault.frame,))
+    faults = [it for it in evidence.findings.get(failure.n, ()) if _is_of(it, failure) and it not in proofs]
+    for fault in faults:
+        if fault.rule in _LIKELY and (failure.late or fault.rule != _TOKENLESS):
+            yield Cause(fault.message, "likely", (fault.frame, *fault.related))
+        elif fault.frame == failure.n and fault.rule not in (_ENDED, _TOKENLESS):
+            yield Cause(f"the request also has a fault: {fault.message}", "likely", (fault.frame,))
 
 
 def _exits(ended: ProcessEnd | None, header: Header) -> Iterator[Cause]:

@@ -40,9 +40,10 @@ _OF_BYTES = ("framing/", "jsonrpc/", "security/", "compat/", "ui/", "http/not-js
 """Rules about a frame by itself: no other frame explains what they find."""
 _NOT_OF_BYTES = ("framing/unterminated", "jsonrpc/batch", "security/definition-changed")
 """Exceptions: they depend on a server that was killed, on what was negotiated, or on what was listed before."""
-_ON_TIME = ("pairing/unanswered", "pairing/late-after-cancel", "pairing/id-in-flight", "cancel/", "progress/", "cache/",
-            "lifecycle/server-exit", "lifecycle/before-initialize", "lifecycle/initialize-twice", "lifecycle/era-mixed",
-            "lifecycle/initialized-missing", "subscription/un", "http/session-")  # fmt: skip
+_ON_TIME = ("pairing/unanswered", "pairing/answered-late", "pairing/late-after-cancel", "pairing/id-in-flight",
+            "cancel/", "progress/", "cache/", "lifecycle/server-exit", "lifecycle/before-initialize",
+            "lifecycle/initialize-twice", "lifecycle/era-mixed", "lifecycle/initialized-missing", "subscription/un",
+            "http/session-")  # fmt: skip
 """Rules that depend on when, or how often, a frame was received."""
 _ON_IDS = ("pairing/orphan-response", "pairing/duplicate-response", "pairing/id-loose-match",
            "pairing/response-by-wrong-side", "pairing/unanswered", "cancel/unknown-request",
