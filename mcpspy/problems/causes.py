@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mcpspy.capture.records import End, Header
+from mcpspy.conversation.offers import HANDSHAKES
 from mcpspy.problems.failure import OPEN, FailedRequest, StderrLine, arguments_text
 from mcpspy.problems.problem import Cause, Kind, Problem
-from mcpspy.problems.words import ADVICE, advice_for, capitalized, headline
+from mcpspy.problems.words import ADVICE, NO_INPUT, WITH_STDIN, advice_for, capitalized, headline
 from mcpspy.rules import RULES, SEVERITIES, Finding
 from mcpspy.rules.follows import LOST_ANSWER, UNFIT
+from mcpspy.spec.containers import run_without_stdin
 from mcpspy.text import duration_text, plural, printable
 
 _NOT_SERVED = "lifecycle/capability-not-served"
@@ -62,6 +64,7 @@ _TOLD = {
     "unanswered": ("pairing/unanswered",),
 }
 """By outcome: the rules that only say what the headline says."""
+_SILENT = ("server-exit", "timed-out", "unanswered", "abandoned")
 OTHERS = " others"
 """The end of the likeness of those for which there was no room."""
 
@@ -115,16 +118,21 @@ def problem_of(group: AlikeFailures, evidence: Evidence) -> Problem:
     if group.likeness.endswith(OTHERS):
         return _others(group)
     proofs, ended = _proofs(first, evidence), ended_by(first, evidence.ends)
-    causes = [*_causes(kind, first, proofs, evidence, ended)]
+    deaf = _deaf(first, ended, evidence.header)
+    causes = [*deaf, *_causes(kind, first, proofs, evidence, ended)]
     causes = causes or [Cause(_nothing_more(first), "unknown")]
     rows = dict.fromkeys(n for failure in failures for n in (failure.n, failure.answer) if n)
     rows |= dict.fromkeys(n for cause in causes for n in cause.rows)
     proof = next((it for it in proofs if it.message == causes[0].text), None)
     advice = (RULES[proof.rule].advice(proof.blame)[0][1],) if proof else advice_for(kind, first)
+    if deaf:
+        advice = WITH_STDIN
+    elif kind == "start" and ended and ended.end.code == 0:
+        advice = NO_INPUT
     return Problem(
         kind,
         (_UNSTARTED, "") if kind == "start" and ended and ended.end.why else headline(kind, failures),
-        _side(kind, first, proof),
+        "client" if deaf else _side(kind, first, proof),
         causes[0],
         tuple(causes[1 : _FURTHER + 1]),
         advice,
@@ -288,6 +296,17 @@ def _exits(ended: ProcessEnd | None, header: Header) -> Iterator[Cause]:
             yield Cause(f"{how}; {told}", "known", (last.n, end.n))
         elif how:
             yield Cause(how if end.why else f"{how}, and wrote nothing to stderr", "known", (end.n,))
+
+
+def _deaf(failure: FailedRequest, ended: ProcessEnd | None, header: Header) -> list[Cause]:
+    """Return the cause of a server that never gets its stdin, because its container is run without it."""
+    if failure.http or failure.answer or failure.method not in HANDSHAKES or failure.outcome not in _SILENT:
+        return []
+    command = run_without_stdin(header.argv or ())
+    exited = ended.end.code if ended else None
+    if command is None or exited or (ended and ended.end.why):  # it failed for another reason
+        return []
+    return [Cause(f"`{command}` is called without `-i`, so the server gets no input", "known", (failure.n,))]
 
 
 def _signal_name(number: int) -> str:

@@ -28,6 +28,7 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
     "jsonrpc/neither-result-nor-error": ("http/notification-status", "pairing/notification-answered"),
     "jsonrpc/not-an-object": ("http/notification-status", "jsonrpc/not-a-number"),
     "jsonrpc/version-missing": ("jsonrpc/neither-result-nor-error",),
+    "pairing/answered-late": ("lifecycle/buffered-output",),
     "progress/unknown-token": ("schema/invalid",),
     "security/hidden-text": ("security/instructions-to-model",),
     "tools/arguments": ("schema/invalid",),

@@ -41,7 +41,8 @@ _OF_BYTES = ("framing/", "jsonrpc/", "security/", "compat/", "ui/", "http/not-js
 _NOT_OF_BYTES = ("framing/unterminated", "jsonrpc/batch", "security/definition-changed")
 """Exceptions: they depend on a server that was killed, on what was negotiated, or on what was listed before."""
 _ON_TIME = ("pairing/unanswered", "pairing/answered-late", "pairing/late-after-cancel", "pairing/id-in-flight",
-            "cancel/", "progress/", "cache/", "lifecycle/server-exit", "lifecycle/before-initialize",
+            "cancel/", "progress/", "cache/", "lifecycle/server-exit", "lifecycle/buffered-output",
+            "lifecycle/no-exit", "lifecycle/before-initialize",
             "lifecycle/initialize-twice", "lifecycle/era-mixed", "lifecycle/initialized-missing", "subscription/un",
             "http/session-")  # fmt: skip
 """Rules that depend on when, or how often, a frame was received."""
@@ -60,6 +61,8 @@ _LISTING = ("tools/list", "notifications/tools/list_changed")
 _CONTEXT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("pairing/unanswered", (_ANSWERS, _UNHEARD, _CUT_OFF)),
     ("lifecycle/server-exit", (_ANY, _CUT_OFF)),
+    ("lifecycle/buffered-output", (_ANY,)),
+    ("lifecycle/no-exit", (_ANY,)),
     ("progress/", (_REQUESTS,)),
     ("subscription/", (_REQUESTS,)),
     ("cancel/", (_REQUESTS,)),

@@ -407,3 +407,57 @@ def _failed_handshake(exchange: Exchange, answer: Message | None) -> str | None:
 
 def _code(answer: Message | None) -> Any:
     return member(answer.body.value, "error", "code") if answer else None
+
+
+@rule(
+    "lifecycle/version-declined",
+    "info",
+    """The server answered `initialize` with another revision than the client had named, and the client left without
+    `notifications/initialized`: it probably does not support that revision. A server must answer with the revision of
+    the client if it supports it. A client that supports no revision of the server must leave.""",
+    fix="""Answer with the revision that the client names if you support it, and with your newest one only if you do
+    not.""",
+    meanwhile="Update the client, or install a version of the server that supports the revision of the client.",
+    blame="server",
+    spec="basic/lifecycle#version-negotiation",
+    fails="""
+        > 1 initialize {"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        < 1 = {"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}
+        . stdin closed
+    """,
+    passes="""
+        > 1 initialize {"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        < 1 = {"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":"s","version":"1"}}
+        . stdin closed
+    """,
+    on=(Result,),
+    methods=("initialize",),
+    loss="The client left after the handshake",
+)
+class VersionDeclined(StatefulCheck):
+    """Report the answer after which the client left. Decided at the end: most clients accept another revision."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._answer: tuple[Message, str, str] | None = None  # with the two revisions
+
+    def check(self, message: Message) -> Iterator[Fault]:
+        """Remember an answer with another revision."""
+        requested = member(message.exchange.request.body.value, "params", "protocolVersion") if message.exchange else 0
+        given = member(message.body.value, "result", "protocolVersion")
+        if isinstance(requested, str) and isinstance(given, str) and requested != given:
+            self._answer = message, requested, given
+        return iter(())
+
+    def close(self) -> Iterator[Fault]:
+        """Report it if the client sent nothing more, and left."""
+        session = self.session
+        if self._answer is None or session.initialized or session.lossy or session.gone is not None:
+            return
+        answer, requested, given = self._answer
+        left = answer.http is not None or (session.left is not None and session.left >= answer.t)
+        sent = [side for side, _ in (*session.completed, *session.pending) if side == "client"]
+        if left and len(sent) == 1:
+            revisions = f"the client named {requested[:40]}, the server answered with {given[:40]}"
+            yield Fault(f"{revisions}, and the client left without `notifications/initialized`",
+                        "/result/protocolVersion", at=answer)  # fmt: skip
