@@ -118,21 +118,22 @@ def problem_of(group: AlikeFailures, evidence: Evidence) -> Problem:
     if group.likeness.endswith(OTHERS):
         return _others(group)
     proofs, ended = _proofs(first, evidence), ended_by(first, evidence.ends)
-    deaf = _deaf(first, ended, evidence.header)
-    causes = [*deaf, *_causes(kind, first, proofs, evidence, ended)]
+    causes, deaf = [*_causes(kind, first, proofs, evidence, ended)], _deaf(first, ended, evidence.header)
+    if deaf:
+        causes.insert(0 if deaf.certainty == "known" else len(causes), deaf)
     causes = causes or [Cause(_nothing_more(first), "unknown")]
     rows = dict.fromkeys(n for failure in failures for n in (failure.n, failure.answer) if n)
     rows |= dict.fromkeys(n for cause in causes for n in cause.rows)
     proof = next((it for it in proofs if it.message == causes[0].text), None)
     advice = (RULES[proof.rule].advice(proof.blame)[0][1],) if proof else advice_for(kind, first)
-    if deaf:
+    if causes[0] is deaf:
         advice = WITH_STDIN
     elif kind == "start" and ended and ended.end.code == 0:
         advice = NO_INPUT
     return Problem(
         kind,
         (_UNSTARTED, "") if kind == "start" and ended and ended.end.why else headline(kind, failures),
-        "client" if deaf else _side(kind, first, proof),
+        "client" if causes[0] is deaf else _side(kind, first, proof),
         causes[0],
         tuple(causes[1 : _FURTHER + 1]),
         advice,
@@ -298,15 +299,14 @@ def _exits(ended: ProcessEnd | None, header: Header) -> Iterator[Cause]:
             yield Cause(how if end.why else f"{how}, and wrote nothing to stderr", "known", (end.n,))
 
 
-def _deaf(failure: FailedRequest, ended: ProcessEnd | None, header: Header) -> list[Cause]:
-    """Return the cause of a server that never gets its stdin, because its container is run without it."""
-    if failure.http or failure.answer or failure.method not in HANDSHAKES or failure.outcome not in _SILENT:
-        return []
-    command = run_without_stdin(header.argv or ())
-    exited = ended.end.code if ended else None
-    if command is None or exited or (ended and ended.end.why):  # it failed for another reason
-        return []
-    return [Cause(f"`{command}` is called without `-i`, so the server gets no input", "known", (failure.n,))]
+def _deaf(failure: FailedRequest, ended: ProcessEnd | None, header: Header) -> Cause | None:
+    """Return that a server never gets its stdin, because its container is run without it. It may also fail earlier."""
+    silent = failure.outcome in _SILENT and not failure.http and failure.answer is None
+    command = run_without_stdin(header.argv) if silent and failure.method in HANDSHAKES else None
+    if command is None or (ended and ended.end.why):
+        return None
+    text = f"`{command}` is called without `-i`, so the server gets no input"
+    return Cause(text, "likely" if ended and ended.end.code else "known", (failure.n,))
 
 
 def _signal_name(number: int) -> str:

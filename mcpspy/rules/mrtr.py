@@ -205,6 +205,7 @@ def undeclared_input(message: Message, session: Session) -> Iterator[Fault]:
     result = member(message.body.value, "result")
     if member(result, "resultType") != "input_required":
         return
+    session.of(NeverRetried).note(message)
     declared, asked = capabilities("client", message, session), member(result, "inputRequests")
     if declared is None or not isinstance(asked, dict):
         return
@@ -273,22 +274,23 @@ def nothing_asked(message: Message, session: Session) -> Iterator[Fault]:
         @20 > 3 tools/list {META}
         @21 < 3 = {"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"public"}
     """,
-    on=(Result,),
-    methods=_ASKING,
+    on=(),
     loss="The client did not continue a request that needs its input",
 )
 class NeverRetried(StatefulCheck):
-    """Report the results `input_required` that no request continued, if the client went on."""
+    """Report the results `input_required` that no request continued, if the client went on.
+
+    `mrtr/undeclared-input` looks at these results, and notes them here.
+    """
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._asking: dict[int, tuple[Message, bool]] = {}  # by line number: the result, and whether a person is asked
 
-    def check(self, message: Message) -> Iterator[Fault]:
+    def note(self, message: Message) -> None:
         """Remember a result that requests input."""
         if message.exchange and message.exchange.inputs is not None:
             keep(self._asking, message.n, (message, not message.exchange.inputs.isdisjoint(PERSONAL)))
-        return iter(())
 
     def close(self) -> Iterator[Fault]:
         """Report those that were not continued."""

@@ -5,7 +5,7 @@ A listing that is not read to its end, or not read again, is reported only if th
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from mcpspy.conversation.bounds import FACTS, keep
 from mcpspy.conversation.model import Message, Session
@@ -94,7 +94,7 @@ class _Walk:
     """What was read of a listing since its first page was requested last."""
 
     pages: dict[str | None, int | None] = field(default_factory=dict)
-    """By cursor of the request: a hash of the entries."""
+    """By cursor of the request: a hash of the names of the entries."""
     following: dict[str | None, str] = field(default_factory=dict)
     """By cursor of the request: the `nextCursor` of its answer."""
     suspect: _Suspect | None = None
@@ -161,7 +161,7 @@ class NoAdvance(StatefulCheck):
         walk = self._walks.setdefault(exchange.method, _Walk())
         if walk.decided or not (cursor is None or isinstance(cursor, str)):
             return
-        entries = mark(member(message.body.value, "result", LISTED[exchange.method]))
+        entries = mark(_names(member(message.body.value, "result", LISTED[exchange.method])))
         if walk.suspect and cursor == walk.suspect.cursor:
             walk.decided = True
             if walk.pages.get(cursor) == entries:
@@ -182,6 +182,12 @@ class NoAdvance(StatefulCheck):
         for walk in self._walks.values():
             if walk.suspect and not walk.decided:
                 yield Fault(walk.suspect.sentence, "/result/nextCursor", at=walk.suspect.message)
+
+
+def _names(entries: Any) -> list[Any]:
+    """Return what identifies the entries of a page; the rest of a definition may change with the time."""
+    found = entries if isinstance(entries, list) else []
+    return [member(it, "uri") or member(it, "uriTemplate") or member(it, "name") for it in found]
 
 
 def _back(method: str, cursor: str | None, following: str) -> str:

@@ -46,8 +46,8 @@ def aspects(message: Message, method: str | None, session: Session) -> tuple[boo
         direction = message.sender in told.senders
     elif type(body) is Result or type(body) is Error:
         exchange = message.exchange
-        waited_for = exchange is not None and not exchange.cancelled and message.session.left is None
-        pairing = waited_for and (http is None or answers_by_id(message))
+        pairing = exchange is not None and not exchange.cancelled and session.left is None
+        pairing = pairing and (http is None or answers_by_id(message))
     else:
         pairing = False
     begun = session.initialized and session.agreed is not None

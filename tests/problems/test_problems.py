@@ -9,6 +9,7 @@ import pytest
 
 from mcpspy.capture.records import Header
 from mcpspy.problems.fold import Problems
+from mcpspy.problems.problem import Cause
 from mcpspy.report.problems import explain
 from mcpspy.rules.judge import JudgedEvents
 from tests.cases import check
@@ -46,6 +47,7 @@ def test_planted_situations_are_explained():
     check(Path(__file__).with_name("planted.txt"), outcome)
 
 
+LACKING = "`docker run` is called without `-i`, so the server gets no input"
 HELLO = """
     > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
 """
@@ -54,7 +56,7 @@ HELLO = """
 @pytest.mark.parametrize(
     ("command", "end", "cause"),
     [
-        ("docker run --rm image", ". exit 0", "`docker run` is called without `-i`, so the server gets no input"),
+        ("docker run --rm image", ". exit 0", LACKING),
         (
             "podman run -t image",
             "@30 . stdin closed",
@@ -73,6 +75,7 @@ def test_a_container_without_stdin_is_the_cause(command, end, cause):
     assert (problem.cause.text, problem.cause.certainty) == (cause, "known")
     assert problem.side == ("client" if deaf else "server")
     assert ("`-i`" in problem.advice[0]) == deaf
+    assert (problem.further[-1:] == (Cause(LACKING, "likely", (1,)),)) == (end == ". exit 125")
 
 
 REFUSED = "= 2025-06-18 http\n" + "".join(
