@@ -50,7 +50,8 @@ _ON_IDS = ("pairing/orphan-response", "pairing/duplicate-response", "pairing/id-
            "pairing/response-by-wrong-side", "pairing/unanswered", "cancel/unknown-request",
            "subscription/unknown-id")  # fmt: skip
 """Rules about ids. A gate may have put the id into a frame that a peer received."""
-
+_ON_PARAMS = ("paging/no-advance", "tools/arguments-fit")
+"""Rules about an answer that depends on the params of its request, which a gate may have edited."""
 _ON_REUSE = ("pairing/id-in-flight", "progress/token-reused")
 """Rules about ids and tokens in use. A request that a gate dropped has ended, so its id and token are free."""
 
@@ -99,6 +100,8 @@ class _Acted:
         if act.made or act.waits or act.dropped:
             return True
         if act.how == "edited" and (self.call is None or self.call not in _calls(act.sent)):
+            return True
+        if act.how == "edited" and rule in _ON_PARAMS:
             return True
         return rule.startswith(_ON_TIME) or (act.how == "repeated" and rule.startswith("pairing/"))
 

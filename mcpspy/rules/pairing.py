@@ -459,8 +459,8 @@ class NotificationAnswered(StatefulCheck):
         sent = [it for it in self._sent.items() if it[0] > self.session.last_answered]
         waiting = list(islice(self.session.exchanges(), _FEW + 1))
         waiting = [it for it in waiting if it.request.sender == "client" and not it.cancelled]
-        if not sent or len(waiting) > _FEW:
-            return
+        if not sent or len(waiting) > _FEW or any(n >= sent[0][0] for n in self.session.explained):
+            return  # it may refuse a request with a fault
         text = str(member(message.body.value, "error", "message"))
         notification = next((it for it in sent if it[1] in text), sent[-1])
         del self._sent[notification[0]]

@@ -90,6 +90,7 @@ def _check(schema: dict[str, Any], message: Message, session: Session) -> Judgem
     """,
     on=(Result,),
     methods=("tools/list",),
+    loss="Some clients refuse the list of tools",
 )
 def schema_not_object(message: Message, session: Session) -> Iterator[Fault]:
     """Report an `inputSchema` that is missing or not the schema of an object."""
