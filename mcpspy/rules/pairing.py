@@ -24,8 +24,7 @@ _WITH_ID = (Request, Result, Error)
 _ABSENT = Id("absent", "")
 _PARSE_ERROR = -32700
 _FEW = 8  # exchanges without an answer that are examined
-_PATIENCE = 60_000_000_000  # nanoseconds after which a request counts as unanswered
-_PROMPTLY = 10_000_000_000  # the same for requests that need no work; some clients wait no longer
+_PATIENCE = 60_000_000_000  # nanoseconds of other traffic after which a request counts as unanswered
 _PROMPT = ("initialize", "server/discover", "ping")
 _PATIENT = ("elicitation/create", "sampling/createMessage", "tasks/result")
 """Methods that wait for a person or for the end of a task: a long wait is not a fault."""
@@ -259,12 +258,12 @@ def id_in_flight(message: Message, session: Session) -> Iterator[Fault | Later]:
     "pairing/unanswered",
     "warning",
     """The request was never answered, although the client waited for at least a minute before it disconnected (ten
-    seconds for `initialize`, `server/discover` and `ping`), or although the session went on for more than a minute and
-    later requests were answered. The same applies if the client cancelled it then, or cancelled it earlier because of a
-    time-out. Progress restarts that time. The severity is info if the stream ended earlier, if the request waits for a
-    person or a task, or if the client went on with `initialize` after `server/discover`. Nothing is reported if the
-    request was cancelled for another reason, or if the client disconnected earlier. `subscriptions/listen` is answered
-    only at its end.""",
+    seconds for `initialize`, `server/discover` and `ping`; for some clients, their own time-out), or although the
+    session went on for more than a minute and later requests were answered. The same applies if its sender waited as
+    long before it cancelled it, or names a time-out as the reason. Progress restarts that time. The severity is info if
+    the stream ended earlier, if the request waits for a person or a task, or if the client went on with `initialize`
+    after `server/discover`. Nothing is reported if the request was cancelled for another reason, or if the client
+    disconnected earlier. `subscriptions/listen` is answered only at its end.""",
     fix="Answer every request, with an error if it fails: catch exceptions, and await every promise.",
     meanwhile="""Set a time-out, and cancel the request when it expires: `timeout` in the TypeScript SDK,
     `read_timeout_seconds` in the Python SDK.""",
@@ -305,15 +304,15 @@ class Unanswered(StatefulCheck):
             return
         blame, method, heard = other(request.sender), exchange.method, _heard(request, self.session)
         only_cancelled = exchange.cancelled and exchange.left is None  # over HTTP, a client may cancel by leaving
-        usual = _PROMPTLY if method in _PROMPT else _PATIENCE
+        patient = patience(exchange)
         if only_cancelled and exchange.fate and still_failed(exchange):
             given_up = exchange.fate.t
-            if heard == request.t or given_up - heard >= patience(exchange):
+            if heard == request.t or given_up - heard >= patient:
                 time = duration_text(waited(exchange, given_up))
                 yield Fault(f"{method} was not answered within {time}; then the {request.sender} cancelled it",
                             related=(exchange.fate.n,) if exchange.fate.n else (), blame=blame,
                             severity="info" if self._may_wait(request, method) else None)  # fmt: skip
-        elif left is not None and left - heard >= usual and not only_cancelled:
+        elif left is not None and left - heard >= patient and not only_cancelled:
             time = f"{(left - request.t) / 1e9:.0f} seconds"
             yield Fault(f"{method} was not answered within {time}; then the client left", blame=blame,
                         severity="info" if self._may_wait(request, method) else None)  # fmt: skip
