@@ -49,6 +49,8 @@ _MOVED = {
         "basic#messages": "basic/messages",
         "basic#requests": "basic/messages#requests",
         "basic#responses": "basic/messages#responses",
+        "basic#notifications": "basic/messages#notifications",
+        "basic/lifecycle#timeouts": "basic/lifecycle#error-handling",
         "basic/transports#streamable-http": "basic/transports#http-with-sse",
         "changelog": "basic/messages",
         "schema": f"{_SCHEMA}/2024-11-05/schema.ts",
@@ -71,6 +73,7 @@ _MOVED = {
         "basic/lifecycle#initialization": (
             "basic/versioning#backward-compatibility-with-initialization-based-versions"
         ),
+        "basic/lifecycle#timeouts": "basic/patterns/cancellation#timeouts",
         "basic/lifecycle#shutdown": "basic/transports/stdio#unexpected-termination",
         "basic/lifecycle#version-negotiation": "basic/versioning#protocol-version-negotiation",
         "basic/lifecycle#capability-negotiation": "server/discover",

@@ -132,8 +132,10 @@ def buffered_output(message: Message, session: Session) -> Iterator[Fault]:
         return
     kept, later = left - exchange.request.t, message.t - left
     if not session.answered and kept >= _WAITED and 0 < later <= _MOMENT:
-        yield Fault(f"{exchange.method} was answered {duration_text(later)} after the client had closed stdin; before, "
-                    f"the client had waited {duration_text(kept)} for it", "/id")  # fmt: skip
+        times = f"{duration_text(later)} later, after {duration_text(kept)}"
+        yield Fault(
+            f"{exchange.method} was answered only after stdin was closed ({times}): the output is buffered", "/id"
+        )
 
 
 @rule(
