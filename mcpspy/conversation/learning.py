@@ -110,7 +110,7 @@ def _learn_request(message: Message, body: Request, session: Session) -> None:
             _forget_progress(session)
     if body.method == "tools/call":
         tool = session.listing.now(message.name, message.t)
-        if tool and "outputSchema" in tool.definition:
+        if tool and isinstance(tool.definition.get("outputSchema"), dict):
             keep(session.called, (message.n, message.part), tool)
     elif body.method == "initialize" and message.side == "client":
         session.first_initialize = session.first_initialize or message.n
@@ -169,7 +169,7 @@ def _learn_tools(message: Message, result: Any, session: Session) -> None:  # no
     listing.t = message.t
     if found.first:
         listing.begun = message.n
-    if found.last:
+    if found.last and found.entries is not None:
         if listing.changed is not None and listing.changed < listing.begun:
             listing.changed = None
         listing.complete = listing.changed is None and len(listing.tools) < bounds.FACTS

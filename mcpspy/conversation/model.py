@@ -247,6 +247,8 @@ class Session:
     """The `initialize` exchange, until it is answered."""
     left: int | None = None
     """On stdio: when the client began to end the session, by a signal or by closing stdin."""
+    signalled: int | None = None
+    """On stdio: when the client sent a signal first."""
     gone: int | None = None
     """On stdio: when the server closed stdout or stopped reading, unless the client had left before."""
     begun_at: int = 0

@@ -182,6 +182,13 @@ _BY_STATUS = {
 _NO_LOGIN = ("Answer 401 with `WWW-Authenticate`, and publish the metadata of the authorization server.",)
 _SLOW = ("Make it faster, send progress notifications, or give the client more time.",)
 _UNKNOWN_METHOD = ("Do not send a method that the other side does not declare, or implement it.",)
+WITH_STDIN = ("Add `-i` to the command in the configuration of the client: `docker run -i …`.",)
+"""What to do if a container is run without stdin."""
+NO_INPUT = (
+    "Find out why the server ends without reading stdin: its arguments may select another transport than stdio.",
+    "In a container, `-i` passes stdin to the server, and the script that starts it must not read it.",
+)
+"""What to do if the server exits as if all was well, and has answered nothing."""
 _TOOL = ("Look at the code of the tool and at the lines of stderr at that time, then call it again.",)
 
 

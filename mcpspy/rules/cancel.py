@@ -194,7 +194,8 @@ def _cancelled(message: Message) -> tuple[int, Id] | None:
 @rule(
     "cancel/initialize",
     "error",
-    "A client must not cancel its `initialize` request.",
+    """A client must not cancel its `initialize` request. Not reported if the server did not answer it in time
+    (`pairing/answered-late`, `lifecycle/handshake-failed`).""",
     fix="Do not cancel `initialize`: close the connection or end the process.",
     meanwhile="Ignore the cancellation, and answer `initialize`.",
     blame="client",
@@ -213,8 +214,9 @@ def _cancelled(message: Message) -> tuple[int, Id] | None:
 )
 def cancel_initialize(message: Message, session: Session) -> Iterator[Fault]:
     """Report the cancellation of `initialize`."""
-    if message.cancels and message.cancels.method == "initialize":
-        yield Fault("`initialize` must not be cancelled", "/params/requestId", (message.cancels.request.n,))
+    cancelled = message.cancels
+    if cancelled and cancelled.method == "initialize" and cancelled.outcome != "timed-out":
+        yield Fault("`initialize` must not be cancelled", "/params/requestId", (cancelled.request.n,))
 
 
 @rule(

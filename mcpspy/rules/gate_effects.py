@@ -40,15 +40,18 @@ _OF_BYTES = ("framing/", "jsonrpc/", "security/", "compat/", "ui/", "http/not-js
 """Rules about a frame by itself: no other frame explains what they find."""
 _NOT_OF_BYTES = ("framing/unterminated", "jsonrpc/batch", "security/definition-changed")
 """Exceptions: they depend on a server that was killed, on what was negotiated, or on what was listed before."""
-_ON_TIME = ("pairing/unanswered", "pairing/late-after-cancel", "pairing/id-in-flight", "cancel/", "progress/", "cache/",
-            "lifecycle/server-exit", "lifecycle/before-initialize", "lifecycle/initialize-twice", "lifecycle/era-mixed",
-            "lifecycle/initialized-missing", "subscription/un", "http/session-")  # fmt: skip
+_ON_TIME = ("pairing/unanswered", "pairing/answered-late", "pairing/late-after-cancel", "pairing/id-in-flight",
+            "cancel/", "progress/", "cache/", "lifecycle/server-exit", "lifecycle/buffered-output",
+            "lifecycle/no-exit", "lifecycle/before-initialize",
+            "lifecycle/initialize-twice", "lifecycle/era-mixed", "lifecycle/initialized-missing", "subscription/un",
+            "http/session-")  # fmt: skip
 """Rules that depend on when, or how often, a frame was received."""
 _ON_IDS = ("pairing/orphan-response", "pairing/duplicate-response", "pairing/id-loose-match",
            "pairing/response-by-wrong-side", "pairing/unanswered", "cancel/unknown-request", "cancel/id-loose-match",
            "subscription/unknown-id")  # fmt: skip
 """Rules about ids. A gate may have put the id into a frame that a peer received."""
-
+_ON_PARAMS = ("paging/no-advance", "tools/arguments-fit")
+"""Rules about an answer that depends on the params of its request, which a gate may have edited."""
 _ON_REUSE = ("pairing/id-in-flight", "progress/token-reused")
 """Rules about ids and tokens in use. A request that a gate dropped has ended, so its id and token are free."""
 
@@ -59,6 +62,8 @@ _LISTING = ("tools/list", "notifications/tools/list_changed")
 _CONTEXT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("pairing/unanswered", (_ANSWERS, _UNHEARD, _CUT_OFF)),
     ("lifecycle/server-exit", (_ANY, _CUT_OFF)),
+    ("lifecycle/buffered-output", (_ANY,)),
+    ("lifecycle/no-exit", (_ANY,)),
     ("progress/", (_REQUESTS,)),
     ("subscription/", (_REQUESTS,)),
     ("cancel/", (_REQUESTS,)),
@@ -95,6 +100,8 @@ class _Acted:
         if act.made or act.waits or act.dropped:
             return True
         if act.how == "edited" and (self.call is None or self.call not in _calls(act.sent)):
+            return True
+        if act.how == "edited" and rule in _ON_PARAMS:
             return True
         return rule.startswith(_ON_TIME) or (act.how == "repeated" and rule.startswith("pairing/"))
 

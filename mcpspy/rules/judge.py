@@ -47,7 +47,8 @@ _Key = tuple[type, str | None, Revision | None, tuple[bool, ...]]
 _CALLS = (Request, Notification)
 _JUDGED = (Message, HttpUnit)
 _REMARK = tuple(aspect != "http" for aspect in ASPECTS)  # a remark is plain in every aspect but HTTP
-_ON_AGREEMENT = ("lifecycle/era-mixed", "lifecycle/revision-mismatch", "http/version-header")
+_ON_AGREEMENT = ("lifecycle/era-mixed", "lifecycle/revision-mismatch", "lifecycle/version-declined",
+                 "http/version-header")  # fmt: skip
 """Rules about the revisions that peers name. They are off if the capture is judged by another revision."""
 _ON_CLIENTS = ("compat/",)
 """Rules about what clients refuse. They are off if no client is named."""

@@ -32,7 +32,7 @@ def aspects(message: Message, method: str | None, session: Session) -> tuple[boo
     - bytes: one complete JSON object in ASCII, not large, with nothing that a rule looks for;
     - shape: exactly what its definition allows, and no extension adds to it;
     - meta: no `_meta`, and not `initialize`: nothing about revisions, progress or subscriptions;
-    - pairing: not a response, or the response to a waiting request, with its id;
+    - pairing: a request or notification, or the response to a waiting request, with its id, before the client leaves;
     - handshake: the session began in the right order;
     - http: not over HTTP;
     - direction: not a request or notification, or its sender may send its method; the methods of extensions never pass.
@@ -46,7 +46,10 @@ def aspects(message: Message, method: str | None, session: Session) -> tuple[boo
         direction = message.sender in told.senders
     elif type(body) is Result or type(body) is Error:
         exchange = message.exchange
-        pairing = exchange is not None and not exchange.cancelled and (http is None or answers_by_id(message))
+        pairing = exchange is not None and not exchange.cancelled and session.left is None
+        pairing = pairing and (http is None or answers_by_id(message))
+    else:
+        pairing = False
     begun = session.initialized and session.agreed is not None
     shape = fits(message, told) and not (told.extended and is_extended(message, session))
     return in_bytes(message), shape, meta, pairing, begun, http is None, direction

@@ -29,7 +29,7 @@ Aspect = Literal["bytes", "shape", "meta", "pairing", "handshake", "http", "dire
 - bytes: the frame contains something unusual, whatever it means;
 - shape: the message does not match its definition exactly;
 - meta: it has `_meta`, or is an `initialize`;
-- pairing: it is a response that belongs to no request, or to a cancelled one;
+- pairing: it is a response that belongs to no request, or to a cancelled one, or the client has left; or invalid;
 - handshake: the session has not begun in the right order yet;
 - http: it was sent over HTTP;
 - direction: its sender may not send it.
@@ -49,6 +49,8 @@ _MOVED = {
         "basic#messages": "basic/messages",
         "basic#requests": "basic/messages#requests",
         "basic#responses": "basic/messages#responses",
+        "basic#notifications": "basic/messages#notifications",
+        "basic/lifecycle#timeouts": "basic/lifecycle#error-handling",
         "basic/transports#streamable-http": "basic/transports#http-with-sse",
         "changelog": "basic/messages",
         "schema": f"{_SCHEMA}/2024-11-05/schema.ts",
@@ -71,6 +73,7 @@ _MOVED = {
         "basic/lifecycle#initialization": (
             "basic/versioning#backward-compatibility-with-initialization-based-versions"
         ),
+        "basic/lifecycle#timeouts": "basic/patterns/cancellation#timeouts",
         "basic/lifecycle#shutdown": "basic/transports/stdio#unexpected-termination",
         "basic/lifecycle#version-negotiation": "basic/versioning#protocol-version-negotiation",
         "basic/lifecycle#capability-negotiation": "server/discover",
