@@ -246,6 +246,8 @@ class Problems(Fold):
 
     def _enter(self, kind: Kind, alike: str, finding: Finding) -> None:
         group = self._group(kind, alike)
+        if kind == "fault" and group.findings and group.findings[-1].frame == finding.frame:
+            return  # what a message costs, it costs once
         group.found += 1
         if len(group.findings) < _DETAILED:
             group.findings.append(finding)

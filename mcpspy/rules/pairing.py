@@ -294,7 +294,7 @@ class Unanswered(StatefulCheck):
         blame, method, heard = other(request.sender), exchange.method, _heard(request, self.session)
         only_cancelled = exchange.cancelled and exchange.left is None  # over HTTP, a client may cancel by leaving
         patient = patience(exchange)
-        if only_cancelled and exchange.fate and still_failed(exchange):
+        if exchange.cancelled and exchange.fate and still_failed(exchange):
             given_up = exchange.fate.t
             if heard == request.t or given_up - heard >= patient:
                 time = duration_text(waited(exchange, given_up))
