@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mcpspy.capture.records import End, Header
+from mcpspy.conversation.refusals import POST_AS_GET
 from mcpspy.problems.failure import OPEN, FailedRequest, StderrLine, arguments_text
 from mcpspy.problems.problem import Cause, Kind, Problem
 from mcpspy.problems.words import ADVICE, advice_for, capitalized, headline
@@ -26,7 +27,7 @@ _ROWS = 8  # line numbers of a problem
 _FURTHER = 4  # causes after the first
 _METHOD_MISSING, _WRONG_PARAMS, _INTERNAL = -32601, -32602, -32603
 _NOT_A_CAUSE = ("ops/", "security/", "compat/", "schema/deprecated", "pairing/late-after-cancel", "cancel/initialize",
-                "pairing/unanswered", "lifecycle/handshake-failed")  # fmt: skip
+                "pairing/unanswered", "lifecycle/handshake-failed", "http/refused")  # fmt: skip
 """Rules whose findings explain no failure."""
 _GONE, _OF_LOGIN, _SERVER_FAILURE = (404, 410), (401, 403), 500
 _OF_PARAMS = (
@@ -54,7 +55,7 @@ _OF_CODES = {
 _TOLD = {
     "server-exit": (_ENDED,),
     "broken": (_ENDED,),
-    "refused": (_ENDED,),
+    "refused": (_ENDED, "http/refused"),
     "timed-out": ("pairing/unanswered", "pairing/late-after-cancel"),
     "unanswered": ("pairing/unanswered",),
 }
@@ -309,7 +310,8 @@ def _status_causes(failure: FailedRequest) -> Iterator[Cause]:
     elif failure.status < 300:
         yield Cause(f"the answer ({status}) holds no JSON-RPC message", "known", rows)
     elif failure.status < 400:
-        yield Cause(f"the server redirects the request ({status}), and the client did not follow", "known", rows)
+        how = failure.redirects if failure.status in POST_AS_GET else ", and the client did not follow"
+        yield Cause(f"the server redirects the request with {status}{how}", "known", rows)
     else:
         yield Cause(f"the answer is {status}, without a JSON-RPC answer", "known", rows)
 

@@ -138,6 +138,8 @@ class Fault:
     """The severity, if it differs from that of the rule."""
     source: str | None = None
     """The place in the specification, if it differs from that of the rule: a page, as in `Rule.spec`, or a URL."""
+    concerns: tuple[str, ...] = ()
+    """What it concerns besides the method and the name of a message: other findings of the rule are counted apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +280,7 @@ class Rule:
             fault.sentence,
             revision.value if revision else None,
             self.url(revision, fault.source),
-            _concerned(message, pointer) if isinstance(message, Message) else (),
+            (*(_concerned(message, pointer) if isinstance(message, Message) else ()), *fault.concerns),
         )
 
     def url(self, revision: Revision | None, page: str | None = None) -> str:

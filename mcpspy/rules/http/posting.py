@@ -54,6 +54,8 @@ def accept(event: Message | HttpUnit, session: Session) -> Iterator[Fault]:
     place = asks(event) if isinstance(event, HttpUnit) else posted(event)
     if place is None or (isinstance(event, HttpUnit) and place.summary["method"] != "GET"):
         return
+    if "/.well-known/" in place.summary["target"]:
+        return  # metadata is a plain document
     wanted = _TYPES[1:] if isinstance(event, HttpUnit) else _TYPES
     listed = [part.partition(";")[0].strip() for part in (header(place.opened.head, "accept") or "").lower().split(",")]
     missing = [kind for kind in wanted if kind not in listed]
@@ -285,7 +287,8 @@ def redirect_elsewhere(remark: HttpUnit, session: Session) -> Iterator[Fault]:
     """Report a redirect to another origin."""
     opened = remark.http.opened
     request = remark.http.request
-    if request is None or opened.sender != "server" or status(opened.head) not in _REDIRECTS:
+    redirects = opened.sender == "server" and status(opened.head) in _REDIRECTS
+    if request is None or not redirects or remark.n != remark.http.first:
         return
     there, dialled = (authority(it) for it in (header(opened.head, "location") or "", _dialled(request)))
     if there and dialled and there != dialled and "location" not in (opened.by or ""):

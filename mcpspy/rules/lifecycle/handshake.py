@@ -12,6 +12,7 @@ from mcpspy.conversation import bounds
 from mcpspy.conversation.context import becomes_round, dialect, other, stated_revision
 from mcpspy.conversation.model import Exchange, Message, Session
 from mcpspy.conversation.outcomes import still_failed, waited
+from mcpspy.conversation.refusals import refusal
 from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.rule import Fault, Later, Severity, StatefulCheck, rule
 from mcpspy.spec.revisions import BATCHES, HANDSHAKE, NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS, Revision
@@ -379,7 +380,8 @@ class FailedHandshake(StatefulCheck):
             how = _failed_handshake(exchange, answer)
             if how:
                 severity: Severity | None = "warning" if _code(answer) == _NO_COMMON_REVISION else None
-                yield Fault(how, related=(answer.n,) if answer else (), blame=other(request.sender), at=request,
+                told = answer.n if answer else exchange.fate.n if exchange.outcome == "refused" and exchange.fate else 0
+                yield Fault(how, related=(told,) if told else (), blame=other(request.sender), at=request,
                             severity=severity)  # fmt: skip
 
 
@@ -390,8 +392,9 @@ def _failed_handshake(exchange: Exchange, answer: Message | None) -> str | None:
         text = excerpt(member(answer.body.value, "error", "message"))
         return f"initialize is refused with error {_code(answer)}: {text}"
     if exchange.outcome == "refused" and fate and fate.answer:
-        code = status(fate.answer.opened.head)
-        return f"initialize is refused with status {code}" if code >= 300 and code not in _LOGIN else None
+        head = fate.answer.opened.head
+        refused = status(head) >= 300 and status(head) not in _LOGIN
+        return f"initialize is refused with {refusal(head, fate.answer.said)}" if refused else None
     if exchange.outcome not in ("timed-out", "unanswered"):
         return None
     left = fate.t if fate else exchange.request.session.left
