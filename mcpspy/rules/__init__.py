@@ -13,7 +13,7 @@ from mcpspy.rules.jsonrpc import messages, values
 from mcpspy.rules.http import oauth
 from mcpspy.rules import pairing, cancel, mrtr, security, progress, paging, schema, extension
 from mcpspy.rules.lifecycle import stateless, ending
-from mcpspy.rules.http import streams, refusals
+from mcpspy.rules.http import sessions, streams, refusals
 from mcpspy.rules import subscription
 from mcpspy.rules.tools import calls, listing
 from mcpspy.rules import skills, ui, cache, lock
@@ -25,6 +25,6 @@ __all__ = [
     "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "LocatedFinding", "Rule", "Severity",
     "cache", "calls", "cancel", "capabilities", "current", "ending", "expect", "extension", "framing", "handshake",
     "headers", "listing", "lock", "messages", "mrtr", "names", "oauth", "ops", "paging", "pairing", "posting",
-    "progress", "refusals", "schema", "schemas", "security", "skills", "stateless", "streams", "subscription", "ui",
-    "values", "worst",
+    "progress", "refusals", "schema", "schemas", "security", "sessions", "skills", "stateless", "streams",
+    "subscription", "ui", "values", "worst",
 ]  # fmt: skip
