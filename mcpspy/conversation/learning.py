@@ -11,7 +11,7 @@ from mcpspy.conversation import bounds
 from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.context import CLIENT_CAPABILITIES, asked, is_about, other, subscription
 from mcpspy.conversation.facts import CreatedTask, Given, Listen, Over, Progress, Tool
-from mcpspy.conversation.model import Exchange, HttpChannel, HttpUnit, Judged, Message, ServerExit, Session
+from mcpspy.conversation.model import Exchange, HttpChannel, HttpUnit, Judged, Message, ServerExit, Session, StreamEnd
 from mcpspy.conversation.offers import page
 from mcpspy.json_values import member
 from mcpspy.spec.extensions.extension import declared
@@ -19,13 +19,14 @@ from mcpspy.spec.revisions import HANDSHAKE, STATELESS, TASKS, Revision
 from mcpspy.wire.http_head import authority, header, status
 from mcpspy.wire.jsonrpc import Id, Invalid, Notification, Request, Result
 
+_ENDS = (StreamEnd, ServerExit)
 _LARGE = ("tools/call", "resources/read", "prompts/get", "sampling/createMessage")
 """Requests that never change what is known of a session; neither do their responses."""
 
 
 def learn(event: Judged, session: Session) -> None:
     """Add a message, or an HTTP event without a message, to the facts."""
-    if event.http and not isinstance(event, ServerExit):
+    if event.http and not isinstance(event, _ENDS):
         _learn_http(event, event.http, session)
     if type(event) is not Message:
         return

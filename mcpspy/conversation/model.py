@@ -606,7 +606,7 @@ class ServerExit:
         return self.end.t
 
 
-Judged = Message | HttpUnit | ServerExit
+Judged = Message | HttpUnit | StreamEnd | ServerExit
 """What rules examine."""
 Event = Message | HttpUnit | StreamEnd | Frame | Gap | Signal | Gates | End
 """What a conversation yields.

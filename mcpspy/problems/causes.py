@@ -254,7 +254,7 @@ def _causes(
         how = "was reset" if failure.reset else "ended"
         rows = (failure.answer,) if failure.answer else ()
         yield Cause(f"the stream {how} after {duration_text(failure.waited)}, before the answer", "known", rows)
-    elif failure.status:
+    elif failure.status and not any(RULES[proof.rule].explains for proof in proofs):
         yield from _status_causes(failure)
     yield from _error_causes(failure)
     line = None if kind in ("exit", "start") else failure.stderr  # there it is a part of the cause

@@ -42,7 +42,7 @@ _NOT_OF_BYTES = ("framing/unterminated", "jsonrpc/batch", "security/definition-c
 """Exceptions: they depend on a server that was killed, on what was negotiated, or on what was listed before."""
 _ON_TIME = ("pairing/unanswered", "pairing/late-after-cancel", "pairing/id-in-flight", "cancel/", "progress/", "cache/",
             "lifecycle/server-exit", "lifecycle/before-initialize", "lifecycle/initialize-twice", "lifecycle/era-mixed",
-            "lifecycle/initialized-missing", "subscription/un", "http/session-")  # fmt: skip
+            "lifecycle/initialized-missing", "subscription/un", "http/session-", "http/stream-")  # fmt: skip
 """Rules that depend on when, or how often, a frame was received."""
 _ON_IDS = ("pairing/orphan-response", "pairing/duplicate-response", "pairing/id-loose-match",
            "pairing/response-by-wrong-side", "pairing/unanswered", "cancel/unknown-request",
@@ -59,6 +59,8 @@ _LISTING = ("tools/list", "notifications/tools/list_changed")
 _CONTEXT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("pairing/unanswered", (_ANSWERS, _UNHEARD, _CUT_OFF)),
     ("lifecycle/server-exit", (_ANY, _CUT_OFF)),
+    ("http/empty-answer", (_ANY, _CUT_OFF)),
+    ("http/stream-cut", (_ANY, _CUT_OFF)),
     ("progress/", (_REQUESTS,)),
     ("subscription/", (_REQUESTS,)),
     ("cancel/", (_REQUESTS,)),

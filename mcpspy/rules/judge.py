@@ -28,7 +28,7 @@ from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.facts import Operations
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.learning import learn
-from mcpspy.conversation.model import HOLD, Event, Exchange, HttpUnit, Judged, Message, Session
+from mcpspy.conversation.model import HOLD, Event, Exchange, HttpUnit, Judged, Message, Session, StreamEnd
 from mcpspy.conversation.outcomes import Outcome
 from mcpspy.rules import RULES, LocatedFinding, Rule
 from mcpspy.rules.follows import explained, specific
@@ -45,7 +45,7 @@ from mcpspy.wire.jsonrpc import Notification, Request
 _Key = tuple[type, str | None, Revision | None, tuple[bool, ...]]
 """Kind, method, revision, and for each of `ASPECTS` whether the message is plain in it."""
 _CALLS = (Request, Notification)
-_JUDGED = (Message, HttpUnit)
+_JUDGED = (Message, HttpUnit, StreamEnd)
 _REMARK = tuple(aspect != "http" for aspect in ASPECTS)  # a remark is plain in every aspect but HTTP
 _ON_AGREEMENT = ("lifecycle/era-mixed", "lifecycle/revision-mismatch", "http/version-header")
 """Rules about the revisions that peers name. They are off if the capture is judged by another revision."""

@@ -156,7 +156,7 @@ def session_status(event: Message | HttpUnit, session: Session) -> Iterator[Faul
         whose = f"that #{given.n} gave" if given else "of the request"
         asking = tuple(it.n for it in place.carried[:1])
         yield Fault(f"the session id {whose} is refused with status {status(event.http.opened.head)}; "
-                    "expected 404, so that the client begins anew",
+                    "expected 404, after which the client begins a new session",
                     related=(given.n, *asking) if given else asking, blame="server",
                     severity=None if given else "warning")  # fmt: skip
 
