@@ -17,7 +17,7 @@ import orjson
 from mcpspy.capture.encode import as_sent
 from mcpspy.capture.scan import LARGEST, is_damage, parse_line
 from mcpspy.recording.copy import record_line
-from mcpspy.secrets.redactor import withheld
+from mcpspy.secrets.redactor import untitled, withheld
 from mcpspy.sharing.scrub.frames import FrameScrub, blank
 from mcpspy.sharing.scrub.record_fields import RecordScrub
 
@@ -192,10 +192,10 @@ class LineScrub:
         self._records.words = ""
         if ch in self._undecoded or op == "binary":
             if not raw or raw.startswith(_WITHHELD):
-                return raw
+                return untitled(raw)
             self._on_withheld("")
             return withheld(len(raw))
-        text = raw.decode("utf-8", "surrogateescape")
+        text = untitled(raw).decode("utf-8", "surrogateescape")
         return self._frames.frame(text, framing, ch).encode("utf-8", "surrogateescape")
 
     def _put(self, n: int, line: bytes) -> None:
