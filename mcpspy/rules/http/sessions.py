@@ -30,6 +30,7 @@ _UNKNOWN = re.compile(
     r"|n't exist|not recogni[sz]ed|unrecogni[sz]ed|stale",
     re.IGNORECASE,
 )
+_NO_REASON = re.compile(r"(?:(?:404|error)\b\W*)?(?:page )?(?:not found)?\.?", re.IGNORECASE)
 _ABSENT = re.compile(r"missing|required|not provided|must (?:be|have|include|provide|send)|\bno session", re.IGNORECASE)
 
 
@@ -168,13 +169,17 @@ class LostSession(StatefulCheck):
         severity: Severity | None = "error" if session.answered <= given.t else None
         for event in self._refused.values():
             answer = event.http
-            speaks = answer is not None and _SESSION.search(answer.said)
-            if answer and answer.request and (speaks or session.answered < event.t):
+            if answer and answer.request and _means_session(answer.said, went_on=session.answered > event.t):
                 asked = tuple(it.n for it in answer.request.carried[:1])
                 late = duration_text(event.t - given.t)
                 yield Fault(f"the session id that #{given.n} gave is unknown {late} later (status 404), as behind "
                             "replicas that share no sessions", related=(given.n, *asked), at=event,
                             severity=severity, blame="server")  # fmt: skip
+
+
+def _means_session(said: str, *, went_on: bool) -> bool:
+    """Return whether a 404 with this text means the session: it says so, or gives no other reason and ends it."""
+    return bool(_SESSION.search(said) or (_NO_REASON.fullmatch(said) and not went_on))
 
 
 def carries_request(request: HttpChannel) -> bool:
