@@ -448,7 +448,7 @@ class HttpChannel:
     @property
     def mute(self) -> bool:
         """Whether the response is a stream of events, or JSON, that can bring nothing more after its end."""
-        if self.failed:
+        if self.failed or self.redirects:
             return False
         if self.opened.framing == "sse":
             return not self.resumable

@@ -14,6 +14,7 @@ from mcpspy.conversation.outcomes import still_failed
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.spec.revisions import STATELESS
+from mcpspy.wire.http_head import status
 from mcpspy.wire.jsonrpc import Error, Id, Request, Result
 
 _RESPONSES = "basic#responses"
@@ -54,12 +55,21 @@ _PATIENT = ("elicitation/create", "sampling/createMessage", "tasks/result")
 def orphan_response(message: Message, session: Session) -> Iterator[Fault]:
     """Report a response to no request. Over HTTP also one that does not match the request of its POST."""
     refused, wrong = _refused_by(message), _id_text(message)
+    if refused and _ends_session(message):
+        return  # such an answer is written before the request is read
     if refused and _loosely(refused.key[1]) != _loosely(_id(message)):
         asked = str(refused.key[1])[:60]
         yield Fault(f"the answer has id {wrong}; expected {asked}, the id of the request", "/id", (refused.request.n,),
                     severity="warning")  # fmt: skip
     elif _unpaired(message, session) and not _why_unpaired(message):
         yield Fault(f"no request has id {wrong}", "/id", _only_one_waiting(message))
+
+
+def _ends_session(message: Message) -> bool:
+    """Return whether the status says that the session of the request is over."""
+    place = message.http
+    named = place is not None and place.request is not None and place.request.named
+    return named and place is not None and status(place.opened.head) == 404
 
 
 def _only_one_waiting(message: Message) -> tuple[int, ...]:

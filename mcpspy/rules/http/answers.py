@@ -13,7 +13,7 @@ from mcpspy.json_values import excerpt, member
 from mcpspy.rules.http.posting import SENDING
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.wire.http_head import header, media_type, status
-from mcpspy.wire.jsonrpc import Invalid
+from mcpspy.wire.jsonrpc import Id, Invalid
 from mcpspy.wire.sse import parse_event
 
 _STREAM, _JSON = "text/event-stream", "application/json"
@@ -169,6 +169,13 @@ def event_name(remark: HttpUnit, session: Session) -> Iterator[Fault]:
         return
     what = _method_or_answer(event.data)
     if what:
-        asked = tuple(it.n for it in answer.request.carried[:1]) if answer.request else ()
+        carried = answer.request.carried[:1] if answer.request else []
+        related = tuple(it.n for it in carried) or _waiting(event.data, remark.session)
         yield Fault(f"event #{remark.n} named {excerpt(event.name)} holds {what}; clients read only `message`",
-                    related=asked, blame="server")  # fmt: skip
+                    related=related, blame="server")  # fmt: skip
+
+
+def _waiting(raw: bytes, session: Session) -> tuple[int, ...]:
+    """Return the requests that a response on the stream of a GET is for (HTTP+SSE)."""
+    number = Id.of(member(orjson.loads(raw), "id"))
+    return tuple(it.request.n for it in session.pending.get(("client", number), ()))

@@ -91,7 +91,7 @@ class RefusedPosts(StatefulCheck):
                 sentence = f"{what} is refused with {refusal(event.http.opened.head, event.http.said)}"
                 yield Fault(sentence, related=(carried.n,), at=event, severity=severity,
                             blame="client" if _needs_login(request, event.http) else "server",
-                            concerns=(what, str(code)))  # fmt: skip
+                            concerns=(_method(carried), str(code)))  # fmt: skip
 
 
 @rule(

@@ -144,6 +144,7 @@ class LostSession(StatefulCheck):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._refused: dict[int, Message | HttpUnit] = {}  # by line number: the beginnings of answers
+        self._lived = False
 
     def check(self, event: Message | HttpUnit) -> Iterator[Fault]:
         """Remember an answer of status 404 soon after the session began."""
@@ -157,6 +158,7 @@ class LostSession(StatefulCheck):
         deleted = session.over is not None and session.over.by_client
         other_reason = isinstance(event, Message) and member(event.body.value, "error", "code") == _METHOD_MISSING
         if not (deleted or other_reason) and given.t <= request.opened.t and event.t - given.t < _SOON:
+            self._lived = self._lived or self._answered(given.t)
             bounds.keep(self._refused, event.n, event)
         return iter(())
 
@@ -166,7 +168,8 @@ class LostSession(StatefulCheck):
         given = session.given
         if given is None or session.gaps:  # it may have been deleted in a gap
             return
-        severity: Severity | None = "error" if session.answered <= given.t else None
+        lived = self._lived or self._answered(given.t)
+        severity: Severity | None = None if lived else "error"
         for event in self._refused.values():
             answer = event.http
             if answer and answer.request and _means_session(answer.said, went_on=session.answered > event.t):
@@ -175,6 +178,11 @@ class LostSession(StatefulCheck):
                 yield Fault(f"the session id that #{given.n} gave is unknown {late} later (status 404), as behind "
                             "replicas that share no sessions", related=(given.n, *asked), at=event,
                             severity=severity, blame="server")  # fmt: skip
+
+    def _answered(self, begun: int) -> bool:
+        """Return whether the latest response of the session is none of those that refuse."""
+        answered = self.session.answered
+        return answered > begun and all(it.t != answered for it in self._refused.values())
 
 
 def _means_session(said: str, *, went_on: bool) -> bool:
@@ -190,4 +198,5 @@ def carries_request(request: HttpChannel) -> bool:
 def is_unusable(session: Session, t: int) -> bool:
     """Return whether the server had forgotten a session at `t`, soon after it began and before any other answer."""
     given = session.given
-    return given is not None and session.answered <= given.t and t - given.t < _SOON
+    unanswered = given is not None and (session.answered <= given.t or session.answered == t)
+    return given is not None and unanswered and t - given.t < _SOON
