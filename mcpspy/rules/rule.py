@@ -23,7 +23,9 @@ Blame = Literal["client", "server", "sender", "responder"]
 """The side responsible for a finding: a fixed side, the sender of the message, or the peer that did not answer it."""
 _OTHER = {"client": "server", "server": "client", "sender": "receiver", "responder": "requester"}
 
-Aspect = Literal["bytes", "shape", "meta", "pairing", "handshake", "http", "direction"]
+Aspect = Literal[
+    "bytes", "shape", "meta", "pairing", "handshake", "http", "direction", "refusal", "content", "listening"
+]
 """The aspect that a rule is about. It does not run on messages that are plain in it (`mcpspy.rules.plain`).
 
 - bytes: the frame contains something unusual, whatever it means;
@@ -32,7 +34,10 @@ Aspect = Literal["bytes", "shape", "meta", "pairing", "handshake", "http", "dire
 - pairing: it is a response that belongs to no request, or to a cancelled one;
 - handshake: the session has not begun in the right order yet;
 - http: it was sent over HTTP;
-- direction: its sender may not send it.
+- direction: its sender may not send it;
+- refusal: over HTTP, it is of an answer with a status of failure, or a redirect;
+- content: it is a body or an event without a message;
+- listening: it is of a GET, or of the answer to one.
 """
 
 EVERY = (Request, Notification, Result, Error, Invalid)

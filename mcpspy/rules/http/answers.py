@@ -76,7 +76,7 @@ class EmptyAnswer(StatefulCheck):
     meanwhile="Look at the first byte of the body: JSON begins with a bracket.",
     blame="server",
     spec=SENDING,
-    about="http",
+    about="content",
     explains=("refused", "broken"),
     fails="""
         = 2025-06-18 http
@@ -135,7 +135,7 @@ def _method_or_answer(raw: bytes) -> str | None:
     meanwhile="Read messages from events of any name.",
     blame="server",
     spec="https://html.spec.whatwg.org/multipage/server-sent-events.html#dispatchMessage",
-    about="http",
+    about="content",
     explains=("refused", "broken", "unanswered", "timed-out"),
     fails="""
         = 2025-06-18 http

@@ -41,7 +41,7 @@ _IDLE = 100_000_000  # a shorter time without a frame is not idle
     meanwhile="Go on without the stream: it is optional.",
     blame="server",
     spec=_LISTENING,
-    about="http",
+    about="listening",
     revisions=HTTP_SESSIONS,
     explains=("refused",),
     loss="the client gets no stream for the messages that the server sends on its own",
@@ -132,9 +132,9 @@ def _is_about_session(answer: HttpChannel) -> bool:
     meanwhile="Do not wait for the stream before the first request.",
     blame="server",
     spec=_LISTENING,
-    about="http",
+    about="listening",
     revisions=HTTP_SESSIONS,
-    loss="the client waited in vain for the stream of the server",
+    loss="the stream of the server never began, and the client waited for it",
     fails="""
         = 2025-06-18 http
         >> GET

@@ -46,7 +46,7 @@ _ABOUT_TYPE = re.compile(r"content.?type|media.?type", re.IGNORECASE)
     meanwhile="Look at who answered and with which text: the headers `Server` and `Via` and the body tell it.",
     blame="server",
     spec=SENDING,
-    about="http",
+    about="refusal",
     fails="""
         = 2025-06-18 http
         >> 2 tools/list
@@ -104,7 +104,7 @@ class RefusedPosts(StatefulCheck):
     meanwhile="Send `Content-Type: application/json` without parameters.",
     blame="server",
     spec="https://www.rfc-editor.org/rfc/rfc9110#section-8.3.1",
-    about="http",
+    about="refusal",
     explains=("refused", "error"),
     fails="""
         = 2025-06-18 http
@@ -143,7 +143,7 @@ def type_refused(event: Message | HttpUnit, session: Session) -> Iterator[Fault]
     meanwhile="Connect with a host that the server allows, such as `localhost` instead of an address.",
     blame="server",
     spec="https://www.rfc-editor.org/rfc/rfc9110#section-15.5.20",
-    about="http",
+    about="refusal",
     explains=("refused", "error"),
     loss="the server refuses the address by which a client reaches it",
     fails="""

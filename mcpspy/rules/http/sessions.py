@@ -60,7 +60,7 @@ def _told_of(event: Message | HttpUnit, codes: tuple[int, ...], how: re.Pattern[
     meanwhile="Connect to the server itself, to see whether what is in front of it drops the header.",
     blame="server",
     spec=SESSIONS,
-    about="http",
+    about="refusal",
     revisions=HTTP_SESSIONS,
     explains=("refused", "error"),
     fails="""
@@ -119,7 +119,7 @@ class LostHeader(StatefulCheck):
     meanwhile="Begin a new session with `initialize`, a few times at most.",
     blame="server",
     spec=SESSIONS,
-    about="http",
+    about="refusal",
     revisions=HTTP_SESSIONS,
     explains=("refused", "error"),
     fails="""
@@ -180,7 +180,7 @@ class LostSession(StatefulCheck):
                             severity=severity, blame="server")  # fmt: skip
 
     def _answered(self, begun: int) -> bool:
-        """Return whether the latest response of the session is none of those that refuse."""
+        """Return whether the session has a response, and the latest one refuses nothing."""
         answered = self.session.answered
         return answered > begun and all(it.t != answered for it in self._refused.values())
 
