@@ -44,8 +44,6 @@ UNFIT = frozenset(
         "framing/invalid-utf8",
         "framing/oversize",
         "framing/unterminated",
-        "http/accept",
-        "http/request-type",
         "jsonrpc/batch",
         "jsonrpc/duplicate-key",
         "jsonrpc/extra-member",

@@ -20,7 +20,7 @@ from mcpspy.wire.jsonrpc import Error, Result
 
 _LISTENING = "basic/transports#listening-for-messages-from-the-server"
 _STREAM = "text/event-stream"
-_OK, _REDIRECTION, _BAD_REQUEST, _NOT_FOUND = 200, 300, 400, 404
+_OK, _REDIRECTION, _BAD_REQUEST, _NOT_FOUND, _NOT_ACCEPTABLE = 200, 300, 400, 404, 406
 _APART = (401, 405, 407, 429, 502, 503, 504)
 """Statuses of a login, of a server without such a stream, and of load and failures: they say nothing about the GET."""
 _NAMED = 20  # ends that a finding names
@@ -80,6 +80,8 @@ class RefusedGet(StatefulCheck):
         if request is None or event.http is None or not self._listens(request):
             return iter(())
         code, head = status(event.http.opened.head), event.http.opened.head
+        if code == _NOT_ACCEPTABLE and _STREAM not in (header(request.opened.head, "accept") or ""):
+            return iter(())  # it did not ask for a stream
         odd = _OK <= code < _REDIRECTION and media_type(head) != _STREAM
         if odd or (code >= _BAD_REQUEST and code not in _APART):
             over = self.session.over

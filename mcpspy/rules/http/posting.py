@@ -21,6 +21,7 @@ SENDING = "basic/transports#sending-messages-to-the-server"
 _MESSAGES = (Request, Notification, Result, Error)
 _TYPES = ("application/json", "text/event-stream")
 _WILDCARDS = ("*/*", "application/*", "text/*")
+_NOT_ACCEPTABLE, _UNSUPPORTED = 406, 415
 _REDIRECTS = (301, 302, 303, 307, 308)
 _STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code of the error (2026-07-28)
 
@@ -91,6 +92,14 @@ def request_type(message: Message, session: Session) -> Iterator[Fault]:
     if place and media_type(place.opened.head) != "application/json" and session.once("request-type"):
         kind = media_type(place.opened.head)
         yield Fault(f"the message is posted {f'as {kind[:60]}' if kind else 'without a Content-Type'}")
+
+
+def asks_for_refusal(request: HttpChannel, code: int) -> bool:
+    """Return whether a POST is refused with 406 or 415 by the fault of its client, which has a finding of its own."""
+    if code == _NOT_ACCEPTABLE:
+        accepted = (header(request.opened.head, "accept") or "").lower()
+        return not all(kind in accepted for kind in _TYPES)
+    return code == _UNSUPPORTED and media_type(request.opened.head) != _TYPES[0]
 
 
 @rule(

@@ -14,13 +14,13 @@ from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.conversation.outcomes import still_failed
 from mcpspy.conversation.refusals import refusal
 from mcpspy.json_values import excerpt
-from mcpspy.rules.http.posting import SENDING
+from mcpspy.rules.http.posting import SENDING, asks_for_refusal
 from mcpspy.rules.rule import Fault, Severity, StatefulCheck, rule
 from mcpspy.wire.http_head import header, media_type, status
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 
 _REDIRECTION = 300
-_BAD_REQUEST, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _NOT_ACCEPTABLE = 400, 401, 403, 404, 406
+_BAD_REQUEST, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 400, 401, 403, 404
 _UNSUPPORTED, _MISDIRECTED = 415, 421
 _BEGINNINGS = ("initialize", "server/discover")  # the first has a rule of its own, the second may be a probe
 _MILD = (307, 308, 429, 503)
@@ -166,7 +166,7 @@ def host_refused(event: Message | HttpUnit, session: Session) -> Iterator[Fault]
     if code and request:
         message = next(iter(request.carried), None)
         what = _method(message) if message else f"{request.summary['method']} {request.summary['target']}"[:60]
-        host = header(request.opened.sent, "host") or header(request.opened.head, "host")
+        host = header(request.opened.sent, "host") or header(request.opened.head, "host") or "which it lacks"
         yield Fault(f"{what} is refused with status {code} because of its Host, {excerpt(host)}",
                     related=(message.n,) if message else (), blame="server", concerns=(what, str(code)))  # fmt: skip
 
@@ -215,11 +215,8 @@ def _has_reason(request: HttpChannel, code: int, session: Session) -> bool:
         return header(head, "authorization") is None  # it has to log in; see the rules of OAuth
     if code == _NOT_FOUND:
         return request.named and (session.renewed or "session-over" in session.said)
-    if code == _NOT_ACCEPTABLE:
-        accepted = header(head, "accept") or ""
-        return not ("application/json" in accepted and "text/event-stream" in accepted)
-    if code == _UNSUPPORTED:
-        return media_type(head) != "application/json"
+    if asks_for_refusal(request, code):
+        return True
     wrong_version = bool(session.said & {"version-header missing", "version-header other"})
     return code == _BAD_REQUEST and (("session-missing" in session.said and not request.named) or wrong_version)
 

@@ -14,6 +14,7 @@ from mcpspy.conversation.model import Exchange, Message, Session
 from mcpspy.conversation.outcomes import still_failed, waited
 from mcpspy.conversation.refusals import refusal
 from mcpspy.json_values import excerpt, member, pointer
+from mcpspy.rules.http.posting import asks_for_refusal
 from mcpspy.rules.rule import Fault, Later, Severity, StatefulCheck, rule
 from mcpspy.spec.revisions import BATCHES, HANDSHAKE, NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS, Revision
 from mcpspy.text import duration_text
@@ -380,9 +381,12 @@ class FailedHandshake(StatefulCheck):
             how = _failed_handshake(exchange, answer)
             if how:
                 severity: Severity | None = "warning" if _code(answer) == _NO_COMMON_REVISION else None
-                told = answer.n if answer else exchange.fate.n if exchange.outcome == "refused" and exchange.fate else 0
-                yield Fault(how, related=(told,) if told else (), blame=other(request.sender), at=request,
-                            severity=severity)  # fmt: skip
+                refused = exchange.fate if exchange.outcome == "refused" and not answer else None
+                row = answer.n if answer else refused.n if refused else 0
+                code = status(refused.answer.opened.head) if refused and refused.answer else 0
+                wrong = request.http is not None and asks_for_refusal(request.http, code)
+                yield Fault(how, related=(row,) if row else (), at=request, severity=severity,
+                            blame=request.sender if wrong else other(request.sender))  # fmt: skip
 
 
 def _failed_handshake(exchange: Exchange, answer: Message | None) -> str | None:
