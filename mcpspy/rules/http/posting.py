@@ -7,6 +7,7 @@ answered itself is nobody's fault. An answer is checked once, at the first event
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from mcpspy.conversation.context import asked, asks, posted
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
@@ -22,6 +23,7 @@ _MESSAGES = (Request, Notification, Result, Error)
 _TYPES = ("application/json", "text/event-stream")
 _WILDCARDS = ("*/*", "application/*", "text/*")
 _NOT_ACCEPTABLE, _UNSUPPORTED = 406, 415
+_KEPT = 4096  # bytes of a frame
 _REDIRECTS = (301, 302, 303, 307, 308)
 _STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code of the error (2026-07-28)
 
@@ -92,6 +94,13 @@ def request_type(message: Message, session: Session) -> Iterator[Fault]:
     if place and media_type(place.opened.head) != "application/json" and session.once("request-type"):
         kind = media_type(place.opened.head)
         yield Fault(f"the message is posted {f'as {kind[:60]}' if kind else 'without a Content-Type'}")
+
+
+def remembered(event: Message | HttpUnit) -> Message | HttpUnit | None:
+    """Return the beginning of an answer in a form that may be kept until the end; None if it is too large for that."""
+    if event.frame is None or event.frame.size <= _KEPT:
+        return event
+    return replace(event, frame=None) if isinstance(event, HttpUnit) else None
 
 
 def asks_for_refusal(request: HttpChannel, code: int) -> bool:

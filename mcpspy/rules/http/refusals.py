@@ -14,7 +14,7 @@ from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.conversation.outcomes import still_failed
 from mcpspy.conversation.refusals import refusal
 from mcpspy.json_values import excerpt
-from mcpspy.rules.http.posting import SENDING, asks_for_refusal
+from mcpspy.rules.http.posting import SENDING, asks_for_refusal, remembered
 from mcpspy.rules.rule import Fault, Severity, StatefulCheck, rule
 from mcpspy.wire.http_head import header, media_type, status
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
@@ -70,8 +70,9 @@ class RefusedPosts(StatefulCheck):
 
     def check(self, event: Message | HttpUnit) -> Iterator[Fault]:
         """Remember an answer with a status that refuses, unless it has a response."""
-        if _refused(event) and not event.exchange:
-            bounds.keep(self._refused, event.n, event)
+        kept = remembered(event) if _refused(event) and not event.exchange else None
+        if kept:
+            bounds.keep(self._refused, event.n, kept)
         return iter(())
 
     def close(self) -> Iterator[Fault]:

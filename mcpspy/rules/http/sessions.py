@@ -12,6 +12,7 @@ from typing import ClassVar
 from mcpspy.conversation import bounds
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.json_values import member
+from mcpspy.rules.http.posting import remembered
 from mcpspy.rules.rule import Fault, Severity, StatefulCheck, rule
 from mcpspy.spec.revisions import HTTP_SESSIONS
 from mcpspy.text import duration_text
@@ -157,9 +158,10 @@ class LostSession(StatefulCheck):
             return iter(())
         deleted = session.over is not None and session.over.by_client
         other_reason = isinstance(event, Message) and member(event.body.value, "error", "code") == _METHOD_MISSING
-        if not (deleted or other_reason) and given.t <= request.opened.t and event.t - given.t < _SOON:
+        kept = None if deleted or other_reason else remembered(event)
+        if kept and given.t <= request.opened.t and event.t - given.t < _SOON:
             self._lived = self._lived or self._answered(given.t)
-            bounds.keep(self._refused, event.n, event)
+            bounds.keep(self._refused, event.n, kept)
         return iter(())
 
     def close(self) -> Iterator[Fault]:

@@ -97,7 +97,9 @@ class LineScrub:
         except (ValueError, KeyError):
             return False
         usual = len(fields) == _FEW and type(ch) is int and type(t) is int and 0 <= t < 1 << 62 and type(raw) is str
-        return usual and ch not in self._undecoded and not self._frames.busy(ch) and not self._is_suspicious(text, line)
+        if not usual or ch in self._undecoded or raw.startswith(_WITHHELD.decode()):
+            return False
+        return not self._frames.busy(ch) and not self._is_suspicious(text, line)
 
     def _take(self, n: int, line: bytes) -> None:
         if n == 1:
