@@ -55,6 +55,7 @@ _MOVED = {
         "basic#requests": "basic/messages#requests",
         "basic#responses": "basic/messages#responses",
         "basic/transports#streamable-http": "basic/transports#http-with-sse",
+        "basic/transports#sending-messages-to-the-server": "basic/transports#http-with-sse",
         "changelog": "basic/messages",
         "schema": f"{_SCHEMA}/2024-11-05/schema.ts",
     },
