@@ -79,6 +79,8 @@ class Given:
     t: int
     peer: str | None
     """The address of the client that sent the request."""
+    hidden: bool = False
+    """The client is in a browser, and the response does not let it read the id."""
 
 
 @dataclass(slots=True)
@@ -88,7 +90,9 @@ class Over:
     n: int
     t: int
     by_client: bool
-    """True for the response to a DELETE; False for a 404 to another request."""
+    """True for the response to a DELETE; False for a 404 to a request."""
+    peer: str | None
+    """The address of the client."""
 
 
 @dataclass(slots=True)

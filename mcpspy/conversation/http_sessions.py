@@ -34,6 +34,7 @@ from mcpspy.conversation.model import ENDLESS, Exchange, Fate, HttpChannel, Http
 from mcpspy.conversation.outcomes import Outcomes
 from mcpspy.conversation.pairing import refuse, unanswered
 from mcpspy.conversation.recent import Recent
+from mcpspy.conversation.refusals import body_text
 from mcpspy.json_values import text_of
 from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS, Revision
 from mcpspy.wire.http_head import LEGACY_SESSION, Head, header, media_type, query, stands_alone, status, title
@@ -127,7 +128,7 @@ class HttpSessions:
         _end_waiting(channel, request, closed)
         for exchange, fate in _fates(channel, request, closed):
             self._outcomes.ended(exchange, fate)
-        if channel.failed:
+        if channel.failed or channel.redirects:
             refuse(unanswered(request.carried, channel.session), channel.session)
         self._outcomes.closed(channel, closed.how, closed.t)
         if request.summary["method"] == "DELETE" and channel.summary["status"] in _DELETED:
@@ -151,6 +152,8 @@ class HttpSessions:
         if framing == "message":
             control = frame.op in ("ping", "pong")
             return _of_frame(frame, channel, "event", frame.op or "") if control else frame
+        if channel.request and channel.failed:
+            channel.said = body_text(frame.raw)
         if self._is_message(frame, channel):
             return frame
         text = f"{title(channel.opened.head or {})}: {frame.raw[:200].decode(errors='replace')}"
@@ -163,6 +166,8 @@ class HttpSessions:
         if body.method == "initialize":
             key = _client(channel.opened)
             before = self._names.get((_CLIENT, key))
+            if before:
+                before.renewed = True
             channel.session = self._name((_CLIENT, key), Session())
             # if the server sends no ids, later messages of the earlier client cannot be distinguished from those of
             # this one

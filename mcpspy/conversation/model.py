@@ -41,6 +41,7 @@ ENDLESS = "subscriptions/listen"
 _UNREACHED = (502, 504)
 _WITH_ID = (Request, Result, Error)  # as a tuple: a union would be built again for each message
 _CALLS = (Request, Notification)
+_REDIRECTION = 300
 _FAILURE = 400  # statuses from here on report a failure
 _TOLD = 200  # characters of a target, or of the reason of a WebSocket close
 
@@ -129,7 +130,7 @@ class Exchange:
     undecoded: bool = False
     """The response was too large to decode, or a frame that was too large may be the response."""
     refused: bool = False
-    """Over HTTP: a status of failure came instead of a response."""
+    """Over HTTP: a status of failure, or a redirect, came instead of a response."""
     lost: int | None = None
     """Over HTTP: the line number at which the server broke off, or could not be reached."""
     left: int | None = None
@@ -306,6 +307,8 @@ class Session:
     """Over HTTP: how the session got its id."""
     over: Over | None = None
     """Over HTTP: how the session ended."""
+    renewed: bool = False
+    """Over HTTP: its client has sent `initialize` again, for a new session."""
     operations: Operations | None = None
     """None if operational findings were not requested."""
     expected: Mapping[tuple[int, int], str] = field(default_factory=dict)
@@ -414,6 +417,8 @@ class HttpChannel:
     """The channel is a stream that has an event with an id, so it can be resumed."""
     spoke: bool = False
     """The channel is a stream that has an event with data, an id or a comment."""
+    said: str = ""
+    """For a response with a status of failure: what its body says."""
     repeated: dict[int, Delivery] = field(default_factory=dict)
     """By line number: the events that have the id of an earlier event."""
 
@@ -428,6 +433,11 @@ class HttpChannel:
         return status(self.opened.head) >= _FAILURE
 
     @property
+    def redirects(self) -> bool:
+        """Whether it is a response that sends the client elsewhere."""
+        return _REDIRECTION <= status(self.opened.head) < _FAILURE
+
+    @property
     def streams(self) -> bool:
         """Whether it is a stream of events."""
         return self.opened.framing == "sse"
@@ -440,7 +450,7 @@ class HttpChannel:
     @property
     def mute(self) -> bool:
         """Whether the response is a stream of events, or JSON, that can bring nothing more after its end."""
-        if self.failed:
+        if self.failed or self.redirects:
             return False
         if self.opened.framing == "sse":
             return not self.resumable
@@ -598,7 +608,7 @@ class ServerExit:
         return self.end.t
 
 
-Judged = Message | HttpUnit | ServerExit
+Judged = Message | HttpUnit | StreamEnd | ServerExit
 """What rules examine."""
 Event = Message | HttpUnit | StreamEnd | Frame | Gap | Signal | Gates | End
 """What a conversation yields.

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from mcpspy.capture.records import End, Header
 from mcpspy.conversation.offers import HANDSHAKES
+from mcpspy.conversation.refusals import POST_AS_GET
 from mcpspy.problems.failure import OPEN, FailedRequest, StderrLine, arguments_text
 from mcpspy.problems.problem import Cause, Kind, Problem
 from mcpspy.problems.words import ADVICE, NO_INPUT, WITH_STDIN, advice_for, capitalized, headline
@@ -28,7 +29,8 @@ _ROWS = 8  # line numbers of a problem
 _FURTHER = 4  # causes after the first
 _METHOD_MISSING, _WRONG_PARAMS, _INTERNAL = -32601, -32602, -32603
 _NOT_A_CAUSE = ("ops/", "security/", "compat/", "schema/deprecated", "pairing/late-after-cancel", "cancel/initialize",
-                "pairing/unanswered", "pairing/answered-late", "lifecycle/handshake-failed")  # fmt: skip
+                "pairing/unanswered", "pairing/answered-late", "lifecycle/handshake-failed",
+                "http/refused")  # fmt: skip
 """Rules whose findings explain no failure."""
 _TOKENLESS = "progress/no-token"  # progress helps only if the server goes on working, as a late answer shows
 _LIKELY = (_TOKENLESS, "tools/arguments-fit")
@@ -59,7 +61,7 @@ _OF_CODES = {
 _TOLD = {
     "server-exit": (_ENDED,),
     "broken": (_ENDED,),
-    "refused": (_ENDED,),
+    "refused": (_ENDED, "http/refused"),
     "timed-out": ("pairing/unanswered", "pairing/answered-late"),
     "unanswered": ("pairing/unanswered",),
 }
@@ -267,7 +269,7 @@ def _causes(
         how = "was reset" if failure.reset else "ended"
         rows = (failure.answer,) if failure.answer else ()
         yield Cause(f"the stream {how} after {duration_text(failure.waited)}, before the answer", "known", rows)
-    elif failure.status:
+    elif failure.status and not any(RULES[proof.rule].explains for proof in proofs):
         yield from _status_causes(failure)
     yield from _error_causes(failure)
     line = None if kind in ("exit", "start") else failure.stderr  # there it is a part of the cause
@@ -336,7 +338,8 @@ def _status_causes(failure: FailedRequest) -> Iterator[Cause]:
     elif failure.status < 300:
         yield Cause(f"the answer ({status}) holds no JSON-RPC message", "known", rows)
     elif failure.status < 400:
-        yield Cause(f"the server redirects the request ({status}), and the client did not follow", "known", rows)
+        how = failure.redirects if failure.status in POST_AS_GET else ", and the client did not follow"
+        yield Cause(f"the server redirects the request with {status}{how}", "known", rows)
     else:
         yield Cause(f"the answer is {status}, without a JSON-RPC answer", "known", rows)
 

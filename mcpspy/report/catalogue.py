@@ -39,6 +39,7 @@ NOTATION = """\
 << 202                                an answer without a body
 << 200 events                         an answer that is a stream of events
 <- [id: 7] 2 = {"tools":[]}           an event of the last stream
+<- ~ text                             text in the last stream that is no event
 <x text                               the last body could not be decompressed; the text is the reason
 <. closed                             the server ends the last stream
 <. broken                             the connection breaks

@@ -12,8 +12,9 @@ from mcpspy.rules.lifecycle import handshake
 from mcpspy.rules.jsonrpc import messages, values
 from mcpspy.rules.http import oauth
 from mcpspy.rules import pairing, cancel, mrtr, security, progress, paging, schema, extension
+from mcpspy.rules.http import answers
 from mcpspy.rules.lifecycle import stateless, ending
-from mcpspy.rules.http import streams
+from mcpspy.rules.http import sessions, streams, listening, refusals
 from mcpspy.rules import subscription
 from mcpspy.rules.tools import calls, listing
 from mcpspy.rules import skills, ui, cache, lock
@@ -23,8 +24,8 @@ from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, Located
 
 __all__ = [
     "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "LocatedFinding", "Rule", "Severity",
-    "cache", "calls", "cancel", "capabilities", "current", "ending", "expect", "extension", "framing", "handshake",
-    "headers", "listing", "lock", "messages", "mrtr", "names", "oauth", "ops", "paging", "pairing", "posting",
-    "progress", "schema", "schemas", "security", "skills", "stateless", "streams", "subscription", "ui", "values",
-    "worst",
+    "answers", "cache", "calls", "cancel", "capabilities", "current", "ending", "expect", "extension", "framing",
+    "handshake", "headers", "listening", "listing", "lock", "messages", "mrtr", "names", "oauth", "ops", "paging",
+    "pairing", "posting", "progress", "refusals", "schema", "schemas", "security", "sessions", "skills",
+    "stateless", "streams", "subscription", "ui", "values", "worst",
 ]  # fmt: skip

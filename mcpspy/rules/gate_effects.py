@@ -44,7 +44,7 @@ _ON_TIME = ("pairing/unanswered", "pairing/answered-late", "pairing/late-after-c
             "cancel/", "progress/", "cache/", "lifecycle/server-exit", "lifecycle/buffered-output",
             "lifecycle/no-exit", "lifecycle/before-initialize",
             "lifecycle/initialize-twice", "lifecycle/era-mixed", "lifecycle/initialized-missing", "subscription/un",
-            "http/session-")  # fmt: skip
+            "http/session-", "http/stream-")  # fmt: skip
 """Rules that depend on when, or how often, a frame was received."""
 _ON_IDS = ("pairing/orphan-response", "pairing/duplicate-response", "pairing/id-loose-match",
            "pairing/response-by-wrong-side", "pairing/unanswered", "cancel/unknown-request", "cancel/id-loose-match",
@@ -64,6 +64,8 @@ _CONTEXT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("lifecycle/server-exit", (_ANY, _CUT_OFF)),
     ("lifecycle/buffered-output", (_ANY,)),
     ("lifecycle/no-exit", (_ANY,)),
+    ("http/empty-answer", (_ANY, _CUT_OFF)),
+    ("http/stream-cut", (_ANY, _CUT_OFF)),
     ("progress/", (_REQUESTS,)),
     ("subscription/", (_REQUESTS,)),
     ("cancel/", (_REQUESTS,)),

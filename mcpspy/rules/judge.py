@@ -28,12 +28,12 @@ from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.facts import Operations
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.learning import learn
-from mcpspy.conversation.model import HOLD, Event, Exchange, HttpUnit, Judged, Message, Session
+from mcpspy.conversation.model import HOLD, Event, Exchange, HttpUnit, Judged, Message, Session, StreamEnd
 from mcpspy.conversation.outcomes import Outcome
 from mcpspy.rules import RULES, LocatedFinding, Rule
 from mcpspy.rules.follows import explained, specific
 from mcpspy.rules.gate_effects import GateEffects
-from mcpspy.rules.plain import ASPECTS, aspects
+from mcpspy.rules.plain import ASPECTS, aspects, unit_aspects
 from mcpspy.rules.rule import Fault
 from mcpspy.spec.extensions import extension_with
 from mcpspy.spec.methods import revisions_with_method
@@ -45,8 +45,8 @@ from mcpspy.wire.jsonrpc import Notification, Request
 _Key = tuple[type, str | None, Revision | None, tuple[bool, ...]]
 """Kind, method, revision, and for each of `ASPECTS` whether the message is plain in it."""
 _CALLS = (Request, Notification)
-_JUDGED = (Message, HttpUnit)
-_REMARK = tuple(aspect != "http" for aspect in ASPECTS)  # a remark is plain in every aspect but HTTP
+_JUDGED = (Message, HttpUnit, StreamEnd)
+_REMARK = (False,) * len(ASPECTS)
 _ON_AGREEMENT = ("lifecycle/era-mixed", "lifecycle/revision-mismatch", "lifecycle/version-declined",
                  "http/version-header")  # fmt: skip
 """Rules about the revisions that peers name. They are off if the capture is judged by another revision."""
@@ -267,7 +267,8 @@ class Judge:
                 plainly = (False,) * len(ASPECTS)
             key: _Key = type(body), method, message.revision, plainly
         else:
-            key = type(message), None, message.revision, _REMARK
+            flags = unit_aspects(message) if type(message) is HttpUnit else _REMARK
+            key = type(message), None, message.revision, flags
         return self._lists.get(key) or self._listed(key)
 
     def _listed(self, key: _Key) -> _Rules:

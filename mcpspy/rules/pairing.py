@@ -17,6 +17,7 @@ from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.rules.waiting import waiting_clause
 from mcpspy.spec.revisions import HANDSHAKE, STATELESS
 from mcpspy.text import duration_text
+from mcpspy.wire.http_head import status
 from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result
 
 _RESPONSES = "basic#responses"
@@ -57,6 +58,8 @@ _PATIENT = ("elicitation/create", "sampling/createMessage", "tasks/result")
 def orphan_response(message: Message, session: Session) -> Iterator[Fault]:
     """Report a response to no request. Over HTTP also one that does not match the request of its POST."""
     refused, wrong = _refused_by(message), _id(message)
+    if refused and _ends_session(message):
+        return  # such an answer is written before the request is read
     if refused and refused.key[1].loose != wrong.loose:
         expected = refused.key[1].beside(wrong)
         yield Fault(f"the answer has id {wrong.excerpt}; expected {expected}, the id of the request", "/id",
@@ -64,6 +67,13 @@ def orphan_response(message: Message, session: Session) -> Iterator[Fault]:
     elif _unpaired(message, session) and not _why_unpaired(message):
         hint, meant = waiting_clause(message)
         yield Fault(f"no request has id {wrong.excerpt}{hint}", "/id", meant)
+
+
+def _ends_session(message: Message) -> bool:
+    """Return whether the status says that the session of the request is over."""
+    place = message.http
+    named = place is not None and place.request is not None and place.request.named
+    return named and place is not None and status(place.opened.head) == 404
 
 
 @rule(

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from mcpspy.conversation.model import Message, Session
+from mcpspy.conversation.model import HttpUnit, Message, Session
 from mcpspy.rules.jsonrpc.values import LONG_NUMBER
 from mcpspy.rules.pairing import answers_by_id
 from mcpspy.rules.rule import Aspect
@@ -22,7 +22,12 @@ _LARGE = 1 << 20  # bytes
 _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 _MANY_DIGITS = b"0" * 16  # a long number has at least as many digits
 
-ASPECTS: tuple[Aspect, ...] = ("bytes", "shape", "meta", "pairing", "handshake", "http", "direction")
+_REDIRECTION = 300
+
+ASPECTS: tuple[Aspect, ...] = (
+    *("bytes", "shape", "meta", "pairing", "handshake", "http", "direction"),
+    *("refusal", "content", "listening"),
+)
 """The aspects with a test, in the order of `aspects`."""
 
 
@@ -35,7 +40,8 @@ def aspects(message: Message, method: str | None, session: Session) -> tuple[boo
     - pairing: a request or notification, or the response to a waiting request, with its id, before the client leaves;
     - handshake: the session began in the right order;
     - http: not over HTTP;
-    - direction: not a request or notification, or its sender may send its method; the methods of extensions never pass.
+    - direction: not a request or notification, or its sender may send its method; the methods of extensions never pass;
+    - refusal, content, listening: never, because the rules about these look at few messages (see `unit_aspects`).
     """
     body, http, told = message.body, message.http, facts(method, message.revision)
     meta, pairing, direction = method != "initialize", True, True
@@ -52,7 +58,21 @@ def aspects(message: Message, method: str | None, session: Session) -> tuple[boo
         pairing = False
     begun = session.initialized and session.agreed is not None
     shape = fits(message, told) and not (told.extended and is_extended(message, session))
-    return in_bytes(message), shape, meta, pairing, begun, http is None, direction
+    return in_bytes(message), shape, meta, pairing, begun, http is None, direction, False, False, False
+
+
+def unit_aspects(unit: HttpUnit) -> tuple[bool, ...]:
+    """Return the same for an HTTP event without a message. Of the aspects of messages, it is only not plain in HTTP.
+
+    - refusal: it is not of an answer that refuses or redirects;
+    - content: it is a head, or the end of a channel;
+    - listening: it does not belong to a GET.
+    """
+    place = unit.http
+    code = place.summary["status"]
+    refusal = type(code) is not int or code < _REDIRECTION
+    content, listening = unit.frame is None, place.summary["method"] != "GET"
+    return True, True, True, True, True, False, True, refusal, content, listening
 
 
 def in_bytes(message: Message) -> bool:

@@ -33,6 +33,7 @@ __all__ = [
     "is_secret_name",
     "shown",
     "unquoted",
+    "untitled",
     "withheld",
 ]
 
@@ -53,6 +54,7 @@ _AUTH_SCHEMES = frozenset(
     )
 )
 """Words before credentials that are shown: the registered schemes, and others in use."""
+_TITLED, _QUOTE = ', title "', '"'
 _REMEMBERED = 4096  # fields and targets that are cached: they repeat in every request
 _LONGEST_REMEMBERED = 1024  # characters of a name and a value
 _FIELD = 32  # the cost of a field of a head in addition to its characters
@@ -80,9 +82,15 @@ def is_form(media_type: str) -> bool:
     return any(kind in media_type.lower() for kind in _FORMS)
 
 
-def withheld(size: int) -> bytes:
-    """Return the replacement of `size` bytes that are not recorded."""
-    return f"«withheld: {size} bytes»".encode()
+def withheld(size: int, title: str = "") -> bytes:
+    """Return the replacement of `size` bytes that are not recorded; `title` is that of a page, without secrets."""
+    return f"«withheld: {size} bytes{_TITLED if title else ''}{title}{_QUOTE if title else ''}»".encode()
+
+
+def untitled(raw: bytes) -> bytes:
+    """Return the replacement of a body without the title of its page; other bytes as they are."""
+    size, titled, _ = raw.partition(_TITLED.encode())
+    return size + "»".encode() if titled and raw.startswith("«withheld: ".encode()) else raw
 
 
 class Redactor:
@@ -198,11 +206,20 @@ class Redactor:
         return field
 
     def body(self, raw: bytes) -> bytes:
-        """Redact a whole body of an OAuth endpoint, a form or a page. If it cannot be parsed, keep only its size."""
+        """Redact a whole body of an OAuth endpoint, a form or a page.
+
+        If it cannot be parsed, keep only its size, and the title of a page.
+        """
         from mcpspy.secrets.body import oauth_body
 
         clean = oauth_body(raw, self.mark)
-        return withheld(len(raw)) if clean is None else clean
+        return withheld(len(raw), self.title(raw)) if clean is None else clean
+
+    def title(self, raw: bytes) -> str:
+        """Return the title of a page that is withheld, unless it may hold a secret."""
+        from mcpspy.secrets.body import page_title
+
+        return page_title(raw, self.mark)
 
     def body_elsewhere(self, raw: bytes) -> bytes:
         """Redact a whole body of at most `LARGEST_BODY` bytes from anywhere else.

@@ -67,6 +67,9 @@ class Script:
             self._streams.append(channel)
 
     def event(self, rest):
+        if rest.startswith("~ "):
+            self.http.event(self._streams[-1], raw=rest[2:].encode() + b"\n")
+            return
         own, rest = headers(rest)
         data = frame(rest)[0] if rest else b""
         start = "".join(f"{name}: {own[name]}\n" for name in ("event", "id") if name in own).encode()

@@ -7,7 +7,7 @@ unreachable.
 
 from collections.abc import Iterator, Sequence
 
-from mcpspy.conversation.model import ENDLESS, Message, ServerExit, Session
+from mcpspy.conversation.model import ENDLESS, Exchange, Message, ServerExit, Session
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.text import duration_text
@@ -96,8 +96,18 @@ class ServerGone(StatefulCheck):
         if request.n in self.session.explained:
             return
         if exchange and exchange.lost and not exchange.cancelled and not exchange.in_doubt:
-            how = "the server was unreachable for" if exchange.refused else "the server broke off its answer to"
+            how = _lost(exchange)
             yield Fault(f"{how} {exchange.method}", "", (exchange.lost,), blame="server", source=_HTTP)
+
+
+def _lost(exchange: Exchange) -> str:
+    """Return how the answer to a request over HTTP was lost."""
+    fate = exchange.fate
+    if exchange.refused:
+        return "the server was unreachable for"
+    if fate and fate.reason == "eof":
+        return "the server ended its stream without the answer to"
+    return "the server broke off its answer to"
 
 
 @rule(

@@ -12,7 +12,9 @@ from mcpspy.conversation import bounds
 from mcpspy.conversation.context import becomes_round, dialect, other, stated_revision
 from mcpspy.conversation.model import Exchange, Message, Session
 from mcpspy.conversation.outcomes import still_failed, waited
+from mcpspy.conversation.refusals import refusal
 from mcpspy.json_values import excerpt, member, pointer
+from mcpspy.rules.http.posting import asks_for_refusal
 from mcpspy.rules.rule import Fault, Later, Severity, StatefulCheck, rule
 from mcpspy.spec.revisions import BATCHES, HANDSHAKE, NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS, Revision
 from mcpspy.text import duration_text
@@ -384,8 +386,12 @@ class FailedHandshake(StatefulCheck):
             how = _failed_handshake(exchange, answer)
             if how:
                 severity: Severity | None = "warning" if _code(answer) == _NO_COMMON_REVISION else None
-                yield Fault(how, related=(answer.n,) if answer else (), blame=other(request.sender), at=request,
-                            severity=severity)  # fmt: skip
+                refused = exchange.fate if exchange.outcome == "refused" and not answer else None
+                row = answer.n if answer else refused.n if refused else 0
+                code = status(refused.answer.opened.head) if refused and refused.answer else 0
+                wrong = request.http is not None and asks_for_refusal(request.http, code)
+                yield Fault(how, related=(row,) if row else (), at=request, severity=severity,
+                            blame=request.sender if wrong else other(request.sender))  # fmt: skip
 
 
 def _failed_handshake(exchange: Exchange, answer: Message | None) -> str | None:
@@ -395,8 +401,9 @@ def _failed_handshake(exchange: Exchange, answer: Message | None) -> str | None:
         text = excerpt(member(answer.body.value, "error", "message"))
         return f"initialize is refused with error {_code(answer)}: {text}"
     if exchange.outcome == "refused" and fate and fate.answer:
-        code = status(fate.answer.opened.head)
-        return f"initialize is refused with status {code}" if code >= 300 and code not in _LOGIN else None
+        head = fate.answer.opened.head
+        refused = status(head) >= 300 and status(head) not in _LOGIN
+        return f"initialize is refused with {refusal(head, fate.answer.said)}" if refused else None
     if exchange.outcome not in ("timed-out", "unanswered"):
         return None
     left = fate.t if fate else exchange.request.session.left
