@@ -16,6 +16,7 @@ from mcpspy.problems.problem import Cause, Kind, Problem
 from mcpspy.problems.words import ADVICE, advice_for, capitalized, headline
 from mcpspy.rules import RULES, SEVERITIES, Finding
 from mcpspy.rules.follows import LOST_ANSWER, UNFIT
+from mcpspy.secrets.placeholders import unfilled
 from mcpspy.text import duration_text, plural, printable
 
 _NOT_SERVED = "lifecycle/capability-not-served"
@@ -28,6 +29,8 @@ _METHOD_MISSING, _WRONG_PARAMS, _INTERNAL = -32601, -32602, -32603
 _NOT_A_CAUSE = ("ops/", "security/", "compat/", "schema/deprecated", "pairing/late-after-cancel", "cancel/initialize",
                 "pairing/unanswered", "lifecycle/handshake-failed")  # fmt: skip
 """Rules whose findings explain no failure."""
+_MAY_LACK = ("start", "exit", "handshake")
+"""Kinds of problems for which a placeholder in the command line may be the cause."""
 _GONE, _OF_LOGIN, _SERVER_FAILURE = (404, 410), (401, 403), 500
 _OF_PARAMS = (
     "tools/arguments",
@@ -153,7 +156,7 @@ def _found(group: AlikeFailures, evidence: Evidence) -> Problem:
     if kind == "exit":
         ended = evidence.ends[-1] if evidence.ends else None
         kind = "start" if ended and ended.end.why else kind  # the client had sent nothing before it knew
-        exits = [*_exits(ended, evidence.header)]
+        exits = [*_exits(ended, evidence.header), *_unfilled(evidence.header)]
         causes, advice = exits if kind == "start" else [*exits, *causes], ADVICE[kind]
     elif findings:
         advice, blame = (RULES[findings[0].rule].advice(findings[0].blame)[0][1],), findings[0].blame
@@ -243,6 +246,8 @@ def _causes(
         yield Cause(f"the answer was {failure.by_gate}", "known", (failure.answer,) if failure.answer else ())
     if kind in ("exit", "start"):
         yield from _exits(ended, evidence.header)
+    if kind in _MAY_LACK:
+        yield from _unfilled(evidence.header)
     for proof in proofs:
         yield Cause(proof.message, "known", (proof.frame, *proof.related))
     if failure.late:
@@ -280,6 +285,13 @@ def _exits(ended: ProcessEnd | None, header: Header) -> Iterator[Cause]:
             yield Cause(f"{how}; {told}", "known", (last.n, end.n))
         elif how:
             yield Cause(how if end.why else f"{how}, and wrote nothing to stderr", "known", (end.n,))
+
+
+def _unfilled(header: Header) -> Iterator[Cause]:
+    """Yield what stands in the command line in place of a value that nobody filled in."""
+    for option, value in unfilled([*(header.argv or ())]):
+        after = f" after {printable(option, _SAME)}" if option else ""
+        yield Cause(f"the command line has {printable(value, _SAME)}{after}: nobody filled it in", "likely")
 
 
 def _signal_name(number: int) -> str:

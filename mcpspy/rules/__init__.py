@@ -10,7 +10,7 @@ from mcpspy.rules import framing
 from mcpspy.rules.http import headers, posting
 from mcpspy.rules.lifecycle import handshake
 from mcpspy.rules.jsonrpc import messages, values
-from mcpspy.rules.http import cors, legacy, oauth
+from mcpspy.rules.http import cors, credentials, legacy, oauth
 from mcpspy.rules import pairing, cancel, mrtr, security, progress, paging, schema, extension
 from mcpspy.rules.lifecycle import stateless, ending
 from mcpspy.rules.http import streams
@@ -23,8 +23,8 @@ from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, Located
 
 __all__ = [
     "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "LocatedFinding", "Rule", "Severity",
-    "cache", "calls", "cancel", "capabilities", "cors", "current", "ending", "expect", "extension", "framing",
-    "handshake", "headers", "legacy", "listing", "lock", "messages", "mrtr", "names", "oauth", "ops", "paging",
-    "pairing", "posting", "progress", "schema", "schemas", "security", "skills", "stateless", "streams",
+    "cache", "calls", "cancel", "capabilities", "cors", "credentials", "current", "ending", "expect", "extension",
+    "framing", "handshake", "headers", "legacy", "listing", "lock", "messages", "mrtr", "names", "oauth", "ops",
+    "paging", "pairing", "posting", "progress", "schema", "schemas", "security", "skills", "stateless", "streams",
     "subscription", "ui", "values", "worst",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 import os
 from collections import deque
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,14 @@ def outcome(transcript, _):
 
 def test_planted_situations_are_explained():
     check(Path(__file__).with_name("planted.txt"), outcome)
+
+
+def test_a_placeholder_in_the_command_line_may_be_why_the_server_ended():
+    fold = Problems(replace(STDIO, argv=("server", "--token", "${API_TOKEN}")))
+    deque(JudgedEvents(fold).all(records("= 2025-06-18\n> 2 ping\n. exit 1")), 0)
+    (problem,) = fold.made()
+    told = "the command line has ${API_TOKEN} after --token: nobody filled it in"
+    assert told in [cause.text for cause in problem.further]
 
 
 REFUSED = "= 2025-06-18 http\n" + "".join(

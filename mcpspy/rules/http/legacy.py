@@ -44,7 +44,7 @@ _SHOWN = 200
     loss="The client got an address that it does not accept, and sent no request",
 )
 class EndpointOrigin(StatefulCheck):
-    """Report an endpoint on another origin, unless the client posted all the same."""
+    """Report an endpoint on another origin, unless the client posted a message after all."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
