@@ -16,15 +16,15 @@ from mcpspy.rules.lifecycle import stateless, ending
 from mcpspy.rules.http import streams
 from mcpspy.rules import subscription
 from mcpspy.rules.tools import calls, listing
-from mcpspy.rules import skills, ui, cache, lock
-from mcpspy.rules.compat import names, schemas
+from mcpspy.rules import content, skills, ui, cache, lock
+from mcpspy.rules.compat import names, results, schemas
 from mcpspy.rules import ops, expect
 from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, LocatedFinding, Rule, Severity, current, worst
 
 __all__ = [
     "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "LocatedFinding", "Rule", "Severity",
-    "cache", "calls", "cancel", "capabilities", "cors", "credentials", "current", "ending", "expect", "extension",
-    "framing", "handshake", "headers", "legacy", "listing", "lock", "messages", "mrtr", "names", "oauth", "ops",
-    "paging", "pairing", "posting", "progress", "schema", "schemas", "security", "skills", "stateless", "streams",
-    "subscription", "ui", "values", "worst",
+    "cache", "calls", "cancel", "capabilities", "content", "cors", "credentials", "current", "ending", "expect",
+    "extension", "framing", "handshake", "headers", "legacy", "listing", "lock", "messages", "mrtr", "names", "oauth",
+    "ops", "paging", "pairing", "posting", "progress", "results", "schema", "schemas", "security", "skills",
+    "stateless", "streams", "subscription", "ui", "values", "worst",
 ]  # fmt: skip

@@ -28,6 +28,7 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
     "jsonrpc/not-an-object": ("http/notification-status", "jsonrpc/not-a-number"),
     "jsonrpc/version-missing": ("jsonrpc/neither-result-nor-error",),
     "progress/unknown-token": ("schema/invalid",),
+    "schema/format": ("content/image-type",),
     "security/hidden-text": ("security/instructions-to-model",),
     "tools/arguments": ("schema/invalid",),
 }

@@ -1,4 +1,4 @@
-"""What stands in the place of a secret and is none: a variable that nothing expanded, an example, the text of no value.
+"""What is in the place of a secret but not a secret: an unexpanded variable, an example, the text of no value.
 
 Such a value is not redacted, because it is what a user has to see. The decision is strict: the whole value has one of
 these forms, and no token of a known kind is inside. A value that also holds something else stays a secret.
@@ -28,7 +28,7 @@ _EXAMPLE = re.compile(r"(?i)your|here|token|key|secret|password|credential|inser
 
 
 def placeholder(value: str) -> Kind | None:
-    """Return what a value in the place of a secret is, if it is none."""
+    """Return what a value in the place of a secret is, if it is not a secret."""
     value = value.strip()
     if not 0 < len(value) <= _LONGEST or replaced(value, lambda _: "", full=False) != value:
         return None

@@ -1,6 +1,6 @@
 """Rules about the credentials that a client sends.
 
-Secrets are redacted before they are written, so the capture does not show them. Only what is none is visible: a
+Secrets are redacted before they are written, so the capture does not show them. Only placeholders are visible: a
 variable that nothing expanded, an example, the text of no value (`mcpspy.secrets.placeholders`).
 """
 
