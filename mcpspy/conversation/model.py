@@ -412,6 +412,8 @@ class HttpChannel:
     """For a request: its WebSocket has ended, in one of its directions."""
     first: int | None = None
     """The line number of its first event: a message or an `HttpUnit`."""
+    followed: bool = False
+    """For a preflight of a browser (OPTIONS): the request that it is about followed, or another preflight for it."""
     resumes: Delivery | None = None
     """The event after which the client resumes a stream, if an event with that id is known."""
     never_delivered: bool = False

@@ -14,8 +14,9 @@ from mcpspy.rules.rule import Fault, rule
 from mcpspy.wire.jsonrpc import Result
 from mcpspy.wire.media_bytes import KNOWN, is_encoded_twice, media_form
 
-WITH_MEDIA = ("tools/call", "prompts/get", "resources/read", "tasks/result", "sampling/createMessage")
-"""The methods whose results may have images and sounds."""
+MARK = b'"mimeType"'
+"""What a message with an image or a sound has in its bytes."""
+_WITH_MEDIA = ("tools/call", "prompts/get", "resources/read", "tasks/result", "sampling/createMessage")
 _MEDIA = ("image", "audio")
 _MOST = 64  # images and sounds of a message that are looked at
 _SHOWN = 60
@@ -81,6 +82,7 @@ def _add(found: list[Media], block: dict[str, Any], path: Path) -> None:
     bytes into `data`.""",
     meanwhile="Look at the first bytes of an image before you pass it on, and correct its type.",
     spec="schema#imagecontent",
+    about="bytes",
     fails="""
         = 2025-06-18
         > 2 tools/call {"name":"photo"}
@@ -92,7 +94,7 @@ def _add(found: list[Media], block: dict[str, Any], path: Path) -> None:
         < 2 = {"content":[{"type":"image","data":"/9j/4AAQSkZJRgABAQAAAQABAAD/","mimeType":"image/jpeg"}]}
     """,
     on=(Result,),
-    methods=WITH_MEDIA,
+    methods=_WITH_MEDIA,
     loss="A result has an image or a sound that the APIs of models refuse",
 )
 def image_type(message: Message, session: Session) -> Iterator[Fault]:

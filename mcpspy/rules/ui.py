@@ -10,7 +10,7 @@ from typing import Any
 
 from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.context import capabilities
-from mcpspy.conversation.model import HOLD, Exchange, Message, Session
+from mcpspy.conversation.model import Exchange, Message, Session
 from mcpspy.conversation.outcomes import still_failed
 from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
@@ -259,7 +259,7 @@ class Unreadable(StatefulCheck):
         < 4 = {"contents":[{"uri":"ui://map","mimeType":"text/html;profile=mcp-app","text":"<!DOCTYPE html>"}]}
     """,
     on=(Result, Error),
-    methods=("tools/call", "resources/read"),
+    methods=("tools/list", "resources/read"),
     loss="The app of a tool was never shown",
 )
 class NeverRead(StatefulCheck):
@@ -268,36 +268,40 @@ class NeverRead(StatefulCheck):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._reads = session.of_capture(_Reads)
-        self._called: dict[str, Message] = {}  # by URI: the result of the first call
+        self._listed: dict[str, tuple[Message, int]] = {}  # by tool: its latest listing, and its index there
 
     def check(self, message: Message) -> Iterator[Fault]:
-        """Take the result of a call, or of a read."""
+        """Take a listing, or the answer to a read."""
         name = message.name
         if message.method == "resources/read":
             if name and name.startswith(_SCHEME):
                 keep(self._reads.uris, name, None)
-            return iter(())
-        tool = self.session.listing.tools.get(name or "")
-        uri = _resource_of(tool.definition) if tool and "_meta" in tool.definition else None
-        if tool and uri and uri not in self._called and type(message.body) is Result and _shows(message, self.session):
-            called_by_app = member(tool.definition, "_meta", "ui", "visibility") == ["app"]
-            failed = message.body.value["result"].get("isError") is True
-            if not (called_by_app or failed):
-                keep(self._called, uri, message)
+        elif _shows(message, self.session):
+            tools = member(message.body.value, "result", "tools")
+            for place, tool in enumerate(tools if isinstance(tools, list) else ()):
+                named, visibility = member(tool, "name"), member(tool, "_meta", "ui", "visibility")
+                if isinstance(named, str) and _resource_of(tool) and visibility != ["app"]:
+                    keep(self._listed, named, (message, place))
         return iter(())
 
     def close(self) -> Iterator[Fault]:
-        """Report them, unless the session ended at once."""
-        session = self.session
-        end = max(session.answered, session.left or 0)
-        for uri, result in self._called.items():
-            if uri not in self._reads.uris and not session.gaps and end > result.t + HOLD:
-                tool = session.listing.tools.get(result.name or "")
+        """Report them once for each interface, unless records are missing or nothing followed the call."""
+        session, reported = self.session, set[str]()
+        for name, (listing, place) in self._listed.items():
+            tool = session.listing.tools.get(name)
+            uri = _resource_of(tool.definition) if tool else None
+            call: Exchange | None = tool.called if tool else None
+            if uri is None or call is None or call.outcome != "ok" or session.gaps or uri in self._reads.uris:
+                continue
+            n = call.request.n
+            if session.last_answered > n and uri not in reported:
+                reported.add(uri)
                 yield Fault(
-                    f"the tool {excerpt(result.name)} was called, and its app {excerpt(uri)} was never read",
-                    related=(tool.listed,) if tool else (),
+                    f"the tool {excerpt(name)} was called in #{n}, and its app {excerpt(uri)} was never read",
+                    pointer("result", "tools", place, "_meta"),
+                    (n,),
                     blame="client",
-                    at=result,
+                    at=listing,
                 )
 
 

@@ -10,31 +10,22 @@ for the server; an answer that allows either one is right.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from typing import ClassVar
 
 from mcpspy.conversation.bounds import keep
-from mcpspy.conversation.context import posted
+from mcpspy.conversation.context import asked
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.json_values import excerpt
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.spec.revisions import HTTP_SESSIONS
 from mcpspy.wire.http_head import Head, header, status, values
-from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
+from mcpspy.wire.jsonrpc import Error, Result
 
-_MESSAGES = (Request, Notification, Result, Error)
 _FETCH = "https://fetch.spec.whatwg.org"
 _SIMPLE = ("GET", "HEAD", "POST")  # methods that a preflight need not allow
 _SHOWN = 60
 _SESSION_ID = "mcp-session-id"
 _WELL_KNOWN = "/.well-known/"
-
-
-@dataclass(slots=True)
-class _Preflights:
-    """The preflights of a capture that allowed too little, until the request follows after all."""
-
-    refused: dict[tuple[str, str, str], tuple[HttpUnit, HttpUnit | None, str]] = field(default_factory=dict)
-    """By client, method and target: the answer, the request, and what is wrong."""
 
 
 @rule(
@@ -64,51 +55,37 @@ class _Preflights:
 [access-control-request-headers: content-type,mcp-protocol-version]
         << 204 [access-control-allow-origin: *] [access-control-allow-headers: Content-Type, MCP-Protocol-Version]
     """,
-    on=(*_MESSAGES, HttpUnit),
+    on=(HttpUnit,),
     loss="A page in a browser could not send its requests",
 )
 class Preflight(StatefulCheck):
-    """Report preflights that were not followed by their request, once for each client, method and reason."""
+    """Report preflights that were not followed by their request."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._known = session.of_capture(_Preflights)
-        self._asked: dict[int, HttpUnit] = {}  # by channel: heads of preflights without an answer
+        self._refused: dict[int, tuple[HttpUnit, str]] = {}  # by line number: the answer, and what is wrong
 
-    def check(self, message: Message | HttpUnit) -> Iterator[Fault]:
-        """Take a preflight, its answer, or a request that follows one."""
-        place, refused = message.http, self._known.refused
-        if place is None:
+    def check(self, unit: HttpUnit) -> Iterator[Fault]:
+        """Take the answer to a preflight."""
+        place, request = unit.http, unit.http.request
+        if request is None or unit.frame or place.summary["method"] != "OPTIONS" or place.opened.sender != "server":
             return iter(())
-        if isinstance(message, HttpUnit) and place.summary["method"] == "OPTIONS":
-            self._take(message)
-        elif refused and place.request is None:
-            refused.pop(_key(place, str(place.summary["method"])), None)
+        method = header(request.opened.head, "access-control-request-method")
+        optional = method == "DELETE" or _WELL_KNOWN in str(request.summary["target"])
+        if method and not optional and _origin(request) and place.opened.head:
+            wrong = _refusal(request, place.opened.head, method)
+            if wrong:
+                keep(self._refused, unit.n, (unit, wrong))
         return iter(())
 
     def close(self) -> Iterator[Fault]:
         """Report what was not followed by its request."""
-        for (_, method, _), (answer, request, wrong) in self._known.refused.items():
-            if answer.session is self.session and not self.session.gaps:
-                yield Fault(wrong, related=(request.n,) if request else (), blame="server", at=answer,
-                            severity="warning" if method == "GET" else None)  # fmt: skip
-
-    def _take(self, unit: HttpUnit) -> None:
-        place = unit.http
-        if place.request is None:
-            keep(self._asked, place.opened.ch, unit)
-            return
-        request, head = place.request, place.opened.head
-        asked = self._asked.pop(request.opened.ch, None)
-        method = header(request.opened.head, "access-control-request-method")
-        optional = method == "DELETE" or _WELL_KNOWN in str(request.summary["target"])
-        if unit.frame or head is None or not method or optional or place.opened.sender != "server":
-            return
-        wrong = _refusal(request, head, method) if _origin(request) else None
-        if wrong:
-            keep(self._known.refused, _key(request, method), (unit, asked, wrong))
-        else:
-            self._known.refused.pop(_key(request, method), None)
+        for answer, wrong in self._refused.values() if not self.session.gaps else ():
+            request = answer.http.request
+            if request and not request.followed:
+                get = header(request.opened.head, "access-control-request-method") == "GET"
+                yield Fault(wrong, related=(request.first,) if request.first else (), blame="server", at=answer,
+                            severity="warning" if get else None)  # fmt: skip
 
 
 @rule(
@@ -139,32 +116,34 @@ class Preflight(StatefulCheck):
         >> [origin: http://localhost:3000] [mcp-session-id: s-1] [mcp-protocol-version: 2025-06-18] 2 ping
         << 200 2 = {}
     """,
-    on=_MESSAGES,
+    on=(Error, HttpUnit),
     explains=("refused", "error"),
 )
 class ExposeHeaders(StatefulCheck):
-    """Report a session id that a page cannot read, when a request comes without it."""
+    """Report a session id that a page cannot read, at the first answer to a request without it."""
+
+    learns_from: ClassVar = {Result: ("initialize",)}
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._hidden: Message | None = None
 
-    def check(self, message: Message) -> Iterator[Fault]:
-        """Take the answer to `initialize`, or a request without the session id."""
-        place = message.http
-        if isinstance(message.body, Result):
-            if message.method == "initialize" and place and place.request and hides_session_id(place):
-                self._hidden = message
+    def learn(self, message: Message) -> None:
+        """Take the answer to `initialize`."""
+        self._hidden = message if message.http and hides_session_id(message.http) else None
+
+    def check(self, message: Message | HttpUnit) -> Iterator[Fault]:
+        """Take the answer to a request without the session id. An answer with a result shows that it is not needed."""
+        hidden, request = self._hidden, asked(message) if self._hidden else None
+        if hidden is None or request is None or request.named or not request.carried or _origin(request) is None:
             return
-        hidden, request = self._hidden, posted(message)
-        if hidden is None or request is None or request.named or _origin(request) is None:
-            return
-        if message.method != "initialize":
+        carried = request.carried[0]
+        if carried.method != "initialize":
             self._hidden = None
             yield Fault(
                 "the answer has an Mcp-Session-Id, but no Access-Control-Expose-Headers for it, so a page in a browser "
-                f"cannot read it; #{message.n} comes without it",
-                related=(message.n,),
+                f"cannot read it; #{carried.n} comes without it",
+                related=(carried.n,),
                 blame="server",
                 at=hidden,
             )
@@ -176,10 +155,6 @@ def hides_session_id(answer: HttpChannel) -> bool:
     if head is None or request is None or header(head, _SESSION_ID) is None or _origin(request) is None:
         return False
     return not {"*", _SESSION_ID}.intersection(_listed(head, "access-control-expose-headers"))
-
-
-def _key(request: HttpChannel, method: str) -> tuple[str, str, str]:
-    return request.client, method, str(request.summary["target"])
 
 
 def _refusal(request: HttpChannel, head: Head, method: str) -> str | None:

@@ -5,6 +5,7 @@ variable that nothing expanded, an example, the text of no value (`mcpspy.secret
 """
 
 from collections.abc import Iterator
+from typing import ClassVar
 from urllib.parse import parse_qsl
 
 from mcpspy.conversation.bounds import keep
@@ -42,36 +43,44 @@ _NAMED = 60  # characters of the name of a header
         >> [authorization: Bearer «redacted:716d4e54»] 2 tools/list
         << 200 2 = {"tools":[]}
     """,
-    on=(Request, Error, HttpUnit),
+    on=(Error, HttpUnit),
     explains=("refused", "error"),
 )
 class Placeholder(StatefulCheck):
-    """Report a placeholder in the first request of a session, and in the first one that is refused for it."""
+    """Report a placeholder in the first request that is refused for it, or else in the first request of the session."""
+
+    learns_from: ClassVar = {Request: ("initialize", "server/discover", "tools/list")}
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._looked = False
-        self._reported: int | None = None  # the line number
+        self._first: tuple[Message | HttpUnit, str] | None = None
+        self._looked = self._reported = False
+
+    def learn(self, message: Message) -> None:
+        """Look at the head of the first request."""
+        if not self._looked and message.http and message.http.request is None:
+            self._looked = True
+            found = next(_unfilled(message.http), None)
+            self._first = (message, found) if found else None
 
     def check(self, message: Message | HttpUnit) -> Iterator[Fault]:
-        """Look at the head of a request, or at that of a request that is refused."""
-        place = message.http
-        if place is None or place.opened.role == "ws":
+        """Look at the head of a request that is refused."""
+        place, request = message.http, message.http.request if message.http else None
+        if place is None or request is None or self._reported or status(place.opened.head) not in _REFUSED:
             return
-        if place.request is None:
-            wanted, self._looked = not self._looked and place.sender == "client", True
-        else:
-            wanted = status(place.opened.head) in _REFUSED and self.session.once("placeholder refused")
-        request = place.request or place
-        found = next(_unfilled(request), None) if wanted else None
+        found = next(_unfilled(request), None)
         if found:
+            self._reported = True
             at = request.carried[0] if request.carried else message
-            if place.request:  # it is refused, and this tells why
-                keep(self.session.explained, at.n, None)
-            n = request.first or at.n
-            if self._reported != n:
-                self._reported = n
-                yield Fault(found, blame="client", at=at)
+            keep(self.session.explained, at.n, None)  # it is refused, and this tells why
+            row = () if request.carried or request.first is None else (request.first,)
+            yield Fault(found, related=row, blame="client", at=at)
+
+    def close(self) -> Iterator[Fault]:
+        """Report the first request if none was refused."""
+        if self._first and not self._reported:
+            at, found = self._first
+            yield Fault(found, blame="client", at=at)
 
 
 def _unfilled(request: HttpChannel) -> Iterator[str]:

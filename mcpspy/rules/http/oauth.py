@@ -103,16 +103,19 @@ class _LoginCheck(StatefulCheck):
 
     def check(self, message: Message | HttpUnit) -> Iterator[Fault]:
         """Learn from the answer to a request."""
-        place = message.http
-        request = place.request if place else None
-        if place and request and place.opened.sender == "server":
-            name = _metadata_name(_target(request))
+        place, request = message.http, message.http.request if message.http else None
+        if place is None or request is None or place.opened.sender != "server":
+            return iter(())
+        target = _target(request)
+        if _WELL_KNOWN in target:
+            name = _metadata_name(target)
             if name and isinstance(message, HttpUnit):
                 self._take_document(message, request, name)
-            elif asked(message) is request and is_oauth_endpoint(_target(request)):
-                self._documents.went_on = message.n
-            elif asked(message) is request and status(place.opened.head) == _UNAUTHORIZED and _is_mcp(request):
+        elif asked(message) is request:
+            if place.summary["status"] == _UNAUTHORIZED and _is_mcp(request):
                 keep(self._refusals, message.n, _Refusal(message, request))
+            elif not request.carried and is_oauth_endpoint(target):
+                self._documents.went_on = message.n
         return iter(())
 
     def failures(self) -> list[_Refusal]:
