@@ -14,7 +14,7 @@ from mcpspy.secrets.tokens import replaced
 
 Kind = Literal["variable", "example", "no value"]
 
-_LONGEST = 120
+_LONGEST, _DIGITS = 120, 3
 _FORM = re.compile(
     r"(?P<variable>\$\{(?:[A-Za-z_]\w*|(?:env|input|config|vars?|secrets?)[:.][A-Za-z_][\w.-]*)(?::?-)?\}"
     r"|\$\{\{\s?[A-Za-z_][\w.-]*\s?\}\}|\{\{\s?[A-Za-z_][\w.:-]*\s?\}\}|\$env:[A-Za-z_]\w*)"
@@ -35,9 +35,11 @@ def placeholder(value: str) -> Kind | None:
     found = _FORM.fullmatch(value) or ("%" in value and _FORM.fullmatch(unquote(value))) or None
     if found is None:
         return None
+    if sum(map(str.isdigit, value)) > _DIGITS:  # it looks random
+        return None
     name = found["shell"] or found["windows"]
     if name:
-        return "variable" if is_secret_name(name) or _OF_SHELL.fullmatch(name) else None
+        return "variable" if _OF_SHELL.fullmatch(name) else None
     if found["angle"]:
         return "example" if _EXAMPLE.search(found["angle"]) else None
     return "variable" if found["variable"] else "example" if found["example"] else "no value"

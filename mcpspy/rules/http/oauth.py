@@ -52,11 +52,13 @@ class _Document:
     """Its head."""
     found: dict[str, Any] | None = None
     """The metadata."""
+    rewritten: bool = False
+    """The relay rewrote it for the client."""
 
     @property
     def resource(self) -> str | None:
         """The `resource` that it names."""
-        named = member(self.found, "resource") if self.name == _RESOURCE else None
+        named = member(self.found, "resource") if self.name == _RESOURCE and not self.rewritten else None
         return named if isinstance(named, str) else None
 
 
@@ -134,7 +136,7 @@ class _LoginCheck(StatefulCheck):
             keep(documents, n, document)
         if unit.frame and document.status == 200 and len(unit.raw) <= _LARGEST:
             document.html = document.html or unit.raw.lstrip()[:1] == b"<"
-            document.found = _metadata(unit.raw) if unit.frame.by is None else None
+            document.found, document.rewritten = _metadata(unit.raw), unit.frame.by is not None
 
 
 @rule(
