@@ -13,7 +13,8 @@ VARIABLES = (
 EXAMPLES = ("YOUR_API_KEY", "your-token-here", "your api key", "<token>", "<YOUR_API_KEY>", "INSERT_TOKEN_HERE")
 NOTHING = ("undefined", "null", "None", "[object Object]", " null ")
 SECRETS = ("hunter2", "$hunter2", "$token", "${Zk39dKw02Lq8Xm4P}", "${A}x", "${A:-hunter2}", "x${A}", "%41%",
-           "<hunter>", "your-hunter2", "", "nullhunter", "$1Password", "${A} ${B}", "$" + "A" * 200, "my-secret")  # fmt: skip
+           "<hunter>", "your-hunter2", "", "nullhunter",
+           "$1Password", "${A} ${B}", "$" + "A" * 200, "my-secret")  # fmt: skip
 
 
 @pytest.mark.parametrize("value", VARIABLES.split())
