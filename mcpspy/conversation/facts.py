@@ -48,6 +48,8 @@ class Tool:
     """The line number of the listing."""
     schemas: dict[str, Foreign] = field(default_factory=dict)
     """The schemas that were needed, by the name of the member."""
+    called: Any = None
+    """For a tool with `_meta`: the first `Exchange` in which it was called with success, or else the latest one."""
 
 
 @dataclass(slots=True)

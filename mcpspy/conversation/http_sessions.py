@@ -79,6 +79,7 @@ class HttpSessions:
         self._names: dict[tuple[str, str], Session] = {}
         """The key is `_ID` and the session id, or `_CLIENT` and the text that distinguishes clients without an id."""
         self._endpoints: dict[str, None] = {}  # the paths of legacy SSE for POST
+        self._preflights: dict[tuple[str, str | None, str], HttpChannel] = {}  # by client, method and target
 
     def sessions(self) -> list[Session]:
         """Return all remembered sessions, the oldest first."""
@@ -100,6 +101,8 @@ class HttpSessions:
         """Open a channel; yield its head if the head is all that it contains."""
         request = self._channels.get(opened.answers) if opened.answers is not None else None
         channel = self._answer(opened, request) if request else self._request(opened)
+        if request is None and (self._preflights or channel.summary["method"] == "OPTIONS"):
+            self._follow_preflight(channel)
         self._channels[opened.ch] = channel
         self._use(channel.session)
         if opened.head and stands_alone(opened.head, request.opened.head if request else None):
@@ -201,6 +204,17 @@ class HttpSessions:
             channel.resumes = events.get(last_event)
             channel.never_delivered = channel.resumes is None and len(events) < bounds.EXCHANGES
         return channel
+
+    def _follow_preflight(self, channel: HttpChannel) -> None:
+        """Remember a preflight until its request follows, or the next preflight for it."""
+        asks, method = channel.summary["method"] == "OPTIONS", channel.summary["method"]
+        method = header(channel.opened.head, "access-control-request-method") if asks else method
+        key = channel.client, method, channel.summary["target"]
+        before = self._preflights.pop(key, None)
+        if before:
+            before.followed = True
+        if asks:
+            bounds.keep(self._preflights, key, channel)
 
     def _endpoint(self, target: str, head: Head) -> str | None:
         """Return the path of legacy SSE that a request goes to.

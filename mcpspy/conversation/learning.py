@@ -126,6 +126,8 @@ def _learn_request(message: Message, body: Request, session: Session) -> None:
         tool = session.listing.now(message.name, message.t)
         if tool and isinstance(tool.definition.get("outputSchema"), dict):
             keep(session.called, (message.n, message.part), tool)
+        if tool and "_meta" in tool.definition and (tool.called is None or tool.called.outcome != "ok"):
+            tool.called = message.exchange
     elif body.method == "initialize" and message.side == "client":
         session.first_initialize = session.first_initialize or message.n
         found = member(params, "capabilities")

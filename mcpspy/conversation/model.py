@@ -203,6 +203,7 @@ class SessionMemory:
 
 
 _Kept = TypeVar("_Kept", bound=SessionMemory)
+_Shared = TypeVar("_Shared")
 
 
 @dataclass(slots=True, eq=False)
@@ -315,6 +316,8 @@ class Session:
     """For all sessions of the capture, by line number and part of a request that failed: why that is normal."""
     memories: dict[type[SessionMemory], SessionMemory] = field(default_factory=dict)
     """By class: what single rules remember."""
+    shared: dict[type[Any], Any] = field(default_factory=dict)
+    """For all sessions of the capture, by class: what single rules remember."""
 
     @property
     def begun(self) -> bool:
@@ -335,6 +338,11 @@ class Session:
         found = self.memories.get(kind)
         if not isinstance(found, kind):
             found = self.memories[kind] = kind(self)
+        return found
+
+    def of_capture(self, kind: type[_Shared]) -> _Shared:
+        """Return the object of a class of memory that all sessions of the capture share."""
+        found: _Shared = self.shared.get(kind) or self.shared.setdefault(kind, kind())
         return found
 
     def once(self, what: str) -> bool:
@@ -409,6 +417,8 @@ class HttpChannel:
     """For a request: its WebSocket has ended, in one of its directions."""
     first: int | None = None
     """The line number of its first event: a message or an `HttpUnit`."""
+    followed: bool = False
+    """For a preflight of a browser (OPTIONS): the request that it is about followed, or another preflight for it."""
     resumes: Delivery | None = None
     """The event after which the client resumes a stream, if an event with that id is known."""
     never_delivered: bool = False

@@ -18,6 +18,7 @@ from mcpspy.problems.problem import Cause, Kind, Problem
 from mcpspy.problems.words import ADVICE, NO_INPUT, WITH_STDIN, advice_for, capitalized, headline
 from mcpspy.rules import RULES, SEVERITIES, Finding
 from mcpspy.rules.follows import LOST_ANSWER, UNFIT
+from mcpspy.secrets.placeholders import unfilled
 from mcpspy.spec.containers import run_without_stdin
 from mcpspy.text import duration_text, plural, printable
 
@@ -35,6 +36,8 @@ _NOT_A_CAUSE = ("ops/", "security/", "compat/", "schema/deprecated", "pairing/la
 _TOKENLESS = "progress/no-token"  # progress helps only if the server goes on working, as a late answer shows
 _LIKELY = (_TOKENLESS, "tools/arguments-fit")
 """Rules whose findings make a cause likely, although nothing is wrong."""
+_MAY_LACK = ("start", "exit", "handshake")
+"""Kinds of problems for which a placeholder in the command line may be the cause."""
 _GONE, _OF_LOGIN, _SERVER_FAILURE = (404, 410), (401, 403), 500
 _OF_PARAMS = (
     "tools/arguments",
@@ -167,7 +170,7 @@ def _found(group: AlikeFailures, evidence: Evidence) -> Problem:
     if kind == "exit":
         ended = evidence.ends[-1] if evidence.ends else None
         kind = "start" if ended and ended.end.why else kind  # the client had sent nothing before it knew
-        exits = [*_exits(ended, evidence.header)]
+        exits = [*_exits(ended, evidence.header), *_unfilled(evidence.header)]
         causes, advice = exits if kind == "start" else [*exits, *causes], ADVICE[kind]
     elif findings:
         advice, blame = (RULES[findings[0].rule].advice(findings[0].blame)[0][1],), findings[0].blame
@@ -259,6 +262,8 @@ def _causes(
         yield Cause(f"the answer was {failure.by_gate}", "known", (failure.answer,) if failure.answer else ())
     if kind in ("exit", "start"):
         yield from _exits(ended, evidence.header)
+    if kind in _MAY_LACK:
+        yield from _unfilled(evidence.header)
     for proof in proofs:
         yield Cause(proof.message, "known", (proof.frame, *proof.related))
     if failure.late:
@@ -309,6 +314,13 @@ def _deaf(failure: FailedRequest, ended: ProcessEnd | None, header: Header) -> C
         return None
     text = f"`{command}` is called without `-i`, so the server gets no input"
     return Cause(text, "likely" if ended and ended.end.code else "known", (failure.n,))
+
+
+def _unfilled(header: Header) -> Iterator[Cause]:
+    """Yield what stands in the command line in place of a value that nobody filled in."""
+    for option, value in unfilled([*(header.argv or ())]):
+        after = f" after {printable(option, _SAME)}" if option else ""
+        yield Cause(f"the command line has {printable(value, _SAME)}{after}: nobody filled it in", "likely")
 
 
 def _signal_name(number: int) -> str:

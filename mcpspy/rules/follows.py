@@ -39,6 +39,7 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
     "pairing/answered-late": ("lifecycle/buffered-output",),
     "pairing/orphan-response": ("http/session-header-lost", "http/session-status", "jsonrpc/id-type"),
     "progress/unknown-token": ("schema/invalid",),
+    "schema/format": ("content/image-type",),
     "security/hidden-text": ("security/instructions-to-model",),
     "tools/arguments": ("schema/invalid",),
 }

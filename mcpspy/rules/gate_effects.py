@@ -36,9 +36,11 @@ from mcpspy.wire.subject import subject
 
 _EDITED = 256  # the last acts that are searched for an id that a gate made
 
-_OF_BYTES = ("framing/", "jsonrpc/", "security/", "compat/", "ui/", "http/not-json")
+_OF_BYTES = ("framing/", "jsonrpc/", "security/", "compat/", "ui/", "http/not-json",
+             "content/image-type")  # fmt: skip
 """Rules about a frame by itself: no other frame explains what they find."""
-_NOT_OF_BYTES = ("framing/unterminated", "jsonrpc/batch", "security/definition-changed")
+_NOT_OF_BYTES = ("framing/unterminated", "jsonrpc/batch", "security/definition-changed", "ui/other-uri",
+                 "ui/unreadable", "ui/never-read")  # fmt: skip
 """Exceptions: they depend on a server that was killed, on what was negotiated, or on what was listed before."""
 _ON_TIME = ("pairing/unanswered", "pairing/answered-late", "pairing/late-after-cancel", "pairing/id-in-flight",
             "cancel/", "progress/", "cache/", "lifecycle/server-exit", "lifecycle/buffered-output",
@@ -73,6 +75,7 @@ _CONTEXT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("paging/", (_ANSWERS,)),
     ("cache/", (_ANSWERS,)),
     ("tools/", _LISTING),
+    ("ui/", _LISTING),
     ("http/header-", _LISTING),
     ("http/", _HANDSHAKE),
     ("lifecycle/", _HANDSHAKE),

@@ -20,7 +20,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from mcpspy.capture.records import End, Gap, Gates, Record, Release
 from mcpspy.conversation.bounds import keep
@@ -103,6 +103,7 @@ class Judge:
         self._later: dict[Session, deque[_Postponed]] = {}
         self._found_late: list[LocatedFinding] = []  # findings of sessions that were put to rest
         self._budget = Budget()
+        self._shared: dict[type[Any], Any] = {}
         self._gates = GateEffects()
         self._t = 0  # the time of the latest message
         self._gaps = 0
@@ -216,7 +217,7 @@ class Judge:
         """Prepare a session at its first message."""
         session.judged, session.lossy, session.gaps = True, self._gaps > 0 or self._forgetful, self._gaps
         session.budget, session.clients, session.operations = self._budget, self._clients, self._operations
-        session.expected = self._conversation.expected
+        session.expected, session.shared = self._conversation.expected, self._shared
 
     def _lose(self, session: Session) -> None:
         """Note that records were lost before the next message of a session, if there are more gaps than before."""

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from mcpspy.conversation.model import HttpUnit, Message, Session
+from mcpspy.rules.content import MARK
 from mcpspy.rules.jsonrpc.values import LONG_NUMBER
 from mcpspy.rules.pairing import answers_by_id
 from mcpspy.rules.rule import Aspect
@@ -34,7 +35,7 @@ ASPECTS: tuple[Aspect, ...] = (
 def aspects(message: Message, method: str | None, session: Session) -> tuple[bool, ...]:
     """Return for each of `ASPECTS` whether a message is plain in it. `method` is its own or that of its request.
 
-    - bytes: one complete JSON object in ASCII, not large, with nothing that a rule looks for;
+    - bytes: one complete JSON object in ASCII, not large, with nothing that a rule looks for, such as an image;
     - shape: exactly what its definition allows, and no extension adds to it;
     - meta: no `_meta`, and not `initialize`: nothing about revisions, progress or subscriptions;
     - pairing: a request or notification, or the response to a waiting request, with its id, before the client leaves;
@@ -79,6 +80,8 @@ def in_bytes(message: Message) -> bool:
     """Return whether a message is plain in its bytes."""
     frame, body = message.frame, message.body
     raw, value = frame.raw, body.value
+    if type(body) is Result and MARK in raw:
+        return False
     if message.part:  # the first message of a batch stands for the whole frame
         return _is_ascii(value)
     if body.refused or type(value) is not dict or not raw.isascii() or frame.cut or len(raw) > _LARGE:

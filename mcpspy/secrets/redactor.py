@@ -2,7 +2,8 @@
 
 A secret becomes `«redacted:8hex»`: eight hex digits of a hash keyed with the user's key. Equal secrets look equal, and
 nobody can guess the secret. `mcpspy.secrets.patterns` defines what counts as a secret. Session ids stay, because
-pairing and replay need them, and they authenticate nobody.
+pairing and replay need them, and they authenticate nobody. Placeholders stay (`mcpspy.secrets.placeholders`): they are
+no secrets, and the user has to see them.
 
 Imported on the `wrap` path: `re` (9 ms) is imported only if a word may contain a secret.
 """
@@ -101,9 +102,13 @@ class Redactor:
         self._fields: dict[tuple[str, str], tuple[str, str]] = {}
 
     def mark(self, secret: str) -> str:
-        """Return the replacement of `secret`."""
+        """Return the replacement of `secret`; a placeholder stays as it is."""
         from _blake2 import blake2b  # the import of `hashlib` takes 3 ms
 
+        from mcpspy.secrets.placeholders import placeholder
+
+        if placeholder(secret):
+            return secret
         if self._key is None:
             self._key = user_key()
         return "«redacted:" + blake2b(secret.encode("utf-8", "replace"), key=self._key, digest_size=4).hexdigest() + "»"
@@ -245,8 +250,10 @@ class Redactor:
         if not is_secret_name(name):
             return self.url(value)
         scheme, _, credentials = value.partition(" ")
-        if credentials and scheme.lower() in _AUTH_SCHEMES:
+        if credentials.strip() and scheme.lower() in _AUTH_SCHEMES:
             return f"{scheme} {self.mark(credentials)}"
+        if scheme.lower() in SCHEMES:  # nothing follows
+            return value
         return self.mark(value)
 
     def _user(self, word: str) -> str:

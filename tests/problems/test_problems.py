@@ -78,6 +78,14 @@ def test_a_container_without_stdin_is_the_cause(command, end, cause):
     assert (problem.further[-1:] == (Cause(LACKING, "likely", (1,)),)) == (end == ". exit 125")
 
 
+def test_a_placeholder_in_the_command_line_may_be_why_the_server_ended():
+    fold = Problems(replace(STDIO, argv=("server", "--token", "${API_TOKEN}")))
+    deque(JudgedEvents(fold).all(records("= 2025-06-18\n> 2 ping\n. exit 1")), 0)
+    (problem,) = fold.made()
+    told = "the command line has ${API_TOKEN} after --token: nobody filled it in"
+    assert told in [cause.text for cause in problem.further]
+
+
 REFUSED = "= 2025-06-18 http\n" + "".join(
     f'>> {number} tools/call {{"name":"a","arguments":{{"x":{number}}}}}\n<< 503\n' for number in range(7)
 )

@@ -44,7 +44,7 @@ class Script:
         self.http.answer(self.http.ask(initialized, host=HOST, **keywords(self._own)), status=202, kind=None)
 
     def ask(self, rest):
-        method = re.match(r"(GET|DELETE|POST)\b\s*(/[^ ]*)?\s*", rest)
+        method = re.match(r"(GET|DELETE|OPTIONS|POST)\b\s*(/[^ ]*)?\s*", rest)
         own, rest = headers(rest[method.end() :] if method else rest)
         fields = {"host": HOST} | self._own
         target = (method and method[2]) or "/mcp"
