@@ -29,6 +29,9 @@ _SAME = 60  # characters of an error: a line of stderr that has them adds nothin
 _ROWS = 8  # line numbers of a problem
 _FURTHER = 4  # causes after the first
 _METHOD_MISSING, _WRONG_PARAMS, _INTERNAL = -32601, -32602, -32603
+_NO_COMMON_REVISION = -32022  # then no answer could help
+_OF_VERSION = re.compile(r"protocol[ _-]*version|protocolversion|\bversion\b.{0,40}\bsupported|revision", re.IGNORECASE)
+_OF_SCHEMA, _MANY, _POINTER = "schema/invalid", " violations: ", 100
 _NOT_A_CAUSE = ("ops/", "security/", "compat/", "schema/deprecated", "pairing/late-after-cancel", "cancel/initialize",
                 "pairing/unanswered", "pairing/answered-late", "lifecycle/handshake-failed",
                 "http/refused")  # fmt: skip
@@ -129,7 +132,7 @@ def problem_of(group: AlikeFailures, evidence: Evidence) -> Problem:
     causes = causes or [Cause(_nothing_more(first), "unknown")]
     rows = dict.fromkeys(n for failure in failures for n in (failure.n, failure.answer) if n)
     rows |= dict.fromkeys(n for cause in causes for n in cause.rows)
-    proof = next((it for it in proofs if it.message == causes[0].text), None)
+    proof = next((it for it in proofs if _sentence(it) == causes[0].text), None)
     advice = (RULES[proof.rule].advice(proof.blame)[0][1],) if proof else advice_for(kind, first)
     if causes[0] is deaf:
         advice = WITH_STDIN
@@ -196,8 +199,14 @@ def _found(group: AlikeFailures, evidence: Evidence) -> Problem:
 
 
 def _finding_cause(finding: Finding, evidence: Evidence) -> Cause:
-    line = evidence.lines.get(finding.frame)
-    return Cause(f"{finding.message}: {line}" if line else finding.message, "known", (finding.frame,))
+    line, told = evidence.lines.get(finding.frame), _sentence(finding)
+    return Cause(f"{told}: {line}" if line else told, "known", (finding.frame,))
+
+
+def _sentence(finding: Finding) -> str:
+    """Return what a finding says; about a violation of the schema also where, unless it names many places."""
+    placed = finding.rule == _OF_SCHEMA and finding.pointer and _MANY not in finding.message
+    return f"{finding.message}, at {printable(finding.pointer, _POINTER)}" if placed else finding.message
 
 
 def _named(finding: Finding) -> str:
@@ -265,7 +274,10 @@ def _causes(
     if kind in _MAY_LACK:
         yield from _unfilled(evidence.header)
     for proof in proofs:
-        yield Cause(proof.message, "known", (proof.frame, *proof.related))
+        yield Cause(_sentence(proof), "known", (proof.frame, *proof.related))
+    if kind == "handshake" and failure.code != _NO_COMMON_REVISION and _OF_VERSION.search(failure.text):
+        yield Cause("the server refuses the revision that the client names; it must answer with one that it supports",
+                    "known", (failure.answer,) if failure.answer else ())  # fmt: skip
     if failure.late:
         n, t = failure.late
         yield Cause(f"the answer came after {duration_text(t - failure.t)}; the {failure.side} had waited "

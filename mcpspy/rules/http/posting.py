@@ -166,6 +166,7 @@ def _told(remark: HttpUnit) -> str:
     blame="server",
     spec=SENDING,
     about="http",
+    loss="The server answers notifications",
     revisions=STREAMABLE_HTTP,
     fails="""
         = 2025-06-18 http
