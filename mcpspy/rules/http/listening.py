@@ -12,6 +12,7 @@ from mcpspy.conversation import bounds
 from mcpspy.conversation.context import asked
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session, StreamEnd
 from mcpspy.conversation.refusals import refusal
+from mcpspy.rules.http.sessions import is_of_session
 from mcpspy.rules.rule import Fault, Severity, StatefulCheck, rule
 from mcpspy.spec.revisions import HTTP_SESSIONS
 from mcpspy.text import duration_text, plural
@@ -95,8 +96,8 @@ class RefusedGet(StatefulCheck):
         if event is None or answer is None or answer.request is None:
             return
         code, named = status(answer.opened.head), answer.request.named
-        went_on = session.answered > event.t or not _is_about_session(answer)
-        if named and code == _NOT_FOUND and not went_on:
+        went_on = session.answered > event.t or not (_is_about_session(answer) or _ended_later(session, event.n))
+        if named and (code == _NOT_FOUND and not went_on or is_of_session(answer)):
             return
         severity: Severity | None = "info" if code == _BAD_REQUEST and not named and session.given else None
         if code >= _BAD_REQUEST:
@@ -113,11 +114,18 @@ class RefusedGet(StatefulCheck):
         accepted = header(request.opened.head, "accept") or ""
         if request.summary["method"] != "GET" or header(request.opened.head, "upgrade"):
             return False
-        return request.named or (_STREAM in accepted and _path(request) == self._endpoint)
+        if self._endpoint is None:
+            return request.named
+        return _path(request) == self._endpoint and (request.named or _STREAM in accepted)
 
 
 def _path(channel: HttpChannel) -> str:
     return urlsplit(str(channel.summary["target"])).path
+
+
+def _ended_later(session: Session, n: int) -> bool:
+    """Return whether the server ended the session after line `n`."""
+    return session.over is not None and not session.over.by_client and session.over.n > n
 
 
 def _is_about_session(answer: HttpChannel) -> bool:

@@ -23,6 +23,7 @@ _MESSAGES = (Request, Notification, Result, Error)
 _TYPES = ("application/json", "text/event-stream")
 _WILDCARDS = ("*/*", "application/*", "text/*")
 _NOT_ACCEPTABLE, _UNSUPPORTED = 406, 415
+_WRONG_PARAMS = -32602
 _KEPT = 4096  # bytes of a frame
 _REDIRECTS = (301, 302, 303, 307, 308)
 _STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code of the error (2026-07-28)
@@ -101,6 +102,11 @@ def remembered(event: Message | HttpUnit) -> Message | HttpUnit | None:
     if event.frame is None or event.frame.size <= _KEPT:
         return event
     return replace(event, frame=None) if isinstance(event, HttpUnit) else None
+
+
+def is_about_params(event: Message | HttpUnit) -> bool:
+    """Return whether a refusal is a JSON-RPC error about the params of the request, whatever words its text has."""
+    return isinstance(event, Message) and member(event.body.value, "error", "code") == _WRONG_PARAMS
 
 
 def asks_for_refusal(request: HttpChannel, code: int) -> bool:

@@ -154,7 +154,7 @@ def session_status(event: Message | HttpUnit, session: Session) -> Iterator[Faul
     place = refuses_session(event) if event.http.failed else None
     if place:
         whose = f"that #{given.n} gave" if given else "of the request"
-        asking = tuple(it.n for it in place.carried[:1])
+        asking = tuple(it.n for it in place.carried[:1]) or ((place.first,) if place.first else ())
         yield Fault(f"the session id {whose} is refused with status {status(event.http.opened.head)}; "
                     "expected 404, after which the client begins a new session",
                     related=(given.n, *asking) if given else asking, blame="server",
