@@ -55,6 +55,7 @@ _WELL_KNOWN = "/.well-known/"
         << 204 [access-control-allow-origin: *] [access-control-allow-headers: Content-Type, MCP-Protocol-Version]
     """,
     on=(HttpUnit,),
+    explains=("refused",),
     loss="A page in a browser could not send its requests",
 )
 class Preflight(StatefulCheck):

@@ -97,7 +97,7 @@ class RefusedGet(StatefulCheck):
             return
         code, named = status(answer.opened.head), answer.request.named
         went_on = session.answered > event.t or not (_is_about_session(answer) or _ended_later(session, event.n))
-        if named and (code == _NOT_FOUND and not went_on or is_of_session(answer)):
+        if named and ((code == _NOT_FOUND and not went_on) or is_of_session(answer)):
             return
         severity: Severity | None = "info" if code == _BAD_REQUEST and not named and session.given else None
         if code >= _BAD_REQUEST:

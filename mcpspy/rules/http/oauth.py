@@ -310,7 +310,7 @@ class OAuthDocument(_LoginCheck):
         << 401 [www-authenticate: Bearer] |
     """,
     on=(Error, HttpUnit),
-    explains=("refused",),
+    explains=("refused", "error"),
 )
 class ChallengeMissing(_LoginCheck):
     """Report a 401 that does not tell how to log in, once per session."""
