@@ -6,6 +6,7 @@ variable that nothing expanded, an example, the text of no value (`mcpspy.secret
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import ClassVar
 from urllib.parse import parse_qsl
 
@@ -21,6 +22,7 @@ from mcpspy.wire.jsonrpc import Error, Request
 _REFUSED, _BAD_REQUEST = (401, 403), 400
 _OF_CREDENTIALS = re.compile(r"token|credential|authori[sz]|api.?key|secret|bearer", re.IGNORECASE)
 _NAMED = 60  # characters of the name of a header
+_MOST = 4  # placeholders that a finding tells
 
 
 @rule(
@@ -62,7 +64,7 @@ class Placeholder(StatefulCheck):
         """Look at the head of the first request."""
         if not self._looked and message.http and message.http.request is None:
             self._looked = True
-            found = "; ".join(_unfilled(message.http))
+            found = _told_of(message.http)
             self._first = (message, found) if found else None
 
     def check(self, message: Message | HttpUnit) -> Iterator[Fault]:
@@ -70,7 +72,7 @@ class Placeholder(StatefulCheck):
         place, request = message.http, message.http.request if message.http else None
         if place is None or request is None or not _refuses(place):
             return
-        found = "; ".join(_unfilled(request))
+        found = _told_of(request)
         at = request.carried[0] if request.carried else message
         if found:
             keep(self.session.explained, at.n, None)  # it is refused, and this tells why
@@ -90,6 +92,11 @@ def _refuses(answer: HttpChannel) -> bool:
     """Return whether an answer refuses the credentials of its request."""
     code = status(answer.opened.head)
     return code in _REFUSED or (code == _BAD_REQUEST and _OF_CREDENTIALS.search(answer.said) is not None)
+
+
+def _told_of(request: HttpChannel) -> str:
+    """Return what stands in place of the secrets of a request: of the first ones."""
+    return "; ".join(islice(_unfilled(request), _MOST))
 
 
 def _unfilled(request: HttpChannel) -> Iterator[str]:
