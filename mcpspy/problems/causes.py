@@ -120,7 +120,7 @@ def problem_of(group: AlikeFailures, evidence: Evidence) -> Problem:
     kind, failed, failures = group.kind, group.failed, group.failures
     if not failures:
         return _found(group, evidence)
-    first = failures[0]
+    first = next((it for it in failures if not it.method.startswith("GET ")), failures[0])  # a call tells more
     if group.likeness.endswith(OTHERS):
         return _others(group)
     proofs, ended = _proofs(first, evidence), ended_by(first, evidence.ends)
