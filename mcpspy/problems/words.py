@@ -225,7 +225,7 @@ def advice_for(kind: Kind, first: FailedRequest) -> tuple[str, ...]:
 def _by_status(failure: FailedRequest) -> tuple[str, ...]:
     """Return what to do about a request that was refused by a status of HTTP."""
     code = failure.status
-    if code in _BY_STATUS and (code != _NOT_FOUND or failure.named):
+    if code in _BY_STATUS and (code != _NOT_FOUND or (failure.named and not failure.gateway)):
         return _BY_STATUS[code]
     if code == _NO_RIGHT:
         return _FORBIDDEN

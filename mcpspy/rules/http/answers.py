@@ -11,6 +11,7 @@ import orjson
 from mcpspy.conversation.model import ENDLESS, HttpUnit, Message, Session
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.http.posting import SENDING, says_empty
+from mcpspy.rules.http.sessions import is_deleted
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.wire.http_head import header, media_type, status
 from mcpspy.wire.jsonrpc import Id, Invalid
@@ -55,6 +56,8 @@ class EmptyAnswer(StatefulCheck):
         if exchange is None or fate is None or answer is None or answer.request is None:
             return
         if exchange.cancelled or exchange.in_doubt or request.n in self.session.explained:
+            return
+        if is_deleted(self.session, fate.t):
             return
         ended = exchange.outcome == "refused" and fate.reason == "eof" and answer.opened.sender == "server"
         code, kind = status(answer.opened.head), media_type(answer.opened.head)

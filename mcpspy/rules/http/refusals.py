@@ -85,7 +85,7 @@ class RefusedPosts(StatefulCheck):
             code = status(event.http.opened.head) if event.http else 0
             if carried and request and event.http and not _has_reason(request, code, self.session):
                 asks = isinstance(carried.body, Request)
-                lost_session = code == _NOT_FOUND and request.named
+                lost_session = code == _NOT_FOUND and request.named and self.session.answered <= event.t
                 mild = not asks or lost_session or code in _MILD or _needs_login(request, event.http)
                 severity: Severity | None = "warning" if mild else None
                 what = _what(carried)
