@@ -120,7 +120,8 @@ def problem_of(group: AlikeFailures, evidence: Evidence) -> Problem:
     kind, failed, failures = group.kind, group.failed, group.failures
     if not failures:
         return _found(group, evidence)
-    first = next((it for it in failures if not it.method.startswith("GET ")), failures[0])  # a call tells more
+    calls = [it for it in failures if not it.method.startswith("GET ")] or failures  # a call tells more than a stream
+    first = next((it for it in calls if _proofs(it, evidence)), calls[0])
     if group.likeness.endswith(OTHERS):
         return _others(group)
     proofs, ended = _proofs(first, evidence), ended_by(first, evidence.ends)

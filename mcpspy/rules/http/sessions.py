@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from mcpspy.conversation import bounds
-from mcpspy.conversation.facts import Given
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.json_values import member
 from mcpspy.rules.http.posting import is_about_params, remembered
@@ -228,11 +227,6 @@ def is_deleted(session: Session, t: int) -> bool:
     """Return whether the client had deleted a session at `t`: then nothing has to be answered any more."""
     over = session.over
     return over is not None and over.by_client and over.t <= t
-
-
-def is_soon(given: Given, t: int) -> bool:
-    """Return whether a server should still know a session at `t`."""
-    return t - given.t < _SOON
 
 
 def is_unusable(session: Session, t: int) -> bool:

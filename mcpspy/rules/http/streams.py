@@ -14,7 +14,7 @@ from mcpspy.conversation.facts import Over
 from mcpspy.conversation.http_sessions import is_resumed
 from mcpspy.conversation.model import HOLD, HttpChannel, HttpUnit, Message, Session
 from mcpspy.json_values import excerpt, member
-from mcpspy.rules.http.sessions import SESSIONS, carries_request, is_soon, is_unusable, refuses_session
+from mcpspy.rules.http.sessions import SESSIONS, carries_request, is_unusable, refuses_session
 from mcpspy.rules.rule import EVERY, Fault, rule
 from mcpspy.spec.revisions import HTTP_SESSIONS
 from mcpspy.text import duration_text
@@ -157,7 +157,7 @@ def session_status(event: Message | HttpUnit, session: Session) -> Iterator[Faul
         whose = f"that #{given.n} gave" if given else "of the request"
         asking = tuple(it.n for it in place.carried[:1]) or ((place.first,) if place.first else ())
         soon = ""
-        if given and is_soon(given, event.t):
+        if given and is_unusable(session, event.t):
             soon = f" {duration_text(event.t - given.t)} later, as behind replicas that share no sessions"
         yield Fault(f"the session id {whose} is refused with status {status(event.http.opened.head)}{soon}; "
                     "expected 404, after which the client begins a new session",
