@@ -128,6 +128,7 @@ def asks_for_refusal(request: HttpChannel, code: int) -> bool:
     blame="server",
     spec=SENDING,
     about="http",
+    loss="The client cannot read an answer",
     revisions=STREAMABLE_HTTP,
     fails="""
         = 2025-06-18 http
@@ -282,6 +283,8 @@ def version_header(event: Message | HttpUnit, session: Session) -> Iterator[Faul
         return
     if isinstance(event, Message) and member(event.body.value, "method") == "initialize":
         return
+    if place.summary["method"] == "DELETE" and not event.session.initialized:
+        return  # the client does not support the revision, and leaves
     stated = header(place.opened.head, "mcp-protocol-version")
     if stated is None and session.once("version-header missing"):
         yield Fault(f"the request has no MCP-Protocol-Version header; expected {agreed.value}")
