@@ -70,7 +70,7 @@ _DECLINED, _URL_FIRST = -1, -32042
 _OF_TASKS = frozenset(("tools/call", "tasks/get", "tasks/result"))
 _MENDABLE = (-32022, -32021, -32020)  # wrong revision, capability, headers: the client can correct its request
 _REDIRECTED = range(300, 400)
-_NOT_ALLOWED, _FAILURE, _SERVER_FAILURE = 405, 400, 500
+_NOT_FOUND, _NOT_ALLOWED, _FAILURE, _SERVER_FAILURE = 404, 405, 400, 500
 _WELL_KNOWN = "/.well-known/"
 _RESET = ("reset",)
 _RESPONSE = ""  # in place of a method: the client repeats a response
@@ -199,7 +199,7 @@ class OutcomeTable:
 
 def may_turn_out_expected(exchange: Exchange) -> bool:
     """Return whether something later may show that a failing outcome is normal."""
-    repeatable = exchange.outcome in ("refused", "broken", "server-exit") or _code(exchange) in _MENDABLE
+    repeatable = exchange.outcome in ("refused", "broken", "server-exit") or _is_mendable(exchange)
     return repeatable or exchange.method == _DISCOVER or _asks_for_transport(exchange)
 
 
@@ -267,7 +267,7 @@ class Outcomes:
             exchange.outcome = outcome = _so_far(exchange)
             if before in FAILING:
                 self._withdraw(exchange)
-        if self._repeatable and _code(exchange) not in _MENDABLE:
+        if self._repeatable and not _is_mendable(exchange):
             self._mend(exchange, message.t)
         if outcome in FAILING:
             self._judge(exchange)
@@ -382,7 +382,7 @@ class Outcomes:
             self._wait(self._probes, client, waiting)
         elif _asks_for_transport(exchange):
             self._wait(self._transports, client, waiting)
-        if exchange.outcome in ("refused", "broken", "server-exit") or code in _MENDABLE:
+        if exchange.outcome in ("refused", "broken", "server-exit") or _is_mendable(exchange):
             self._remember(client, exchange.method, _key(request), waiting)
 
     def _withdraw(self, exchange: Exchange) -> None:
@@ -624,6 +624,13 @@ def _code(exchange: Exchange) -> Any:
     return member(body.error, "code") if isinstance(body, Error) else None
 
 
+def _is_mendable(exchange: Exchange) -> bool:
+    """Return whether an error asks the client to repeat its request otherwise: corrected, or in a new session."""
+    place = exchange.response.http if exchange.response else None
+    over = place is not None and place.named and status(place.opened.head) == _NOT_FOUND
+    return _code(exchange) in _MENDABLE or (over and exchange.outcome == "error")
+
+
 def _refusal(exchange: Exchange, code: Any) -> str | None:
     """Return why an answer that is an error is normal, if the answer alone shows it."""
     if code == _URL_FIRST:
@@ -646,7 +653,7 @@ def _http_outcome(request: HttpChannel, answer: HttpChannel, how: str, t: int) -
 
 def _http_refusal(method: str, target: str, code: int) -> str | None:
     """Return why an HTTP request may be refused with a status."""
-    if code == _NOT_ALLOWED and method in ("GET", "DELETE"):
+    if (code == _NOT_ALLOWED and method in ("GET", "DELETE")) or (code == _NOT_FOUND and method == "DELETE"):
         return "optional"
     return "document" if _WELL_KNOWN in target and _FAILURE <= code < _SERVER_FAILURE else None
 

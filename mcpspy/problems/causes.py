@@ -41,7 +41,7 @@ _LIKELY = (_TOKENLESS, "tools/arguments-fit")
 """Rules whose findings make a cause likely, although nothing is wrong."""
 _MAY_LACK = ("start", "exit", "handshake")
 """Kinds of problems for which a placeholder in the command line may be the cause."""
-_GONE, _OF_LOGIN, _SERVER_FAILURE = (404, 410), (401, 403), 500
+_GONE, _OF_LOGIN, _OF_PROXY, _SERVER_FAILURE = (404, 410), (401, 403), 407, 500
 _OF_PARAMS = (
     "tools/arguments",
     "tools/unknown-tool",
@@ -55,10 +55,11 @@ _SPEAKS_OF_PARAMS = re.compile(
 )
 _OF_CODES = {
     -32700: ("framing/", "jsonrpc/"),
-    -32600: ("framing/", "jsonrpc/", "schema/invalid", "lifecycle/"),
+    -32600: ("framing/", "jsonrpc/", "schema/invalid", "lifecycle/", "http/session-missing", "http/version-header"),
     -32601: ("schema/unknown-method", "schema/method-not-in-revision", "lifecycle/capability-missing",
              "lifecycle/wrong-direction", "extension/", "skills/"),
     -32602: ("mrtr/", "extension/", "lifecycle/"),
+    -32000: ("http/session-missing", "http/version-header"),
     -32020: ("http/",),
     -32021: ("extension/", "lifecycle/", "mrtr/"),
     -32022: ("lifecycle/",),
@@ -122,7 +123,8 @@ def problem_of(group: AlikeFailures, evidence: Evidence) -> Problem:
     kind, failed, failures = group.kind, group.failed, group.failures
     if not failures:
         return _found(group, evidence)
-    first = failures[0]
+    calls = [it for it in failures if not it.method.startswith("GET ")] or failures  # a call tells more than a stream
+    first = next((it for it in calls if _proofs(it, evidence)), calls[0])
     if group.likeness.endswith(OTHERS):
         return _others(group)
     proofs, ended = _proofs(first, evidence), ended_by(first, evidence.ends)
@@ -285,7 +287,8 @@ def _causes(
     elif failure.outcome == "broken":
         how = "was reset" if failure.reset else "ended"
         rows = (failure.answer,) if failure.answer else ()
-        yield Cause(f"the stream {how} after {duration_text(failure.waited)}, before the answer", "known", rows)
+        before = "" if failure.method.startswith("GET ") else ", before the answer"
+        yield Cause(f"the stream {how} after {duration_text(failure.waited)}{before}", "known", rows)
     elif failure.status and not any(RULES[proof.rule].explains for proof in proofs):
         yield from _status_causes(failure)
     yield from _error_causes(failure)
@@ -415,7 +418,7 @@ def _side(kind: Kind, failure: FailedRequest, proof: Finding | None) -> str:
         return "gate"
     if proof:
         return proof.blame
-    if failure.ours or (failure.gateway and failure.status):
+    if failure.ours or failure.status == _OF_PROXY or (failure.gateway and failure.status):
         return "network"
     if kind == "login":
         return "client" if failure.credentials else "server"

@@ -15,6 +15,7 @@ from mcpspy.conversation.model import ENDLESS, Exchange, HttpChannel, Message
 from mcpspy.conversation.outcomes import Outcome, received, waited
 from mcpspy.conversation.refusals import MESSAGES, TEXT, gateway, one_line, redirection, status_line
 from mcpspy.json_values import excerpt, member
+from mcpspy.secrets.patterns import is_secret_name
 from mcpspy.text import printable
 from mcpspy.wire.http_head import header, status
 from mcpspy.wire.jsonrpc import Error
@@ -80,7 +81,7 @@ class FailedRequest:
     challenge: str | None = None
     """The header `WWW-Authenticate` of an answer."""
     credentials: bool = False
-    """The request had an `Authorization` header."""
+    """The request had a header for credentials."""
     named: bool = False
     """The request named a session."""
     waited: int = 0
@@ -164,7 +165,8 @@ def telling(lines: Iterable[StderrLine]) -> StderrLine | None:
 
 def _add_request(failure: FailedRequest, request: HttpChannel) -> None:
     failure.named = request.named
-    failure.credentials = header(request.opened.head, "authorization") is not None
+    fields = (request.opened.head or {}).get("headers") or ()
+    failure.credentials = any(is_secret_name(str(name)) for name, _ in fields)
 
 
 def _add_response(failure: FailedRequest, response: Message) -> None:

@@ -17,7 +17,8 @@ _LISTINGS = ("tools/list",)
 _HUNG = ("timed-out", "unanswered")
 _TIMES = "\0"  # where the words for how often belong
 _ARTICLES = ("the ", "login ")
-_REDIRECTION, _NOT_FOUND = 300, 404
+_REDIRECTION, _NO_RIGHT, _NOT_FOUND, _PROXY, _SERVER_FAILURE = 300, 403, 404, 407, 500
+_ABSENT, _MOVED = (404, 405, 410), (307, 308)
 _METHOD_MISSING = -32601
 
 
@@ -27,6 +28,8 @@ def kind_of_failure(failure: FailedRequest) -> Kind:
         return "start" if failure.method == "initialize" else "exit"
     if failure.outcome == "broken" or failure.ours:
         return "connection"
+    if failure.method.startswith("OPTIONS "):
+        return "call"
     challenged = failure.status in _UNAUTHORIZED or (failure.status and failure.challenge is not None)
     if challenged or (failure.status and any(part in failure.method for part in _OAUTH)):
         return "login"
@@ -179,7 +182,13 @@ _BY_STATUS = {
     502: ("Look at the log of the gateway and of the server behind it.",),
     503: ("Look at the log of the server and of the gateway: the server is overloaded, or not running.",),
     504: ("Raise the time-out of the gateway, or make the call faster.",),
+    522: ("Look whether the server runs, and whether the gateway reaches it.",),
+    524: ("Raise the time-out of the gateway, or make the call faster.",),
 }
+_WRONG_URL = ("Look whether the URL in the client is that of the MCP endpoint, and who answers there.",)
+_FORBIDDEN = ("Look at who refuses this client: a list of allowed addresses, a firewall, or rights that it lacks.",)
+_FAILED = ("Look at the log of the server at that time.",)
+_OF_PROXY = ("Give the client the credentials of the proxy that is between it and the server.",)
 _NO_LOGIN = ("Answer 401 with `WWW-Authenticate`, and publish the metadata of the authorization server.",)
 _REDIRECTED = ("Configure the URL that answers, or redirect with 307 or 308: then clients repeat the POST.",)
 _SLOW = ("Make it faster, send progress notifications, or give the client more time.",)
@@ -202,10 +211,24 @@ def advice_for(kind: Kind, first: FailedRequest) -> tuple[str, ...]:
     more = (f"Give the server more time to start: {known.setting}.",) if known and known.setting else ()
     if first.late or (kind == "handshake" and first.outcome in _HUNG):
         return (*_SLOW, *more)
+    if first.status == _PROXY:
+        return _OF_PROXY
     if kind == "login" and first.challenge is None and not first.credentials:
         return _NO_LOGIN
-    if kind == "call" and first.status in _BY_STATUS and (first.status != _NOT_FOUND or first.named):
-        return _BY_STATUS[first.status]
+    if kind in ("call", "handshake") and first.status >= _REDIRECTION:
+        return _by_status(first)
     if kind == "call" and first.code == _METHOD_MISSING:
         return _UNKNOWN_METHOD
     return _TOOL if kind == "call" and first.outcome == "tool-error" else ADVICE[kind]
+
+
+def _by_status(failure: FailedRequest) -> tuple[str, ...]:
+    """Return what to do about a request that was refused by a status of HTTP."""
+    code = failure.status
+    if code in _BY_STATUS and (code != _NOT_FOUND or (failure.named and not failure.gateway)):
+        return _BY_STATUS[code]
+    if code == _NO_RIGHT:
+        return _FORBIDDEN
+    if code in _ABSENT or code in _MOVED:
+        return _WRONG_URL
+    return _FAILED if code >= _SERVER_FAILURE else ADVICE[kind_of_failure(failure)]

@@ -10,9 +10,10 @@ from typing import ClassVar
 
 from mcpspy.conversation.context import other
 from mcpspy.conversation.http_sessions import is_resumed
-from mcpspy.conversation.model import ENDLESS, Exchange, Message, Session
+from mcpspy.conversation.model import ENDLESS, Exchange, HttpChannel, Message, Session
 from mcpspy.conversation.outcomes import patience, still_failed, waited
 from mcpspy.json_values import excerpt, member
+from mcpspy.rules.http.posting import says_empty
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.rules.waiting import waiting_clause
 from mcpspy.spec.revisions import HANDSHAKE, STATELESS
@@ -301,6 +302,8 @@ class Unanswered(StatefulCheck):
         left = exchange.left if request.http else request.session.left
         if request.n in self.session.explained or exchange.lost:  # reported by `lifecycle/server-exit`
             return
+        if exchange.outcome == "refused" and exchange.fate and _is_empty(exchange.fate.answer):
+            return  # `http/empty-answer` reports it
         blame, method, heard = other(request.sender), exchange.method, _heard(request, self.session)
         only_cancelled = exchange.cancelled and exchange.left is None  # over HTTP, a client may cancel by leaving
         patient = patience(exchange)
@@ -538,3 +541,7 @@ def _id(message: Message) -> Id:
     body = message.body
     found = body.id if isinstance(body, _WITH_ID) else None
     return found or _ABSENT
+
+
+def _is_empty(answer: HttpChannel | None) -> bool:
+    return answer is not None and says_empty(answer.opened.head)

@@ -139,8 +139,8 @@ def mime_type(message: Message, session: Session) -> Iterator[Fault]:
 @rule(
     "ui/other-uri",
     "error",
-    """A `ui://` resource comes back under another URI than the one that was requested. Clients look for the URI that
-    the tool names, so they do not show the interface.""",
+    """A `ui://` resource comes back under another URI than the one that was requested, or without content. Clients
+    look for the URI that the tool names, so they do not show the interface.""",
     fix="Return the requested URI, character by character, as the `uri` of the content.",
     meanwhile="Take the only content of the result, whatever its URI.",
     blame="server",
@@ -163,7 +163,9 @@ def other_uri(message: Message, session: Session) -> Iterator[Fault]:
     """Report an interface that comes back under another URI."""
     wanted, contents = message.name or "", member(message.body.value, "result", "contents")
     uris = [member(it, "uri") for it in contents] if isinstance(contents, list) else []
-    if wanted.startswith(_SCHEME) and wanted not in uris and uris and isinstance(uris[0], str):
+    if wanted.startswith(_SCHEME) and contents == []:
+        yield Fault(f"the app {excerpt(wanted)} comes back without content", "/result/contents")
+    elif wanted.startswith(_SCHEME) and wanted not in uris and uris and isinstance(uris[0], str):
         yield Fault(f"the app {excerpt(wanted)} comes back as {excerpt(uris[0])}", "/result/contents/0/uri")
 
 

@@ -30,12 +30,14 @@ _EXAMPLE = re.compile(r"(?i)your|here|token|key|secret|password|credential|inser
 def placeholder(value: str) -> Kind | None:
     """Return what a value in the place of a secret is, if it is not a secret."""
     value = value.strip()
+    if value[:1] in ("'", '"') and value[-1:] == value[:1]:
+        value = value[1:-1]
     if not 0 < len(value) <= _LONGEST or replaced(value, lambda _: "", full=False) != value:
         return None
     found = _FORM.fullmatch(value) or ("%" in value and _FORM.fullmatch(unquote(value))) or None
     if found is None:
         return None
-    if sum(map(str.isdigit, value)) > _DIGITS:  # it looks random
+    if sum(map(str.isdigit, found.string)) > _DIGITS:  # it looks random
         return None
     name = found["shell"] or found["windows"]
     if name:

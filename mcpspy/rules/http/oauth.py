@@ -225,7 +225,7 @@ class OAuthResource(_LoginCheck):
             about = [
                 it
                 for it in known.known.values()
-                if it.resource and authority(it.resource) == host and it.path in ("", path)
+                if it.resource and authority(it.resource) == host and (it.path in ("", path) or _names(refusal, it))
             ]
             fits = any(_normal(_path_of(it.resource or "")) == path for it in about)
             if about and not fits and known.went_on <= about[0].n and (host, path) not in known.reported:
@@ -310,7 +310,7 @@ class OAuthDocument(_LoginCheck):
         << 401 [www-authenticate: Bearer] |
     """,
     on=(Error, HttpUnit),
-    explains=("refused",),
+    explains=("refused", "error"),
 )
 class ChallengeMissing(_LoginCheck):
     """Report a 401 that does not tell how to log in, once per session."""
@@ -351,6 +351,13 @@ def _is_bare(refusal: _Refusal) -> bool:
         and header(place.opened.head, "www-authenticate") is None
         and not any(is_secret_name(str(name)) for name, _ in fields)
     )
+
+
+def _names(refusal: _Refusal, document: _Document) -> bool:
+    """Return whether the challenge of a 401 names a metadata document."""
+    place = refusal.event.http
+    url = _metadata_url(place) if place else None
+    return url is not None and _normal(_path_of(url)).endswith(f"{_WELL_KNOWN}{document.name}{document.path}")
 
 
 def _is_mcp(request: HttpChannel) -> bool:

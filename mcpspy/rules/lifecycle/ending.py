@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from mcpspy.conversation.model import ENDLESS, Exchange, Message, ServerExit, Session
 from mcpspy.json_values import member
+from mcpspy.rules.http.sessions import is_deleted
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.text import duration_text
 from mcpspy.wire.jsonrpc import Error, Result
@@ -94,6 +95,8 @@ class ServerGone(StatefulCheck):
         """Report an answer that was broken off, unless a resumed stream delivered it later."""
         exchange = request.exchange
         if request.n in self.session.explained:
+            return
+        if exchange and exchange.fate and is_deleted(self.session, exchange.fate.t):
             return
         if exchange and exchange.lost and not exchange.cancelled and not exchange.in_doubt:
             how = _lost(exchange)
