@@ -19,6 +19,7 @@ from mcpspy.wire.jsonrpc import Error, Result
 
 _PAGE = "https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx"
 _FLAT = "ui/resourceUri"
+_KEPT = 4096  # bytes of an error
 _SCHEME = "ui://"
 
 
@@ -203,7 +204,7 @@ class Unreadable(StatefulCheck):
 
     def check(self, message: Message) -> Iterator[Fault]:
         """Remember a refusal."""
-        if message.exchange and (message.name or "").startswith(_SCHEME):
+        if message.exchange and (message.name or "").startswith(_SCHEME) and message.frame.size <= _KEPT:
             keep(self._refused, message.name, (message, message.exchange))
         return iter(())
 

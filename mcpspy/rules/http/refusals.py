@@ -14,7 +14,7 @@ from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.conversation.outcomes import still_failed
 from mcpspy.conversation.refusals import refusal
 from mcpspy.json_values import excerpt
-from mcpspy.rules.http.posting import SENDING, asks_for_refusal, remembered
+from mcpspy.rules.http.posting import SENDING, asks_for_refusal, is_about_call, remembered
 from mcpspy.rules.rule import Fault, Severity, StatefulCheck, rule
 from mcpspy.wire.http_head import header, media_type, status
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
@@ -180,7 +180,8 @@ def _tells(event: Message | HttpUnit, code: int, others: tuple[int, ...], about:
     found = status(answer.opened.head)
     if found == code:
         return found if event.n == answer.first and not event.part else 0
-    return found if found in others and event.frame and about.search(answer.said) else 0
+    told = found in others and event.frame and about.search(answer.said)
+    return found if told and not is_about_call(event) else 0
 
 
 def _refused(event: Message | HttpUnit) -> HttpChannel | None:

@@ -12,7 +12,7 @@ from typing import ClassVar
 from mcpspy.conversation import bounds
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.json_values import member
-from mcpspy.rules.http.posting import remembered
+from mcpspy.rules.http.posting import is_about_call, remembered
 from mcpspy.rules.rule import Fault, Severity, StatefulCheck, rule
 from mcpspy.spec.revisions import HTTP_SESSIONS
 from mcpspy.text import duration_text
@@ -22,10 +22,12 @@ from mcpspy.wire.jsonrpc import Error, Request, Result
 SESSIONS = "basic/transports#session-management"
 _SOON = 60_000_000_000  # nanoseconds in which a client expects that a session lives
 _BAD_REQUEST, _NOT_FOUND = 400, 404
-_WRONG = (_BAD_REQUEST, 409, 410, 422, 500)
-"""Statuses in place of 404. With 401 and 403, a session may be that of a login."""
+_FAILURE = 500
+_WRONG = (_BAD_REQUEST, 409, 410, 422, _FAILURE)
+"""Statuses in place of 404. With 401 and 403, a session may be that of a login; with 500, that of a library."""
 _METHOD_MISSING = -32601
 _SESSION = re.compile("session", re.IGNORECASE)
+_SESSION_ID = re.compile(r"session[-_ ]?id", re.IGNORECASE)
 _UNKNOWN = re.compile(
     r"no valid|no active|no such|not found|invalid|not valid|unknown|expired|terminated|closed|no longer|not exist"
     r"|n't exist|not recogni[sz]ed|unrecogni[sz]ed|stale",
@@ -38,7 +40,10 @@ _ABSENT = re.compile(r"missing|required|not provided|must (?:be|have|include|pro
 def refuses_session(event: Message | HttpUnit) -> HttpChannel | None:
     """Return the request, if its answer says that the session is not known, but not by its status; else None."""
     request = _told_of(event, _WRONG, _UNKNOWN)
-    return request if request and request.named else None
+    if request is None or not request.named or event.http is None:
+        return None
+    failed = status(event.http.opened.head) == _FAILURE
+    return None if failed and not _SESSION_ID.search(event.http.said) else request
 
 
 def _told_of(event: Message | HttpUnit, codes: tuple[int, ...], how: re.Pattern[str]) -> HttpChannel | None:
@@ -46,6 +51,8 @@ def _told_of(event: Message | HttpUnit, codes: tuple[int, ...], how: re.Pattern[
     answer = event.http
     if answer is None or answer.request is None or answer.legacy or not event.frame or event.part:
         return None
+    if is_about_call(event):
+        return None  # a session of a browser or a database, for example
     told = answer.opened.sender == "server" and status(answer.opened.head) in codes
     return answer.request if told and _SESSION.search(answer.said) and how.search(answer.said) else None
 
