@@ -209,8 +209,8 @@ class Unreadable(StatefulCheck):
         return iter(())
 
     def close(self) -> Iterator[Fault]:
-        """Report each URI once."""
-        for name, tool in self.session.listing.tools.items():
+        """Report each URI once. After a gap, it may have been read later."""
+        for name, tool in self.session.listing.tools.items() if not self.session.gaps else ():
             refusal = self._refused.pop(_resource_of(tool.definition) or "", None)
             if refusal and still_failed(refusal[1]):
                 message, exchange = refusal

@@ -20,7 +20,7 @@ from mcpspy.wire.jsonrpc import Error, Result
 
 _LISTENING = "basic/transports#listening-for-messages-from-the-server"
 _STREAM = "text/event-stream"
-_OK, _REDIRECTION, _BAD_REQUEST, _NOT_FOUND, _NOT_ACCEPTABLE = 200, 300, 400, 404, 406
+_OK, _REDIRECTION, _BAD_REQUEST, _FORBIDDEN, _NOT_FOUND, _NOT_ACCEPTABLE = 200, 300, 400, 403, 404, 406
 _APART = (401, 405, 407, 429, 502, 503, 504)
 """Statuses of a login, of a server without such a stream, and of load and failures: they say nothing about the GET."""
 _NAMED = 20  # ends that a finding names
@@ -82,6 +82,8 @@ class RefusedGet(StatefulCheck):
         code, head = status(event.http.opened.head), event.http.opened.head
         if code == _NOT_ACCEPTABLE and _STREAM not in (header(request.opened.head, "accept") or ""):
             return iter(())  # it did not ask for a stream
+        if code == _FORBIDDEN and header(head, "www-authenticate"):
+            return iter(())  # the client has to log in again, with more rights
         odd = _OK <= code < _REDIRECTION and media_type(head) != _STREAM
         if odd or (code >= _BAD_REQUEST and code not in _APART):
             over = self.session.over
@@ -89,10 +91,10 @@ class RefusedGet(StatefulCheck):
         return iter(())
 
     def close(self) -> Iterator[Fault]:
-        """Report the answer, unless the session had ended for the server."""
+        """Report the answer, unless the session had ended for the server. After a gap, that is not known."""
         event, session = self._refused, self.session
         answer = event.http if event else None
-        if event is None or answer is None or answer.request is None:
+        if event is None or answer is None or answer.request is None or session.gaps:
             return
         code, named = status(answer.opened.head), answer.request.named
         went_on = session.answered > event.t or not _is_about_session(answer)
@@ -244,8 +246,8 @@ class CutStreams(StatefulCheck):
         return iter(())
 
     def close(self) -> Iterator[Fault]:
-        """Report what happened often."""
-        if self._count < _OFTEN:
+        """Report what happened often. After a gap, it is not known whether the streams were idle."""
+        if self._count < _OFTEN or self.session.gaps:
             return
         idle = [it.idle for it in self._ends]
         spans = list(dict.fromkeys((duration_text(min(idle)), duration_text(max(idle)))))

@@ -221,9 +221,9 @@ class OAuthResource(_LoginCheck):
     """Report metadata of another path, if a login failed and no client went on after it read the metadata."""
 
     def close(self) -> Iterator[Fault]:
-        """Compare the documents with the URL of the first request that was refused for good."""
+        """Compare the documents with the URL of the first request that was refused for good; not after a gap."""
         known = self._documents
-        for refusal in self.failures()[:1]:
+        for refusal in self.failures()[:1] if not self.session.gaps else ():
             path, host = _normal(_target(refusal.request)), _host(refusal.request)
             about = [
                 it
