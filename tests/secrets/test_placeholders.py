@@ -10,11 +10,13 @@ VARIABLES = (
     "${MY_TOKEN} ${my_token} ${env:MY_TOKEN} ${input:my-token} ${MY_TOKEN:-} ${{secrets.TOKEN}} {{MY_TOKEN}} {{token}}"
     " $MY_TOKEN $VAR $TOKEN_2 $env:TOKEN %MY_TOKEN% %TOKEN%"
 )
-EXAMPLES = ("YOUR_API_KEY", "your-token-here", "your api key", "<token>", "<YOUR_API_KEY>", "INSERT_TOKEN_HERE")
+EXAMPLES = ("YOUR_API_KEY", "your-token-here", "your api key", "<token>", "<YOUR_API_KEY>", "INSERT_TOKEN_HERE",
+            "<YourApiKey>", "<your name>", "enter your password...", "your_github_pat")  # fmt: skip
 NOTHING = ("undefined", "null", "None", "[object Object]", " null ")
 SECRETS = ("hunter2", "$hunter2", "$token", "${Zk39dKw02Lq8Xm4P}", "${A}x", "${A:-hunter2}", "x${A}", "%41%",
            "<hunter>", "your-hunter2", "", "nullhunter",
-           "$1Password", "${A} ${B}", "$" + "A" * 200, "my-secret")  # fmt: skip
+           "$1Password", "${A} ${B}", "$" + "A" * 200, "my-secret", "Enter_The_Dragon", "enter the secret garden",
+           "replace correct horse battery staple", "your-mom-goes-to-college", "<keyboard cat>")  # fmt: skip
 
 
 @pytest.mark.parametrize("value", VARIABLES.split())
