@@ -112,10 +112,12 @@ class RefusedGet(StatefulCheck):
 
     def _listens(self, request: HttpChannel) -> bool:
         """Return whether a request is the GET of a client that listens for messages."""
-        accepted = header(request.opened.head, "accept") or ""
+        accepted, path = header(request.opened.head, "accept") or "", _path(request)
         if request.summary["method"] != "GET" or header(request.opened.head, "upgrade"):
             return False
-        return request.named or (_STREAM in accepted and _path(request) == self._endpoint)
+        if self._endpoint is None:
+            return request.named and "/.well-known/" not in path
+        return path == self._endpoint and (request.named or _STREAM in accepted)
 
 
 def _path(channel: HttpChannel) -> str:
