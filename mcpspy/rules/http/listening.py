@@ -97,7 +97,7 @@ class RefusedGet(StatefulCheck):
         if event is None or answer is None or answer.request is None or session.gaps:
             return
         code, named = status(answer.opened.head), answer.request.named
-        went_on = session.answered > event.t or not _is_about_session(answer)
+        went_on = session.answered > event.t or not (session.over or _is_about_session(answer))
         if named and code == _NOT_FOUND and not went_on:
             return
         severity: Severity | None = "info" if code == _BAD_REQUEST and not named and session.given else None

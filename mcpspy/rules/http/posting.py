@@ -24,7 +24,7 @@ _TYPES = ("application/json", "text/event-stream")
 _WILDCARDS = ("*/*", "application/*", "text/*")
 _NOT_ACCEPTABLE, _UNSUPPORTED = 406, 415
 _KEPT = 4096  # bytes of a frame
-_WRONG_PARAMS, _INTERNAL = -32602, -32603
+_NOT_JSON, _WRONG_PARAMS, _INTERNAL = -32700, -32602, -32603
 _REDIRECTS = (301, 302, 303, 307, 308)
 _STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code of the error (2026-07-28)
 
@@ -105,11 +105,13 @@ def remembered(event: Message | HttpUnit) -> Message | HttpUnit | None:
 
 
 def is_about_call(event: Message | HttpUnit) -> bool:
-    """Return whether an error is about the params of a request, or about its work: its text does not speak of HTTP."""
+    """Return whether an error is about the body of a request, or about its work: its text does not speak of HTTP."""
     if not isinstance(event, Message):
         return False
     code, exchange = member(event.body.value, "error", "code"), event.exchange
-    return code == _WRONG_PARAMS or (code == _INTERNAL and exchange is not None and event.id == exchange.key[1])
+    return code in (_NOT_JSON, _WRONG_PARAMS) or (
+        code == _INTERNAL and exchange is not None and event.id == exchange.key[1]
+    )
 
 
 def asks_for_refusal(request: HttpChannel, code: int) -> bool:
