@@ -162,9 +162,9 @@ class NoAdvance(StatefulCheck):
         if walk.decided or not (cursor is None or isinstance(cursor, str)):
             return
         entries = mark(_names(member(message.body.value, "result", LISTED[exchange.method])))
-        if walk.suspect and cursor == walk.suspect.cursor:
+        if walk.suspect and cursor == walk.suspect.cursor and cursor in walk.pages:
             walk.decided = True
-            if walk.pages.get(cursor) == entries:
+            if walk.pages[cursor] == entries:
                 yield Fault(walk.suspect.sentence, "/result/nextCursor", (message.n,), at=walk.suspect.message)
             return
         if cursor is None or len(walk.pages) >= FACTS:

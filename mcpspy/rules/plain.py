@@ -35,14 +35,15 @@ ASPECTS: tuple[Aspect, ...] = (
 def aspects(message: Message, method: str | None, session: Session) -> tuple[bool, ...]:
     """Return for each of `ASPECTS` whether a message is plain in it. `method` is its own or that of its request.
 
-    - bytes: one complete JSON object in ASCII, not large, with nothing that a rule looks for, such as an image;
+    - bytes: one complete JSON object in ASCII, not large, with nothing that a rule looks for;
     - shape: exactly what its definition allows, and no extension adds to it;
     - meta: no `_meta`, and not `initialize`: nothing about revisions, progress or subscriptions;
     - pairing: a request or notification, or the response to a waiting request, with its id, before the client leaves;
     - handshake: the session began in the right order;
     - http: not over HTTP;
     - direction: not a request or notification, or its sender may send its method; the methods of extensions never pass;
-    - refusal, content, listening: never, because the rules about these look at few messages (see `unit_aspects`).
+    - content: a result without an image or a sound;
+    - refusal, listening: never, because the rules about these look at few messages (see `unit_aspects`).
     """
     body, http, told = message.body, message.http, facts(method, message.revision)
     meta, pairing, direction = method != "initialize", True, True
@@ -59,7 +60,9 @@ def aspects(message: Message, method: str | None, session: Session) -> tuple[boo
         pairing = False
     begun = session.initialized and session.agreed is not None
     shape = fits(message, told) and not (told.extended and is_extended(message, session))
-    return in_bytes(message), shape, meta, pairing, begun, http is None, direction, False, False, False
+    raw = message.frame.raw
+    content = type(body) is Result and MARK not in raw and b"\\u" not in raw  # the mark may be escaped
+    return in_bytes(message), shape, meta, pairing, begun, http is None, direction, False, content, False
 
 
 def unit_aspects(unit: HttpUnit) -> tuple[bool, ...]:
@@ -80,8 +83,6 @@ def in_bytes(message: Message) -> bool:
     """Return whether a message is plain in its bytes."""
     frame, body = message.frame, message.body
     raw, value = frame.raw, body.value
-    if type(body) is Result and MARK in raw:
-        return False
     if message.part:  # the first message of a batch stands for the whole frame
         return _is_ascii(value)
     if body.refused or type(value) is not dict or not raw.isascii() or frame.cut or len(raw) > _LARGE:

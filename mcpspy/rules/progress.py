@@ -48,11 +48,13 @@ def unknown_token(message: Message, session: Session) -> Iterator[Fault | Later]
     if key in session.progress or session.lossy or session.progress_forgotten or token is None:
         return
 
+    same_id = _with_this_id(key, message)  # it may be answered a second later
+
     def question() -> Iterator[Fault]:
         if key not in session.progress and not session.progress_forgotten:
             near = _similar(key, message)
             meant = f"; {near[0].beside(key[1])} is in use by #{near[1].request}" if near else ""
-            hint = meant or _with_this_id(key, message)
+            hint = meant or same_id
             yield Fault(f"no request has the progressToken {key[1].excerpt}{hint}", "/params/progressToken",
                         (near[1].request,) if near else ())  # fmt: skip
 

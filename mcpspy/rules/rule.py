@@ -36,7 +36,7 @@ Aspect = Literal[
 - http: it was sent over HTTP;
 - direction: its sender may not send it;
 - refusal: over HTTP, it is of an answer with a status of failure, or a redirect;
-- content: it is a body or an event without a message;
+- content: it has an image or a sound, or is invalid, or it is a body or an event without a message;
 - listening: it is of a GET, or of the answer to one.
 """
 

@@ -19,6 +19,7 @@ from mcpspy.wire.jsonrpc import Error, Result
 
 _PAGE = "https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx"
 _FLAT = "ui/resourceUri"
+_KEPT = 4096  # bytes of an error
 _SCHEME = "ui://"
 
 
@@ -205,13 +206,13 @@ class Unreadable(StatefulCheck):
 
     def check(self, message: Message) -> Iterator[Fault]:
         """Remember a refusal."""
-        if message.exchange and (message.name or "").startswith(_SCHEME):
+        if message.exchange and (message.name or "").startswith(_SCHEME) and message.frame.size <= _KEPT:
             keep(self._refused, message.name, (message, message.exchange))
         return iter(())
 
     def close(self) -> Iterator[Fault]:
-        """Report each URI once."""
-        for name, tool in self.session.listing.tools.items():
+        """Report each URI once. After a gap, it may have been read later."""
+        for name, tool in self.session.listing.tools.items() if not self.session.gaps else ():
             refusal = self._refused.pop(_resource_of(tool.definition) or "", None)
             if refusal and still_failed(refusal[1]):
                 message, exchange = refusal

@@ -40,6 +40,10 @@ def _within(text: str) -> Iterator[Glued]:
             place = max(error.pos, found.start() + 1)
             broken += 1
             continue
+        except ValueError:  # an integer of more digits than Python converts
+            place = found.start() + 1
+            broken += 1
+            continue
         (body,) = parse(text[found.start() : place].encode())
         if not isinstance(body, Invalid) and "jsonrpc" in body.value:
             yield Glued(body, found.start(), place)

@@ -280,6 +280,24 @@ def test_a_gap_anywhere_in_what_is_right_makes_nothing_missing(rule):
             assert {rule for _, rule in found} & set(MISSING) <= {rule for _, rule in expected} & set(MISSING)
 
 
+KNOWN = {
+    "http/challenge-missing": "warning",
+    "http/oauth-document": "warning",
+    "http/placeholder": "warning",
+    "lifecycle/handshake-failed": "error",
+    "lifecycle/server-exit": "error",
+    "progress/no-token": "info",
+}
+"""The severity of what the records before a gap show, whatever came after them."""
+
+
+@pytest.mark.parametrize("rule", [it for it in RULES.values() if it.closes or it.ends], ids=lambda rule: rule.id)
+def test_what_may_have_been_mended_in_a_gap_is_not_reported(rule):
+    whole = records(rule.fails)
+    gap = Gap(whole[-1].n + 1, whole[-1].t + 1, 1, "no space left on device")
+    assert {it.severity for it in judged([*whole, gap]) if it.rule == rule.id} == {*filter(None, [KNOWN.get(rule.id)])}
+
+
 # Races: two threads record, so a later frame may be recorded first, with its correct time
 
 

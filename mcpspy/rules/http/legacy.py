@@ -62,8 +62,8 @@ class EndpointOrigin(StatefulCheck):
         return iter(())
 
     def close(self) -> Iterator[Fault]:
-        """Report it if the client did not post."""
-        if self._elsewhere:
+        """Report it if the client did not post. After a gap, that is not known."""
+        if self._elsewhere and not self.session.gaps:
             event, there, dialled = self._elsewhere
             yield Fault(
                 f"the endpoint event names {there[:_SHOWN]}; expected a path, or {dialled[:_SHOWN]}, where the client "
@@ -128,9 +128,9 @@ class EndpointMissing(StatefulCheck):
         return iter(())
 
     def close(self) -> Iterator[Fault]:
-        """Report the first POST that was refused, if none succeeded."""
+        """Report the first POST that was refused, if none succeeded. After a gap, that is not known."""
         place = self._refused.http if self._refused else None
-        if self._endpoint and place and place.request:
+        if self._endpoint and place and place.request and not self.session.gaps:
             code, target = status(place.opened.head), str(place.summary["target"]).partition("?")[0]
             yield Fault(
                 f"the endpoint event names {target[:_SHOWN]}, which is answered with status {code}",

@@ -21,7 +21,7 @@ from mcpspy.wire.jsonrpc import Error, Result
 
 _LISTENING = "basic/transports#listening-for-messages-from-the-server"
 _STREAM = "text/event-stream"
-_OK, _REDIRECTION, _BAD_REQUEST, _NOT_FOUND, _NOT_ACCEPTABLE = 200, 300, 400, 404, 406
+_OK, _REDIRECTION, _BAD_REQUEST, _FORBIDDEN, _NOT_FOUND, _NOT_ACCEPTABLE = 200, 300, 400, 403, 404, 406
 _APART = (401, 405, 407, 429, 502, 503, 504)
 """Statuses of a login, of a server without such a stream, and of load and failures: they say nothing about the GET."""
 _TIMED_OUT = (504, 524)
@@ -84,6 +84,8 @@ class RefusedGet(StatefulCheck):
         code, head = status(event.http.opened.head), event.http.opened.head
         if code == _NOT_ACCEPTABLE and _STREAM not in (header(request.opened.head, "accept") or ""):
             return iter(())  # it did not ask for a stream
+        if code == _FORBIDDEN and header(head, "www-authenticate"):
+            return iter(())  # the client has to log in again, with more rights
         odd = _OK <= code < _REDIRECTION and media_type(head) != _STREAM
         if odd or (code >= _BAD_REQUEST and code not in _APART):
             over = self.session.over
@@ -91,10 +93,10 @@ class RefusedGet(StatefulCheck):
         return iter(())
 
     def close(self) -> Iterator[Fault]:
-        """Report the answer, unless the session had ended for the server."""
+        """Report the answer, unless the session had ended for the server. After a gap, that is not known."""
         event, session = self._refused, self.session
         answer = event.http if event else None
-        if event is None or answer is None or answer.request is None:
+        if event is None or answer is None or answer.request is None or session.gaps:
             return
         code, named = status(answer.opened.head), answer.request.named
         went_on = session.answered > event.t or not (_is_about_session(answer) or _ended_later(session, event.n))
@@ -112,12 +114,12 @@ class RefusedGet(StatefulCheck):
 
     def _listens(self, request: HttpChannel) -> bool:
         """Return whether a request is the GET of a client that listens for messages."""
-        accepted = header(request.opened.head, "accept") or ""
+        accepted, path = header(request.opened.head, "accept") or "", _path(request)
         if request.summary["method"] != "GET" or header(request.opened.head, "upgrade"):
             return False
         if self._endpoint is None:
-            return request.named
-        return _path(request) == self._endpoint and (request.named or _STREAM in accepted)
+            return request.named and "/.well-known/" not in path
+        return path == self._endpoint and (request.named or _STREAM in accepted)
 
 
 def _path(channel: HttpChannel) -> str:
@@ -257,8 +259,8 @@ class CutStreams(StatefulCheck):
         return iter(())
 
     def close(self) -> Iterator[Fault]:
-        """Report what happened often."""
-        if self._count < _OFTEN:
+        """Report what happened often. After a gap, it is not known whether the streams were idle."""
+        if self._count < _OFTEN or self.session.gaps:
             return
         idle = [it.idle for it in self._ends]
         spans = list(dict.fromkeys((duration_text(min(idle)), duration_text(max(idle)))))

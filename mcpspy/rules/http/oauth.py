@@ -22,6 +22,7 @@ from mcpspy.conversation.context import asked
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.conversation.outcomes import still_failed
 from mcpspy.json_values import excerpt, member
+from mcpspy.rules.http.posting import remembered
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.secrets.redactor import is_oauth_endpoint, is_secret_name
 from mcpspy.wire.http_head import authority, header, media_type, status
@@ -115,7 +116,9 @@ class _LoginCheck(StatefulCheck):
                 self._take_document(message, request, name)
         elif asked(message) is request:
             if place.summary["status"] == _UNAUTHORIZED and _is_mcp(request):
-                keep(self._refusals, message.n, _Refusal(message, request))
+                kept = remembered(message)
+                if kept:
+                    keep(self._refusals, message.n, _Refusal(kept, request))
             elif not request.carried and is_oauth_endpoint(target):
                 self._documents.went_on = message.n
         return iter(())
@@ -218,9 +221,9 @@ class OAuthResource(_LoginCheck):
     """Report metadata of another path, if a login failed and no client went on after it read the metadata."""
 
     def close(self) -> Iterator[Fault]:
-        """Compare the documents with the URL of the first request that was refused for good."""
+        """Compare the documents with the URL of the first request that was refused for good; not after a gap."""
         known = self._documents
-        for refusal in self.failures()[:1]:
+        for refusal in self.failures()[:1] if not self.session.gaps else ():
             path, host = _normal(_target(refusal.request)), _host(refusal.request)
             about = [
                 it

@@ -26,6 +26,7 @@ _NOT_ACCEPTABLE, _UNSUPPORTED = 406, 415
 _WRONG_PARAMS = -32602
 _ACCEPTED, _NO_CONTENT = 202, 204
 _KEPT = 4096  # bytes of a frame
+_NOT_JSON, _WRONG_PARAMS, _INTERNAL = -32700, -32602, -32603
 _REDIRECTS = (301, 302, 303, 307, 308)
 _STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code of the error (2026-07-28)
 
@@ -105,9 +106,14 @@ def remembered(event: Message | HttpUnit) -> Message | HttpUnit | None:
     return replace(event, frame=None) if isinstance(event, HttpUnit) else None
 
 
-def is_about_params(event: Message | HttpUnit) -> bool:
-    """Return whether a refusal is a JSON-RPC error about the params of the request, whatever words its text has."""
-    return isinstance(event, Message) and member(event.body.value, "error", "code") == _WRONG_PARAMS
+def is_about_call(event: Message | HttpUnit) -> bool:
+    """Return whether an error is about the body of a request, or about its work: its text does not speak of HTTP."""
+    if not isinstance(event, Message):
+        return False
+    code, exchange = member(event.body.value, "error", "code"), event.exchange
+    return code in (_NOT_JSON, _WRONG_PARAMS) or (
+        code == _INTERNAL and exchange is not None and event.id == exchange.key[1]
+    )
 
 
 def asks_for_refusal(request: HttpChannel, code: int) -> bool:

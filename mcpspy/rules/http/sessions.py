@@ -12,7 +12,7 @@ from typing import ClassVar
 from mcpspy.conversation import bounds
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.json_values import member
-from mcpspy.rules.http.posting import is_about_params, remembered
+from mcpspy.rules.http.posting import is_about_call, remembered
 from mcpspy.rules.rule import Fault, Severity, StatefulCheck, rule
 from mcpspy.spec.revisions import HTTP_SESSIONS
 from mcpspy.text import duration_text
@@ -21,11 +21,12 @@ from mcpspy.wire.jsonrpc import Error, Request, Result
 
 SESSIONS = "basic/transports#session-management"
 _SOON = 60_000_000_000  # nanoseconds in which a client expects that a session lives
-_BAD_REQUEST, _NOT_FOUND, _UNPROCESSABLE = 400, 404, 422
-_WRONG = (_BAD_REQUEST, 409, 410, 422, 500)
-"""Statuses in place of 404. With 401 and 403, a session may be that of a login."""
+_BAD_REQUEST, _NOT_FOUND, _UNPROCESSABLE, _FAILURE = 400, 404, 422, 500
+_WRONG = (_BAD_REQUEST, 409, 410, _UNPROCESSABLE, _FAILURE)
+"""Statuses in place of 404. With 401 and 403, a session may be that of a login; with 500, that of a library."""
 _METHOD_MISSING = -32601
 _SESSION = re.compile("session", re.IGNORECASE)
+_SESSION_ID = re.compile(r"session[-_ ]?id", re.IGNORECASE)
 _UNKNOWN = re.compile(
     r"no valid|no active|no such|not found|invalid|not valid|unknown|expired|terminated|closed|no longer|not exist"
     r"|n't exist|not recogni[sz]ed|unrecogni[sz]ed|stale",
@@ -45,7 +46,10 @@ def refuses_session(event: Message | HttpUnit) -> HttpChannel | None:
     request = _told_of(event, _WRONG, _UNKNOWN)
     if request is None and event.session.initialized:
         request = _told_of(event, (_BAD_REQUEST,), _UNINITIALIZED, _UNINITIALIZED)
-    return request if request and request.named else None
+    if request is None or not request.named or event.http is None:
+        return None
+    failed = status(event.http.opened.head) == _FAILURE
+    return None if failed and not _SESSION_ID.search(event.http.said) else request
 
 
 def is_of_session(answer: HttpChannel) -> bool:
@@ -61,7 +65,9 @@ def _told_of(
     answer = event.http
     if answer is None or answer.request is None or answer.legacy or not event.frame or event.part:
         return None
-    told = answer.opened.sender == "server" and status(answer.opened.head) in codes and not is_about_params(event)
+    if is_about_call(event):
+        return None  # a session of a browser or a database, for example
+    told = answer.opened.sender == "server" and status(answer.opened.head) in codes
     return answer.request if told and what.search(answer.said) and how.search(answer.said) else None
 
 
@@ -184,7 +190,7 @@ class LostSession(StatefulCheck):
             return iter(())
         deleted = session.over is not None and session.over.by_client
         other_reason = isinstance(event, Message) and member(event.body.value, "error", "code") == _METHOD_MISSING
-        kept = None if deleted or other_reason or is_about_params(event) else remembered(event)
+        kept = None if deleted or other_reason or is_about_call(event) else remembered(event)
         if kept and given.t <= request.opened.t and event.t - given.t < _SOON:
             self._lived = self._lived or self._answered(given.t)
             bounds.keep(self._refused, event.n, kept)
