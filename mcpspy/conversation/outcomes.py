@@ -595,14 +595,24 @@ def _waited_long(exchange: Exchange, fate: Fate) -> bool:
 
 def waited(exchange: Exchange, t: int) -> int:
     """Return for how many nanoseconds a request was open at `t`, without holds of gates and questions to a person."""
+    begin, session = _begun(exchange), exchange.request.session
+    now = min((since for ordinal, since in session.asking.items() if ordinal != exchange.ordinal), default=t)
+    spans = (*session.asked, (now, t))
+    return max(t - begin - sum(max(min(end, t) - max(start, begin), 0) for start, end in spans), 0)
+
+
+def open_for(exchange: Exchange, t: int) -> int:
+    """Return for how many nanoseconds a request was open at `t`, as its sender saw it."""
+    return max(t - _begun(exchange), 0)
+
+
+def _begun(exchange: Exchange) -> int:
+    """Return when the responder could begin with a request."""
     request = exchange.request
     begin = request.t + (request.act.held or 0 if request.act else 0)
     if exchange.method == "initialize" and request.http is None:
         begin = min(begin, request.session.begun_at)
-    session = request.session
-    now = min((since for ordinal, since in session.asking.items() if ordinal != exchange.ordinal), default=t)
-    spans = (*session.asked, (now, t))
-    return max(t - begin - sum(max(min(end, t) - max(start, begin), 0) for start, end in spans), 0)
+    return begin
 
 
 def patience(exchange: Exchange) -> int:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from mcpspy.conversation.model import ENDLESS, Exchange, HttpChannel, Message
-from mcpspy.conversation.outcomes import Outcome, received, waited
+from mcpspy.conversation.outcomes import Outcome, open_for, received, waited
 from mcpspy.conversation.refusals import MESSAGES, TEXT, gateway, one_line, redirection, status_line
 from mcpspy.json_values import excerpt, member
 from mcpspy.text import printable
@@ -111,7 +111,7 @@ def failure_of(exchange: Exchange, t: int) -> FailedRequest:
     failure = FailedRequest(request.n, request.t, t, exchange.outcome, printable(exchange.method, _NAMED))
     failure.name = printable(exchange.name, _NAMED) if exchange.name else None
     failure.part, failure.side, failure.http = request.part, request.side, request.http is not None
-    failure.waited, failure.client = waited(exchange, t), request.session.client_name
+    failure.waited, failure.client = open_for(exchange, t), request.session.client_name
     if request.http:
         _add_request(failure, request.http)
     if response and failure.outcome == "timed-out" and fate:
