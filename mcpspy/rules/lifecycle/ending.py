@@ -178,6 +178,8 @@ def no_exit(exited: ServerExit, session: Session) -> Iterator[Fault]:
     ended = session.signalled or (end.t if end.signal is not None else None)
     if left is None or ended is None or ended - left < _LINGERS or session.lossy:
         return
+    lived, how = ended - left, "until a signal ended it"
+    if session.signalled and end.t - session.signalled >= _LINGERS:
+        lived, how = end.t - left, "although it had been sent a signal meanwhile"
     if not any(it.request.sender == "client" and not it.cancelled for it in session.exchanges()):
-        yield Fault(f"the server was still running {duration_text(ended - left)} after the client had closed stdin, "
-                    "until a signal ended it")  # fmt: skip
+        yield Fault(f"the server was still running {duration_text(lived)} after the client had closed stdin, {how}")
