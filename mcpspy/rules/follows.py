@@ -74,9 +74,10 @@ UNFIT = frozenset(
         "lifecycle/meta-missing",
         "pairing/id-in-flight",
         "schema/invalid",
+        "tools/schema-not-object",
     }
 )
-"""Rules whose violation makes peers drop or refuse a request, or makes its answer ambiguous."""
+"""Rules whose violation makes peers drop or refuse a request or a listing, or makes an answer ambiguous."""
 LOST_ANSWER = frozenset(
     {
         "framing/glued",
