@@ -24,6 +24,7 @@ _LARGE = 1 << 14  # bytes of a frame whose arguments are shown
 OPEN = 5
 """The most requests that were open at the same time that are named."""
 _CODES = 10**9
+_PING = "ping"
 _NAMED = 100  # characters of a method or a name
 _WORDS = re.compile(r"[^\W\d_]{3}")
 _ERROR = re.compile(
@@ -90,6 +91,8 @@ class FailedRequest:
     """The line that tells most of those that the server wrote to stderr between request and answer."""
     open: tuple[int, ...] = ()
     """The line numbers of other requests that were open when it failed."""
+    question: tuple[int, str] | None = None
+    """Of a client's request: line number and method of the latest request of the server since, without an answer."""
     arguments: str = ""
     http: bool = False
     reset: bool = False
@@ -122,8 +125,11 @@ def failure_of(exchange: Exchange, t: int) -> FailedRequest:
         failure.reset = fate.how == "broken" and fate.reason == "reset"
         if fate.answer:
             add_answer(failure, fate.answer)
-    others = (it.request.n for it in request.session.exchanges() if it is not exchange and it.method != ENDLESS)
-    failure.open = tuple(islice(others, OPEN))
+    others = [it for it in request.session.exchanges() if it is not exchange and it.method != ENDLESS]
+    failure.open = tuple(it.request.n for it in others[:OPEN])
+    questions = [it for it in others if it.request.side == "server" and it.request.n > request.n and it.method != _PING]
+    if questions and request.side == "client" and failure.late is None:
+        failure.question = questions[-1].request.n, printable(questions[-1].method, _NAMED)
     failure.arguments = arguments_text(request.frame.raw)
     return failure
 

@@ -191,6 +191,8 @@ NO_INPUT = (
     "In a container, `-i` passes stdin to the server, and the script that starts it must not read it.",
 )
 """What to do if the server exits as if all was well, and has answered nothing."""
+ANSWER = ("Answer the requests of the server, with an error if it cannot be done: it declared the capability.",)
+"""What to do if a server waits for its client."""
 _TOOL = ("Look at the code of the tool and at the lines of stderr at that time, then call it again.",)
 
 
