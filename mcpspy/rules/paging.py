@@ -363,11 +363,15 @@ class ChangeIgnored(StatefulCheck):
                 self._changed.setdefault(body.method, (read, message))
         elif isinstance(body, Request):
             keep(self._listings, message.n, None)
-            for announced in [name for name, (read, _) in self._changed.items() if body.method in read]:
-                del self._changed[announced]
+            self._renew(body.method)
         elif exchange:
             self._read[exchange.method] = None
+            self._renew(exchange.method)  # what a server sends after the announcement has the change
         return iter(())
+
+    def _renew(self, method: str) -> None:
+        for announced in [name for name, (read, _) in self._changed.items() if method in read]:
+            del self._changed[announced]
 
     def close(self) -> Iterator[Fault]:
         """Report the changes after which the client went on."""
