@@ -114,7 +114,9 @@ def failure_of(exchange: Exchange, t: int) -> FailedRequest:
     failure = FailedRequest(request.n, request.t, t, exchange.outcome, printable(exchange.method, _NAMED))
     failure.name = printable(exchange.name, _NAMED) if exchange.name else None
     failure.part, failure.side, failure.http = request.part, request.side, request.http is not None
-    failure.waited, failure.client = open_for(exchange, t), request.session.client_name
+    left = None if request.http else request.session.left
+    given_up = left if left is not None and fate is None and request.t < left < t else t
+    failure.waited, failure.client = open_for(exchange, given_up), request.session.client_name
     if request.http:
         _add_request(failure, request.http)
     if response and failure.outcome == "timed-out" and fate:
