@@ -25,6 +25,8 @@ _RESPONSES = "basic#responses"
 _REQUESTS = "basic#requests"
 _WITH_ID = (Request, Result, Error)
 _ABSENT = Id("absent", "")
+_OF_CLIENTS = ("notifications/initialized", "notifications/cancelled", "notifications/roots/list_changed",
+               "notifications/progress", "notifications/tasks/status")  # fmt: skip
 _PARSE_ERROR, _METHOD_MISSING = -32700, -32601
 _FEW = 8  # notifications, and exchanges without an answer, that are examined
 _PATIENCE = 60_000_000_000  # nanoseconds of other traffic after which a request counts as unanswered
@@ -457,7 +459,7 @@ class NotificationAnswered(StatefulCheck):
     reports it.
     """
 
-    learns_from: ClassVar = {Notification: (), Invalid: ()}
+    learns_from: ClassVar = {Notification: (*_OF_CLIENTS, None), Invalid: ()}
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
