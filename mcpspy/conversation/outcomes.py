@@ -74,6 +74,7 @@ _NOT_ALLOWED, _FAILURE, _SERVER_FAILURE = 405, 400, 500
 _WELL_KNOWN = "/.well-known/"
 _RESET = ("reset",)
 _RESPONSE = ""  # in place of a method: the client repeats a response
+_REVISION = "initialize again"  # the same: the client names another revision after an error
 _OF_EXCHANGES = (Request, Result, Error)
 
 
@@ -200,6 +201,7 @@ class OutcomeTable:
 def may_turn_out_expected(exchange: Exchange) -> bool:
     """Return whether something later may show that a failing outcome is normal."""
     repeatable = exchange.outcome in ("refused", "broken", "server-exit") or _code(exchange) in _MENDABLE
+    repeatable = repeatable or (exchange.method == "initialize" and exchange.outcome == "error")
     return repeatable or exchange.method == _DISCOVER or _asks_for_transport(exchange)
 
 
@@ -269,6 +271,8 @@ class Outcomes:
                 self._withdraw(exchange)
         if self._repeatable and _code(exchange) not in _MENDABLE:
             self._mend(exchange, message.t)
+        if method == "initialize" and outcome == "ok" and self._repeatable:
+            self._mend_alike(_client_of(exchange.request), _REVISION, lambda: 0, message.t)
         if outcome in FAILING:
             self._judge(exchange)
         if method in _OF_TASKS and type(body) is Result:
@@ -384,6 +388,8 @@ class Outcomes:
             self._wait(self._transports, client, waiting)
         if exchange.outcome in ("refused", "broken", "server-exit") or code in _MENDABLE:
             self._remember(client, exchange.method, _key(request), waiting)
+        elif exchange.method == "initialize" and exchange.outcome == "error":
+            self._remember(client, _REVISION, 0, waiting)
 
     def _withdraw(self, exchange: Exchange) -> None:
         """Forget the failure of an exchange that was answered after all: nothing later may change its outcome back."""
