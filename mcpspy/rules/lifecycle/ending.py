@@ -143,9 +143,8 @@ def buffered_output(message: Message, session: Session) -> Iterator[Fault]:
     kept, later = left - exchange.request.t, message.t - left
     if not session.answered and kept >= _WAITED and 0 < later <= _MOMENT:
         times = f"{duration_text(later)} later, after {duration_text(kept)}"
-        yield Fault(
-            f"{exchange.method} was answered only after stdin was closed ({times}): the output is buffered", "/id"
-        )
+        end = "the client sent a signal" if session.signalled == left else "stdin was closed"
+        yield Fault(f"{exchange.method} was answered only after {end} ({times}): the output is buffered", "/id")
 
 
 @rule(
