@@ -15,7 +15,7 @@ from mcpspy.conversation.offers import HANDSHAKES
 from mcpspy.conversation.refusals import POST_AS_GET
 from mcpspy.problems.failure import OPEN, FailedRequest, StderrLine, arguments_text
 from mcpspy.problems.problem import Cause, Kind, Problem
-from mcpspy.problems.words import ADVICE, ANSWER, NO_INPUT, WITH_STDIN, advice_for, capitalized, headline
+from mcpspy.problems.words import ADVICE, ANSWER, NO_INPUT, advice_for, capitalized, headline, with_stdin
 from mcpspy.rules import RULES, SEVERITIES, Finding
 from mcpspy.rules.follows import LOST_ANSWER, UNFIT
 from mcpspy.secrets.placeholders import unfilled
@@ -134,7 +134,7 @@ def problem_of(group: AlikeFailures, evidence: Evidence) -> Problem:
     advice = (RULES[proof.rule].advice(proof.blame)[0][1],) if proof else advice_for(kind, first)
     asked = first.question is not None and causes[0].rows == first.question[:1]
     if causes[0] is deaf:
-        advice = WITH_STDIN
+        advice = with_stdin(run_without_stdin(evidence.header.argv) or "")
     elif asked:
         advice = ANSWER
     elif kind == "start" and ended and ended.end.code == 0:
