@@ -25,6 +25,7 @@ OPEN = 5
 """The most requests that were open at the same time that are named."""
 _CODES = 10**9
 _PING = "ping"
+_EXAMINED = 32  # exchanges without a response
 _NAMED = 100  # characters of a method or a name
 _WORDS = re.compile(r"[^\W\d_]{3}")
 _ERROR = re.compile(
@@ -127,7 +128,9 @@ def failure_of(exchange: Exchange, t: int) -> FailedRequest:
         failure.reset = fate.how == "broken" and fate.reason == "reset"
         if fate.answer:
             add_answer(failure, fate.answer)
-    others = [it for it in request.session.exchanges() if it is not exchange and it.method != ENDLESS]
+    others = [
+        it for it in islice(request.session.exchanges(), _EXAMINED) if it is not exchange and it.method != ENDLESS
+    ]
     failure.open = tuple(it.request.n for it in others[:OPEN])
     questions = [it for it in others if it.request.side == "server" and it.request.n > request.n and it.method != _PING]
     if questions and request.side == "client" and failure.late is None:
