@@ -74,6 +74,7 @@ _NOT_FOUND, _NOT_ALLOWED, _FAILURE, _SERVER_FAILURE = 404, 405, 400, 500
 _WELL_KNOWN = "/.well-known/"
 _RESET = ("reset",)
 _RESPONSE = ""  # in place of a method: the client repeats a response
+_REVISION = "initialize again"  # the same: the client names another revision after an error
 _OF_EXCHANGES = (Request, Result, Error)
 
 
@@ -200,6 +201,7 @@ class OutcomeTable:
 def may_turn_out_expected(exchange: Exchange) -> bool:
     """Return whether something later may show that a failing outcome is normal."""
     repeatable = exchange.outcome in ("refused", "broken", "server-exit") or _is_mendable(exchange)
+    repeatable = repeatable or (exchange.method == "initialize" and exchange.outcome == "error")
     return repeatable or exchange.method == _DISCOVER or _asks_for_transport(exchange)
 
 
@@ -269,6 +271,8 @@ class Outcomes:
                 self._withdraw(exchange)
         if self._repeatable and not _is_mendable(exchange):
             self._mend(exchange, message.t)
+        if method == "initialize" and outcome == "ok" and self._repeatable:
+            self._mend_alike(_client_of(exchange.request), _REVISION, lambda: 0, message.t)
         if outcome in FAILING:
             self._judge(exchange)
         if method in _OF_TASKS and type(body) is Result:
@@ -384,6 +388,8 @@ class Outcomes:
             self._wait(self._transports, client, waiting)
         if exchange.outcome in ("refused", "broken", "server-exit") or _is_mendable(exchange):
             self._remember(client, exchange.method, _key(request), waiting)
+        elif exchange.method == "initialize" and exchange.outcome == "error":
+            self._remember(client, _REVISION, 0, waiting)
 
     def _withdraw(self, exchange: Exchange) -> None:
         """Forget the failure of an exchange that was answered after all: nothing later may change its outcome back."""
@@ -595,14 +601,24 @@ def _waited_long(exchange: Exchange, fate: Fate) -> bool:
 
 def waited(exchange: Exchange, t: int) -> int:
     """Return for how many nanoseconds a request was open at `t`, without holds of gates and questions to a person."""
+    begin, session = _begun(exchange), exchange.request.session
+    now = min((since for ordinal, since in session.asking.items() if ordinal != exchange.ordinal), default=t)
+    spans = (*session.asked, (now, t))
+    return max(t - begin - sum(max(min(end, t) - max(start, begin), 0) for start, end in spans), 0)
+
+
+def open_for(exchange: Exchange, t: int) -> int:
+    """Return for how many nanoseconds a request was open at `t`, as its sender saw it."""
+    return max(t - _begun(exchange), 0)
+
+
+def _begun(exchange: Exchange) -> int:
+    """Return when the responder could begin with a request."""
     request = exchange.request
     begin = request.t + (request.act.held or 0 if request.act else 0)
     if exchange.method == "initialize" and request.http is None:
         begin = min(begin, request.session.begun_at)
-    session = request.session
-    now = min((since for ordinal, since in session.asking.items() if ordinal != exchange.ordinal), default=t)
-    spans = (*session.asked, (now, t))
-    return max(t - begin - sum(max(min(end, t) - max(start, begin), 0) for start, end in spans), 0)
+    return begin
 
 
 def patience(exchange: Exchange) -> int:

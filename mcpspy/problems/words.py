@@ -192,15 +192,21 @@ _OF_PROXY = ("Give the client the credentials of the proxy that is between it an
 _NO_LOGIN = ("Answer 401 with `WWW-Authenticate`, and publish the metadata of the authorization server.",)
 _REDIRECTED = ("Configure the URL that answers, or redirect with 307 or 308: then clients repeat the POST.",)
 _SLOW = ("Make it faster, send progress notifications, or give the client more time.",)
+_PING = ("Answer `ping` at once, also during a call: do not block the loop that reads messages.",)
 _UNKNOWN_METHOD = ("Do not send a method that the other side does not declare, or implement it.",)
-WITH_STDIN = ("Add `-i` to the command in the configuration of the client: `docker run -i …`.",)
-"""What to do if a container is run without stdin."""
 NO_INPUT = (
     "Find out why the server ends without reading stdin: its arguments may select another transport than stdio.",
     "In a container, `-i` passes stdin to the server, and the script that starts it must not read it.",
 )
 """What to do if the server exits as if all was well, and has answered nothing."""
+ANSWER = ("Answer the requests of the server, with an error if it cannot be done: it declared the capability.",)
+"""What to do if a server waits for its client."""
 _TOOL = ("Look at the code of the tool and at the lines of stderr at that time, then call it again.",)
+
+
+def with_stdin(command: str) -> tuple[str, ...]:
+    """Return what to do if a container is run without stdin by a command such as `docker run`."""
+    return (f"Add `-i` to the command in the configuration of the client: `{command} -i …`.",)
 
 
 def advice_for(kind: Kind, first: FailedRequest) -> tuple[str, ...]:
@@ -209,6 +215,8 @@ def advice_for(kind: Kind, first: FailedRequest) -> tuple[str, ...]:
         return _REDIRECTED
     known = time_outs_of(first.client) if first.outcome in _HUNG and first.method == "initialize" else None
     more = (f"Give the server more time to start: {known.setting}.",) if known and known.setting else ()
+    if first.method == "ping" and first.outcome in _HUNG:
+        return _PING
     if first.late or (kind == "handshake" and first.outcome in _HUNG):
         return (*_SLOW, *more)
     if first.status == _PROXY:

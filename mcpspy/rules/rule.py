@@ -7,7 +7,7 @@ SSE event without a message) and its session. They yield a `Fault` for each thin
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
@@ -162,8 +162,10 @@ class Later:
 class StatefulCheck(SessionMemory):
     """A check with a memory: one object for each session."""
 
-    learns_from: ClassVar[dict[type, tuple[str, ...]]] = {}
-    """By kind of message that `learn` receives: the methods (for a response: its request's). Empty: all methods."""
+    learns_from: ClassVar[Mapping[type, tuple[str | None, ...]]] = {}
+    """By kind of message that `learn` receives: the methods (for a response: its request's). Empty: all methods.
+
+    None stands for the methods that no revision has."""
 
     def learn(self, message: Any) -> None:
         """Learn from a message after it was judged."""

@@ -286,6 +286,7 @@ KNOWN = {
     "http/placeholder": "warning",
     "lifecycle/handshake-failed": "error",
     "lifecycle/server-exit": "error",
+    "pairing/orphan-response": "error",
     "progress/no-token": "info",
 }
 """The severity of what the records before a gap show, whatever came after them."""
@@ -682,4 +683,5 @@ def test_only_checks_that_look_at_the_end_are_asked_about_requests_without_an_an
     asked, end = [], Rule.end
     monkeypatch.setattr(Rule, "end", lambda rule, *about: asked.append(rule.id) or end(rule, *about))
     assert [it.rule for it in findings("= 2025-06-18\n> 2 ping")] == ["pairing/unanswered"]
-    assert sorted(asked) == ["http/empty-answer", "lifecycle/server-exit", "pairing/unanswered", "progress/no-token"]
+    asked_at_end = ["http/empty-answer", "lifecycle/server-exit", "pairing/orphan-response", "pairing/unanswered"]
+    assert sorted(asked) == [*asked_at_end, "progress/no-token"]
