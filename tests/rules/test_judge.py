@@ -525,6 +525,19 @@ def test_of_sessions_that_were_idle_for_long_only_what_late_frames_need_is_kept(
     assert all(state.first_initialize and state.agreed for state in states)
 
 
+def test_what_is_found_at_the_end_of_a_session_is_found_before_it_is_forgotten(monkeypatch):
+    """W-02: each of 20 sessions has a refused call, and only 3 are remembered in full."""
+    monkeypatch.setattr(bounds, "SESSIONS", 3)
+    monkeypatch.setattr(bounds, "RESTING", 6)
+    http = Exchange()
+    for number in range(20):
+        http.answer(http.ask(request(0, "initialize")), result(0), mcp_session_id=f"s{number}")
+        asked = http.ask(request(1, "tools/call", name="a"), mcp_session_id=f"s{number}")
+        http.answer(asked, status=504, kind=None)
+        http.wait((number + 2) * 2 * 10**9)
+    assert [it.rule for it in judged(http.records)].count("http/refused") == 20
+
+
 def test_a_session_that_has_ended_is_the_first_to_be_forgotten(monkeypatch):
     """A-02: a request in the ended session is still reported as sent too late."""
     monkeypatch.setattr(bounds, "SESSIONS", 2)
