@@ -27,7 +27,7 @@ _REDIRECTION = 300
 
 ASPECTS: tuple[Aspect, ...] = (
     *("bytes", "shape", "meta", "pairing", "handshake", "http", "direction"),
-    *("refusal", "content", "listening"),
+    *("refusal", "content", "listening", "login"),
 )
 """The aspects with a test, in the order of `aspects`."""
 
@@ -43,7 +43,7 @@ def aspects(message: Message, method: str | None, session: Session) -> tuple[boo
     - http: not over HTTP;
     - direction: not a request or notification, or its sender may send its method; the methods of extensions never pass;
     - content: a result without an image or a sound;
-    - refusal, listening: never, because the rules about these look at few messages (see `unit_aspects`).
+    - refusal, listening, login: never, because the rules about these look at few messages (see `unit_aspects`).
     """
     body, http, told = message.body, message.http, facts(method, message.revision)
     meta, pairing, direction = method != "initialize", True, True
@@ -62,7 +62,7 @@ def aspects(message: Message, method: str | None, session: Session) -> tuple[boo
     shape = fits(message, told) and not (told.extended and is_extended(message, session))
     raw = message.frame.raw
     content = type(body) is Result and MARK not in raw and b"\\u" not in raw  # the mark may be escaped
-    return in_bytes(message), shape, meta, pairing, begun, http is None, direction, False, content, False
+    return in_bytes(message), shape, meta, pairing, begun, http is None, direction, False, content, False, False
 
 
 def unit_aspects(unit: HttpUnit) -> tuple[bool, ...]:
@@ -70,13 +70,15 @@ def unit_aspects(unit: HttpUnit) -> tuple[bool, ...]:
 
     - refusal: it is not of an answer that refuses or redirects;
     - content: it is a head, or the end of a channel;
-    - listening: it does not belong to a GET.
+    - listening: it does not belong to a GET;
+    - login: as for refusal, and it is of a request, or of the answer to one that carries messages.
     """
-    place = unit.http
+    place, request = unit.http, unit.http.request
     code = place.summary["status"]
     refusal = type(code) is not int or code < _REDIRECTION
     content, listening = unit.frame is None, place.summary["method"] != "GET"
-    return True, True, True, True, True, False, True, refusal, content, listening
+    login = refusal and (request is None or bool(request.carried))
+    return True, True, True, True, True, False, True, refusal, content, listening, login
 
 
 def in_bytes(message: Message) -> bool:

@@ -24,7 +24,17 @@ Blame = Literal["client", "server", "sender", "responder"]
 _OTHER = {"client": "server", "server": "client", "sender": "receiver", "responder": "requester"}
 
 Aspect = Literal[
-    "bytes", "shape", "meta", "pairing", "handshake", "http", "direction", "refusal", "content", "listening"
+    "bytes",
+    "shape",
+    "meta",
+    "pairing",
+    "handshake",
+    "http",
+    "direction",
+    "refusal",
+    "content",
+    "listening",
+    "login",
 ]
 """The aspect that a rule is about. It does not run on messages that are plain in it (`mcpspy.rules.plain`).
 
@@ -37,7 +47,8 @@ Aspect = Literal[
 - direction: its sender may not send it;
 - refusal: over HTTP, it is of an answer with a status of failure, or a redirect;
 - content: it has an image or a sound, or is invalid, or it is a body or an event without a message;
-- listening: it is of a GET, or of the answer to one.
+- listening: it is of a GET, or of the answer to one;
+- login: it is of an answer that refuses or redirects, or of one to a request without a message.
 """
 
 EVERY = (Request, Notification, Result, Error, Invalid)

@@ -36,7 +36,7 @@ _MOST = 4  # placeholders that a finding tells
     meanwhile="Answer 401 with a text that tells what is wrong with the credentials.",
     blame="client",
     spec="https://www.rfc-editor.org/rfc/rfc6750#section-2.1",
-    about="http",
+    about="refusal",
     fails="""
         = 2025-06-18 http
         >> [authorization: Bearer ${MY_TOKEN}] 2 tools/list

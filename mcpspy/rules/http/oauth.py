@@ -152,7 +152,7 @@ class _LoginCheck(StatefulCheck):
     meanwhile="Run `mcpspy proxy` with `--rewrite-oauth`, or record with `mcpspy mitm`, which keeps the URL.",
     blame="server",
     spec=f"{_RFC_9728}#section-3.3",
-    about="http",
+    about="login",
     fails="""
         >> GET /.well-known/oauth-protected-resource/mcp
         << 200 | {"resource":"https://mcp.example.com/mcp"}
@@ -201,7 +201,7 @@ class OAuthOrigin(_LoginCheck):
     server.""",
     blame="server",
     spec=f"{_RFC_9728}#section-3.3",
-    about="http",
+    about="login",
     fails="""
         >> 1 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
         << 401 [www-authenticate: Bearer] |
@@ -252,7 +252,7 @@ class OAuthResource(_LoginCheck):
     meanwhile="Treat a document that is not JSON as missing.",
     blame="server",
     spec=f"{_RFC_9728}#section-3.2",
-    about="http",
+    about="login",
     fails="""
         >> 1 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
         << 401 [www-authenticate: Bearer] |
@@ -303,7 +303,7 @@ class OAuthDocument(_LoginCheck):
     meanwhile="Try the well-known URLs. As a user: set the credentials in the configuration of the client.",
     blame="server",
     spec="https://www.rfc-editor.org/rfc/rfc9110#section-15.5.2",
-    about="http",
+    about="login",
     fails="""
         >> 1 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
         << 401
