@@ -39,7 +39,7 @@ _WELL_KNOWN = "/.well-known/"
     meanwhile="Connect through a proxy on the origin of the page, or use a client that is not in a browser.",
     blame="server",
     spec=f"{_FETCH}/#cors-preflight-fetch",
-    about="http",
+    about="login",
     fails="""
         >> notifications/initialized
         << 202
