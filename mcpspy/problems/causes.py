@@ -15,7 +15,7 @@ from mcpspy.conversation.offers import HANDSHAKES
 from mcpspy.conversation.refusals import POST_AS_GET
 from mcpspy.problems.failure import OPEN, FailedRequest, StderrLine, arguments_text
 from mcpspy.problems.problem import Cause, Kind, Problem
-from mcpspy.problems.words import ADVICE, ANSWER, NO_INPUT, advice_for, capitalized, headline, with_stdin
+from mcpspy.problems.words import ADVICE, ANSWER, NO_INPUT, advice_for, capitalized, headline, loss_of, with_stdin
 from mcpspy.rules import RULES, SEVERITIES, Finding
 from mcpspy.rules.follows import LOST_ANSWER, UNFIT
 from mcpspy.secrets.placeholders import unfilled
@@ -94,6 +94,8 @@ class AlikeFailures:
     """For a kind without failed requests: the first ones."""
     found: int = 0
     """How many findings there are."""
+    subject: str = ""
+    """For a kind without failed requests: the method of the messages, if it is known."""
 
 
 class ProcessEnd(NamedTuple):
@@ -187,7 +189,7 @@ def _found(group: AlikeFailures, evidence: Evidence) -> Problem:
         "start": _UNSTARTED,
         "noise": "the server wrote text that is not MCP to stdout",
         "exit": "the server ended before the client",
-        "fault": RULES[findings[0].rule].loss if findings else "",
+        "fault": loss_of(findings[0], group.subject) if findings else "",
     }.get(kind) or f"the client does not offer {_named(findings[0])}"
     rows |= dict.fromkeys(n for cause in causes for n in cause.rows)
     return Problem(

@@ -5,6 +5,7 @@ import re
 from mcpspy.conversation.refusals import POST_AS_GET
 from mcpspy.problems.failure import FailedRequest
 from mcpspy.problems.problem import Kind
+from mcpspy.rules import RULES, Finding
 from mcpspy.spec.client_timeouts import time_outs_of
 from mcpspy.text import duration_text
 
@@ -65,6 +66,23 @@ def headline(kind: Kind, failures: list[FailedRequest]) -> tuple[str, ...]:
     """
     told = _HEADLINES.get(kind, _failed)(failures, failures[0], _TIMES)
     return tuple(capitalized(told).split(_TIMES))
+
+
+OF_METHOD = {
+    "framing/glued": "the answer to {} could not be read",
+    "paging/no-advance": "{}: the listing never ends",
+    "paging/unread-pages": "{}: the client reads only a part of the listing",
+    "schema/invalid": "{}: a strict {peer} refuses the {what}",
+}
+"""By rule: what a user loses by it, as `Rule.loss` says it, with the method that it concerns."""
+
+
+def loss_of(finding: Finding, method: str) -> str:
+    """Return what a user loses by what a rule found, about the messages with a method, if it is known."""
+    what = "notification" if method.startswith("notifications/") else "answer"
+    peer = "server" if finding.blame == "client" else "client"
+    told = OF_METHOD[finding.rule].format(method, peer=peer, what=what) if method else ""
+    return told or RULES[finding.rule].loss
 
 
 def capitalized(sentence: str) -> str:
