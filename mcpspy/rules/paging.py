@@ -239,10 +239,10 @@ def empty_cursor(message: Message, session: Session) -> Iterator[Fault]:
         yield Fault(f"nextCursor of {method} is an empty string; expected none on the last page", "/result/nextCursor")
 
 
-def _goes_on(session: Session, n: int, listings: Iterable[int]) -> int | None:
-    """Return the first request of the client after line `n` that was answered and was no listing; None if none was."""
+def _goes_on(session: Session, n: int, idle: Iterable[int]) -> int | None:
+    """Return the first answered request of the client after line `n`, none of `idle`: listings and pings."""
     later = (request for (side, _), (request, _) in session.completed.items() if side == "client" and request > n)
-    return min((request for request in later if request not in listings), default=None)
+    return min((request for request in later if request not in idle), default=None)
 
 
 @rule(
@@ -258,8 +258,8 @@ def _goes_on(session: Session, n: int, listings: Iterable[int]) -> int | None:
         = 2025-06-18
         > 2 tools/list
         < 2 = {"tools":[],"nextCursor":"8"}
-        > 3 ping
-        < 3 = {}
+        > 3 tools/call {"name":"a"}
+        < 3 = {"content":[]}
     """,
     passes="""
         = 2025-06-18
@@ -267,11 +267,11 @@ def _goes_on(session: Session, n: int, listings: Iterable[int]) -> int | None:
         < 2 = {"tools":[],"nextCursor":"8"}
         > 3 tools/list {"cursor":"8"}
         < 3 = {"tools":[]}
-        > 4 ping
-        < 4 = {}
+        > 4 tools/call {"name":"a"}
+        < 4 = {"content":[]}
     """,
     on=(Request, Result),
-    methods=_OFFERED,
+    methods=(*_OFFERED, "ping"),
     loss="The client reads only a part of a listing",
 )
 class UnreadPages(StatefulCheck):
@@ -281,7 +281,7 @@ class UnreadPages(StatefulCheck):
         super().__init__(session)
         self._unread: dict[str, tuple[str, Message]] = {}  # by method: the cursor of the latest page, and the page
         self._followed: dict[tuple[str, str], int] = {}  # by method and cursor: the latest request with it
-        self._listings: dict[int, None] = {}  # the line numbers of requests
+        self._idle: dict[int, None] = {}  # the line numbers of requests that are listings or pings
 
     def check(self, message: Message) -> Iterator[Fault]:
         """Remember which cursors were issued and which were followed."""
@@ -289,7 +289,7 @@ class UnreadPages(StatefulCheck):
         if exchange is None:
             return iter(())
         if isinstance(message.body, Request):
-            keep(self._listings, message.n, None)
+            keep(self._idle, message.n, None)
             cursor = member(message.body.params, "cursor")
             if isinstance(cursor, str):
                 keep(self._followed, (exchange.method, cursor), message.n)
@@ -306,7 +306,7 @@ class UnreadPages(StatefulCheck):
         if self.session.lossy:
             return
         for method, (cursor, page) in self._unread.items():
-            later = _goes_on(self.session, page.n, self._listings)
+            later = _goes_on(self.session, page.n, self._idle)
             begun = page.exchange.request.n if page.exchange else page.n  # the page itself may be recorded late
             if later is not None and self._followed.get((method, cursor), 0) < begun:
                 unused = f"nextCursor {excerpt(cursor)} is not used"
@@ -342,7 +342,7 @@ class UnreadPages(StatefulCheck):
         @6 < 4 = {"content":[]}
     """,
     on=(Request, Result, Notification),
-    methods=(*_OFFERED, *_CHANGES),
+    methods=(*_OFFERED, *_CHANGES, "ping"),
     loss="The client does not read a listing again that has changed",
 )
 class ChangeIgnored(StatefulCheck):
@@ -352,7 +352,7 @@ class ChangeIgnored(StatefulCheck):
         super().__init__(session)
         self._read: dict[str, None] = {}  # methods
         self._changed: dict[str, tuple[tuple[str, ...], Message]] = {}  # by method of the announcement
-        self._listings: dict[int, None] = {}  # the line numbers of requests
+        self._idle: dict[int, None] = {}  # the line numbers of requests that are listings or pings
 
     def check(self, message: Message) -> Iterator[Fault]:
         """Remember which listings were read, and which have changed since."""
@@ -362,7 +362,7 @@ class ChangeIgnored(StatefulCheck):
             if read and message.sender == "server":
                 self._changed.setdefault(body.method, (read, message))
         elif isinstance(body, Request):
-            keep(self._listings, message.n, None)
+            keep(self._idle, message.n, None)
             self._renew(body.method)
         elif exchange:
             self._read[exchange.method] = None
@@ -377,7 +377,7 @@ class ChangeIgnored(StatefulCheck):
         """Report the changes after which the client went on."""
         session = self.session
         for read, message in self._changed.values():
-            later = _goes_on(session, message.n, self._listings)
+            later = _goes_on(session, message.n, self._idle)
             if later is not None and not session.lossy and session.answered - message.t >= _WENT_ON:
                 yield Fault(f"the client does not send {read[0]} again, although the list has changed", "",
                             (later,), blame="client", at=message)  # fmt: skip
