@@ -103,6 +103,8 @@ class _Walk:
     suspect: _Suspect | None = None
     decided: bool = False
     """The pages do repeat, which is reported, or the server reuses a cursor for other pages."""
+    endless: bool = False
+    """The pages do repeat."""
 
     def leads_back(self, cursor: str, to: str | None) -> bool:
         """Return whether a client that follows a cursor would come to the page of another one again."""
@@ -168,7 +170,8 @@ class NoAdvance(StatefulCheck):
         entries = mark(names)
         if walk.suspect and cursor == walk.suspect.cursor and cursor in walk.pages:
             walk.decided = True
-            if walk.pages[cursor] == entries:
+            walk.endless = walk.pages[cursor] == entries
+            if walk.endless:
                 yield Fault(walk.suspect.sentence, "/result/nextCursor", (message.n,), at=walk.suspect.message)
             return
         if cursor is None or len(walk.pages) >= FACTS:
@@ -179,7 +182,7 @@ class NoAdvance(StatefulCheck):
             before = next(reversed(walk.pages.values()), None)
             walk.alike = walk.alike + 1 if names and entries == before else 1
             if walk.alike == _ALIKE and isinstance(following, str):
-                walk.decided = True
+                walk.decided = walk.endless = True
                 yield Fault(f"{_ALIKE} pages of {exchange.method} in a row have the same entries, and each has another "
                             f"nextCursor: here {excerpt(following)}", "/result/nextCursor")  # fmt: skip
                 return
@@ -188,6 +191,11 @@ class NoAdvance(StatefulCheck):
             walk.following[cursor] = following
             if following in walk.pages and walk.leads_back(following, cursor):
                 walk.suspect = _Suspect(message, following, _back(exchange.method, cursor, following))
+
+    def never_ends(self, method: str) -> bool:
+        """Return whether a listing is reported, or will be at the end."""
+        walk = self._walks.get(method)
+        return walk is not None and (walk.endless or (walk.suspect is not None and not walk.decided))
 
     def close(self) -> Iterator[Fault]:
         """Report the cursors that lead back, and that the client did not follow again."""
@@ -232,11 +240,25 @@ def _back(method: str, cursor: str | None, following: str) -> str:
     on=(Result,),
     methods=_LISTS,
 )
-def empty_cursor(message: Message, session: Session) -> Iterator[Fault]:
-    """Report a cursor that is an empty string."""
-    method = message.exchange.method if message.exchange else ""
-    if member(message.body.value, "result", "nextCursor") == "" and session.once(f"empty cursor {method}"):
-        yield Fault(f"nextCursor of {method} is an empty string; expected none on the last page", "/result/nextCursor")
+class EmptyCursor(StatefulCheck):
+    """Report the first such page of each listing, unless `paging/no-advance` reports the listing."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._first: dict[str, Message] = {}  # by method
+
+    def check(self, message: Message) -> Iterator[Fault]:
+        """Remember a page with such a cursor."""
+        if message.exchange and member(message.body.value, "result", "nextCursor") == "":
+            self._first.setdefault(message.exchange.method, message)
+        return iter(())
+
+    def close(self) -> Iterator[Fault]:
+        """Report the listings that end somewhere."""
+        for method, page in self._first.items():
+            if not self.session.of(NoAdvance).never_ends(method):
+                yield Fault(f"nextCursor of {method} is an empty string; expected none on the last page",
+                            "/result/nextCursor", at=page)  # fmt: skip
 
 
 def _goes_on(session: Session, n: int, idle: Iterable[int]) -> int | None:

@@ -139,7 +139,7 @@ def _is_about_session(answer: HttpChannel) -> bool:
     "http/stream-without-head",
     "warning",
     """The server did not answer the GET for a stream for long: not even with a head. A server that has no message yet
-    can send the head all the same, but many frameworks keep it until the first byte of the body. Clients wait for the
+    can send the head before it, but many frameworks keep it until the first byte of the body. Clients wait for the
     head: some do not go on before it comes, or give up after their time-out.""",
     fix="Send the head of the stream at once: flush it, or send a comment (`: ok`) after it. Or answer with 405.",
     meanwhile="Do not wait for the stream before the first request.",
