@@ -210,6 +210,9 @@ _OF_PROXY = ("Give the client the credentials of the proxy that is between it an
 _NO_LOGIN = ("Answer 401 with `WWW-Authenticate`, and publish the metadata of the authorization server.",)
 _REDIRECTED = ("Configure the URL that answers, or redirect with 307 or 308: then clients repeat the POST.",)
 _SLOW = ("Make it faster, send progress notifications, or give the client more time.",)
+_PATIENT = (
+    "In the client, restart the time-out with each progress notification (TypeScript SDK: `resetTimeoutOnProgress`).",
+)
 _PING = ("Answer `ping` at once, also during a call: do not block the loop that reads messages.",)
 _UNKNOWN_METHOD = ("Do not send a method that the other side does not declare, or implement it.",)
 NO_INPUT = (
@@ -235,6 +238,8 @@ def advice_for(kind: Kind, first: FailedRequest) -> tuple[str, ...]:
     more = (f"Give the server more time to start: {known.setting}.",) if known and known.setting else ()
     if first.method == "ping" and first.outcome in _HUNG:
         return _PING
+    if first.outcome in _HUNG and first.progressed:
+        return _PATIENT
     if first.late or (kind == "handshake" and first.outcome in _HUNG):
         return (*_SLOW, *more)
     if first.status == _PROXY:
