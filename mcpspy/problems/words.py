@@ -20,7 +20,7 @@ _TIMES = "\0"  # where the words for how often belong
 _ARTICLES = ("the ", "login ")
 _REDIRECTION, _NO_RIGHT, _NOT_FOUND, _PROXY, _SERVER_FAILURE = 300, 403, 404, 407, 500
 _ABSENT, _MOVED = (404, 405, 410), (307, 308)
-_METHOD_MISSING = -32601
+_METHOD_MISSING, _NO_COMMON_REVISION = -32601, -32022
 
 
 def kind_of_failure(failure: FailedRequest) -> Kind:
@@ -210,6 +210,10 @@ _OF_PROXY = ("Give the client the credentials of the proxy that is between it an
 _NO_LOGIN = ("Answer 401 with `WWW-Authenticate`, and publish the metadata of the authorization server.",)
 _REDIRECTED = ("Configure the URL that answers, or redirect with 307 or 308: then clients repeat the POST.",)
 _SLOW = ("Make it faster, send progress notifications, or give the client more time.",)
+_REVISION = (
+    "Use a revision that both sides support: the error lists those of the server in `data.supported`.",
+    "Else update the client, or install a version of the server that supports the revision of the client.",
+)
 _PATIENT = (
     "In the client, restart the time-out with each progress notification (TypeScript SDK: `resetTimeoutOnProgress`).",
 )
@@ -244,6 +248,8 @@ def advice_for(kind: Kind, first: FailedRequest) -> tuple[str, ...]:
         return (*_SLOW, *more)
     if first.status == _PROXY:
         return _OF_PROXY
+    if first.code == _NO_COMMON_REVISION:
+        return _REVISION
     if kind == "login" and first.challenge is None and not first.credentials:
         return _NO_LOGIN
     if kind in ("call", "handshake") and first.status >= _REDIRECTION:

@@ -226,7 +226,7 @@ def not_json(message: Message, session: Session) -> Iterator[Fault | Later]:
 def log_record(message: Message, session: Session) -> Iterator[Fault | Later]:
     """Report a log record on stdin or stdout: as JSON, or as a line of text."""
     body = message.body
-    if message.http or not isinstance(body, Invalid) or is_spread(message, session):
+    if not isinstance(body, Invalid) or is_spread(message, session):
         return
     as_json = isinstance(body.value, dict) and (
         body.reason.startswith("a log record")
@@ -236,13 +236,24 @@ def log_record(message: Message, session: Session) -> Iterator[Fault | Later]:
             and is_log_record(body.value, without_level=True)
         )
     )
-    as_text = body.reason.startswith("not JSON") and not message.frame.cut and is_log_line(message.frame.raw)
+    text = body.reason.startswith("not JSON") and not message.frame.cut and not message.http
+    as_text = text and is_log_line(message.frame.raw)
     if as_json or (as_text and not session.of(ContentLength).frames(message)):
         to_client = message.sender == "server"
-        where = "stdout; logs belong on stderr" if to_client else "stdin; the server expects only messages there"
-        fault = Fault(f"a log record on {where}")
+        where = "on stdout; logs belong on stderr" if to_client else "on stdin; the server expects only messages there"
+        where = (
+            f"as the {_unit(message)} of an HTTP {'answer' if to_client else 'request'}; logs belong elsewhere"
+            if message.http
+            else where
+        )
+        fault = Fault(f"a log record {where}")
         waiting = [*_waiting(message)] if as_text else []
         yield Later(_decided(fault, waiting, lost=False)) if waiting else fault
+
+
+def _unit(message: Message) -> str:
+    """Return what a frame is on its transport."""
+    return {"sse": "event", "body": "body"}.get(message.http.opened.framing, "message") if message.http else "line"
 
 
 def _waiting(message: Message) -> Iterator[Exchange]:
@@ -300,7 +311,7 @@ def glued(message: Message, session: Session) -> Iterator[Fault | Later]:
     sentence = told[0] if len(found) == 1 else f"{len(found)} messages: {', '.join(told)}{', …' if many else ''}"
     ends = [0, *(it.end for it in found)]
     others = [text[end:start] for end, start in zip(ends, [*(it.start for it in found), None], strict=True)]
-    what = {"sse": "event", "body": "body"}.get(message.http.opened.framing, "message") if message.http else "line"
+    what = _unit(message)
     waiting = [it for it in answers if it]
     fault = Fault(f"the {what} holds {sentence}{_others(others)}", related=tuple(it.request.n for it in waiting))
     if message.http or not is_log_line(raw):
