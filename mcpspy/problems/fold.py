@@ -25,7 +25,7 @@ from mcpspy.problems.failure import (
 )
 from mcpspy.problems.problem import KINDS, Kind, Problem
 from mcpspy.problems.words import OF_METHOD, kind_of_failure, likeness, likeness_of
-from mcpspy.rules import RULES, SEVERITIES, Finding, LocatedFinding
+from mcpspy.rules import RULES, Finding, LocatedFinding
 from mcpspy.rules.compat.limits import refusals
 from mcpspy.rules.judge import Fold, JudgedEvent
 from mcpspy.spec.client_limits import clients_named
@@ -69,8 +69,6 @@ class Problems(Fold):
         self._refusals: dict[str, list[str]] = {}  # by tool: the groups of what its client refuses about it
         self.pending: Sequence[Exchange] = ()
         """At the end: the exchanges without a response."""
-        self.findings: dict[str, int] = dict.fromkeys(SEVERITIES, 0)
-        """The number of findings by severity."""
         self.requests = 0
         """The number of JSON-RPC requests."""
         self.version = 0
@@ -221,7 +219,6 @@ class Problems(Fold):
                 self.version += 1
 
     def _add_finding(self, finding: Finding, event: object) -> None:
-        self.findings[finding.severity] += 1
         explains = may_explain(finding)
         for n in (finding.frame, *finding.related[:_RELATED]) if explains else ():
             known = self._findings.setdefault(n, []) if len(self._findings) < bounds.FACTS else self._findings.get(n)
