@@ -94,8 +94,8 @@ class AlikeFailures:
     """For a kind without failed requests: the first ones."""
     found: int = 0
     """How many findings there are."""
-    subject: str = ""
-    """For a kind without failed requests: the method of the messages, if it is known."""
+    subjects: dict[str, None] = field(default_factory=dict)
+    """For a kind without failed requests: the methods of the first messages, if they are known."""
 
 
 class ProcessEnd(NamedTuple):
@@ -189,7 +189,7 @@ def _found(group: AlikeFailures, evidence: Evidence) -> Problem:
         "start": _UNSTARTED,
         "noise": "the server wrote text that is not MCP to stdout",
         "exit": "the server ended before the client",
-        "fault": loss_of(findings[0], group.subject) if findings else "",
+        "fault": loss_of(findings[0], list(group.subjects)) if findings else "",
     }.get(kind) or f"the client does not offer {_named(findings[0])}"
     rows |= dict.fromkeys(n for cause in causes for n in cause.rows)
     return Problem(

@@ -48,7 +48,7 @@ _METHOD, _WAITING = 60, 32  # characters of a method, and exchanges without an a
 _NOISE = ("framing/not-json", "framing/multiline-json", "framing/content-length", "framing/bom", "framing/null-byte",
           "framing/invalid-utf8", "framing/log-record", "jsonrpc/neither-result-nor-error",
           "jsonrpc/not-an-object")  # fmt: skip
-_ENDED = "lifecycle/server-exit"
+_ENDED, _GLUED = "lifecycle/server-exit", "framing/glued"
 _OF_SHAPES = "schema/invalid"  # of a wrong request, the answer shows what it costs
 
 
@@ -232,13 +232,15 @@ class Problems(Fold):
             self._enter("noise", "stdout", finding)
         elif RULES[finding.rule].loss and not (finding.rule == _OF_SHAPES and _is_request(event)):
             subject = _subject(finding, event)
-            self._enter("fault", f"{finding.rule} {subject}".rstrip(), finding, subject)
+            alike = "answers" if subject and finding.rule == _GLUED else subject  # they have one cause
+            self._enter("fault", f"{finding.rule} {alike}".rstrip(), finding, subject)
         elif explains and self._group_of:
             self.version += 1
 
     def _enter(self, kind: Kind, alike: str, finding: Finding, subject: str = "") -> None:
         group = self._group(kind, alike)
-        group.subject = subject
+        if len(group.subjects) < _DETAILED:
+            group.subjects |= {subject: None} if subject else {}
         if kind == "fault" and group.findings and group.findings[-1].frame == finding.frame:
             return  # what a message costs, it costs once
         group.found += 1

@@ -69,7 +69,7 @@ def headline(kind: Kind, failures: list[FailedRequest]) -> tuple[str, ...]:
 
 
 OF_METHOD = {
-    "framing/glued": "the answer to {} could not be read",
+    "framing/glued": "the answer{many} to {} could not be read",
     "paging/no-advance": "{}: the listing never ends",
     "paging/unread-pages": "{}: the client reads only a part of the listing",
     "schema/invalid": "{}: a strict {peer} refuses the {what}",
@@ -77,12 +77,14 @@ OF_METHOD = {
 """By rule: what a user loses by it, as `Rule.loss` says it, with the method that it concerns."""
 
 
-def loss_of(finding: Finding, method: str) -> str:
-    """Return what a user loses by what a rule found, about the messages with a method, if it is known."""
-    what = "notification" if method.startswith("notifications/") else "answer"
+def loss_of(finding: Finding, methods: list[str]) -> str:
+    """Return what a user loses by what a rule found, about the messages with some methods, if they are known."""
+    if not methods:
+        return RULES[finding.rule].loss
     peer = "server" if finding.blame == "client" else "client"
-    told = OF_METHOD[finding.rule].format(method, peer=peer, what=what) if method else ""
-    return told or RULES[finding.rule].loss
+    what = "notification" if methods[0].startswith("notifications/") else "answer"
+    many = "s" if len(methods) > 1 else ""
+    return OF_METHOD[finding.rule].format(_listed(methods), peer=peer, what=what, many=many)
 
 
 def capitalized(sentence: str) -> str:
@@ -166,7 +168,10 @@ def _status(failure: FailedRequest) -> str:
 
 
 def _subjects(failures: list[FailedRequest]) -> str:
-    every = list(dict.fromkeys(failure.subject for failure in failures))
+    return _listed(list(dict.fromkeys(failure.subject for failure in failures)))
+
+
+def _listed(every: list[str]) -> str:
     return every[0] if len(every) == 1 else f"{', '.join(every[:-1])} and {every[-1]}"
 
 
