@@ -15,7 +15,7 @@ from mcpspy.conversation.offers import HANDSHAKES
 from mcpspy.conversation.refusals import POST_AS_GET
 from mcpspy.problems.failure import OPEN, FailedRequest, StderrLine, arguments_text
 from mcpspy.problems.problem import Cause, Kind, Problem
-from mcpspy.problems.words import ADVICE, ANSWER, NO_INPUT, advice_for, capitalized, headline, with_stdin
+from mcpspy.problems.words import ADVICE, ANSWER, NO_INPUT, advice_for, capitalized, headline, loss_of, with_stdin
 from mcpspy.rules import RULES, SEVERITIES, Finding
 from mcpspy.rules.follows import LOST_ANSWER, UNFIT
 from mcpspy.secrets.placeholders import unfilled
@@ -94,6 +94,8 @@ class AlikeFailures:
     """For a kind without failed requests: the first ones."""
     found: int = 0
     """How many findings there are."""
+    subjects: dict[str, None] = field(default_factory=dict)
+    """For a kind without failed requests: the methods of the first messages, if they are known."""
 
 
 class ProcessEnd(NamedTuple):
@@ -187,7 +189,7 @@ def _found(group: AlikeFailures, evidence: Evidence) -> Problem:
         "start": _UNSTARTED,
         "noise": "the server wrote text that is not MCP to stdout",
         "exit": "the server ended before the client",
-        "fault": RULES[findings[0].rule].loss if findings else "",
+        "fault": loss_of(findings[0], list(group.subjects)) if findings else "",
     }.get(kind) or f"the client does not offer {_named(findings[0])}"
     rows |= dict.fromkeys(n for cause in causes for n in cause.rows)
     return Problem(
@@ -284,6 +286,9 @@ def _causes(
     if kind == "handshake" and failure.code != _NO_COMMON_REVISION and _OF_VERSION.search(failure.text):
         yield Cause("the server refuses the revision that the client names; it must answer with one that it supports",
                     "known", (failure.answer,) if failure.answer else ())  # fmt: skip
+    if _is_impatient(failure):
+        yield Cause(f"the server had reported progress {duration_text(failure.quiet or 0)} before; the {failure.side} "
+                    "gave up although the request went on", "known", (failure.n,))  # fmt: skip
     if failure.late:
         n, t = failure.late
         yield Cause(f"the answer came after {duration_text(t - failure.t)}; the {failure.side} had waited "
@@ -300,12 +305,19 @@ def _causes(
     if line and (not failure.text or failure.text[:_SAME] not in line.text):
         yield Cause(f"the server wrote to stderr meanwhile: {line.text.strip()}", "likely", (line.n,))
     yield from _comparisons(failure, evidence)
+    if failure.outcome in _HUNG and failure.quiet is not None and failure.quiet >= failure.waited and not proofs:
+        yield Cause("the request has a progressToken, but the server reported no progress", "likely", (failure.n,))
     faults = [it for it in evidence.findings.get(failure.n, ()) if _is_of(it, failure) and it not in proofs]
     for fault in faults:
         if fault.rule in _LIKELY and (failure.late or fault.rule != _TOKENLESS):
             yield Cause(fault.message, "likely", (fault.frame, *fault.related))
         elif fault.frame == failure.n and fault.rule not in (_ENDED, _TOKENLESS):
             yield Cause(f"the request also has a fault: {fault.message}", "likely", (fault.frame,))
+
+
+def _is_impatient(failure: FailedRequest) -> bool:
+    """Return whether the client gave up although progress was reported until then."""
+    return failure.outcome in _HUNG and failure.side == "client" and failure.progressed
 
 
 def _exits(ended: ProcessEnd | None, header: Header) -> Iterator[Cause]:
@@ -426,6 +438,8 @@ def _side(kind: Kind, failure: FailedRequest, proof: Finding | None) -> str:
         return "gate"
     if proof:
         return proof.blame
+    if _is_impatient(failure):
+        return "client"
     if failure.ours or failure.status == _OF_PROXY or (failure.gateway and failure.status):
         return "network"
     if kind == "login":

@@ -18,7 +18,7 @@ from mcpspy.json_values import excerpt, member
 from mcpspy.secrets.patterns import is_secret_name
 from mcpspy.text import printable
 from mcpspy.wire.http_head import header, status
-from mcpspy.wire.jsonrpc import Error
+from mcpspy.wire.jsonrpc import Error, Id
 
 _ARGUMENTS = 160  # characters
 _LARGE = 1 << 14  # bytes of a frame whose arguments are shown
@@ -101,8 +101,15 @@ class FailedRequest:
     """The stream of its answer was reset."""
     client: str = ""
     """The name of the client, if it is known."""
+    quiet: int | None = None
+    """If the request has a progress token: how long no progress was reported when its sender gave up."""
     late: tuple[int, int] | None = None
     """Line number and time of a response after the sender gave up."""
+
+    @property
+    def progressed(self) -> bool:
+        """Whether progress was reported until shortly before the sender gave up."""
+        return self.quiet is not None and 2 * self.quiet <= self.waited
 
     @property
     def subject(self) -> str:
@@ -137,7 +144,19 @@ def failure_of(exchange: Exchange, t: int) -> FailedRequest:
     if questions and request.side == "client" and failure.late is None:
         failure.question = questions[-1].request.n, printable(questions[-1].method, _NAMED)
     failure.arguments = arguments_text(request.frame.raw)
+    failure.quiet = _quiet(exchange, fate.t if fate else t)
     return failure
+
+
+def _quiet(exchange: Exchange, t: int) -> int | None:
+    """Return how long no progress of a request was reported at `t`; None if it has no token."""
+    request = exchange.request
+    token = member(request.body.value, "params", "_meta", "progressToken")
+    if token is None:
+        return None
+    known = request.session.progress.get((request.sender, Id.of(token)))
+    reported = known.t if known and known.request == request.n else None
+    return t - (reported or request.t)
 
 
 def failure_over_http(outcome: Outcome) -> FailedRequest:

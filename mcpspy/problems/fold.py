@@ -8,6 +8,7 @@ them, because findings come after the messages that they are about.
 from collections import OrderedDict, deque
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from mcpspy.capture.records import End, Frame, Header, Signal
 from mcpspy.conversation import bounds
@@ -23,8 +24,8 @@ from mcpspy.problems.failure import (
     telling,
 )
 from mcpspy.problems.problem import KINDS, Kind, Problem
-from mcpspy.problems.words import kind_of_failure, likeness, likeness_of
-from mcpspy.rules import RULES, SEVERITIES, Finding, LocatedFinding
+from mcpspy.problems.words import OF_METHOD, kind_of_failure, likeness, likeness_of
+from mcpspy.rules import RULES, Finding, LocatedFinding
 from mcpspy.rules.compat.limits import refusals
 from mcpspy.rules.judge import Fold, JudgedEvent
 from mcpspy.spec.client_limits import clients_named
@@ -43,10 +44,11 @@ _PER_ROW = 32
 """Findings of a row that are kept."""
 _BODY = 4096  # bytes of a frame that is kept, or shown
 _LINE = 300
+_METHOD, _WAITING = 60, 32  # characters of a method, and exchanges without an answer that are examined
 _NOISE = ("framing/not-json", "framing/multiline-json", "framing/content-length", "framing/bom", "framing/null-byte",
           "framing/invalid-utf8", "framing/log-record", "jsonrpc/neither-result-nor-error",
           "jsonrpc/not-an-object")  # fmt: skip
-_ENDED = "lifecycle/server-exit"
+_ENDED, _GLUED = "lifecycle/server-exit", "framing/glued"
 _OF_SHAPES = "schema/invalid"  # of a wrong request, the answer shows what it costs
 
 
@@ -67,8 +69,6 @@ class Problems(Fold):
         self._refusals: dict[str, list[str]] = {}  # by tool: the groups of what its client refuses about it
         self.pending: Sequence[Exchange] = ()
         """At the end: the exchanges without a response."""
-        self.findings: dict[str, int] = dict.fromkeys(SEVERITIES, 0)
-        """The number of findings by severity."""
         self.requests = 0
         """The number of JSON-RPC requests."""
         self.version = 0
@@ -219,7 +219,6 @@ class Problems(Fold):
                 self.version += 1
 
     def _add_finding(self, finding: Finding, event: object) -> None:
-        self.findings[finding.severity] += 1
         explains = may_explain(finding)
         for n in (finding.frame, *finding.related[:_RELATED]) if explains else ():
             known = self._findings.setdefault(n, []) if len(self._findings) < bounds.FACTS else self._findings.get(n)
@@ -232,12 +231,16 @@ class Problems(Fold):
         elif own and finding.rule in _NOISE:
             self._enter("noise", "stdout", finding)
         elif RULES[finding.rule].loss and not (finding.rule == _OF_SHAPES and _is_request(event)):
-            self._enter("fault", finding.rule, finding)
+            subject = _subject(finding, event)
+            alike = "answers" if subject and finding.rule == _GLUED else subject  # they have one cause
+            self._enter("fault", f"{finding.rule} {alike}".rstrip(), finding, subject)
         elif explains and self._group_of:
             self.version += 1
 
-    def _enter(self, kind: Kind, alike: str, finding: Finding) -> None:
+    def _enter(self, kind: Kind, alike: str, finding: Finding, subject: str = "") -> None:
         group = self._group(kind, alike)
+        if len(group.subjects) < _DETAILED:
+            group.subjects |= {subject: None} if subject else {}
         if kind == "fault" and group.findings and group.findings[-1].frame == finding.frame:
             return  # what a message costs, it costs once
         group.found += 1
@@ -264,6 +267,17 @@ class Problems(Fold):
 
 def _is_request(event: object) -> bool:
     return isinstance(event, Message) and isinstance(event.body, Request)
+
+
+def _subject(finding: Finding, event: object) -> str:
+    """Return the method of the message that a finding is about, or of the request whose answer it is."""
+    if finding.rule not in OF_METHOD:
+        return ""
+    method = finding.concerns[0] if finding.concerns else None
+    if method is None and isinstance(event, Message) and finding.related:
+        waiting = islice(event.session.exchanges(), _WAITING)
+        method = next((it.method for it in waiting if it.request.n in finding.related), None)
+    return printable(method, _METHOD) if method else ""
 
 
 def _is_shown(group: AlikeFailures, failed: Collection[int | None]) -> bool:

@@ -5,6 +5,7 @@ import re
 from mcpspy.conversation.refusals import POST_AS_GET
 from mcpspy.problems.failure import FailedRequest
 from mcpspy.problems.problem import Kind
+from mcpspy.rules import RULES, Finding
 from mcpspy.spec.client_timeouts import time_outs_of
 from mcpspy.text import duration_text
 
@@ -19,7 +20,7 @@ _TIMES = "\0"  # where the words for how often belong
 _ARTICLES = ("the ", "login ")
 _REDIRECTION, _NO_RIGHT, _NOT_FOUND, _PROXY, _SERVER_FAILURE = 300, 403, 404, 407, 500
 _ABSENT, _MOVED = (404, 405, 410), (307, 308)
-_METHOD_MISSING = -32601
+_METHOD_MISSING, _NO_COMMON_REVISION = -32601, -32022
 
 
 def kind_of_failure(failure: FailedRequest) -> Kind:
@@ -65,6 +66,25 @@ def headline(kind: Kind, failures: list[FailedRequest]) -> tuple[str, ...]:
     """
     told = _HEADLINES.get(kind, _failed)(failures, failures[0], _TIMES)
     return tuple(capitalized(told).split(_TIMES))
+
+
+OF_METHOD = {
+    "framing/glued": "the answer{many} to {} could not be read",
+    "paging/no-advance": "{}: the listing never ends",
+    "paging/unread-pages": "{}: the client reads only a part of the listing",
+    "schema/invalid": "{}: a strict {peer} refuses the {what}",
+}
+"""By rule: what a user loses by it, as `Rule.loss` says it, with the method that it concerns."""
+
+
+def loss_of(finding: Finding, methods: list[str]) -> str:
+    """Return what a user loses by what a rule found, about the messages with some methods, if they are known."""
+    if not methods:
+        return RULES[finding.rule].loss
+    peer = "server" if finding.blame == "client" else "client"
+    what = "notification" if methods[0].startswith("notifications/") else "answer"
+    many = "s" if len(methods) > 1 else ""
+    return OF_METHOD[finding.rule].format(_listed(methods), peer=peer, what=what, many=many)
 
 
 def capitalized(sentence: str) -> str:
@@ -148,7 +168,10 @@ def _status(failure: FailedRequest) -> str:
 
 
 def _subjects(failures: list[FailedRequest]) -> str:
-    every = list(dict.fromkeys(failure.subject for failure in failures))
+    return _listed(list(dict.fromkeys(failure.subject for failure in failures)))
+
+
+def _listed(every: list[str]) -> str:
     return every[0] if len(every) == 1 else f"{', '.join(every[:-1])} and {every[-1]}"
 
 
@@ -192,6 +215,13 @@ _OF_PROXY = ("Give the client the credentials of the proxy that is between it an
 _NO_LOGIN = ("Answer 401 with `WWW-Authenticate`, and publish the metadata of the authorization server.",)
 _REDIRECTED = ("Configure the URL that answers, or redirect with 307 or 308: then clients repeat the POST.",)
 _SLOW = ("Make it faster, send progress notifications, or give the client more time.",)
+_REVISION = (
+    "Use a revision that both sides support: the error lists those of the server in `data.supported`.",
+    "Else update the client, or install a version of the server that supports the revision of the client.",
+)
+_PATIENT = (
+    "In the client, restart the time-out with each progress notification (TypeScript SDK: `resetTimeoutOnProgress`).",
+)
 _PING = ("Answer `ping` at once, also during a call: do not block the loop that reads messages.",)
 _UNKNOWN_METHOD = ("Do not send a method that the other side does not declare, or implement it.",)
 NO_INPUT = (
@@ -217,10 +247,14 @@ def advice_for(kind: Kind, first: FailedRequest) -> tuple[str, ...]:
     more = (f"Give the server more time to start: {known.setting}.",) if known and known.setting else ()
     if first.method == "ping" and first.outcome in _HUNG:
         return _PING
+    if first.outcome in _HUNG and first.progressed:
+        return _PATIENT
     if first.late or (kind == "handshake" and first.outcome in _HUNG):
         return (*_SLOW, *more)
     if first.status == _PROXY:
         return _OF_PROXY
+    if first.code == _NO_COMMON_REVISION:
+        return _REVISION
     if kind == "login" and first.challenge is None and not first.credentials:
         return _NO_LOGIN
     if kind in ("call", "handshake") and first.status >= _REDIRECTION:

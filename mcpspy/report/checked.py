@@ -258,22 +258,55 @@ class Repeated:
         return replace(finding, count=self.count, also=tuple(self.frames[1:]))
 
 
+class Kinds:
+    """The kinds of findings, numbered in the order of the first ones."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._frame: tuple[int, int] | None = None
+        self._at_one_place: Counter[tuple[object, ...]] = Counter()  # of this frame
+
+    def number(self, finding: Finding) -> int:
+        """Return the number of the kind of the next finding."""
+        if self._frame != (finding.frame, finding.part):
+            self._frame = finding.frame, finding.part
+            self._at_one_place.clear()
+        place = finding.rule, finding.blame, finding.pointer
+        number = self._numbers.setdefault((*_kind(finding), self._at_one_place[place]), len(self._numbers))
+        self._at_one_place[place] += 1
+        return number
+
+
+class KindCount(Fold):
+    """How many kinds of findings of each severity there are."""
+
+    def __init__(self) -> None:
+        self.number: dict[Severity, int] = dict.fromkeys(SEVERITIES, 0)
+        self._kinds = Kinds()
+        self._known = 0
+
+    def add(self, event: JudgedEvent) -> None:
+        """Add the next event."""
+        if isinstance(event, LocatedFinding) and self._kinds.number(event.finding) == self._known:
+            self._known += 1
+            self.number[event.finding.severity] += 1
+
+    def end(self, pending: Sequence[Exchange], *, live: bool) -> None:
+        """Finish."""
+
+
 def counted(checked: Checked) -> Checked:
     """Return the same with one finding of each kind, in the order of the first ones."""
-    first: dict[tuple[object, ...], int] = {}
+    kinds = Kinds()
+    first: list[int] = []  # by kind: the place of the first one
     repeated: dict[int, Repeated] = defaultdict(Repeated)
-    at_one_place: Counter[tuple[object, ...]] = Counter()
-    frame: tuple[int, int] | None = None
-    for number, finding in enumerate(checked.findings):
-        if frame != (finding.frame, finding.part):
-            frame = finding.frame, finding.part
-            at_one_place.clear()
-        place = finding.rule, finding.blame, finding.pointer
-        kept = first.setdefault((*_kind(finding), at_one_place[place]), number)
-        at_one_place[place] += 1
-        repeated[kept].add(finding.frame)
-    findings = [repeated[number].told(checked.findings[number]) for number in first.values()]
-    shown = tuple(checked.shown[number] for number in first.values()) if checked.shown else ()
+    for place, finding in enumerate(checked.findings):
+        kind = kinds.number(finding)
+        if kind == len(first):
+            first.append(place)
+        repeated[kind].add(finding.frame)
+    findings = [repeated[kind].told(checked.findings[place]) for kind, place in enumerate(first)]
+    shown = tuple(checked.shown[place] for place in first) if checked.shown else ()
     return replace(checked, findings=tuple(findings), shown=shown)
 
 

@@ -13,9 +13,9 @@ from typing import Any
 from mcpspy.capture.reader import Capture
 from mcpspy.problems.fold import Problems
 from mcpspy.problems.problem import KINDS, Cause, Problem
-from mcpspy.report.checked import OpenRequest, live_text, open_requests
+from mcpspy.report.checked import KindCount, OpenRequest, live_text, open_requests
 from mcpspy.report.words import MARKS, coloured
-from mcpspy.rules import SEVERITIES
+from mcpspy.rules import SEVERITIES, Severity
 from mcpspy.rules.judge import judged_events
 from mcpspy.text import plural, printable, wrapped
 from mcpspy.timeline import text_json
@@ -33,8 +33,8 @@ class Explained:
     failed: int
     """The number of failed requests, also of HTTP requests that carry no JSON-RPC request."""
     problems: tuple[Problem, ...]
-    findings: dict[str, int]
-    """The number of findings by severity."""
+    findings: dict[Severity, int]
+    """The number of kinds of findings by severity, as `mcpspy check` counts them."""
     live: bool = False
     open: tuple[OpenRequest, ...] = ()
     """The requests of a live capture that have no response yet."""
@@ -43,11 +43,11 @@ class Explained:
 def explain(path: str, read: Callable[[int], None] | None = None) -> Explained:
     """Return what failed in the capture at `path`, and why. Raises CaptureError."""
     capture = Capture(path)
-    live, fold = capture.live, Problems(capture.header)
-    deque(judged_events(capture.records(read=read), fold, live=live), 0)
+    live, fold, kinds = capture.live, Problems(capture.header), KindCount()
+    deque(judged_events(capture.records(read=read), fold, kinds, live=live), 0)
     still_open = open_requests(fold.pending) if live else ()
     made = tuple(fold.made())
-    return Explained(path, capture.header.name, fold.requests, fold.failed, made, fold.findings, live, still_open)
+    return Explained(path, capture.header.name, fold.requests, fold.failed, made, kinds.number, live, still_open)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,7 @@ UNFIT = frozenset(
 LOST_ANSWER = frozenset(
     {
         "framing/glued",
+        "framing/log-record",
         "framing/multiline-json",
         "framing/undecodable",
         "http/answer-type",

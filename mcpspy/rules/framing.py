@@ -5,11 +5,11 @@ them, some wait forever, some crash. The explanations name which.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mcpspy.conversation.context import other
-from mcpspy.conversation.model import HttpUnit, Message, Session
+from mcpspy.conversation.model import Exchange, HttpUnit, Message, Session
 from mcpspy.json_values import excerpt
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.text import plural
@@ -223,10 +223,10 @@ def not_json(message: Message, session: Session) -> Iterator[Fault | Later]:
     passes='! {"level":30,"time":1776420000000,"pid":7,"hostname":"box","msg":"server started"}',
     on=(Invalid,),
 )
-def log_record(message: Message, session: Session) -> Iterator[Fault]:
+def log_record(message: Message, session: Session) -> Iterator[Fault | Later]:
     """Report a log record on stdin or stdout: as JSON, or as a line of text."""
     body = message.body
-    if message.http or not isinstance(body, Invalid) or is_spread(message, session):
+    if not isinstance(body, Invalid) or is_spread(message, session):
         return
     as_json = isinstance(body.value, dict) and (
         body.reason.startswith("a log record")
@@ -236,11 +236,38 @@ def log_record(message: Message, session: Session) -> Iterator[Fault]:
             and is_log_record(body.value, without_level=True)
         )
     )
-    as_text = body.reason.startswith("not JSON") and not message.frame.cut and is_log_line(message.frame.raw)
+    text = body.reason.startswith("not JSON") and not message.frame.cut and not message.http
+    as_text = text and is_log_line(message.frame.raw)
     if as_json or (as_text and not session.of(ContentLength).frames(message)):
         to_client = message.sender == "server"
-        where = "stdout; logs belong on stderr" if to_client else "stdin; the server expects only messages there"
-        yield Fault(f"a log record on {where}")
+        where = "on stdout; logs belong on stderr" if to_client else "on stdin; the server expects only messages there"
+        where = (
+            f"as the {_unit(message)} of an HTTP {'answer' if to_client else 'request'}; logs belong elsewhere"
+            if message.http
+            else where
+        )
+        fault = Fault(f"a log record {where}")
+        waiting = [*_waiting(message)] if as_text else []
+        yield Later(_decided(fault, waiting, lost=False)) if waiting else fault
+
+
+def _unit(message: Message) -> str:
+    """Return what a frame is on its transport."""
+    return {"sse": "event", "body": "body"}.get(message.http.opened.framing, "message") if message.http else "line"
+
+
+def _waiting(message: Message) -> Iterator[Exchange]:
+    """Yield the waiting requests whose answers are inside a line."""
+    for it in messages_within(message.frame.raw)[1]:
+        exchange = _answered(it.body, message)
+        if exchange:
+            yield exchange
+
+
+def _decided(fault: Fault, waiting: Sequence[Exchange], *, lost: bool) -> Iterator[Fault]:
+    """Yield a fault if an answer inside a line of a log is lost or not: it may have been sent by itself as well."""
+    if lost == any(it.answered is None for it in waiting):
+        yield fault
 
 
 @rule(
@@ -248,7 +275,8 @@ def log_record(message: Message, session: Session) -> Iterator[Fault]:
     "error",
     """The line has a message and something else: text before or after it, or a second message. Peers parse the line as
     a whole and fail, so the message is lost, and a request waits forever for its answer. Usual causes are output
-    without a newline, such as a progress bar, and two threads that write at the same time.""",
+    without a newline, such as a progress bar, and two threads that write at the same time. A line of a log that quotes
+    a message is a log record, unless the message is not sent otherwise.""",
     fix="End each message with a newline, write it in one call under a lock, and write everything else to stderr.",
     meanwhile="Report the line that cannot be parsed, so that the user sees what the server writes.",
     spec=_STDIO,
@@ -266,7 +294,7 @@ def log_record(message: Message, session: Session) -> Iterator[Fault]:
     on=(Invalid,),
     loss="A message could not be read",
 )
-def glued(message: Message, session: Session) -> Iterator[Fault]:
+def glued(message: Message, session: Session) -> Iterator[Fault | Later]:
     """Report messages inside a line or an HTTP body that is not JSON as a whole."""
     raw, body = message.frame.raw, message.body
     if message.frame.cut or not isinstance(body, Invalid) or not body.reason.startswith("not JSON") or b"\0" in raw:
@@ -277,20 +305,26 @@ def glued(message: Message, session: Session) -> Iterator[Fault]:
     if not found:
         return
     answers = [_answered(it.body, message) for it in found]
-    told = [f"the answer to #{n}" if n else _kind_of(it.body) for it, n in zip(found, answers, strict=True)][:_TOLD]
+    told = [f"the answer to #{it.request.n}" if it else _kind_of(each.body)
+            for each, it in zip(found, answers, strict=True)][:_TOLD]  # fmt: skip
     many = len(found) > _TOLD
     sentence = told[0] if len(found) == 1 else f"{len(found)} messages: {', '.join(told)}{', …' if many else ''}"
     ends = [0, *(it.end for it in found)]
     others = [text[end:start] for end, start in zip(ends, [*(it.start for it in found), None], strict=True)]
-    what = {"sse": "event", "body": "body"}.get(message.http.opened.framing, "message") if message.http else "line"
-    yield Fault(f"the {what} holds {sentence}{_others(others)}", related=tuple(n for n in answers if n))
+    what = _unit(message)
+    waiting = [it for it in answers if it]
+    fault = Fault(f"the {what} holds {sentence}{_others(others)}", related=tuple(it.request.n for it in waiting))
+    if message.http or not is_log_line(raw):
+        yield fault
+    elif waiting:  # a log may quote what is sent
+        yield Later(_decided(fault, waiting, lost=True))
 
 
-def _answered(body: Body, message: Message) -> int | None:
-    """Return the line number of the waiting request that a response inside the line of a message answers."""
+def _answered(body: Body, message: Message) -> Exchange | None:
+    """Return the waiting request that a response inside the line of a message answers."""
     number = body.id if isinstance(body, Result | Error) else None
     waiting = message.session.pending.get((other(message.sender), number), ()) if number else ()
-    return waiting[0].request.n if waiting else None
+    return waiting[0] if waiting else None
 
 
 def _kind_of(body: Body) -> str:

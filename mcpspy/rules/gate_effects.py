@@ -52,7 +52,7 @@ _ON_IDS = ("pairing/orphan-response", "pairing/duplicate-response", "pairing/id-
            "pairing/response-by-wrong-side", "pairing/unanswered", "cancel/unknown-request", "cancel/id-loose-match",
            "subscription/unknown-id")  # fmt: skip
 """Rules about ids. A gate may have put the id into a frame that a peer received."""
-_ON_PARAMS = ("paging/no-advance", "tools/arguments-fit")
+_ON_PARAMS = ("paging/no-advance", "tools/arguments-fit", "tools/not-found")
 """Rules about an answer that depends on the params of its request, which a gate may have edited."""
 _ON_REUSE = ("pairing/id-in-flight", "progress/token-reused")
 """Rules about ids and tokens in use. A request that a gate dropped has ended, so its id and token are free."""

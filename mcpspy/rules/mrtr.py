@@ -255,7 +255,8 @@ def nothing_asked(message: Message, session: Session) -> Iterator[Fault]:
     "mrtr/never-retried",
     "info",
     """The server requested input, and the client went on without sending the request again. So the request was never
-    completed. Not reported if the session ended soon, or while a person may still be thinking about the answer.""",
+    completed. A client may do so, and servers must not assume that it sends the request again. Not reported if the
+    session ended soon, or while a person may still be thinking about the answer.""",
     fix="""Send the request again with `inputResponses` and `requestState`. If the user declines, send the response that
     says so.""",
     meanwhile="Forget the state after a while.",

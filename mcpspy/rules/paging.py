@@ -103,6 +103,8 @@ class _Walk:
     suspect: _Suspect | None = None
     decided: bool = False
     """The pages do repeat, which is reported, or the server reuses a cursor for other pages."""
+    endless: bool = False
+    """The pages do repeat."""
 
     def leads_back(self, cursor: str, to: str | None) -> bool:
         """Return whether a client that follows a cursor would come to the page of another one again."""
@@ -168,7 +170,8 @@ class NoAdvance(StatefulCheck):
         entries = mark(names)
         if walk.suspect and cursor == walk.suspect.cursor and cursor in walk.pages:
             walk.decided = True
-            if walk.pages[cursor] == entries:
+            walk.endless = walk.pages[cursor] == entries
+            if walk.endless:
                 yield Fault(walk.suspect.sentence, "/result/nextCursor", (message.n,), at=walk.suspect.message)
             return
         if cursor is None or len(walk.pages) >= FACTS:
@@ -179,7 +182,7 @@ class NoAdvance(StatefulCheck):
             before = next(reversed(walk.pages.values()), None)
             walk.alike = walk.alike + 1 if names and entries == before else 1
             if walk.alike == _ALIKE and isinstance(following, str):
-                walk.decided = True
+                walk.decided = walk.endless = True
                 yield Fault(f"{_ALIKE} pages of {exchange.method} in a row have the same entries, and each has another "
                             f"nextCursor: here {excerpt(following)}", "/result/nextCursor")  # fmt: skip
                 return
@@ -188,6 +191,11 @@ class NoAdvance(StatefulCheck):
             walk.following[cursor] = following
             if following in walk.pages and walk.leads_back(following, cursor):
                 walk.suspect = _Suspect(message, following, _back(exchange.method, cursor, following))
+
+    def never_ends(self, method: str) -> bool:
+        """Return whether a listing is reported, or will be at the end."""
+        walk = self._walks.get(method)
+        return walk is not None and (walk.endless or (walk.suspect is not None and not walk.decided))
 
     def close(self) -> Iterator[Fault]:
         """Report the cursors that lead back, and that the client did not follow again."""
@@ -232,17 +240,31 @@ def _back(method: str, cursor: str | None, following: str) -> str:
     on=(Result,),
     methods=_LISTS,
 )
-def empty_cursor(message: Message, session: Session) -> Iterator[Fault]:
-    """Report a cursor that is an empty string."""
-    method = message.exchange.method if message.exchange else ""
-    if member(message.body.value, "result", "nextCursor") == "" and session.once(f"empty cursor {method}"):
-        yield Fault(f"nextCursor of {method} is an empty string; expected none on the last page", "/result/nextCursor")
+class EmptyCursor(StatefulCheck):
+    """Report the first such page of each listing, unless `paging/no-advance` reports the listing."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._first: dict[str, Message] = {}  # by method
+
+    def check(self, message: Message) -> Iterator[Fault]:
+        """Remember a page with such a cursor."""
+        if message.exchange and member(message.body.value, "result", "nextCursor") == "":
+            self._first.setdefault(message.exchange.method, message)
+        return iter(())
+
+    def close(self) -> Iterator[Fault]:
+        """Report the listings that end somewhere."""
+        for method, page in self._first.items():
+            if not self.session.of(NoAdvance).never_ends(method):
+                yield Fault(f"nextCursor of {method} is an empty string; expected none on the last page",
+                            "/result/nextCursor", at=page)  # fmt: skip
 
 
-def _goes_on(session: Session, n: int, listings: Iterable[int]) -> int | None:
-    """Return the first request of the client after line `n` that was answered and was no listing; None if none was."""
+def _goes_on(session: Session, n: int, idle: Iterable[int]) -> int | None:
+    """Return the first answered request of the client after line `n`, none of `idle`: listings and pings."""
     later = (request for (side, _), (request, _) in session.completed.items() if side == "client" and request > n)
-    return min((request for request in later if request not in listings), default=None)
+    return min((request for request in later if request not in idle), default=None)
 
 
 @rule(
@@ -258,8 +280,8 @@ def _goes_on(session: Session, n: int, listings: Iterable[int]) -> int | None:
         = 2025-06-18
         > 2 tools/list
         < 2 = {"tools":[],"nextCursor":"8"}
-        > 3 ping
-        < 3 = {}
+        > 3 tools/call {"name":"a"}
+        < 3 = {"content":[]}
     """,
     passes="""
         = 2025-06-18
@@ -267,11 +289,11 @@ def _goes_on(session: Session, n: int, listings: Iterable[int]) -> int | None:
         < 2 = {"tools":[],"nextCursor":"8"}
         > 3 tools/list {"cursor":"8"}
         < 3 = {"tools":[]}
-        > 4 ping
-        < 4 = {}
+        > 4 tools/call {"name":"a"}
+        < 4 = {"content":[]}
     """,
     on=(Request, Result),
-    methods=_OFFERED,
+    methods=(*_OFFERED, "ping"),
     loss="The client reads only a part of a listing",
 )
 class UnreadPages(StatefulCheck):
@@ -281,7 +303,7 @@ class UnreadPages(StatefulCheck):
         super().__init__(session)
         self._unread: dict[str, tuple[str, Message]] = {}  # by method: the cursor of the latest page, and the page
         self._followed: dict[tuple[str, str], int] = {}  # by method and cursor: the latest request with it
-        self._listings: dict[int, None] = {}  # the line numbers of requests
+        self._idle: dict[int, None] = {}  # the line numbers of requests that are listings or pings
 
     def check(self, message: Message) -> Iterator[Fault]:
         """Remember which cursors were issued and which were followed."""
@@ -289,7 +311,7 @@ class UnreadPages(StatefulCheck):
         if exchange is None:
             return iter(())
         if isinstance(message.body, Request):
-            keep(self._listings, message.n, None)
+            keep(self._idle, message.n, None)
             cursor = member(message.body.params, "cursor")
             if isinstance(cursor, str):
                 keep(self._followed, (exchange.method, cursor), message.n)
@@ -306,7 +328,7 @@ class UnreadPages(StatefulCheck):
         if self.session.lossy:
             return
         for method, (cursor, page) in self._unread.items():
-            later = _goes_on(self.session, page.n, self._listings)
+            later = _goes_on(self.session, page.n, self._idle)
             begun = page.exchange.request.n if page.exchange else page.n  # the page itself may be recorded late
             if later is not None and self._followed.get((method, cursor), 0) < begun:
                 unused = f"nextCursor {excerpt(cursor)} is not used"
@@ -342,7 +364,7 @@ class UnreadPages(StatefulCheck):
         @6 < 4 = {"content":[]}
     """,
     on=(Request, Result, Notification),
-    methods=(*_OFFERED, *_CHANGES),
+    methods=(*_OFFERED, *_CHANGES, "ping"),
     loss="The client does not read a listing again that has changed",
 )
 class ChangeIgnored(StatefulCheck):
@@ -352,7 +374,7 @@ class ChangeIgnored(StatefulCheck):
         super().__init__(session)
         self._read: dict[str, None] = {}  # methods
         self._changed: dict[str, tuple[tuple[str, ...], Message]] = {}  # by method of the announcement
-        self._listings: dict[int, None] = {}  # the line numbers of requests
+        self._idle: dict[int, None] = {}  # the line numbers of requests that are listings or pings
 
     def check(self, message: Message) -> Iterator[Fault]:
         """Remember which listings were read, and which have changed since."""
@@ -362,7 +384,7 @@ class ChangeIgnored(StatefulCheck):
             if read and message.sender == "server":
                 self._changed.setdefault(body.method, (read, message))
         elif isinstance(body, Request):
-            keep(self._listings, message.n, None)
+            keep(self._idle, message.n, None)
             self._renew(body.method)
         elif exchange:
             self._read[exchange.method] = None
@@ -377,7 +399,7 @@ class ChangeIgnored(StatefulCheck):
         """Report the changes after which the client went on."""
         session = self.session
         for read, message in self._changed.values():
-            later = _goes_on(session, message.n, self._listings)
+            later = _goes_on(session, message.n, self._idle)
             if later is not None and not session.lossy and session.answered - message.t >= _WENT_ON:
                 yield Fault(f"the client does not send {read[0]} again, although the list has changed", "",
                             (later,), blame="client", at=message)  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from typing import ClassVar
 
-from mcpspy.conversation.bounds import FACTS
+from mcpspy.conversation.bounds import FACTS, keep
 from mcpspy.conversation.context import other
 from mcpspy.conversation.http_sessions import is_resumed
 from mcpspy.conversation.model import ENDLESS, Exchange, HttpChannel, Message, Session
@@ -462,22 +462,24 @@ class NotificationAnswered(StatefulCheck):
     reports it.
     """
 
-    learns_from: ClassVar = {Notification: (*_OF_CLIENTS, None), Invalid: ()}
+    learns_from: ClassVar = {Notification: (*_OF_CLIENTS, None), Invalid: (), Result: (None,), Error: (None,)}
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._sent: dict[int, str] = {}  # by line number: the method of the client's latest notifications
+        self._undecided: dict[int, Sequence[Exchange]] = {}
+        """By line number: an answer without an id, and the requests that waited."""
         self.malformed = False
-        """The latest message of the client could not be read, and was not answered yet."""
+        """The latest message of the client could not be read, or answers no request, and was not refused yet."""
 
     def learn(self, message: Message) -> None:
-        """Remember the notification that may be answered next, or a malformed message that has to be refused."""
+        """Remember the notification that may be answered next, or another message that has to be refused."""
         if message.sender == "client":
             if isinstance(message.body, Notification):
                 self._sent[message.n] = message.body.method
                 if len(self._sent) > _FEW:
                     del self._sent[next(iter(self._sent))]
-            else:
+            elif message.exchange is None:
                 self.malformed = True
 
     def check(self, message: Message) -> Iterator[Fault | Later]:
@@ -498,10 +500,16 @@ class NotificationAnswered(StatefulCheck):
         text = str(member(message.body.value, "error", "message"))
         notification = next((it for it in sent if it[1] in text), sent[-1])
         del self._sent[notification[0]]
+        keep(self._undecided, message.n, waiting)
         if waiting:
-            yield Later(self._later(message, notification, waiting))
+            yield Later(self._later(message, notification))
         else:
             yield self._fault(message, notification)
+
+    def decided(self, message: Message) -> bool:
+        """Return whether an answer without an id was one to a notification: the requests that waited got theirs."""
+        waiting = self._undecided.get(message.n)
+        return waiting is not None and all(it.answered is not None for it in waiting)
 
     def _may_answer(self, message: Message) -> bool:
         value = message.body.value
@@ -515,9 +523,9 @@ class NotificationAnswered(StatefulCheck):
             "result" in value or member(value, "error", "code") not in (None, _PARSE_ERROR)
         )
 
-    def _later(self, message: Message, notification: tuple[int, str], waiting: Sequence[Exchange]) -> Iterator[Fault]:
+    def _later(self, message: Message, notification: tuple[int, str]) -> Iterator[Fault]:
         """Decide if requests were waiting: if they were answered later, none of them was meant."""
-        if all(it.answered is not None for it in waiting):
+        if self.decided(message):
             yield self._fault(message, notification)
 
     def _fault(self, message: Message, notification: tuple[int, str]) -> Fault:

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from mcpspy import cli
-from mcpspy.report.checked import Checked, check, counted
+from mcpspy.report.checked import Checked, check, counted, totals
+from mcpspy.report.problems import explain, why_lines
 from mcpspy.rules import Finding
 from tests.rules.examples import findings
 from tests.transcript import capture
@@ -39,6 +40,13 @@ def test_a_fault_in_every_result_comes_once_with_a_count(tmp_path):
     ]
     assert [it.line.split()[0] for it in reported.shown] == ["#9", "#13"]
     assert len(checked.findings) == 4
+
+
+def test_why_counts_kinds_as_check_does(tmp_path):
+    path = repeating(tmp_path / "a")
+    explained = explain(path)
+    assert explained.findings == totals([counted(check(path))]) == {"error": 2, "warning": 0, "info": 0}
+    assert [*why_lines([explained], 80)][-1] == "'mcpspy check' finds 2 errors in the messages"
 
 
 def reported(path, text):

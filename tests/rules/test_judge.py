@@ -286,6 +286,7 @@ KNOWN = {
     "http/placeholder": "warning",
     "lifecycle/handshake-failed": "error",
     "lifecycle/server-exit": "error",
+    "paging/empty-cursor": "warning",
     "pairing/orphan-response": "error",
     "progress/no-token": "info",
 }

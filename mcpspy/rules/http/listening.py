@@ -138,9 +138,9 @@ def _is_about_session(answer: HttpChannel) -> bool:
 @rule(
     "http/stream-without-head",
     "warning",
-    """The server did not answer the GET for a stream for long: not even with a head. A server that has such a stream
-    must send its head at once, although it has no message yet; many frameworks keep the head until the first byte of
-    the body. Clients that wait for it cannot go on, or give up after their time-out.""",
+    """The server did not answer the GET for a stream for long: not even with a head. A server that has no message yet
+    can send the head before it, but many frameworks keep it until the first byte of the body. Clients wait for the
+    head: some do not go on before it comes, or give up after their time-out.""",
     fix="Send the head of the stream at once: flush it, or send a comment (`: ok`) after it. Or answer with 405.",
     meanwhile="Do not wait for the stream before the first request.",
     blame="server",

@@ -10,7 +10,8 @@ from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.framing import is_spread
 from mcpspy.rules.jsonrpc.values import is_batch
-from mcpspy.rules.rule import Fault, rule
+from mcpspy.rules.pairing import NotificationAnswered
+from mcpspy.rules.rule import Fault, Later, rule
 from mcpspy.rules.waiting import waiting_clause
 from mcpspy.spec.revisions import BATCHES, Revision, since, without
 from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result
@@ -68,7 +69,7 @@ def not_an_object(message: Message, session: Session) -> Iterator[Fault]:
     passes='< | {"jsonrpc":"2.0","id":1,"result":{}}',
     on=(Invalid,),
 )
-def neither_result_nor_error(message: Message, session: Session) -> Iterator[Fault]:
+def neither_result_nor_error(message: Message, session: Session) -> Iterator[Fault | Later]:
     """Report an object that is not a message."""
     body = message.body
     if isinstance(body, Invalid) and isinstance(body.value, dict) and not is_spread(message, session):
@@ -80,7 +81,15 @@ def neither_result_nor_error(message: Message, session: Session) -> Iterator[Fau
             yield Fault(f"this is {body.reason}")
         else:
             hint, meant = waiting_clause(message, since=0)
-            yield Fault(f"the result has no id, so it answers no request{hint}", related=meant)
+            fault = Fault(f"the result has no id, so it answers no request{hint}", related=meant)
+            undecided = session.pending and body.value.get("jsonrpc") == "2.0"
+            yield Later(_of_request(fault, message, session)) if undecided else fault
+
+
+def _of_request(fault: Fault, message: Message, session: Session) -> Iterator[Fault]:
+    """Yield a fault of a result, unless the result was one to a notification."""
+    if not session.of(NotificationAnswered).decided(message):
+        yield fault
 
 
 @rule(
@@ -95,11 +104,13 @@ def neither_result_nor_error(message: Message, session: Session) -> Iterator[Fau
     passes='> | {"jsonrpc":"2.0","id":1,"method":"ping"}',
     on=(Request, Result),
 )
-def id_null(message: Message, session: Session) -> Iterator[Fault]:
+def id_null(message: Message, session: Session) -> Iterator[Fault | Later]:
     """Report an id that is null."""
     if _id(message).kind == "null" and not _is_echo(message):
-        hint, meant = waiting_clause(message, since=0) if isinstance(message.body, Result) else ("", ())
-        yield Fault(f"the id is null; expected a string or an integer{hint}", "/id", meant)
+        answers = isinstance(message.body, Result)
+        hint, meant = waiting_clause(message, since=0) if answers else ("", ())
+        fault = Fault(f"the id is null; expected a string or an integer{hint}", "/id", meant)
+        yield Later(_of_request(fault, message, session)) if answers and session.pending else fault
 
 
 @rule(

@@ -6,16 +6,20 @@ unreachable.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import ClassVar
 
 from mcpspy.conversation.model import ENDLESS, Exchange, Message, ServerExit, Session
+from mcpspy.conversation.offers import LISTED
 from mcpspy.json_values import member
 from mcpspy.rules.http.sessions import is_deleted
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.text import duration_text
-from mcpspy.wire.jsonrpc import Error, Result
+from mcpspy.wire.jsonrpc import Error, Notification, Result
 
 _MOST = 100  # requests in flight that a finding names
-_WAITED, _MOMENT = 5_000_000_000, 500_000_000  # nanoseconds before and after the end of stdin
+_WAITED, _MOMENT = 5_000_000_000, 1_000_000_000  # nanoseconds before and after the end of stdin
+_QUICK = ("initialize", "server/discover", "ping", "logging/setLevel", *LISTED)
 _LINGERS = 1_500_000_000  # nanoseconds; the SDKs wait for two seconds before they send a signal
 _HTTP = "basic/transports#sending-messages-to-the-server"
 
@@ -116,7 +120,7 @@ def _lost(exchange: Exchange) -> str:
 @rule(
     "lifecycle/buffered-output",
     "warning",
-    """The server answered nothing while the client waited, and everything a moment after the client had closed stdin.
+    """The server wrote nothing while the client waited, and answered a moment after the client had closed stdin.
     Its answers were ready, but stayed in a buffer: a runtime that writes to a pipe, and not to a terminal, writes a
     buffer only when it is full, or at the end of the process. Or the server reads all of stdin before it begins.""",
     fix="Flush stdout after each message: `flush=True` in Python, `fflush(stdout)` in C. Read stdin line by line.",
@@ -138,16 +142,42 @@ def _lost(exchange: Exchange) -> str:
     explains=("timed-out", "unanswered", "abandoned"),
     loss="The server answers only after its input has ended",
 )
-def buffered_output(message: Message, session: Session) -> Iterator[Fault]:
-    """Report the first answer of a server, if it came a moment after the client had left."""
-    left, exchange = session.left, message.exchange
-    if left is None or exchange is None or message.http or message.sender != "server" or session.lossy:
-        return
-    kept, later = left - exchange.request.t, message.t - left
-    if not session.answered and kept >= _WAITED and 0 < later <= _MOMENT:
-        times = f"{duration_text(later)} later, after {duration_text(kept)}"
-        end = "the client sent a signal" if session.signalled == left else "stdin was closed"
-        yield Fault(f"{exchange.method} was answered only after {end} ({times}): the output is buffered", "/id")
+class BufferedOutput(StatefulCheck):
+    """Report the first answer that came a moment after the client had left, with nothing between it and its request.
+
+    If the server has answered before, it must be an answer that no server has to wait for: a slow call may end because
+    its client leaves.
+    """
+
+    learns_from: ClassVar = {Notification: ()}
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._wrote = 0  # when the server sent its latest notification
+
+    def learn(self, message: Message) -> None:
+        """Remember when the server wrote something."""
+        if message.sender == "server":
+            self._wrote = message.t
+
+    def check(self, message: Message) -> Iterator[Fault]:
+        """Compare the time of an answer with the end of stdin."""
+        session, exchange = self.session, message.exchange
+        left = session.left
+        if left is None or exchange is None or message.http or message.sender != "server" or session.lossy:
+            return
+        kept, later = left - exchange.request.t, message.t - left
+        if kept < _WAITED or not 0 < later <= _MOMENT or self._has_written(exchange.request.t, left):
+            return
+        if (not session.answered or exchange.method in _QUICK) and session.once("buffered output"):
+            times = f"{duration_text(later)} later, after {duration_text(kept)}"
+            end = "the client sent a signal" if session.signalled == left else "stdin was closed"
+            yield Fault(f"{exchange.method} was answered only after {end} ({times}): the output is buffered", "/id")
+
+    def _has_written(self, since: int, left: int) -> bool:
+        """Return whether the server wrote something between a request and the end of stdin."""
+        asked = any(it.request.sender == "server" for it in islice(self.session.exchanges(), _MOST))
+        return asked or any(since < t <= left for t in (self._wrote, self.session.answered))
 
 
 @rule(

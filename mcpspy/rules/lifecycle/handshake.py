@@ -6,7 +6,7 @@ session.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import NamedTuple
 
 from mcpspy.conversation import bounds
 from mcpspy.conversation.context import becomes_round, dialect, other, stated_revision
@@ -22,7 +22,7 @@ from mcpspy.wire.http_head import status
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 _KNOWN = ", ".join(revision.value for revision in Revision)
-_NO_COMMON_REVISION = -32022
+_NO_COMMON_REVISION, _WRONG_PARAMS = -32022, -32602
 _LOGIN = (401, 407)
 
 
@@ -333,12 +333,38 @@ def era_mixed(message: Message, session: Session) -> Iterator[Fault]:
         yield Fault("the request names its revision in `_meta`, after `initialize`", "/params/_meta")
 
 
+class _Answer(NamedTuple):
+    """What is kept of an answer to `initialize`."""
+
+    n: int
+    succeeds: bool
+    """It is a result, perhaps without a revision."""
+    sentence: str
+    """What is wrong; empty if nothing is."""
+    severity: Severity | None = None
+
+    @classmethod
+    def of(cls, message: Message) -> "_Answer":
+        """Return what is kept of a message."""
+        if isinstance(message.body, Result):
+            result = member(message.body.value, "result")
+            named = isinstance(member(result, "protocolVersion"), str) or message.act is not None
+            lack = f"the answer to initialize has no protocolVersion: {excerpt(result)}"
+            return cls(message.n, succeeds=True, sentence="" if named else lack)
+        error = member(message.body.value, "error")
+        code, supported = member(error, "code"), member(error, "data", "supported")
+        told = f"initialize is refused with error {excerpt(code)}: {excerpt(member(error, 'message'))}"
+        mild = code == _NO_COMMON_REVISION or (code == _WRONG_PARAMS and isinstance(supported, list))
+        return cls(message.n, succeeds=False, sentence=told, severity="warning" if mild else None)
+
+
 @rule(
     "lifecycle/handshake-failed",
     "error",
     """The server refused `initialize`, never answered it, or named no revision in its answer, so the client cannot
     use the server. A revision is no reason to refuse: a server must answer with a revision that it supports itself,
-    and the client decides whether to go on. A client and a server without a common revision are a warning. Not
+    and the client decides whether to go on. It is a warning if the error names the revisions that the server supports,
+    as -32022 does, and -32602 in an example of the specification: then a client can try again with one of them. Not
     reported if the client needs a login, or if another finding tells why there is no answer.""",
     fix="""Answer `initialize` with a result. If you do not support the revision that the client names, answer with one
     that you support.""",
@@ -363,7 +389,7 @@ class FailedHandshake(StatefulCheck):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._begun: dict[int, Exchange] = {}  # by ordinal
-        self._answers: dict[int, Message] = {}  # by ordinal
+        self._answers: dict[int, _Answer] = {}  # by ordinal
 
     def check(self, message: Message) -> Iterator[Fault]:
         """Remember an attempt, and its answer."""
@@ -372,43 +398,38 @@ class FailedHandshake(StatefulCheck):
             if isinstance(message.body, Request):
                 bounds.keep(self._begun, exchange.ordinal, exchange)
             else:
-                bounds.keep(self._answers, exchange.ordinal, message)
+                bounds.keep(self._answers, exchange.ordinal, _Answer.of(message))
         return iter(())
 
-    def _left(self, answer: Message) -> bool:
-        """Return whether the client sent nothing after an answer."""
+    def _left(self) -> bool:
+        """Return whether the client sent nothing after an answer to its first request."""
         sent = sum(side == "client" for side, _ in (*self.session.completed, *self.session.pending))
-        return not self.session.initialized and not self.session.lossy and sent == 1 and answer.act is None
+        return not self.session.initialized and not self.session.lossy and sent == 1
 
     def close(self) -> Iterator[Fault]:
         """Report the attempts that failed, unless another one succeeded. An answer that came late is no refusal."""
         for ordinal, exchange in self._begun.items():
             request, answer = exchange.request, self._answers.get(ordinal)
-            if answer and isinstance(answer.body, Result) and _names_no_revision(answer) and self._left(answer):
-                yield Fault(f"the answer to initialize has no protocolVersion: {excerpt(answer.body.value['result'])}",
-                            related=(answer.n,), at=request, blame=other(request.sender))  # fmt: skip
+            if answer and answer.succeeds and answer.sentence and self._left():
+                yield Fault(answer.sentence, related=(answer.n,), at=request, blame=other(request.sender))
             if self.session.agreed is not None:
                 continue
-            late = answer is not None and isinstance(answer.body, Result)
+            late = answer is not None and answer.succeeds
             if late or not still_failed(exchange) or request.n in self.session.explained:
                 continue
-            how = _failed_handshake(exchange, answer)
+            how = answer.sentence if answer else _unanswered_handshake(exchange)
             if how:
-                severity: Severity | None = "warning" if _code(answer) == _NO_COMMON_REVISION else None
                 refused = exchange.fate if exchange.outcome == "refused" and not answer else None
                 row = answer.n if answer else refused.n if refused else 0
                 code = status(refused.answer.opened.head) if refused and refused.answer else 0
                 wrong = request.http is not None and asks_for_refusal(request.http, code)
-                yield Fault(how, related=(row,) if row else (), at=request, severity=severity,
+                yield Fault(how, related=(row,) if row else (), at=request, severity=answer and answer.severity,
                             blame=request.sender if wrong else other(request.sender))  # fmt: skip
 
 
-def _failed_handshake(exchange: Exchange, answer: Message | None) -> str | None:
-    """Return how `initialize` failed; None if another rule tells it."""
+def _unanswered_handshake(exchange: Exchange) -> str | None:
+    """Return how `initialize` failed without an answer; None if another rule tells it."""
     fate = exchange.fate
-    if answer:
-        text = excerpt(member(answer.body.value, "error", "message"))
-        return f"initialize is refused with error {_code(answer)}: {text}"
     if exchange.outcome == "refused" and fate and fate.answer:
         head = fate.answer.opened.head
         refused = status(head) >= 300 and status(head) not in _LOGIN
@@ -421,20 +442,12 @@ def _failed_handshake(exchange: Exchange, answer: Message | None) -> str | None:
     return f"initialize got no answer within {duration_text(waited(exchange, left))}; then the client gave up"
 
 
-def _names_no_revision(answer: Message) -> bool:
-    return not isinstance(member(answer.body.value, "result", "protocolVersion"), str)
-
-
-def _code(answer: Message | None) -> Any:
-    return member(answer.body.value, "error", "code") if answer else None
-
-
 @rule(
     "lifecycle/version-declined",
     "info",
     """The server answered `initialize` with another revision than the client had named, and the client left without
     `notifications/initialized`: it probably does not support that revision. A server must answer with the revision of
-    the client if it supports it. A client that supports no revision of the server must leave.""",
+    the client if it supports it. A client that does not support the revision of the answer should disconnect.""",
     fix="""Answer with the revision that the client names if you support it, and with your newest one only if you do
     not.""",
     meanwhile="Update the client, or install a version of the server that supports the revision of the client.",

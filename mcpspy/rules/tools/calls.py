@@ -3,6 +3,7 @@
 The schemas of a tool come from a peer and are hostile until proved otherwise (see `mcpspy.spec.peer_schemas`).
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,12 @@ from mcpspy.wire.jsonrpc import Error, Request, Result
 
 _TOOLS = "server/tools"
 _WRONG_PARAMS = -32602
+_NAME, _TEXT = 128, 400  # characters of a name, and of a text that is searched
+_UNKNOWN = (
+    r"\b(?:unknown tool|tool not found|no such tool|no tool (?:named|with name))(?:\W{1,4}NAME)?\W{0,3}$"
+    r"|\btool\W{1,3}NAME\W{1,3}(?:is |was )?(?:not found|unknown|not known|does not exist|not registered)\b"
+)
+"""Matches a text that says that there is no tool with a name."""
 
 LISTED = """
         = 2025-06-18
@@ -105,7 +112,7 @@ def arguments_fit(message: Message, session: Session) -> Iterator[Fault]:
     if member(message.body.value, "error", "code") != _WRONG_PARAMS or exchange is None:
         return
     request, tool = exchange.request, session.listing.now(exchange.name, exchange.request.t)
-    if tool is None or request.n in session.explained:
+    if tool is None or request.n in session.explained or _refused_as_unknown(message, session):
         return
     given = member(request.body.value, "params").get("arguments", {})
     found = _judge(tool, "inputSchema", given, session) if isinstance(given, dict) else None
@@ -113,6 +120,50 @@ def arguments_fit(message: Message, session: Session) -> Iterator[Fault]:
         name = tool.definition["name"][:60]
         yield Fault(f"the arguments satisfy the inputSchema of {name} (#{tool.listed}), but are refused with -32602",
                     "/error/code", (tool.listed,))  # fmt: skip
+
+
+@rule(
+    "tools/not-found",
+    "warning",
+    """The server lists a tool, but refuses a call of it as unknown. Users see a tool that never works. Often the
+    listing and the calls have separate tables, or only some sessions have the tool.""",
+    fix="List only tools that `tools/call` accepts, or let `tools/call` accept the tool as well.",
+    meanwhile="Do not offer the tool.",
+    blame="server",
+    spec=f"{_TOOLS}#error-handling",
+    explains=("error", "tool-error"),
+    fails=LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n'
+    '        < 3 ! {"code":-32602,"message":"Unknown tool: echo"}',
+    passes=LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n'
+    '        < 3 = {"content":[],"structuredContent":{"length":1}}',
+    on=(Error, Result),
+    methods=("tools/call",),
+)
+def not_found(message: Message, session: Session) -> Iterator[Fault]:
+    """Report that a listed tool is refused as unknown."""
+    tool = _refused_as_unknown(message, session)
+    if tool:
+        place = "/error" if isinstance(message.body, Error) else "/result/content"
+        yield Fault(f"the server lists the tool {tool.definition['name'][:60]} (#{tool.listed}), but refuses a "
+                    "call because there is no such tool", place, (tool.listed,))  # fmt: skip
+
+
+def _refused_as_unknown(message: Message, session: Session) -> Tool | None:
+    """Return the listed tool of a call, if the answer says that there is no such tool."""
+    exchange, body = message.exchange, message.body
+    if exchange is None or exchange.name is None or len(exchange.name) > _NAME:
+        return None
+    if isinstance(body, Error):
+        text = member(body.value, "error", "message")
+    elif member(body.value, "result", "isError") is True:
+        content = member(body.value, "result", "content")
+        text = member(content[0], "text") if isinstance(content, list) and content else None
+    else:
+        return None
+    unknown = _UNKNOWN.replace("NAME", re.escape(exchange.name))
+    if not isinstance(text, str) or not re.search(unknown, text[:_TEXT], re.IGNORECASE):
+        return None
+    return session.listing.now(exchange.name, exchange.request.t)
 
 
 @rule(

@@ -15,9 +15,9 @@ LONGEST = 200
 VAGUE = frozenset("key keys tokens signature".split())
 """Names that more often mean something else: the value must look random."""
 _PLACEHOLDER = re.compile(
-    r"""<[^<>]*>|\$(?:\{[\w.:-]*\})?|\$\{(?:env|input):[\w.-]*|(?-i:\$(?:env:|\{)?[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%)"""
-    r"""|\{\{?[^{}]*\}?\}|[*.•…xX_-]+|\[?redacted\]?|\[(?:hidden|masked|filtered)\]"""
-    r"""|your(?:[\s_-]+[^\W\d_]+)+[\s_.!…-]*|(?:null|none|nil|true|false|yes|no|undefined|required|optional|string|number|object|bearer|basic)"""
+    r"""\$(?:\{[\w.:-]*\})?|\$\{(?:env|input):[\w.-]*|(?-i:\$(?:env:|\{)?[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%)"""
+    r"""|\{\{?\s*[\w.:-]*\s*\}?\}|[*.•…xX_-]+|[<\[]?redacted[>\]]?|[<\[](?:hidden|masked|filtered)[>\]]"""
+    r"""|(?:null|none|nil|true|false|yes|no|undefined|required|optional|string|number|object|bearer|basic)"""
     r"""|(?:[~^]|[<>]=?\s?)?v?\d{1,4}\.\d{1,4}\.\d{1,4}(?:-[a-z]{1,10}(?:\.\d{1,4})?)?""",  # a version
     re.IGNORECASE | re.DOTALL,
 )

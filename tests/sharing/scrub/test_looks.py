@@ -24,7 +24,8 @@ from tests.sharing.scrub.captures import OUT, capture, frame, frames, result
     "value",
     ["", "  ", "<token>", "${TOKEN}", "$TOKEN", "{{token}}", "%TOKEN%", "***", "xxxx", "your-api-key", "Your key here",
      "null", "none", "true", "undefined", "[redacted]", "«redacted:0a1b2c3d»", "«withheld: 12 bytes»", "REDACTED",
-     "redacted-value-3", "redacted-github-token-1", "email-1@redacted.invalid", "session-1", "user-12", "…"],
+     "<redacted>", "redacted-value-3", "redacted-github-token-1", "email-1@redacted.invalid", "session-1", "user-12",
+     "…"],
 )  # fmt: skip
 def test_a_placeholder_is_no_secret(value):
     assert is_placeholder(value)
@@ -33,7 +34,8 @@ def test_a_placeholder_is_no_secret(value):
 @each(
     "value",
     ["$ecretPass9", "$ecret", "$token", "${unclosed", "%real%", "%Pass9%", "your-S3cret", "your-pass!word9",
-     "<Zk39dKw02Lq8Xm4P>", "{Zk39dKw02Lq8Xm4P}", "${Zk39dKw02Lq8Xm4P}"],
+     "<Zk39dKw02Lq8Xm4P>", "{Zk39dKw02Lq8Xm4P}", "${Zk39dKw02Lq8Xm4P}", "your mom goes to college",
+     "your-mom-goes-to-college", "<keyboard cat>", "{keyboard cat}", "{{correct horse}}"],
 )  # fmt: skip
 def test_a_password_in_the_form_of_a_placeholder_is_a_secret(value):
     """A-13."""
