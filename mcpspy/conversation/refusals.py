@@ -5,7 +5,9 @@ from typing import Any
 
 import orjson
 
+from mcpspy.conversation.model import HttpChannel
 from mcpspy.json_values import member
+from mcpspy.secrets.patterns import is_secret_name
 from mcpspy.text import printable
 from mcpspy.wire.http_head import Head, header, media_type, status
 
@@ -36,6 +38,18 @@ MESSAGES = (
     ("title",),
 )
 """Where a JSON object has the text of an error."""
+UNKNOWN = re.compile(
+    r"no valid|no active|no such|not found|invalid|not valid|unknown|expired|terminated|closed|no longer|not exist"
+    r"|n't exist|not recogni[sz]ed|unrecogni[sz]ed|stale",
+    re.IGNORECASE,
+)
+"""How a text says that something is not known (any more)."""
+_OWN_SESSION = re.compile(
+    r"(?:^|[:;,.(]\s*)(?:(?:the|this|your|an?|no|such|mcp|http|transport|valid|invalid|unknown|active|expired|stale)\s+)*"
+    r"(?:mcp[- ])?session",
+    re.IGNORECASE,
+)
+_OF_LOGIN = re.compile(r"log.?in|sign.?in|authen|authori[sz]|token|credential|cookie|password", re.IGNORECASE)
 
 
 def gateway(head: Head | None) -> str:
@@ -70,6 +84,18 @@ def refusal(head: Head | None, said: str) -> str:
     who = gateway(head)
     told = f": {said}" if said and not redirection(head) else ""
     return f"status {status_line(head)}{redirection(head)}{f' from {who}' if who else ''}{told}"
+
+
+def has_credentials(request: HttpChannel) -> bool:
+    """Return whether a request has a header for credentials."""
+    fields = (request.opened.head or {}).get("headers") or ()
+    return any(is_secret_name(str(name)) for name, _ in fields)
+
+
+def denies_session(said: str) -> bool:
+    """Return whether a text says that the session is not known: that of the transport, and not that of a login."""
+    told = _OWN_SESSION.search(said) is not None and UNKNOWN.search(said) is not None
+    return told and not _OF_LOGIN.search(said)
 
 
 def body_text(raw: bytes) -> str:

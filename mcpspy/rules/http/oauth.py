@@ -21,10 +21,12 @@ from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.context import asked
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.conversation.outcomes import still_failed
+from mcpspy.conversation.refusals import has_credentials
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.http.posting import remembered
+from mcpspy.rules.http.sessions import refuses_session
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
-from mcpspy.secrets.redactor import is_oauth_endpoint, is_secret_name
+from mcpspy.secrets.redactor import is_oauth_endpoint
 from mcpspy.wire.http_head import authority, header, media_type, status
 from mcpspy.wire.jsonrpc import Error
 
@@ -346,14 +348,10 @@ class ChallengeMissing(_LoginCheck):
 
 
 def _is_bare(refusal: _Refusal) -> bool:
-    """Return whether a 401 has no challenge, and its request had no credentials."""
-    place, request = refusal.event.http, refusal.request
-    fields = (request.opened.head or {}).get("headers") or ()
-    return (
-        place is not None
-        and header(place.opened.head, "www-authenticate") is None
-        and not any(is_secret_name(str(name)) for name, _ in fields)
-    )
+    """Return whether a 401 has no challenge, its request had no credentials, and it is not about the session."""
+    place = refusal.event.http
+    challenged = place is None or header(place.opened.head, "www-authenticate") is not None
+    return not (challenged or has_credentials(refusal.request) or refuses_session(refusal.event))
 
 
 def _names(refusal: _Refusal, document: _Document) -> bool:
