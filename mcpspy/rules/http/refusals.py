@@ -10,17 +10,19 @@ import re
 from collections.abc import Iterator
 
 from mcpspy.conversation import bounds
+from mcpspy.conversation.context import asked
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.conversation.outcomes import still_failed
 from mcpspy.conversation.refusals import refusal
 from mcpspy.json_values import excerpt
 from mcpspy.rules.http.posting import SENDING, asks_for_refusal, is_about_call, remembered
 from mcpspy.rules.rule import Fault, Severity, StatefulCheck, rule
+from mcpspy.spec.revisions import HTTP_SESSIONS
 from mcpspy.wire.http_head import header, media_type, status
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 
 _REDIRECTION = 300
-_BAD_REQUEST, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 400, 401, 403, 404
+_BAD_REQUEST, _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _NOT_ACCEPTABLE = 400, 401, 403, 404, 406
 _UNSUPPORTED, _MISDIRECTED = 415, 421
 _BEGINNINGS = ("initialize", "server/discover")  # the first has a rule of its own, the second may be a probe
 _MILD = (307, 308, 429, 503)
@@ -28,6 +30,11 @@ _MILD = (307, 308, 429, 503)
 _ABOUT_HOST = re.compile(
     r"(?<![a-z])host(?![a-z]).{0,40}(?:invalid|not allowed|denied|rejected|forbidden|mismatch|not permitted|unknown)"
     r"|(?:invalid|disallowed|forbidden|unknown|rejected|untrusted|blocked)(?:[- _]|HTTP){0,9}host(?![a-z])",
+    re.IGNORECASE,
+)
+_ABOUT_VERSION = re.compile(
+    r"(?:unsupported|not supported|invalid|unknown|unrecogni[sz]ed|wrong|bad)\W.{0,40}protocol[- _]?version"
+    r"|protocol[- _]?version.{0,60}(?:unsupported|not supported|n't supported|invalid|unknown|unrecogni[sz]ed|mismatch)",
     re.IGNORECASE,
 )
 _ABOUT_TYPE = re.compile(r"content.?type|media.?type", re.IGNORECASE)
@@ -100,9 +107,10 @@ class RefusedPosts(StatefulCheck):
     "error",
     """The server refuses a POST because of its `Content-Type`, although that is `application/json`, the type of every
     JSON-RPC message. A parameter such as `charset=utf-8` does not change the type, but servers that compare the whole
-    header with a text refuse it.""",
-    fix="Compare the media type without its parameters, and in any case: `application/json; charset=utf-8` is JSON.",
-    meanwhile="Send `Content-Type: application/json` without parameters.",
+    header with a text refuse it. Or it refuses a POST with 406, although `Accept` lists both types of answers.""",
+    fix="""Compare media types without their parameters, and in any case: `application/json; charset=utf-8` is JSON.
+    Look for each type in the whole list of `Accept`.""",
+    meanwhile="Send `Content-Type: application/json` and `Accept: application/json, text/event-stream`, as written here.",
     blame="server",
     spec="https://www.rfc-editor.org/rfc/rfc9110#section-8.3.1",
     about="refusal",
@@ -120,17 +128,64 @@ class RefusedPosts(StatefulCheck):
     on=(HttpUnit, Error),
 )
 def type_refused(event: Message | HttpUnit, session: Session) -> Iterator[Fault]:
-    """Report a POST with a legal type that is refused because of its type."""
+    """Report a POST with a legal type, or with the right `Accept`, that is refused because of that."""
     answer = event.http
     request = answer.request if answer else None
-    code = _tells(event, _UNSUPPORTED, (_BAD_REQUEST,), _ABOUT_TYPE)
-    if not code or request is None or header(request.opened.head, "content-encoding"):
+    if answer is None or request is None or answer.legacy or request.summary["method"] != "POST":
         return
-    if media_type(request.opened.head) == "application/json":
-        kind, message = header(request.opened.head, "content-type") or "", next(iter(request.carried), None)
-        what = _method(message) if message else "the POST"
-        yield Fault(f"{what} is refused with status {code} because of its type; it is {excerpt(kind)}, a legal one",
-                    related=(message.n,) if message else (), blame="server", concerns=(what, str(code)))  # fmt: skip
+    head = request.opened.head
+    code = _tells(event, _UNSUPPORTED, (_BAD_REQUEST,), _ABOUT_TYPE)
+    if code and media_type(head) == "application/json" and not header(head, "content-encoding"):
+        why = f"its type; it is {excerpt(header(head, 'content-type') or '')}, a legal one"
+    elif asked(event) and status(answer.opened.head) == _NOT_ACCEPTABLE and not asks_for_refusal(request, _NOT_ACCEPTABLE):
+        code, why = _NOT_ACCEPTABLE, f"its Accept; that is {excerpt(header(head, 'accept'))}, with both types"
+    else:
+        return
+    message = next(iter(request.carried), None)
+    what = _method(message) if message else "the POST"
+    yield Fault(f"{what} is refused with status {code} because of {why}",
+                related=(message.n,) if message else (), blame="server", concerns=(what, str(code)))  # fmt: skip
+
+
+@rule(
+    "http/version-refused",
+    "error",
+    """The server refuses the revision in `MCP-Protocol-Version`, although its answer to `initialize` named just that
+    one. Clients must send it with every later request, so each of them fails. Usually the library that answers
+    `initialize` knows more revisions than what checks the header.""",
+    fix="""Answer `initialize` only with revisions that every part of the server accepts in `MCP-Protocol-Version`, or
+    update the part that checks the header.""",
+    meanwhile="Name an older revision in `initialize`, such as one that the error lists.",
+    blame="server",
+    spec="basic/transports#protocol-version-header",
+    about="refusal",
+    revisions=HTTP_SESSIONS,
+    explains=("refused", "error"),
+    fails="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 400 | Unsupported protocol version: 2025-06-18
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 200 2 = {"tools":[]}
+    """,
+    on=(HttpUnit, Error),
+)
+def version_refused(event: Message | HttpUnit, session: Session) -> Iterator[Fault]:
+    """Report a request that is refused because of the revision on which the server has agreed."""
+    answer, agreed = event.http, session.negotiated
+    request = answer.request if answer else None
+    code = _tells(event, 0, (_BAD_REQUEST,), _ABOUT_VERSION)
+    if not code or request is None or session.agreed is None or agreed is None:
+        return
+    if header(request.opened.head, "mcp-protocol-version") == agreed.value:
+        message = next(iter(request.carried), None)
+        what = _method(message) if message else str(request.summary["method"])[:60]
+        row = (message.n,) if message else (request.first,) if request.first else ()
+        yield Fault(f"{what} is refused with status {code} because of its revision, {agreed.value}, which the answer "
+                    "to initialize named", related=row, blame="server", concerns=(what, str(code)))  # fmt: skip
 
 
 @rule(
