@@ -299,7 +299,8 @@ class OAuthDocument(_LoginCheck):
     "error",
     """The server answers 401 without `WWW-Authenticate`, and serves no OAuth metadata at the well-known URLs. So no
     client can find out how to log in. It is a warning if the metadata exists, because clients then find it by trying,
-    or if the request succeeded later. Requests with credentials are not reported: those were refused.""",
+    if no client requested it, if only the optional GET was refused, or if the request succeeded later. Requests with
+    credentials are not reported: those were refused.""",
     fix="""Send `WWW-Authenticate: Bearer resource_metadata="…"` with each 401, and serve the metadata of RFC 9728. If
     the server wants a fixed key, say so in the documentation and in the text of the answer.""",
     meanwhile="Try the well-known URLs. As a user: set the credentials in the configuration of the client.",
@@ -309,6 +310,8 @@ class OAuthDocument(_LoginCheck):
     fails="""
         >> 1 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
         << 401
+        >> GET /.well-known/oauth-protected-resource
+        << 404
     """,
     passes="""
         >> 1 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
@@ -331,6 +334,7 @@ class ChallengeMissing(_LoginCheck):
         """Report the first one, if possible one that was not repaired later."""
         bare = [it for it in self._refusals.values() if _is_bare(it)]
         failed = [it for it in bare if it.failed(self.session)]
+        failed.sort(key=lambda it: not it.request.carried)  # a GET is optional
         for refusal in (failed or bare)[:1]:
             known = [it for it in self._documents.known.values() if it.host == _host(refusal.request)]
             served = next((it.n for it in known if it.found), None)
@@ -338,13 +342,16 @@ class ChallengeMissing(_LoginCheck):
             if served:
                 yield Fault(f"{sentence}; clients find the metadata only by trying", related=(refusal.n, served),
                             blame="server", at=refusal.event, severity="warning")  # fmt: skip
-            elif not failed or self.session.gaps:
-                yield Fault(sentence, related=(refusal.n,), blame="server", at=refusal.event, severity="warning")
+            elif not failed or self.session.gaps or not known:
+                untried = ", and no client requested OAuth metadata" if failed and not self.session.gaps else ""
+                yield Fault(sentence + untried, related=(refusal.n,), blame="server", at=refusal.event,
+                            severity="warning")  # fmt: skip
             else:
                 tried = tuple(it.n for it in known[:_ROWS])
-                found = "the server serves no OAuth metadata" if tried else "no client requested OAuth metadata"
-                yield Fault(f"{sentence}, and {found}: no client can log in", related=(refusal.n, *tried),
-                            blame="server", at=refusal.event)  # fmt: skip
+                optional = not refusal.request.carried and self.session.answered
+                end = "" if optional else ": no client can log in"
+                yield Fault(f"{sentence}, and the server serves no OAuth metadata{end}", related=(refusal.n, *tried),
+                            blame="server", at=refusal.event, severity="warning" if optional else None)  # fmt: skip
 
 
 def _is_bare(refusal: _Refusal) -> bool:

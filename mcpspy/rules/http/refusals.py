@@ -2,8 +2,8 @@
 
 A refusal may turn out to be normal: the client logs in, begins a new session, or repeats the request with success. So
 it is judged at the end, unless the status alone shows the fault. `initialize` has a rule of its own
-(`lifecycle/handshake-failed`). A status of mcpspy itself says that the server could not be reached, and is reported by
-`lifecycle/server-exit`.
+(`lifecycle/handshake-failed`), unless its credentials are refused. A status of mcpspy itself says that the server could
+not be reached, and is reported by `lifecycle/server-exit`.
 """
 
 import re
@@ -13,7 +13,7 @@ from mcpspy.conversation import bounds
 from mcpspy.conversation.context import asked
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.conversation.outcomes import still_failed
-from mcpspy.conversation.refusals import refusal
+from mcpspy.conversation.refusals import has_credentials, refusal
 from mcpspy.json_values import excerpt
 from mcpspy.rules.http.posting import SENDING, asks_for_refusal, is_about_call, remembered
 from mcpspy.rules.rule import Fault, Severity, StatefulCheck, rule
@@ -34,7 +34,7 @@ _ABOUT_HOST = re.compile(
 )
 _ABOUT_VERSION = re.compile(
     r"(?:unsupported|not supported|invalid|unknown|unrecogni[sz]ed|wrong|bad)\W.{0,40}protocol[- _]?version"
-    r"|protocol[- _]?version.{0,60}(?:unsupported|not supported|n't supported|invalid|unknown|unrecogni[sz]ed|mismatch)",
+    r"|protocol[- _]?version.{0,60}(?:unsupported|n[o']t supported|invalid|unknown|unrecogni[sz]ed|mismatch)",
     re.IGNORECASE,
 )
 _ABOUT_TYPE = re.compile(r"content.?type|media.?type", re.IGNORECASE)
@@ -88,8 +88,8 @@ class RefusedPosts(StatefulCheck):
             return
         for event in self._refused.values():
             request = _refused(event)
-            carried = request and _lost(request, self.session)
             code = status(event.http.opened.head) if event.http else 0
+            carried = request and _lost(request, code, self.session)
             if carried and request and event.http and not _has_reason(request, code, self.session):
                 asks = isinstance(carried.body, Request)
                 lost_session = code == _NOT_FOUND and request.named and self.session.answered <= event.t
@@ -110,7 +110,7 @@ class RefusedPosts(StatefulCheck):
     header with a text refuse it. Or it refuses a POST with 406, although `Accept` lists both types of answers.""",
     fix="""Compare media types without their parameters, and in any case: `application/json; charset=utf-8` is JSON.
     Look for each type in the whole list of `Accept`.""",
-    meanwhile="Send `Content-Type: application/json` and `Accept: application/json, text/event-stream`, as written here.",
+    meanwhile="Send `Content-Type: application/json` and `Accept: application/json, text/event-stream` like this.",
     blame="server",
     spec="https://www.rfc-editor.org/rfc/rfc9110#section-8.3.1",
     about="refusal",
@@ -137,7 +137,11 @@ def type_refused(event: Message | HttpUnit, session: Session) -> Iterator[Fault]
     code = _tells(event, _UNSUPPORTED, (_BAD_REQUEST,), _ABOUT_TYPE)
     if code and media_type(head) == "application/json" and not header(head, "content-encoding"):
         why = f"its type; it is {excerpt(header(head, 'content-type') or '')}, a legal one"
-    elif asked(event) and status(answer.opened.head) == _NOT_ACCEPTABLE and not asks_for_refusal(request, _NOT_ACCEPTABLE):
+    elif (
+        asked(event)
+        and status(answer.opened.head) == _NOT_ACCEPTABLE
+        and not asks_for_refusal(request, _NOT_ACCEPTABLE)
+    ):
         code, why = _NOT_ACCEPTABLE, f"its Accept; that is {excerpt(header(head, 'accept'))}, with both types"
     else:
         return
@@ -249,14 +253,14 @@ def _refused(event: Message | HttpUnit) -> HttpChannel | None:
     return answer.request if first and refuses else None
 
 
-def _lost(request: HttpChannel, session: Session) -> Message | None:
+def _lost(request: HttpChannel, code: int, session: Session) -> Message | None:
     """Return the first message of a POST that failed for good, without another finding about it."""
-    return next((it for it in request.carried if _is_lost(it, request, session)), None)
+    return next((it for it in request.carried if _is_lost(it, request, code, session)), None)
 
 
-def _is_lost(message: Message, request: HttpChannel, session: Session) -> bool:
+def _is_lost(message: Message, request: HttpChannel, code: int, session: Session) -> bool:
     body, exchange = message.body, message.exchange
-    if message.n in session.explained or message.method in _BEGINNINGS:
+    if message.n in session.explained or (message.method in _BEGINNINGS and code != _UNAUTHORIZED):
         return False
     if isinstance(body, Notification):
         return (request.first, 0) not in session.expected
@@ -267,9 +271,8 @@ def _is_lost(message: Message, request: HttpChannel, session: Session) -> bool:
 
 def _has_reason(request: HttpChannel, code: int, session: Session) -> bool:
     """Return whether the client can expect the refusal, by its own fault or because it is a step to something else."""
-    head = request.opened.head
     if code == _UNAUTHORIZED:
-        return header(head, "authorization") is None  # it has to log in; see the rules of OAuth
+        return not has_credentials(request)  # it has to log in; see the rules of OAuth
     if code == _NOT_FOUND:
         return request.named and (session.renewed or "session-over" in session.said)
     if asks_for_refusal(request, code):
