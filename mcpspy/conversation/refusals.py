@@ -17,6 +17,7 @@ POST_AS_GET = (301, 302, 303)
 """The redirects after which clients repeat a POST as GET, without its body (RFC 9110, 15.4; the Fetch standard)."""
 TEXT = 160
 """Characters of a text."""
+_FAILURE, _NOT_FOUND, _NOT_ALLOWED, _SERVER_FAILURE = 400, 404, 405, 500
 _NAMED = 100  # characters of a reason, or of the place to which a redirect leads
 _REDIRECTS = (*POST_AS_GET, 307, 308)
 _GATEWAYS = (
@@ -70,13 +71,26 @@ def status_line(head: Head | None) -> str:
     return f"{status(head)} {printable(str((head or {}).get('reason') or ''), _NAMED)}".strip()
 
 
+def why_normal(request: HttpChannel, code: int) -> str | None:
+    """Return why an HTTP request may be refused with a status: a key of `EXPECTED` in `outcomes`."""
+    method, over = request.summary["method"], request.session.over
+    if (code == _NOT_ALLOWED and method in ("GET", "DELETE")) or (code == _NOT_FOUND and method == "DELETE"):
+        return "optional"
+    if code == _NOT_FOUND and method == "GET" and request.named and over is not None and over.by_client:
+        return "optional"  # the client had deleted the session
+    document = "/.well-known/" in str(request.summary["target"]) and _FAILURE <= code < _SERVER_FAILURE
+    return "document" if document else None
+
+
+def leads_to(head: Head | None) -> str:
+    """Return where a redirect leads; empty for other answers."""
+    return f" to {printable(header(head, 'location') or 'nowhere', _NAMED)}" if status(head) in _REDIRECTS else ""
+
+
 def redirection(head: Head | None) -> str:
-    """Return where a redirect leads, and what clients make of it; empty for other answers."""
-    code = status(head)
-    if code not in _REDIRECTS:
-        return ""
-    there = f" to {printable(header(head, 'location') or 'nowhere', _NAMED)}"
-    return f"{there}; clients then repeat the POST as GET, without its message" if code in POST_AS_GET else there
+    """Return where the redirect of a POST leads, and what clients make of it; empty for other answers."""
+    repeats = "; clients then repeat the POST as GET, without its message" if status(head) in POST_AS_GET else ""
+    return leads_to(head) + repeats
 
 
 def refusal(head: Head | None, said: str) -> str:

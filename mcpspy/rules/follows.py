@@ -40,6 +40,7 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
     "pairing/duplicate-response": ("pairing/notification-answered",),
     "pairing/orphan-response": (
         "http/host-refused",
+        "http/origin-refused",
         "http/session-header-lost",
         "http/session-status",
         "http/type-refused",
@@ -92,6 +93,7 @@ LOST_ANSWER = frozenset(
         "http/event-name",
         "http/host-refused",
         "http/not-json",
+        "http/origin-refused",
         "http/redirect-elsewhere",
         "http/session-header-lost",
         "http/session-lost",

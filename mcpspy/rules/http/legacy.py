@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from mcpspy.conversation.bounds import keep
+from mcpspy.conversation.context import asks_for_stream
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session, StreamEnd
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.text import duration_text
@@ -108,7 +109,7 @@ class HandshakeWithoutHead(StatefulCheck):
 def _is_first(request: HttpChannel, session: Session) -> bool:
     """Return whether a GET for a stream comes before any handshake, so that it begins HTTP+SSE."""
     begun = request.named or request.legacy or session.agreed is not None or session.discovered
-    return not begun and "text/event-stream" in (header(request.opened.head, "accept") or "").lower()
+    return not begun and asks_for_stream(request)
 
 
 @rule(

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from mcpspy.conversation.bounds import keep
-from mcpspy.conversation.context import asked
+from mcpspy.conversation.context import asked, asks_for_stream
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.conversation.outcomes import still_failed
 from mcpspy.conversation.refusals import has_credentials
@@ -370,10 +370,7 @@ def _names(refusal: _Refusal, document: _Document) -> bool:
 
 def _is_mcp(request: HttpChannel) -> bool:
     """Return whether a request carries messages, or opens a stream of them."""
-    streams = request.summary["method"] == "GET" and "text/event-stream" in (
-        header(request.opened.head, "accept") or ""
-    )
-    return streams or bool(request.carried)
+    return asks_for_stream(request) or bool(request.carried)
 
 
 def _target(request: HttpChannel) -> str:

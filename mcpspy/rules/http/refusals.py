@@ -32,6 +32,11 @@ _ABOUT_HOST = re.compile(
     r"|(?:invalid|disallowed|forbidden|unknown|rejected|untrusted|blocked)(?:[- _]|HTTP){0,9}host(?![a-z])",
     re.IGNORECASE,
 )
+_ABOUT_ORIGIN = re.compile(
+    r"\borigin\b.{0,80}(?:invalid|n[o']t (?:allowed|permitted|trusted)|denied|rejected|forbidden|mismatch|unknown)"
+    r"|(?:invalid|disallowed|forbidden|unknown|rejected|untrusted|blocked)(?:[- _:]|http|cors|request){0,4}origin\b",
+    re.IGNORECASE,
+)
 _ABOUT_VERSION = re.compile(
     r"(?:unsupported|not supported|invalid|unknown|unrecogni[sz]ed|wrong|bad)\W.{0,40}protocol[- _]?version"
     r"|protocol[- _]?version.{0,60}(?:unsupported|n[o']t supported|invalid|unknown|unrecogni[sz]ed|mismatch)",
@@ -229,6 +234,46 @@ def host_refused(event: Message | HttpUnit, session: Session) -> Iterator[Fault]
         host = header(request.opened.sent, "host") or header(request.opened.head, "host") or "which it lacks"
         yield Fault(f"{what} is refused with status {code} because of its Host, {excerpt(host)}",
                     related=(message.n,) if message else (), blame="server", concerns=(what, str(code)))  # fmt: skip
+
+
+@rule(
+    "http/origin-refused",
+    "warning",
+    """The server refuses a request because of its `Origin` header, which names the page in a browser, or the
+    application, that sends it. Servers must do that with origins that they do not know, to be safe from DNS rebinding.
+    But if this client is one that should reach the server, each of its requests fails.""",
+    fix="""If the client is a wanted one, add its origin to those that the server allows (`allowed_origins`,
+    `allowedOrigins`), exactly as the header has it.""",
+    meanwhile="Send no `Origin` if the client is not a page in a browser, or connect from an origin that is allowed.",
+    blame="server",
+    spec="basic/transports#security-warning",
+    about="refusal",
+    explains=("refused", "error"),
+    loss="The server refuses the origin of a client",
+    fails="""
+        = 2025-06-18 http
+        >> [origin: http://localhost:3000] 2 tools/list
+        << 403 | Invalid Origin
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> [origin: http://localhost:3000] 2 tools/list
+        << 200 2 = {"tools":[]}
+    """,
+    on=(HttpUnit, Error),
+)
+def origin_refused(event: Message | HttpUnit, session: Session) -> Iterator[Fault]:
+    """Report a request that is refused because of its Origin."""
+    answer = event.http
+    request = answer.request if answer else None
+    code = _tells(event, 0, (_BAD_REQUEST, _FORBIDDEN), _ABOUT_ORIGIN)
+    origin = request and (header(request.opened.sent, "origin") or header(request.opened.head, "origin"))
+    if code and request and origin and request.summary["method"] != "OPTIONS":
+        message = next(iter(request.carried), None)
+        what = _method(message) if message else f"{request.summary['method']} {request.summary['target']}"[:60]
+        row = (message.n,) if message else (request.first,) if request.first else ()
+        yield Fault(f"{what} is refused with status {code} because of its Origin, {excerpt(origin)}",
+                    related=row, blame="server", concerns=(what, str(code)))  # fmt: skip
 
 
 def _tells(event: Message | HttpUnit, code: int, others: tuple[int, ...], about: re.Pattern[str]) -> int:
