@@ -29,6 +29,10 @@ _OF_GATEWAYS, _ONLY_GATEWAYS = (502, 503, 504), (502, 504)
 _WITHHELD = "«withheld".encode()
 _TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _TITLE_KEPT = re.compile('«withheld: [0-9]+ bytes, title "(.*)"»'.encode(), re.DOTALL)
+_LOGIN_PAGE = re.compile(
+    r"(?:^|[/.])(?:[a-z]+[-_])?(?:log[-_]?in|sign[-_]?in|log[-_]?on|sign[-_]?on|sso|oauth2?|saml2?|authorize)(?:[/.;#]|$)",
+    re.IGNORECASE,
+)
 MESSAGES = (
     ("error", "message"),
     ("error_description",),
@@ -85,6 +89,14 @@ def why_normal(request: HttpChannel, code: int) -> str | None:
 def leads_to(head: Head | None) -> str:
     """Return where a redirect leads; empty for other answers."""
     return f" to {printable(header(head, 'location') or 'nowhere', _NAMED)}" if status(head) in _REDIRECTS else ""
+
+
+def leads_to_login(request: HttpChannel, head: Head | None) -> bool:
+    """Return whether a request is redirected to a page on which a person logs in, by the URL of that page."""
+    there = (header(head, "location") or "").partition("?")[0] if status(head) in _REDIRECTS else ""
+    here = str(request.summary["target"]).partition("?")[0].rstrip("/")
+    moved = there.rstrip("/").endswith(here[here.rfind("/") :] or "/")  # the same resource, at another place
+    return not moved and _LOGIN_PAGE.search(there) is not None
 
 
 def redirection(head: Head | None) -> str:

@@ -284,6 +284,7 @@ KNOWN = {
     "http/challenge-missing": "warning",
     "http/oauth-document": "warning",
     "http/placeholder": "warning",
+    "http/redirect-elsewhere": "warning",
     "lifecycle/handshake-failed": "error",
     "lifecycle/server-exit": "error",
     "pairing/orphan-response": "error",

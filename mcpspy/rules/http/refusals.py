@@ -13,7 +13,7 @@ from mcpspy.conversation import bounds
 from mcpspy.conversation.context import asked
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.conversation.outcomes import still_failed
-from mcpspy.conversation.refusals import has_credentials, refusal
+from mcpspy.conversation.refusals import has_credentials, leads_to, leads_to_login, refusal, status_line
 from mcpspy.json_values import excerpt
 from mcpspy.rules.http.posting import SENDING, asks_for_refusal, is_about_call, remembered
 from mcpspy.rules.rule import Fault, Severity, StatefulCheck, rule
@@ -105,6 +105,62 @@ class RefusedPosts(StatefulCheck):
                 yield Fault(sentence, related=(carried.n,), at=event, severity=severity,
                             blame="client" if _needs_login(request, event.http) else "server",
                             concerns=(_method(carried), str(code)))  # fmt: skip
+
+
+@rule(
+    "http/login-page",
+    "error",
+    """The server, or a gateway in front of it, redirects a POST to a page on which a person logs in. A client of MCP
+    shows no such page: it repeats the POST as GET, or gives up. It begins a login only after the status 401.""",
+    fix="""Answer 401 with `WWW-Authenticate` instead of a redirect, or let requests with a token pass. In a gateway,
+    except the URL of the server from the login for browsers.""",
+    meanwhile="Look whether the gateway accepts a token or a key, and set it in the configuration of the client.",
+    blame="server",
+    spec="basic/authorization#error-handling",
+    about="refusal",
+    explains=("refused",),
+    fails="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 302 [location: /login]
+    """,
+    passes="""
+        = 2025-06-18 http
+        >> 2 tools/list
+        << 401 [www-authenticate: Bearer]
+    """,
+    on=(HttpUnit,),
+)
+class LoginPages(StatefulCheck):
+    """Report the POSTs that were redirected to a login, unless they were repeated with success."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._redirected: dict[int, HttpUnit] = {}  # by line number: the beginnings of answers
+
+    def check(self, event: HttpUnit) -> Iterator[Fault]:
+        """Remember a redirect to a login. Its messages need no other explanation."""
+        request = _refused(event)
+        if request and request.carried and leads_to_login(request, event.http.opened.head):
+            bounds.keep(self._redirected, event.n, event)
+            for carried in request.carried:
+                bounds.keep(self.session.explained, carried.n, None)
+        return iter(())
+
+    def close(self) -> Iterator[Fault]:
+        """Report what has failed for good. After a gap, that is not known."""
+        for event in self._redirected.values() if not self.session.gaps else ():
+            request, head = event.http.request, event.http.opened.head
+            message = next((it for it in request.carried if _has_failed(it, self.session)), None) if request else None
+            if message:
+                yield Fault(f"{_what(message)} is redirected to a login: status {status_line(head)}{leads_to(head)}",
+                            related=(message.n,), at=event, blame="server",
+                            concerns=(_method(message), str(status(head))))  # fmt: skip
+
+
+def _has_failed(message: Message, session: Session) -> bool:
+    """Return whether a message of a POST has failed, and nothing shows that this is normal."""
+    return still_failed(message.exchange) if message.exchange else (message.n, 0) not in session.expected
 
 
 @rule(
