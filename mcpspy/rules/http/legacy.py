@@ -13,6 +13,7 @@ from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.context import asks_for_stream
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session, StreamEnd
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
+from mcpspy.spec.revisions import STATELESS
 from mcpspy.text import duration_text
 from mcpspy.wire.http_head import authority, header, status
 from mcpspy.wire.jsonrpc import Error, Result
@@ -30,6 +31,8 @@ class _BegunStreams:
 
     latest: dict[str, int] = field(default_factory=dict)
     """By client: the line number of the latest one."""
+    stateless: dict[str, None] = field(default_factory=dict)
+    """The clients that got on without a handshake."""
 
 
 @rule(
@@ -66,7 +69,7 @@ class _BegunStreams:
 class HandshakeWithoutHead(StatefulCheck):
     """Report a GET that gets no head before a handshake, unless its client gets on in another way."""
 
-    learns_from: ClassVar = {Result: ("initialize",)}
+    learns_from: ClassVar = {Result: ("initialize", "server/discover", "tools/list")}
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -75,9 +78,11 @@ class HandshakeWithoutHead(StatefulCheck):
         self._left: dict[int, tuple[HttpUnit, int]] = {}  # by line number: those whose client left, and when
 
     def learn(self, message: Message) -> None:
-        """Take the answer to `initialize`."""
-        if message.http:
+        """Take an answer with which a client begins."""
+        if message.http and message.exchange and message.exchange.method == "initialize":
             keep(self._begun.latest, message.http.client, message.n)
+        elif message.http and message.revision in STATELESS:
+            keep(self._begun.stateless, message.http.client, None)
 
     def check(self, event: HttpUnit | StreamEnd) -> Iterator[Fault]:
         """Remember a GET for a stream until its answer begins, or its client leaves."""
@@ -101,14 +106,15 @@ class HandshakeWithoutHead(StatefulCheck):
     def close(self) -> Iterator[Fault]:
         """Report those after which nothing else began. After a gap, that is not known."""
         for asking, waited in self._left.values() if not self.session.gaps else ():
-            if self._begun.latest.get(asking.http.client, 0) < asking.n:
+            client = asking.http.client
+            if self._begun.latest.get(client, 0) < asking.n and client not in self._begun.stateless:
                 how = f"got no head in {duration_text(waited)}; then the client left"
                 yield Fault(f"the GET that begins HTTP+SSE {how}", blame="server", at=asking)
 
 
 def _is_first(request: HttpChannel, session: Session) -> bool:
     """Return whether a GET for a stream comes before any handshake, so that it begins HTTP+SSE."""
-    begun = request.named or request.legacy or session.agreed is not None or session.discovered
+    begun = request.named or request.legacy or session.agreed is not None or session.answered
     return not begun and asks_for_stream(request)
 
 
