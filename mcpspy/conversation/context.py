@@ -8,6 +8,7 @@ from mcpspy.json_values import Path, member, walk
 from mcpspy.spec.dialect import Dialect
 from mcpspy.spec.extensions.extension import declared
 from mcpspy.spec.revisions import PROTOCOL_VERSION, ROUNDS, STATELESS
+from mcpspy.wire.http_head import header
 from mcpspy.wire.jsonrpc import Request
 
 CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -99,6 +100,12 @@ def posted(message: Message) -> HttpChannel | None:
     if place is None or place.opened.role != "request" or place.legacy or place.summary["method"] != "POST":
         return None
     return place
+
+
+def asks_for_stream(request: HttpChannel) -> bool:
+    """Return whether an HTTP request is a GET for a stream of events."""
+    accepted = header(request.opened.head, "accept") or ""
+    return request.summary["method"] == "GET" and "text/event-stream" in accepted.lower()
 
 
 def asked(event: Message | HttpUnit) -> HttpChannel | None:

@@ -29,7 +29,9 @@ from typing import Any, NamedTuple
 
 from mcpspy.capture.records import End
 from mcpspy.conversation import bounds
+from mcpspy.conversation.context import asks_for_stream
 from mcpspy.conversation.model import ENDLESS, Exchange, Fate, HttpChannel, HttpUnit, Message
+from mcpspy.conversation.refusals import why_normal
 from mcpspy.conversation.rounds import round_key
 from mcpspy.conversation.times import PERSONAL
 from mcpspy.json_values import member
@@ -70,8 +72,9 @@ _DECLINED, _URL_FIRST = -1, -32042
 _OF_TASKS = frozenset(("tools/call", "tasks/get", "tasks/result"))
 _MENDABLE = (-32022, -32021, -32020)  # wrong revision, capability, headers: the client can correct its request
 _REDIRECTED = range(300, 400)
-_NOT_FOUND, _NOT_ALLOWED, _FAILURE, _SERVER_FAILURE = 404, 405, 400, 500
-_WELL_KNOWN = "/.well-known/"
+_NOT_FOUND, _CONFLICT, _FAILURE = 404, 409, 400
+_NO_STREAM = (400, 404)
+"""With 405: how servers refuse a GET for a stream before `initialize`, as of a client that tries HTTP+SSE first."""
 _RESET = ("reset",)
 _RESPONSE = ""  # in place of a method: the client repeats a response
 _REVISION = "initialize again"  # the same: the client names another revision after an error
@@ -231,6 +234,8 @@ class Outcomes:
         self._probes: dict[str, list[_Waiting]] = {}  # by client: refused `server/discover`
         self._transports: dict[str, list[_Waiting]] = {}  # by client: refused `initialize`
         self._initialized: dict[str, int] = {}  # by client: the line number of its latest `initialize`
+        self._early: dict[str, list[_Waiting]] = {}  # by client: refused GETs for a stream, before `initialize`
+        self._streams: dict[str, int] = {}  # by client: the channel of its open stream of a GET
         self._held: dict[int, Exchange] = {}  # by line number of a held frame
         self._tasks: dict[str, _Waiting] = {}  # by id: the calls that created tasks
 
@@ -247,6 +252,7 @@ class Outcomes:
                 client = _client_of(message)
                 bounds.keep(self._initialized, client, message.n)
                 self._expect(self._probes.pop(client, ()), "probe", message.t)
+                self._expect(self._early.pop(client, ()), "optional", message.t)
         elif method in PERSONAL and len(message.session.asking) < bounds.WAITS:
             asking = message.session.asking
             asking[exchange.ordinal] = min(asking.values(), default=message.t)
@@ -303,11 +309,14 @@ class Outcomes:
         """Take the head of an answer to an HTTP request: a stream that a GET opened has no end of its own."""
         request = channel.request
         if request and request.summary["method"] == "GET" and channel.streams and not channel.failed:
+            bounds.keep(self._streams, request.client, channel.opened.ch)
             self._decide_http(request, channel, "open", t)
 
     def closed(self, channel: HttpChannel, how: str, t: int) -> None:
         """Take the end of an answer to an HTTP request that carries no JSON-RPC request."""
         request = channel.request
+        if request and self._streams.get(request.client) == channel.opened.ch:
+            del self._streams[request.client]
         if request is None or channel.opened.role != "response" or _carries(request, Request):
             return
         outcome = _http_outcome(request, channel, how, t)
@@ -441,8 +450,13 @@ class Outcomes:
         client, method, target = request.client, str(request.summary["method"]), str(request.summary["target"])
         expected = None
         if outcome in FAILING:
-            expected = _http_refusal(method, target, status(answer.opened.head) if answer else 0)
+            code = status(answer.opened.head) if answer else 0
+            expected = why_normal(request, code)
             waiting = _Waiting(n, 0, None, outcome)
+            if expected is None and asks_for_stream(request):
+                if code in _NO_STREAM and client not in self._initialized:
+                    self._wait(self._early, client, waiting)
+                expected = "optional" if code == _CONFLICT and client in self._streams else None
             if expected:
                 bounds.keep(self.expected, (n, 0), expected)
             if expected is None and outcome in ("refused", "broken"):
@@ -665,13 +679,6 @@ def _http_outcome(request: HttpChannel, answer: HttpChannel, how: str, t: int) -
         return "broken"
     accepted = method == "POST" or answer.streams  # its status is the whole answer, or it has no end of its own
     return "cancelled" if how == "abort" and not accepted else "ok"
-
-
-def _http_refusal(method: str, target: str, code: int) -> str | None:
-    """Return why an HTTP request may be refused with a status."""
-    if (code == _NOT_ALLOWED and method in ("GET", "DELETE")) or (code == _NOT_FOUND and method == "DELETE"):
-        return "optional"
-    return "document" if _WELL_KNOWN in target and _FAILURE <= code < _SERVER_FAILURE else None
 
 
 def _http_key(request: HttpChannel, method: str, target: str) -> tuple[str, int]:

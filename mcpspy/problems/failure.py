@@ -13,9 +13,8 @@ import orjson
 
 from mcpspy.conversation.model import ENDLESS, Exchange, HttpChannel, Message
 from mcpspy.conversation.outcomes import Outcome, open_for, received, waited
-from mcpspy.conversation.refusals import MESSAGES, TEXT, gateway, one_line, redirection, status_line
+from mcpspy.conversation.refusals import MESSAGES, TEXT, gateway, has_credentials, one_line, redirection, status_line
 from mcpspy.json_values import excerpt, member
-from mcpspy.secrets.patterns import is_secret_name
 from mcpspy.text import printable
 from mcpspy.wire.http_head import header, status
 from mcpspy.wire.jsonrpc import Error, Id
@@ -195,8 +194,7 @@ def telling(lines: Iterable[StderrLine]) -> StderrLine | None:
 
 def _add_request(failure: FailedRequest, request: HttpChannel) -> None:
     failure.named = request.named
-    fields = (request.opened.head or {}).get("headers") or ()
-    failure.credentials = any(is_secret_name(str(name)) for name, _ in fields)
+    failure.credentials = has_credentials(request)
 
 
 def _add_response(failure: FailedRequest, response: Message) -> None:

@@ -2,7 +2,7 @@
 
 import re
 
-from mcpspy.conversation.refusals import POST_AS_GET
+from mcpspy.conversation.refusals import POST_AS_GET, denies_session
 from mcpspy.problems.failure import FailedRequest
 from mcpspy.problems.problem import Kind
 from mcpspy.rules import RULES, Finding
@@ -32,6 +32,8 @@ def kind_of_failure(failure: FailedRequest) -> Kind:
     if failure.method.startswith("OPTIONS "):
         return "call"
     challenged = failure.status in _UNAUTHORIZED or (failure.status and failure.challenge is not None)
+    if failure.named and not failure.credentials and failure.challenge is None and denies_session(failure.text):
+        challenged = False
     if challenged or (failure.status and any(part in failure.method for part in _OAUTH)):
         return "login"
     if failure.method == "initialize":

@@ -46,7 +46,7 @@ _ON_TIME = ("pairing/unanswered", "pairing/answered-late", "pairing/late-after-c
             "cancel/", "progress/", "cache/", "lifecycle/server-exit", "lifecycle/buffered-output",
             "lifecycle/no-exit", "lifecycle/before-initialize",
             "lifecycle/initialize-twice", "lifecycle/era-mixed", "lifecycle/initialized-missing", "subscription/un",
-            "http/session-", "http/stream-")  # fmt: skip
+            "http/session-", "http/stream-", "http/handshake-without-head")  # fmt: skip
 """Rules that depend on when, or how often, a frame was received."""
 _ON_IDS = ("pairing/orphan-response", "pairing/duplicate-response", "pairing/id-loose-match",
            "pairing/response-by-wrong-side", "pairing/unanswered", "cancel/unknown-request", "cancel/id-loose-match",

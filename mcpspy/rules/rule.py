@@ -86,6 +86,7 @@ _MOVED = {
         "basic/transports#server-validation": f"{_HTTP}#server-validation",
         "basic/utilities/progress": "basic/patterns/progress",
         "basic/utilities/cancellation": "basic/patterns/cancellation",
+        "basic/transports#security-warning": _HTTP,
         "basic/transports#stdio": "basic/transports/stdio",
         "basic/lifecycle#initialization": (
             "basic/versioning#backward-compatibility-with-initialization-based-versions"

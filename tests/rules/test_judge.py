@@ -282,8 +282,10 @@ def test_a_gap_anywhere_in_what_is_right_makes_nothing_missing(rule):
 
 KNOWN = {
     "http/challenge-missing": "warning",
+    "http/expose-headers": "error",
     "http/oauth-document": "warning",
     "http/placeholder": "warning",
+    "http/redirect-elsewhere": "warning",
     "lifecycle/handshake-failed": "error",
     "lifecycle/server-exit": "error",
     "paging/empty-cursor": "warning",

@@ -24,6 +24,7 @@ from mcpspy.wire.jsonrpc import Error, Result
 _FETCH = "https://fetch.spec.whatwg.org"
 _SIMPLE = ("GET", "HEAD", "POST")  # methods that a preflight need not allow
 _SHOWN = 60
+_ROWS = 5  # requests that a finding names
 _WELL_KNOWN = "/.well-known/"
 
 
@@ -120,13 +121,15 @@ class Preflight(StatefulCheck):
     explains=("refused", "error"),
 )
 class ExposeHeaders(StatefulCheck):
-    """Report a session id that a page cannot read, at the first answer to a request without it."""
+    """Report a session id that a page cannot read, with the requests that came without it."""
 
     learns_from: ClassVar = {Result: ("initialize",)}
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._answer: Message | None = None
+        self._without: list[int] = []  # the line numbers of the first messages without the id
+        self._count = 0
 
     def learn(self, message: Message) -> None:
         """Take the answer to `initialize`."""
@@ -136,20 +139,28 @@ class ExposeHeaders(StatefulCheck):
         """Take the answer to a request without the session id. An answer with a result shows that it is not needed."""
         given, answer = self.session.given, self._answer
         if answer is None or given is None or given.n != answer.n or not given.hidden:
-            return
+            return iter(())
         request = asked(message)
         if request is None or request.named or not request.carried or _origin(request) is None:
-            return
+            return iter(())
         carried = request.carried[0]
         if carried.method != "initialize":
-            self._answer = None
+            self._count += 1
+            if len(self._without) < _ROWS:
+                self._without.append(carried.n)
             keep(self.session.explained, carried.n, None)  # it is refused, and this tells why
+        return iter(())
+
+    def close(self) -> Iterator[Fault]:
+        """Report the session id, if anything came without it."""
+        if self._answer and self._without:
+            more = f" and {self._count - 1} more come" if self._count > 1 else " comes"
             yield Fault(
                 "the answer has an Mcp-Session-Id, but no Access-Control-Expose-Headers for it, so a page in a browser "
-                f"cannot read it; #{carried.n} comes without it",
-                related=(carried.n,),
+                f"cannot read it; #{self._without[0]}{more} without it",
+                related=tuple(self._without),
                 blame="server",
-                at=answer,
+                at=self._answer,
             )
 
 

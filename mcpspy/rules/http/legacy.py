@@ -1,4 +1,4 @@
-"""Rules about HTTP+SSE (2024-11-05): the endpoint event, which names the URL to which the client posts.
+"""Rules about HTTP+SSE (2024-11-05): the stream, and the endpoint event, which names the URL to which the client posts.
 
 The official SDKs refuse a URL on another origin, because a server could otherwise make the client send its messages
 elsewhere. The proxy rewrites a URL on the origin of the server itself (`mcpspy.relay.http.gates.endpoint`), so that
@@ -6,17 +6,116 @@ origin is right as well. What a client accepted after all costs nothing, so this
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from mcpspy.conversation.bounds import keep
-from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
+from mcpspy.conversation.context import asks_for_stream
+from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session, StreamEnd
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
+from mcpspy.spec.revisions import STATELESS
+from mcpspy.text import duration_text
 from mcpspy.wire.http_head import authority, header, status
-from mcpspy.wire.jsonrpc import Error
+from mcpspy.wire.jsonrpc import Error, Result
 from mcpspy.wire.sse import parse_event
 
 _PAGE = "https://modelcontextprotocol.io/specification/2024-11-05/basic/transports#http-with-sse"
 _MISSING, _REDIRECTION = (404, 405), 300
 _SHOWN = 200
+_PATIENCE = 10_000_000_000  # nanoseconds
+
+
+@dataclass(slots=True)
+class _BegunStreams:
+    """The clients of a capture that got on: a GET for a stream got a head, or `initialize` a result."""
+
+    latest: dict[str, int] = field(default_factory=dict)
+    """By client: the line number of the latest one."""
+    stateless: dict[str, None] = field(default_factory=dict)
+    """The clients that got on without a handshake."""
+
+
+@rule(
+    "http/handshake-without-head",
+    "error",
+    """The server did not answer the GET with which a client begins HTTP+SSE, not even with a head, and the client gave
+    up. A client of this transport sends nothing before it has got the endpoint event, so the handshake failed. Many
+    frameworks keep the head until the first byte of the body, and some gateways keep a stream until it ends.""",
+    fix="Send the head and the endpoint event at once, and flush them. In a gateway, turn off buffering for this URL.",
+    meanwhile="Look whether the URL is right, and whether the server answers without the gateway in front of it.",
+    blame="server",
+    spec=_PAGE,
+    about="listening",
+    fails="""
+        >> POST /sse 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},\
+"clientInfo":{"name":"c","version":"1"}}
+        << 405
+        >> GET /sse
+        @30 <. left
+    """,
+    passes="""
+        >> POST /sse 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},\
+"clientInfo":{"name":"c","version":"1"}}
+        << 405
+        >> GET /sse
+        << 200 events
+        <- [event: endpoint] | /messages?sessionId=5e
+        @30 <. left
+    """,
+    on=(HttpUnit, StreamEnd),
+    explains=("timed-out", "refused"),
+    loss="The handshake failed",
+)
+class HandshakeWithoutHead(StatefulCheck):
+    """Report a GET that gets no head before a handshake, unless its client gets on in another way."""
+
+    learns_from: ClassVar = {Result: ("initialize", "server/discover", "tools/list")}
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._begun = session.of_capture(_BegunStreams)
+        self._asking: dict[int, HttpUnit] = {}  # by channel: the heads of GETs without an answer
+        self._left: dict[int, tuple[HttpUnit, int]] = {}  # by line number: those whose client left, and when
+
+    def learn(self, message: Message) -> None:
+        """Take an answer with which a client begins."""
+        if message.http and message.exchange and message.exchange.method == "initialize":
+            keep(self._begun.latest, message.http.client, message.n)
+        elif message.http and message.revision in STATELESS:
+            keep(self._begun.stateless, message.http.client, None)
+
+    def check(self, event: HttpUnit | StreamEnd) -> Iterator[Fault]:
+        """Remember a GET for a stream until its answer begins, or its client leaves."""
+        place = event.http
+        if place is None or place.summary["method"] != "GET":
+            return iter(())
+        if isinstance(event, HttpUnit) and place.request is None:
+            if event.n == place.first and _is_first(place, self.session):
+                keep(self._asking, place.opened.ch, event)
+            return iter(())
+        asking = self._asking.pop(place.answers or 0, None)
+        if place.opened.head is not None:
+            if place.streams:
+                keep(self._begun.latest, place.client, event.n)
+        elif asking and event.sender == "client" and place.opened.sender != "mcpspy":
+            waited = event.t - asking.t
+            if isinstance(event, StreamEnd) and waited >= _PATIENCE:
+                keep(self._left, asking.n, (asking, waited))
+        return iter(())
+
+    def close(self) -> Iterator[Fault]:
+        """Report those after which nothing else began. After a gap, that is not known."""
+        for asking, waited in self._left.values() if not self.session.gaps else ():
+            client = asking.http.client
+            if self._begun.latest.get(client, 0) < asking.n and client not in self._begun.stateless:
+                how = f"got no head in {duration_text(waited)}; then the client left"
+                yield Fault(f"the GET that begins HTTP+SSE {how}", blame="server", at=asking)
+
+
+def _is_first(request: HttpChannel, session: Session) -> bool:
+    """Return whether a GET for a stream comes before any handshake, so that it begins HTTP+SSE."""
+    begun = request.named or request.legacy or session.agreed is not None or session.answered
+    return not begun and asks_for_stream(request)
 
 
 @rule(

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from mcpspy.conversation import bounds
 from mcpspy.conversation.context import asked
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session, StreamEnd
-from mcpspy.conversation.refusals import gateway, refusal
+from mcpspy.conversation.refusals import gateway, leads_to, refusal, status_line
 from mcpspy.rules.http.sessions import is_of_session
 from mcpspy.rules.rule import Fault, Severity, StatefulCheck, rule
 from mcpspy.spec.revisions import HTTP_SESSIONS
@@ -22,6 +22,7 @@ from mcpspy.wire.jsonrpc import Error, Result
 _LISTENING = "basic/transports#listening-for-messages-from-the-server"
 _STREAM = "text/event-stream"
 _OK, _REDIRECTION, _BAD_REQUEST, _FORBIDDEN, _NOT_FOUND, _NOT_ACCEPTABLE = 200, 300, 400, 403, 404, 406
+_NOT_ALLOWED, _CONFLICT = 405, 409
 _APART = (401, 405, 407, 429, 502, 503, 504)
 """Statuses of a login, of a server without such a stream, and of load and failures: they say nothing about the GET."""
 _TIMED_OUT = (504, 524)
@@ -59,7 +60,7 @@ _IDLE = 100_000_000  # a shorter time without a frame is not idle
         >> GET
         << 405
     """,
-    on=(HttpUnit, Error),
+    on=(HttpUnit, Error, StreamEnd),
 )
 class RefusedGet(StatefulCheck):
     """Report a GET for a stream that is answered otherwise. Decided at the end: a 404 may mean the session."""
@@ -70,23 +71,35 @@ class RefusedGet(StatefulCheck):
         super().__init__(session)
         self._endpoint: str | None = None
         self._refused: Message | HttpUnit | None = None
+        self._open: dict[int, None] = {}  # the channels of open streams
 
     def learn(self, message: Message) -> None:
         """Remember the path of the endpoint."""
         if message.http:
             self._endpoint = _path(message.http)
 
-    def check(self, event: Message | HttpUnit) -> Iterator[Fault]:
-        """Remember the first GET that is refused."""
-        request = asked(event) if self._refused is None else None
-        if request is None or event.http is None or not self._listens(request):
+    def check(self, event: Message | HttpUnit | StreamEnd) -> Iterator[Fault]:
+        """Remember the first GET that is refused; a redirect only if no stream follows."""
+        if isinstance(event, StreamEnd):
+            self._open.pop(event.http.opened.ch if event.http else 0, None)
+            return iter(())
+        request = asked(event)
+        if request is None or event.http is None:
+            return iter(())
+        if event.http.streams and request.summary["method"] == "GET":
+            bounds.keep(self._open, event.http.opened.ch, None)
+        if self._refused and self._refused.http and self._refused.http.redirects:
+            self._refused = None if _is_settled(event.http) else self._refused
+        if self._refused or not self._listens(request):
             return iter(())
         code, head = status(event.http.opened.head), event.http.opened.head
         if code == _NOT_ACCEPTABLE and _STREAM not in (header(request.opened.head, "accept") or ""):
             return iter(())  # it did not ask for a stream
         if code == _FORBIDDEN and header(head, "www-authenticate"):
             return iter(())  # the client has to log in again, with more rights
-        odd = _OK <= code < _REDIRECTION and media_type(head) != _STREAM
+        if code == _CONFLICT and self._open:
+            return iter(())  # one stream is enough
+        odd = _OK <= code < _BAD_REQUEST and media_type(head) != _STREAM
         if odd or (code >= _BAD_REQUEST and code not in _APART):
             over = self.session.over
             self._refused = event if over is None else None
@@ -102,8 +115,12 @@ class RefusedGet(StatefulCheck):
         went_on = session.answered > event.t or not (_is_about_session(answer) or _ended_later(session, event.n))
         if named and ((code == _NOT_FOUND and not went_on) or is_of_session(answer)):
             return
+        if answer.request.first in session.explained:
+            return
         severity: Severity | None = "info" if code == _BAD_REQUEST and not named and session.given else None
-        if code >= _BAD_REQUEST:
+        if answer.redirects:
+            how = f"status {status_line(answer.opened.head)}{leads_to(answer.opened.head)}"
+        elif code >= _BAD_REQUEST:
             how = refusal(answer.opened.head, answer.said)
         else:
             kind = media_type(answer.opened.head)
@@ -120,6 +137,11 @@ class RefusedGet(StatefulCheck):
         if self._endpoint is None:
             return request.named and "/.well-known/" not in path
         return path == self._endpoint and (request.named or _STREAM in accepted)
+
+
+def _is_settled(answer: HttpChannel) -> bool:
+    """Return whether an answer is a stream of a GET, or says that there is none."""
+    return answer.summary["method"] == "GET" and (answer.streams or status(answer.opened.head) == _NOT_ALLOWED)
 
 
 def _path(channel: HttpChannel) -> str:

@@ -18,13 +18,15 @@ from typing import Any
 import orjson
 
 from mcpspy.conversation.bounds import keep
-from mcpspy.conversation.context import asked
+from mcpspy.conversation.context import asked, asks_for_stream
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.conversation.outcomes import still_failed
+from mcpspy.conversation.refusals import has_credentials
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.http.posting import remembered
+from mcpspy.rules.http.sessions import refuses_session
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
-from mcpspy.secrets.redactor import is_oauth_endpoint, is_secret_name
+from mcpspy.secrets.redactor import is_oauth_endpoint
 from mcpspy.wire.http_head import authority, header, media_type, status
 from mcpspy.wire.jsonrpc import Error
 
@@ -297,7 +299,8 @@ class OAuthDocument(_LoginCheck):
     "error",
     """The server answers 401 without `WWW-Authenticate`, and serves no OAuth metadata at the well-known URLs. So no
     client can find out how to log in. It is a warning if the metadata exists, because clients then find it by trying,
-    or if the request succeeded later. Requests with credentials are not reported: those were refused.""",
+    if no client requested it, if only the optional GET was refused, or if the request succeeded later. Requests with
+    credentials are not reported: those were refused.""",
     fix="""Send `WWW-Authenticate: Bearer resource_metadata="…"` with each 401, and serve the metadata of RFC 9728. If
     the server wants a fixed key, say so in the documentation and in the text of the answer.""",
     meanwhile="Try the well-known URLs. As a user: set the credentials in the configuration of the client.",
@@ -307,6 +310,8 @@ class OAuthDocument(_LoginCheck):
     fails="""
         >> 1 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
         << 401
+        >> GET /.well-known/oauth-protected-resource
+        << 404
     """,
     passes="""
         >> 1 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
@@ -329,6 +334,7 @@ class ChallengeMissing(_LoginCheck):
         """Report the first one, if possible one that was not repaired later."""
         bare = [it for it in self._refusals.values() if _is_bare(it)]
         failed = [it for it in bare if it.failed(self.session)]
+        failed.sort(key=lambda it: not it.request.carried)  # a GET is optional
         for refusal in (failed or bare)[:1]:
             known = [it for it in self._documents.known.values() if it.host == _host(refusal.request)]
             served = next((it.n for it in known if it.found), None)
@@ -336,24 +342,23 @@ class ChallengeMissing(_LoginCheck):
             if served:
                 yield Fault(f"{sentence}; clients find the metadata only by trying", related=(refusal.n, served),
                             blame="server", at=refusal.event, severity="warning")  # fmt: skip
-            elif not failed or self.session.gaps:
-                yield Fault(sentence, related=(refusal.n,), blame="server", at=refusal.event, severity="warning")
+            elif not failed or self.session.gaps or not known:
+                untried = ", and no client requested OAuth metadata" if failed and not self.session.gaps else ""
+                yield Fault(sentence + untried, related=(refusal.n,), blame="server", at=refusal.event,
+                            severity="warning")  # fmt: skip
             else:
                 tried = tuple(it.n for it in known[:_ROWS])
-                found = "the server serves no OAuth metadata" if tried else "no client requested OAuth metadata"
-                yield Fault(f"{sentence}, and {found}: no client can log in", related=(refusal.n, *tried),
-                            blame="server", at=refusal.event)  # fmt: skip
+                optional = not refusal.request.carried and self.session.answered
+                end = "" if optional else ": no client can log in"
+                yield Fault(f"{sentence}, and the server serves no OAuth metadata{end}", related=(refusal.n, *tried),
+                            blame="server", at=refusal.event, severity="warning" if optional else None)  # fmt: skip
 
 
 def _is_bare(refusal: _Refusal) -> bool:
-    """Return whether a 401 has no challenge, and its request had no credentials."""
-    place, request = refusal.event.http, refusal.request
-    fields = (request.opened.head or {}).get("headers") or ()
-    return (
-        place is not None
-        and header(place.opened.head, "www-authenticate") is None
-        and not any(is_secret_name(str(name)) for name, _ in fields)
-    )
+    """Return whether a 401 has no challenge, its request had no credentials, and it is not about the session."""
+    place = refusal.event.http
+    challenged = place is None or header(place.opened.head, "www-authenticate") is not None
+    return not (challenged or has_credentials(refusal.request) or refuses_session(refusal.event))
 
 
 def _names(refusal: _Refusal, document: _Document) -> bool:
@@ -365,10 +370,7 @@ def _names(refusal: _Refusal, document: _Document) -> bool:
 
 def _is_mcp(request: HttpChannel) -> bool:
     """Return whether a request carries messages, or opens a stream of them."""
-    streams = request.summary["method"] == "GET" and "text/event-stream" in (
-        header(request.opened.head, "accept") or ""
-    )
-    return streams or bool(request.carried)
+    return asks_for_stream(request) or bool(request.carried)
 
 
 def _target(request: HttpChannel) -> str:

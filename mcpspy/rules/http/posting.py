@@ -9,10 +9,13 @@ answered itself is nobody's fault. An answer is checked once, at the first event
 from collections.abc import Iterator
 from dataclasses import replace
 
+from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.context import asked, asks, posted
-from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
+from mcpspy.conversation.model import Exchange, HttpChannel, HttpUnit, Message, Session
+from mcpspy.conversation.outcomes import still_failed
+from mcpspy.conversation.refusals import leads_to_login
 from mcpspy.json_values import member
-from mcpspy.rules.rule import EVERY, Fault, Later, rule
+from mcpspy.rules.rule import EVERY, Fault, Later, StatefulCheck, rule
 from mcpspy.spec.revisions import ROUNDS, STREAMABLE_HTTP, Revision, between, since
 from mcpspy.wire.http_head import Head, authority, header, media_type, status
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
@@ -306,12 +309,14 @@ def version_header(event: Message | HttpUnit, session: Session) -> Iterator[Faul
     "http/redirect-elsewhere",
     "warning",
     """The request is redirected to another origin than the one the client connected to. The clients of the SDKs do
-    not follow it, and traffic to that origin would not pass through mcpspy. A redirect within the origin is fine.""",
+    not follow it, and traffic to that origin would not pass through mcpspy. A redirect within the origin is fine. It
+    is an error if `initialize` fails by it, because then nothing works.""",
     fix="Redirect within the origin, and publish the new URL.",
     meanwhile="Configure the client, and mcpspy, with the URL in `Location`.",
     blame="server",
     spec="https://www.rfc-editor.org/rfc/rfc9110#section-15.4",
     about="http",
+    explains=("refused",),
     fails="""
         = 2025-06-18 http
         >> 2 tools/list
@@ -324,16 +329,37 @@ def version_header(event: Message | HttpUnit, session: Session) -> Iterator[Faul
     """,
     on=(HttpUnit,),
 )
-def redirect_elsewhere(remark: HttpUnit, session: Session) -> Iterator[Fault]:
-    """Report a redirect to another origin."""
-    opened = remark.http.opened
-    request = remark.http.request
-    redirects = opened.sender == "server" and status(opened.head) in _REDIRECTS
-    if request is None or not redirects or remark.n != remark.http.first:
-        return
-    there, dialled = (authority(it) for it in (header(opened.head, "location") or "", _dialled(request)))
-    if there and dialled and there != dialled and "location" not in (opened.by or ""):
-        yield Fault(f"the redirect leads to {there[:200]}; expected {dialled[:200]}, where the client connects")
+class RedirectElsewhere(StatefulCheck):
+    """Report redirects to another origin. Whether `initialize` failed by one is known at the end."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._begun: dict[int, tuple[HttpUnit, Exchange, str]] = {}  # by line number: redirects of `initialize`
+
+    def check(self, remark: HttpUnit) -> Iterator[Fault]:
+        """Check where a redirect leads."""
+        opened = remark.http.opened
+        request = remark.http.request
+        redirects = opened.sender == "server" and status(opened.head) in _REDIRECTS
+        if request is None or not redirects or remark.n != remark.http.first:
+            return
+        there, dialled = (authority(it) for it in (header(opened.head, "location") or "", _dialled(request)))
+        moved = there and dialled and there != dialled and "location" not in (opened.by or "")
+        if not moved or (request.carried and leads_to_login(request, opened.head)):
+            return
+        sentence = f"the redirect leads to {there[:200]}; expected {dialled[:200]}, where the client connects"
+        begin = next((it.exchange for it in request.carried if it.method == "initialize" and it.exchange), None)
+        if begin:
+            keep(self._begun, remark.n, (remark, begin, sentence))
+            keep(self.session.explained, begin.request.n, None)
+        else:
+            yield Fault(sentence)
+
+    def close(self) -> Iterator[Fault]:
+        """Report the redirects of `initialize`: an error, if it was not repeated with success."""
+        for remark, begin, sentence in self._begun.values():
+            failed = still_failed(begin) and not self.session.gaps
+            yield Fault(sentence, at=remark, blame="server", severity="error" if failed else None)
 
 
 def _dialled(request: HttpChannel) -> str:

@@ -11,27 +11,27 @@ from typing import ClassVar
 
 from mcpspy.conversation import bounds
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
+from mcpspy.conversation.refusals import UNKNOWN, denies_session, has_credentials, one_line
 from mcpspy.json_values import member
 from mcpspy.rules.http.posting import is_about_call, remembered
 from mcpspy.rules.rule import Fault, Severity, StatefulCheck, rule
 from mcpspy.spec.revisions import HTTP_SESSIONS
 from mcpspy.text import duration_text
-from mcpspy.wire.http_head import status
+from mcpspy.wire.http_head import header, status
 from mcpspy.wire.jsonrpc import Error, Request, Result
 
 SESSIONS = "basic/transports#session-management"
 _SOON = 60_000_000_000  # nanoseconds in which a client expects that a session lives
 _BAD_REQUEST, _NOT_FOUND, _UNPROCESSABLE, _FAILURE = 400, 404, 422, 500
 _WRONG = (_BAD_REQUEST, 409, 410, _UNPROCESSABLE, _FAILURE)
-"""Statuses in place of 404. With 401 and 403, a session may be that of a login; with 500, that of a library."""
+"""Statuses in place of 404. With 500, a session may be that of a library."""
+_OF_LOGIN = (401, 403)
+"""The same, but with these a session may be that of a login."""
+_OK, _REDIRECTION = 200, 300
+_SESSION_NOT_FOUND = -32001
 _METHOD_MISSING = -32601
 _SESSION = re.compile("session", re.IGNORECASE)
 _SESSION_ID = re.compile(r"session[-_ ]?id", re.IGNORECASE)
-_UNKNOWN = re.compile(
-    r"no valid|no active|no such|not found|invalid|not valid|unknown|expired|terminated|closed|no longer|not exist"
-    r"|n't exist|not recogni[sz]ed|unrecogni[sz]ed|stale",
-    re.IGNORECASE,
-)
 _UNINITIALIZED = re.compile(r"(?:server|transport|connection) (?:is |was )?not (?:yet )?initialized", re.IGNORECASE)
 _WANTS_INITIALIZE = re.compile(r"expect\w*(?: an?)? initialize", re.IGNORECASE)
 _NO_REASON = re.compile(r"(?:(?:404|error)\b\W*)?(?:page )?(?:not found)?\.?", re.IGNORECASE)
@@ -39,11 +39,11 @@ _ABSENT = re.compile(r"missing|required|not provided|must (?:be|have|include|pro
 
 
 def refuses_session(event: Message | HttpUnit) -> HttpChannel | None:
-    """Return the request, if its answer says that the session is not known, but not by its status; else None.
+    """Return the request whose answer denies its session in words, with another status than 404; else None.
 
-    A server that has started anew may say that it is not initialized, although the session was.
+    A server that has started again may say that it is not initialized, although the session was.
     """
-    request = _told_of(event, _WRONG, _UNKNOWN)
+    request = _told_of(event, _WRONG, UNKNOWN) or _told_otherwise(event)
     if request is None and event.session.initialized:
         request = _told_of(event, (_BAD_REQUEST,), _UNINITIALIZED, _UNINITIALIZED)
     if request is None or not request.named or event.http is None:
@@ -52,9 +52,29 @@ def refuses_session(event: Message | HttpUnit) -> HttpChannel | None:
     return None if failed and not _SESSION_ID.search(event.http.said) else request
 
 
+def _told_otherwise(event: Message | HttpUnit) -> HttpChannel | None:
+    """Return the request, if its answer denies the session with success and an error, or as if a login were missing."""
+    answer = event.http
+    request = answer.request if answer else None
+    if answer is None or request is None or answer.legacy or event.part or answer.opened.sender != "server":
+        return None
+    code = status(answer.opened.head)
+    if code in _OF_LOGIN:
+        worked = event.session.given is not None and not has_credentials(request)
+        challenged = header(answer.opened.head, "www-authenticate") is not None
+        return request if event.frame and worked and not challenged and denies_session(answer.said) else None
+    if not _OK <= code < _REDIRECTION or not isinstance(event, Message) or event.exchange is None:
+        return None
+    text = member(event.body.value, "error", "message")
+    if is_about_call(event) or not isinstance(text, str) or not denies_session(one_line(text)):
+        return None
+    sure = event.exchange.method != "tools/call" or _SESSION_ID.search(text)  # a tool may have sessions of its own
+    return request if sure or member(event.body.value, "error", "code") == _SESSION_NOT_FOUND else None
+
+
 def is_of_session(answer: HttpChannel) -> bool:
     """Return whether an answer with another status than 404 says that the session is not known."""
-    told = _SESSION.search(answer.said) and _UNKNOWN.search(answer.said)
+    told = _SESSION.search(answer.said) and UNKNOWN.search(answer.said)
     return told is not None and status(answer.opened.head) in _WRONG
 
 
@@ -119,7 +139,7 @@ class LostHeader(StatefulCheck):
         session = self.session
         given = session.given
         codes = (_BAD_REQUEST, _NOT_FOUND)
-        request = _told_of(event, codes, _ABSENT) or _told_of(event, codes, _UNKNOWN) or _wants_initialize(event)
+        request = _told_of(event, codes, _ABSENT) or _told_of(event, codes, UNKNOWN) or _wants_initialize(event)
         if request is None or request.summary["method"] != "POST" or session.agreed is None:
             return
         asked = tuple(it.n for it in request.carried[:1])
@@ -138,7 +158,7 @@ def _wants_initialize(event: Message | HttpUnit) -> HttpChannel | None:
 
 def _misses(said: str) -> bool:
     """Return whether a text says that there is no session id, rather than that it is not known."""
-    return _ABSENT.search(said) is not None and not _UNKNOWN.search(said)
+    return _ABSENT.search(said) is not None and not UNKNOWN.search(said)
 
 
 @rule(

@@ -149,10 +149,11 @@ def session_status(event: Message | HttpUnit, session: Session) -> Iterator[Faul
     if event.http is None or event.http.request is None:
         return
     over, given = session.over, session.given
+    failed = event.http.failed or (isinstance(event, Message) and isinstance(event.body, Error))
     if over is not None and over.by_client:
         yield from _after_delete(event, event.http, over, session)
         return
-    place = refuses_session(event) if event.http.failed else None
+    place = refuses_session(event) if failed else None
     if place:
         whose = f"that #{given.n} gave" if given else "of the request"
         asking = tuple(it.n for it in place.carried[:1]) or ((place.first,) if place.first else ())
