@@ -270,8 +270,8 @@ class Index:
     def _record(self, record: Record) -> None:
         """Update the rows for a decoded record."""
         if isinstance(record, Open):
-            self._opened[record.ch] = record.n
             is_row = bool(record.head) and stands_alone(record.head or {}, self._asked(record))
+            self._opened[record.ch] = record.n  # after that: a damaged record may name itself
         elif isinstance(record, Release):
             is_row = False
         elif isinstance(record, Close):

@@ -120,6 +120,7 @@ class Conversation:
     def _take_signal(self, signal: Signal) -> None:
         """Record that the client left; a signal to the group may have ended the server before mcpspy received it."""
         session = self._stdio
+        session.signalled = signal.t if session.signalled is None else session.signalled
         if session.gone is not None and signal.to == "group" and signal.t - session.gone < _AT_ONCE:
             session.gone = None
         if session.gone is None and session.left is None:

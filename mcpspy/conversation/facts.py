@@ -48,6 +48,8 @@ class Tool:
     """The line number of the listing."""
     schemas: dict[str, Foreign] = field(default_factory=dict)
     """The schemas that were needed, by the name of the member."""
+    called: Any = None
+    """For a tool with `_meta`: the first `Exchange` in which it was called with success, or else the latest one."""
 
 
 @dataclass(slots=True)
@@ -79,6 +81,8 @@ class Given:
     t: int
     peer: str | None
     """The address of the client that sent the request."""
+    hidden: bool = False
+    """The client is in a browser, and the response does not let it read the id."""
 
 
 @dataclass(slots=True)
@@ -88,7 +92,9 @@ class Over:
     n: int
     t: int
     by_client: bool
-    """True for the response to a DELETE; False for a 404 to another request."""
+    """True for the response to a DELETE; False for a 404 to a request."""
+    peer: str | None
+    """The address of the client."""
 
 
 @dataclass(slots=True)

@@ -34,6 +34,7 @@ from mcpspy.conversation.model import ENDLESS, Exchange, Fate, HttpChannel, Http
 from mcpspy.conversation.outcomes import Outcomes
 from mcpspy.conversation.pairing import refuse, unanswered
 from mcpspy.conversation.recent import Recent
+from mcpspy.conversation.refusals import body_text
 from mcpspy.json_values import text_of
 from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS, Revision
 from mcpspy.wire.http_head import LEGACY_SESSION, Head, header, media_type, query, stands_alone, status, title
@@ -78,6 +79,7 @@ class HttpSessions:
         self._names: dict[tuple[str, str], Session] = {}
         """The key is `_ID` and the session id, or `_CLIENT` and the text that distinguishes clients without an id."""
         self._endpoints: dict[str, None] = {}  # the paths of legacy SSE for POST
+        self._preflights: dict[tuple[str, str | None, str], HttpChannel] = {}  # by client, method and target
 
     def sessions(self) -> list[Session]:
         """Return all remembered sessions, the oldest first."""
@@ -99,6 +101,8 @@ class HttpSessions:
         """Open a channel; yield its head if the head is all that it contains."""
         request = self._channels.get(opened.answers) if opened.answers is not None else None
         channel = self._answer(opened, request) if request else self._request(opened)
+        if request is None and (self._preflights or channel.summary["method"] == "OPTIONS"):
+            self._follow_preflight(channel)
         self._channels[opened.ch] = channel
         self._use(channel.session)
         if opened.head and stands_alone(opened.head, request.opened.head if request else None):
@@ -127,7 +131,7 @@ class HttpSessions:
         _end_waiting(channel, request, closed)
         for exchange, fate in _fates(channel, request, closed):
             self._outcomes.ended(exchange, fate)
-        if channel.failed:
+        if channel.failed or channel.redirects:
             refuse(unanswered(request.carried, channel.session), channel.session)
         self._outcomes.closed(channel, closed.how, closed.t)
         if request.summary["method"] == "DELETE" and channel.summary["status"] in _DELETED:
@@ -151,6 +155,8 @@ class HttpSessions:
         if framing == "message":
             control = frame.op in ("ping", "pong")
             return _of_frame(frame, channel, "event", frame.op or "") if control else frame
+        if channel.request and channel.failed:
+            channel.said = body_text(frame.raw)
         if self._is_message(frame, channel):
             return frame
         text = f"{title(channel.opened.head or {})}: {frame.raw[:200].decode(errors='replace')}"
@@ -163,6 +169,8 @@ class HttpSessions:
         if body.method == "initialize":
             key = _client(channel.opened)
             before = self._names.get((_CLIENT, key))
+            if before:
+                before.renewed = True
             channel.session = self._name((_CLIENT, key), Session())
             # if the server sends no ids, later messages of the earlier client cannot be distinguished from those of
             # this one
@@ -196,6 +204,17 @@ class HttpSessions:
             channel.resumes = events.get(last_event)
             channel.never_delivered = channel.resumes is None and len(events) < bounds.EXCHANGES
         return channel
+
+    def _follow_preflight(self, channel: HttpChannel) -> None:
+        """Remember a preflight until its request follows, or the next preflight for it."""
+        asks, method = channel.summary["method"] == "OPTIONS", channel.summary["method"]
+        method = header(channel.opened.head, "access-control-request-method") if asks else method
+        key = channel.client, method, channel.summary["target"]
+        before = self._preflights.pop(key, None)
+        if before:
+            before.followed = True
+        if asks:
+            bounds.keep(self._preflights, key, channel)
 
     def _endpoint(self, target: str, head: Head) -> str | None:
         """Return the path of legacy SSE that a request goes to.

@@ -11,21 +11,22 @@ from mcpspy.conversation import bounds
 from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.context import CLIENT_CAPABILITIES, asked, is_about, other, subscription
 from mcpspy.conversation.facts import CreatedTask, Given, Listen, Over, Progress, Tool
-from mcpspy.conversation.model import Exchange, HttpChannel, HttpUnit, Judged, Message, ServerExit, Session
+from mcpspy.conversation.model import Exchange, HttpChannel, HttpUnit, Judged, Message, ServerExit, Session, StreamEnd
 from mcpspy.conversation.offers import page
 from mcpspy.json_values import member
 from mcpspy.spec.extensions.extension import declared
 from mcpspy.spec.revisions import HANDSHAKE, STATELESS, TASKS, Revision
-from mcpspy.wire.http_head import header, status
+from mcpspy.wire.http_head import authority, header, status
 from mcpspy.wire.jsonrpc import Id, Invalid, Notification, Request, Result
 
+_ENDS = (StreamEnd, ServerExit)
 _LARGE = ("tools/call", "resources/read", "prompts/get", "sampling/createMessage")
 """Requests that never change what is known of a session; neither do their responses."""
 
 
 def learn(event: Judged, session: Session) -> None:
     """Add a message, or an HTTP event without a message, to the facts."""
-    if event.http and not isinstance(event, ServerExit):
+    if event.http and not isinstance(event, _ENDS):
         _learn_http(event, event.http, session)
     if type(event) is not Message:
         return
@@ -56,16 +57,29 @@ def _learn_http(event: Message | HttpUnit, place: HttpChannel, session: Session)
     """Add what a response shows of its session: that it has an id, that it has ended, that it goes on."""
     agreed = isinstance(event, Message) and isinstance(event.body, Result) and event.exchange
     if agreed and agreed.method == "initialize" and place.request and header(place.opened.head, "mcp-session-id"):
-        session.given = Given(event.n, event.t, place.request.opened.peer)
+        session.given = Given(event.n, event.t, place.request.opened.peer, _hides_id(place.request, place))
     request, code = asked(event), status(place.opened.head)
     if request is None or not request.named:
         return
     if request.summary["method"] == "DELETE" and code in (200, 204):
-        session.over = Over(event.n, event.t, by_client=True)
-    elif code == 404 and member(_value(event), "error", "code") != -32601:
-        session.over = session.over or Over(event.n, event.t, by_client=False)
+        session.over = Over(event.n, event.t, by_client=True, peer=request.opened.peer)
+    elif code == 404 and _asks(request) and member(_value(event), "error", "code") != -32601:
+        session.over = session.over or Over(event.n, event.t, by_client=False, peer=request.opened.peer)
     elif 200 <= code < 300 and session.over and not session.over.by_client:
         session.over = None  # the 404 was about something else
+
+
+def _asks(request: HttpChannel) -> bool:
+    """Return whether a POST carries a request: a 404 to a GET, or to a notification, need not end the session."""
+    return any(type(it.body) is Request for it in request.carried)
+
+
+def _hides_id(request: HttpChannel, answer: HttpChannel) -> bool:
+    """Return whether a client in a browser cannot read the session id: it comes from another origin (CORS)."""
+    origin = authority(header(request.opened.head, "origin") or "")
+    exposed = (header(answer.opened.head, "access-control-expose-headers") or "").lower()
+    elsewhere = origin not in ("", authority(f"//{header(request.opened.head, 'host')}"))
+    return elsewhere and "mcp-session-id" not in exposed and exposed.strip() != "*"
 
 
 def _value(event: Message | HttpUnit) -> object:
@@ -110,8 +124,10 @@ def _learn_request(message: Message, body: Request, session: Session) -> None:
             _forget_progress(session)
     if body.method == "tools/call":
         tool = session.listing.now(message.name, message.t)
-        if tool and "outputSchema" in tool.definition:
+        if tool and isinstance(tool.definition.get("outputSchema"), dict):
             keep(session.called, (message.n, message.part), tool)
+        if tool and "_meta" in tool.definition and (tool.called is None or tool.called.outcome != "ok"):
+            tool.called = message.exchange
     elif body.method == "initialize" and message.side == "client":
         session.first_initialize = session.first_initialize or message.n
         found = member(params, "capabilities")
@@ -169,7 +185,7 @@ def _learn_tools(message: Message, result: Any, session: Session) -> None:  # no
     listing.t = message.t
     if found.first:
         listing.begun = message.n
-    if found.last:
+    if found.last and found.entries is not None:
         if listing.changed is not None and listing.changed < listing.begun:
             listing.changed = None
         listing.complete = listing.changed is None and len(listing.tools) < bounds.FACTS

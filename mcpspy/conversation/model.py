@@ -41,6 +41,7 @@ ENDLESS = "subscriptions/listen"
 _UNREACHED = (502, 504)
 _WITH_ID = (Request, Result, Error)  # as a tuple: a union would be built again for each message
 _CALLS = (Request, Notification)
+_REDIRECTION = 300
 _FAILURE = 400  # statuses from here on report a failure
 _TOLD = 200  # characters of a target, or of the reason of a WebSocket close
 
@@ -129,7 +130,7 @@ class Exchange:
     undecoded: bool = False
     """The response was too large to decode, or a frame that was too large may be the response."""
     refused: bool = False
-    """Over HTTP: a status of failure came instead of a response."""
+    """Over HTTP: a status of failure, or a redirect, came instead of a response."""
     lost: int | None = None
     """Over HTTP: the line number at which the server broke off, or could not be reached."""
     left: int | None = None
@@ -202,6 +203,7 @@ class SessionMemory:
 
 
 _Kept = TypeVar("_Kept", bound=SessionMemory)
+_Shared = TypeVar("_Shared")
 
 
 @dataclass(slots=True, eq=False)
@@ -247,6 +249,8 @@ class Session:
     """The `initialize` exchange, until it is answered."""
     left: int | None = None
     """On stdio: when the client began to end the session, by a signal or by closing stdin."""
+    signalled: int | None = None
+    """On stdio: when the client sent a signal first."""
     gone: int | None = None
     """On stdio: when the server closed stdout or stopped reading, unless the client had left before."""
     begun_at: int = 0
@@ -304,12 +308,16 @@ class Session:
     """Over HTTP: how the session got its id."""
     over: Over | None = None
     """Over HTTP: how the session ended."""
+    renewed: bool = False
+    """Over HTTP: its client has sent `initialize` again, for a new session."""
     operations: Operations | None = None
     """None if operational findings were not requested."""
     expected: Mapping[tuple[int, int], str] = field(default_factory=dict)
     """For all sessions of the capture, by line number and part of a request that failed: why that is normal."""
     memories: dict[type[SessionMemory], SessionMemory] = field(default_factory=dict)
     """By class: what single rules remember."""
+    shared: dict[type[Any], Any] = field(default_factory=dict)
+    """For all sessions of the capture, by class: what single rules remember."""
 
     @property
     def begun(self) -> bool:
@@ -330,6 +338,11 @@ class Session:
         found = self.memories.get(kind)
         if not isinstance(found, kind):
             found = self.memories[kind] = kind(self)
+        return found
+
+    def of_capture(self, kind: type[_Shared]) -> _Shared:
+        """Return the object of a class of memory that all sessions of the capture share."""
+        found: _Shared = self.shared.get(kind) or self.shared.setdefault(kind, kind())
         return found
 
     def once(self, what: str) -> bool:
@@ -404,6 +417,8 @@ class HttpChannel:
     """For a request: its WebSocket has ended, in one of its directions."""
     first: int | None = None
     """The line number of its first event: a message or an `HttpUnit`."""
+    followed: bool = False
+    """For a preflight of a browser (OPTIONS): the request that it is about followed, or another preflight for it."""
     resumes: Delivery | None = None
     """The event after which the client resumes a stream, if an event with that id is known."""
     never_delivered: bool = False
@@ -412,6 +427,8 @@ class HttpChannel:
     """The channel is a stream that has an event with an id, so it can be resumed."""
     spoke: bool = False
     """The channel is a stream that has an event with data, an id or a comment."""
+    said: str = ""
+    """For a response with a status of failure: what its body says."""
     repeated: dict[int, Delivery] = field(default_factory=dict)
     """By line number: the events that have the id of an earlier event."""
 
@@ -426,6 +443,11 @@ class HttpChannel:
         return status(self.opened.head) >= _FAILURE
 
     @property
+    def redirects(self) -> bool:
+        """Whether it is a response that sends the client elsewhere."""
+        return _REDIRECTION <= status(self.opened.head) < _FAILURE
+
+    @property
     def streams(self) -> bool:
         """Whether it is a stream of events."""
         return self.opened.framing == "sse"
@@ -438,7 +460,7 @@ class HttpChannel:
     @property
     def mute(self) -> bool:
         """Whether the response is a stream of events, or JSON, that can bring nothing more after its end."""
-        if self.failed:
+        if self.failed or self.redirects:
             return False
         if self.opened.framing == "sse":
             return not self.resumable
@@ -596,7 +618,7 @@ class ServerExit:
         return self.end.t
 
 
-Judged = Message | HttpUnit | ServerExit
+Judged = Message | HttpUnit | StreamEnd | ServerExit
 """What rules examine."""
 Event = Message | HttpUnit | StreamEnd | Frame | Gap | Signal | Gates | End
 """What a conversation yields.

@@ -223,7 +223,8 @@ def _follow(message: Message, body: Notification) -> None:
         reason = member(body.params, "reason")
         fate = Fate("cancelled", message.n, message.t, reason if isinstance(reason, str) else "")
         for exchange in session.pending.get((message.side, target), ()):
-            exchange.cancelled, exchange.fate = True, exchange.fate or fate
+            left = exchange.fate is not None and exchange.fate.how == "left"  # the cancellation may tell why
+            exchange.cancelled, exchange.fate = True, fate if left else exchange.fate or fate
             message.cancels = exchange
 
 

@@ -11,11 +11,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from mcpspy.capture.records import End, Header
+from mcpspy.conversation.offers import HANDSHAKES
+from mcpspy.conversation.refusals import POST_AS_GET
 from mcpspy.problems.failure import OPEN, FailedRequest, StderrLine, arguments_text
 from mcpspy.problems.problem import Cause, Kind, Problem
-from mcpspy.problems.words import ADVICE, advice_for, capitalized, headline
+from mcpspy.problems.words import ADVICE, NO_INPUT, WITH_STDIN, advice_for, capitalized, headline
 from mcpspy.rules import RULES, SEVERITIES, Finding
 from mcpspy.rules.follows import LOST_ANSWER, UNFIT
+from mcpspy.secrets.placeholders import unfilled
+from mcpspy.spec.containers import run_without_stdin
 from mcpspy.text import duration_text, plural, printable
 
 _NOT_SERVED = "lifecycle/capability-not-served"
@@ -25,9 +29,18 @@ _SAME = 60  # characters of an error: a line of stderr that has them adds nothin
 _ROWS = 8  # line numbers of a problem
 _FURTHER = 4  # causes after the first
 _METHOD_MISSING, _WRONG_PARAMS, _INTERNAL = -32601, -32602, -32603
+_NO_COMMON_REVISION = -32022  # then no answer could help
+_OF_VERSION = re.compile(r"protocol[ _-]*version|protocolversion|\bversion\b.{0,40}\bsupported|revision", re.IGNORECASE)
+_OF_SCHEMA, _MANY, _POINTER = "schema/invalid", " violations: ", 100
 _NOT_A_CAUSE = ("ops/", "security/", "compat/", "schema/deprecated", "pairing/late-after-cancel", "cancel/initialize",
-                "pairing/unanswered", "lifecycle/handshake-failed")  # fmt: skip
+                "pairing/unanswered", "pairing/answered-late", "lifecycle/handshake-failed",
+                "http/refused")  # fmt: skip
 """Rules whose findings explain no failure."""
+_TOKENLESS = "progress/no-token"  # progress helps only if the server goes on working, as a late answer shows
+_LIKELY = (_TOKENLESS, "tools/arguments-fit")
+"""Rules whose findings make a cause likely, although nothing is wrong."""
+_MAY_LACK = ("start", "exit", "handshake")
+"""Kinds of problems for which a placeholder in the command line may be the cause."""
 _GONE, _OF_LOGIN, _SERVER_FAILURE = (404, 410), (401, 403), 500
 _OF_PARAMS = (
     "tools/arguments",
@@ -54,11 +67,12 @@ _OF_CODES = {
 _TOLD = {
     "server-exit": (_ENDED,),
     "broken": (_ENDED,),
-    "refused": (_ENDED,),
-    "timed-out": ("pairing/unanswered", "pairing/late-after-cancel"),
+    "refused": (_ENDED, "http/refused"),
+    "timed-out": ("pairing/unanswered", "pairing/answered-late"),
     "unanswered": ("pairing/unanswered",),
 }
 """By outcome: the rules that only say what the headline says."""
+_SILENT = ("server-exit", "timed-out", "unanswered", "abandoned")
 OTHERS = " others"
 """The end of the likeness of those for which there was no room."""
 
@@ -112,16 +126,22 @@ def problem_of(group: AlikeFailures, evidence: Evidence) -> Problem:
     if group.likeness.endswith(OTHERS):
         return _others(group)
     proofs, ended = _proofs(first, evidence), ended_by(first, evidence.ends)
-    causes = [*_causes(kind, first, proofs, evidence, ended)]
+    causes, deaf = [*_causes(kind, first, proofs, evidence, ended)], _deaf(first, ended, evidence.header)
+    if deaf:
+        causes.insert(0 if deaf.certainty == "known" else len(causes), deaf)
     causes = causes or [Cause(_nothing_more(first), "unknown")]
     rows = dict.fromkeys(n for failure in failures for n in (failure.n, failure.answer) if n)
     rows |= dict.fromkeys(n for cause in causes for n in cause.rows)
-    proof = next((it for it in proofs if it.message == causes[0].text), None)
+    proof = next((it for it in proofs if _sentence(it) == causes[0].text), None)
     advice = (RULES[proof.rule].advice(proof.blame)[0][1],) if proof else advice_for(kind, first)
+    if causes[0] is deaf:
+        advice = WITH_STDIN
+    elif kind == "start" and ended and ended.end.code == 0:
+        advice = NO_INPUT
     return Problem(
         kind,
         (_UNSTARTED, "") if kind == "start" and ended and ended.end.why else headline(kind, failures),
-        _side(kind, first, proof),
+        "client" if causes[0] is deaf else _side(kind, first, proof),
         causes[0],
         tuple(causes[1 : _FURTHER + 1]),
         advice,
@@ -153,7 +173,7 @@ def _found(group: AlikeFailures, evidence: Evidence) -> Problem:
     if kind == "exit":
         ended = evidence.ends[-1] if evidence.ends else None
         kind = "start" if ended and ended.end.why else kind  # the client had sent nothing before it knew
-        exits = [*_exits(ended, evidence.header)]
+        exits = [*_exits(ended, evidence.header), *_unfilled(evidence.header)]
         causes, advice = exits if kind == "start" else [*exits, *causes], ADVICE[kind]
     elif findings:
         advice, blame = (RULES[findings[0].rule].advice(findings[0].blame)[0][1],), findings[0].blame
@@ -179,8 +199,14 @@ def _found(group: AlikeFailures, evidence: Evidence) -> Problem:
 
 
 def _finding_cause(finding: Finding, evidence: Evidence) -> Cause:
-    line = evidence.lines.get(finding.frame)
-    return Cause(f"{finding.message}: {line}" if line else finding.message, "known", (finding.frame,))
+    line, told = evidence.lines.get(finding.frame), _sentence(finding)
+    return Cause(f"{told}: {line}" if line else told, "known", (finding.frame,))
+
+
+def _sentence(finding: Finding) -> str:
+    """Return what a finding says; about a violation of the schema also where, unless it names many places."""
+    placed = finding.rule == _OF_SCHEMA and finding.pointer and _MANY not in finding.message
+    return f"{finding.message}, at {printable(finding.pointer, _POINTER)}" if placed else finding.message
 
 
 def _named(finding: Finding) -> str:
@@ -189,7 +215,7 @@ def _named(finding: Finding) -> str:
 
 def may_explain(finding: Finding) -> bool:
     """Return whether a finding may be the cause of a failure."""
-    if RULES[finding.rule].explains:
+    if RULES[finding.rule].explains or finding.rule in _LIKELY:
         return True
     return finding.severity != "info" and not finding.rule.startswith(_NOT_A_CAUSE)
 
@@ -217,6 +243,8 @@ def _proves(finding: Finding, failure: FailedRequest, evidence: Evidence) -> boo
     rule, code, at_request = finding.rule, failure.code, finding.frame == failure.n
     if RULES[rule].explains:
         return failure.outcome in RULES[rule].explains
+    if rule in _LIKELY:
+        return False
     if failure.outcome == "server-exit":
         return False
     if failure.outcome == "tool-error" and failure.method != "tools/call":
@@ -243,8 +271,13 @@ def _causes(
         yield Cause(f"the answer was {failure.by_gate}", "known", (failure.answer,) if failure.answer else ())
     if kind in ("exit", "start"):
         yield from _exits(ended, evidence.header)
+    if kind in _MAY_LACK:
+        yield from _unfilled(evidence.header)
     for proof in proofs:
-        yield Cause(proof.message, "known", (proof.frame, *proof.related))
+        yield Cause(_sentence(proof), "known", (proof.frame, *proof.related))
+    if kind == "handshake" and failure.code != _NO_COMMON_REVISION and _OF_VERSION.search(failure.text):
+        yield Cause("the server refuses the revision that the client names; it must answer with one that it supports",
+                    "known", (failure.answer,) if failure.answer else ())  # fmt: skip
     if failure.late:
         n, t = failure.late
         yield Cause(f"the answer came after {duration_text(t - failure.t)}; the {failure.side} had waited "
@@ -253,16 +286,19 @@ def _causes(
         how = "was reset" if failure.reset else "ended"
         rows = (failure.answer,) if failure.answer else ()
         yield Cause(f"the stream {how} after {duration_text(failure.waited)}, before the answer", "known", rows)
-    elif failure.status:
+    elif failure.status and not any(RULES[proof.rule].explains for proof in proofs):
         yield from _status_causes(failure)
     yield from _error_causes(failure)
     line = None if kind in ("exit", "start") else failure.stderr  # there it is a part of the cause
     if line and (not failure.text or failure.text[:_SAME] not in line.text):
         yield Cause(f"the server wrote to stderr meanwhile: {line.text.strip()}", "likely", (line.n,))
     yield from _comparisons(failure, evidence)
-    faults = (it for it in evidence.findings.get(failure.n, ()) if it.frame == failure.n and _is_of(it, failure))
-    for fault in (it for it in faults if it not in proofs and it.rule != _ENDED):
-        yield Cause(f"the request also has a fault: {fault.message}", "likely", (fault.frame,))
+    faults = [it for it in evidence.findings.get(failure.n, ()) if _is_of(it, failure) and it not in proofs]
+    for fault in faults:
+        if fault.rule in _LIKELY and (failure.late or fault.rule != _TOKENLESS):
+            yield Cause(fault.message, "likely", (fault.frame, *fault.related))
+        elif fault.frame == failure.n and fault.rule not in (_ENDED, _TOKENLESS):
+            yield Cause(f"the request also has a fault: {fault.message}", "likely", (fault.frame,))
 
 
 def _exits(ended: ProcessEnd | None, header: Header) -> Iterator[Cause]:
@@ -280,6 +316,23 @@ def _exits(ended: ProcessEnd | None, header: Header) -> Iterator[Cause]:
             yield Cause(f"{how}; {told}", "known", (last.n, end.n))
         elif how:
             yield Cause(how if end.why else f"{how}, and wrote nothing to stderr", "known", (end.n,))
+
+
+def _deaf(failure: FailedRequest, ended: ProcessEnd | None, header: Header) -> Cause | None:
+    """Return that a server never gets its stdin, because its container is run without it. It may also fail earlier."""
+    silent = failure.outcome in _SILENT and not failure.http and failure.answer is None
+    command = run_without_stdin(header.argv) if silent and failure.method in HANDSHAKES else None
+    if command is None or (ended and ended.end.why):
+        return None
+    text = f"`{command}` is called without `-i`, so the server gets no input"
+    return Cause(text, "likely" if ended and ended.end.code else "known", (failure.n,))
+
+
+def _unfilled(header: Header) -> Iterator[Cause]:
+    """Yield what stands in the command line in place of a value that nobody filled in."""
+    for option, value in unfilled([*(header.argv or ())]):
+        after = f" after {printable(option, _SAME)}" if option else ""
+        yield Cause(f"the command line has {printable(value, _SAME)}{after}: nobody filled it in", "likely")
 
 
 def _signal_name(number: int) -> str:
@@ -309,7 +362,8 @@ def _status_causes(failure: FailedRequest) -> Iterator[Cause]:
     elif failure.status < 300:
         yield Cause(f"the answer ({status}) holds no JSON-RPC message", "known", rows)
     elif failure.status < 400:
-        yield Cause(f"the server redirects the request ({status}), and the client did not follow", "known", rows)
+        how = failure.redirects if failure.status in POST_AS_GET else ", and the client did not follow"
+        yield Cause(f"the server redirects the request with {status}{how}", "known", rows)
     else:
         yield Cause(f"the answer is {status}, without a JSON-RPC answer", "known", rows)
 

@@ -13,23 +13,18 @@ import orjson
 
 from mcpspy.conversation.model import ENDLESS, Exchange, HttpChannel, Message
 from mcpspy.conversation.outcomes import Outcome, received, waited
+from mcpspy.conversation.refusals import MESSAGES, TEXT, gateway, one_line, redirection, status_line
 from mcpspy.json_values import excerpt, member
 from mcpspy.text import printable
-from mcpspy.wire.http_head import header, media_type, status
+from mcpspy.wire.http_head import header, status
 from mcpspy.wire.jsonrpc import Error
 
-_TEXT = 160  # characters of an error
 _ARGUMENTS = 160  # characters
 _LARGE = 1 << 14  # bytes of a frame whose arguments are shown
 OPEN = 5
 """The most requests that were open at the same time that are named."""
 _CODES = 10**9
 _NAMED = 100  # characters of a method or a name
-_GATEWAYS = (
-    *("akamai", "apache", "awselb", "caddy", "cloudflare", "cloudfront", "envoy", "fly/", "google frontend", "gws"),
-    *("haproxy", "istio", "kong", "nginx", "ngrok", "openresty", "traefik", "varnish", "vercel"),
-)
-"""How the header `Server` of intermediaries begins."""
 _WORDS = re.compile(r"[^\W\d_]{3}")
 _ERROR = re.compile(
     r"error|exception|panic|fatal|traceback|cannot|could not|not (?:found|set|installed|defined|allowed)|no such"
@@ -40,18 +35,6 @@ _BEGINS = re.compile(r"\W*(?:\w+\.)*\w*(?:error|exception|panic|fatal)\b[^:]*:",
 _URL = re.compile(r"\bhttps?://\S+")
 _MILD = re.compile(r"\b(?:INFO|DEBUG|TRACE|WARN|WARNING)\b")
 _FRAME = re.compile(r"\s*(?:at |File \"|Traceback|throw )")  # of a stack
-_WITHHELD = "«withheld".encode()
-_OF_GATEWAYS, _ONLY_GATEWAYS = (502, 503, 504), (502, 504)
-_TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
-_MESSAGES = (
-    ("error", "message"),
-    ("error_description",),
-    ("message",),
-    ("detail",),
-    ("details",),
-    ("error",),
-    ("title",),
-)
 
 
 class StderrLine(NamedTuple):
@@ -88,6 +71,8 @@ class FailedRequest:
     """The status of an HTTP answer without a JSON-RPC answer."""
     reason: str = ""
     """The status line of that answer, without the status."""
+    redirects: str = ""
+    """Where a redirect leads."""
     gateway: str = ""
     """What answered in place of the server, by its headers."""
     ours: bool = False
@@ -191,12 +176,12 @@ def _add_response(failure: FailedRequest, response: Message) -> None:
         code = member(body.error, "code")
         failure.code = code if type(code) is int and abs(code) < _CODES else None
         data = member(body.error, "data")
-        failure.text = _one_line(": ".join(filter(None, (_said(member(body.error, "message")), _said(data)))))
+        failure.text = one_line(": ".join(filter(None, (_said(member(body.error, "message")), _said(data)))))
     else:
         content = member(body.value, "result", "content")
         texts = (member(it, "text") for it in islice(content, 5)) if isinstance(content, list) else ()
         text = next((text for text in texts if isinstance(text, str) and text.strip()), None)
-        failure.text = _one_line(_said(text if text is not None else member(body.value, "result", "structuredContent")))
+        failure.text = one_line(_said(text if text is not None else member(body.value, "result", "structuredContent")))
 
 
 def add_answer(failure: FailedRequest, answer: HttpChannel) -> None:
@@ -204,39 +189,12 @@ def add_answer(failure: FailedRequest, answer: HttpChannel) -> None:
     head = answer.opened.head
     failure.answer = answer.first or answer.opened.n
     failure.status = status(head)
-    failure.reason = printable(str((head or {}).get("reason") or ""), _NAMED)
+    failure.reason = status_line(head).partition(" ")[2]
+    failure.redirects = redirection(head)
     failure.ours = answer.unreached
+    failure.text = answer.said
     failure.challenge = header(head, "www-authenticate")
-    failure.gateway = _gateway(answer)
-
-
-def _gateway(answer: HttpChannel) -> str:
-    """Return which intermediary answered, as far as the headers show it."""
-    head = answer.opened.head
-    page = media_type(head) == "text/html"
-    if not page and status(head) not in _OF_GATEWAYS:
-        return ""  # such headers stand on answers of the server too
-    server, via = header(head, "server") or "", header(head, "via")
-    if server.lower().startswith(_GATEWAYS):
-        return printable(server, 40)
-    if via:
-        return printable(f"the proxy {via}", 60)
-    return "a web server, as an HTML page" if page else "a gateway" if status(head) in _ONLY_GATEWAYS else ""
-
-
-def body_text(raw: bytes) -> str:
-    """Return what the body of an HTTP answer says: the message in its JSON, the title of a page, or its beginning."""
-    if raw.startswith(_WITHHELD):
-        return ""
-    title = _TITLE.search(raw)
-    if title:
-        return _one_line(title[1].decode(errors="replace"))
-    try:
-        value = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return "" if raw.lstrip()[:1] == b"<" else _one_line(raw.decode(errors="replace"))
-    found = (member(value, *path) for path in _MESSAGES)
-    return _one_line(next((it for it in found if isinstance(it, str) and it), ""))
+    failure.gateway = gateway(head)
 
 
 def _said(value: Any) -> str:
@@ -248,19 +206,11 @@ def _said(value: Any) -> str:
             return _said(orjson.loads(value)) or value
         except orjson.JSONDecodeError:
             return value
-    found = (member(value, *path) for path in _MESSAGES)
+    found = (member(value, *path) for path in MESSAGES)
     said = next((it for it in found if isinstance(it, str) and it), None)
     if said is not None or not value:
         return said or ""
     try:
-        return orjson.dumps(value)[: 4 * _TEXT].decode(errors="replace")
+        return orjson.dumps(value)[: 4 * TEXT].decode(errors="replace")
     except (TypeError, ValueError):  # a number of many digits, a great depth
         return excerpt(value)
-
-
-def _one_line(text: Any) -> str:
-    """Return the first line of a text that says something; with the next one, if it only introduces that."""
-    every = text[: 4 * _TEXT].splitlines() if isinstance(text, str) else ()
-    lines = [line.strip() for line in every if line.strip()][:2]
-    introduces = lines and (lines[0].endswith(":") or lines[0].startswith("#"))
-    return printable(" ".join(lines if introduces else lines[:1]), _TEXT)

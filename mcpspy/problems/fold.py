@@ -12,13 +12,12 @@ from dataclasses import replace
 from mcpspy.capture.records import End, Frame, Header, Signal
 from mcpspy.conversation import bounds
 from mcpspy.conversation.bounds import keep
-from mcpspy.conversation.model import Exchange, HttpUnit, Message, Session, StreamEnd
+from mcpspy.conversation.model import Exchange, Message, Session, StreamEnd
 from mcpspy.conversation.outcomes import Outcome, has_failed
 from mcpspy.problems.causes import OTHERS, AlikeFailures, Evidence, ProcessEnd, ended_by, may_explain, problem_of
 from mcpspy.problems.failure import (
     FailedRequest,
     StderrLine,
-    body_text,
     failure_of,
     failure_over_http,
     telling,
@@ -30,7 +29,7 @@ from mcpspy.rules.compat.limits import refusals
 from mcpspy.rules.judge import Fold, JudgedEvent
 from mcpspy.spec.client_limits import clients_named
 from mcpspy.text import printable
-from mcpspy.wire.jsonrpc import Invalid, Result
+from mcpspy.wire.jsonrpc import Invalid, Request, Result
 
 _GROUPS = 1000
 """Groups of equal problems; what does not fit is counted with the last of its kind."""
@@ -42,12 +41,13 @@ _RELATED = 6
 """Related frames of a finding to which it belongs as well."""
 _PER_ROW = 32
 """Findings of a row that are kept."""
-_BODIES, _BODY = 64, 4096
-"""Bodies of HTTP answers that are kept for a moment, and their bytes."""
+_BODY = 4096  # bytes of a frame that is kept, or shown
 _LINE = 300
 _NOISE = ("framing/not-json", "framing/multiline-json", "framing/content-length", "framing/bom", "framing/null-byte",
-          "framing/invalid-utf8", "jsonrpc/neither-result-nor-error", "jsonrpc/not-an-object")  # fmt: skip
+          "framing/invalid-utf8", "framing/log-record", "jsonrpc/neither-result-nor-error",
+          "jsonrpc/not-an-object")  # fmt: skip
 _ENDED = "lifecycle/server-exit"
+_OF_SHAPES = "schema/invalid"  # of a wrong request, the answer shows what it costs
 
 
 class Problems(Fold):
@@ -61,7 +61,6 @@ class Problems(Fold):
         self._stderr: deque[StderrLine] = deque(maxlen=_STDERR)
         self._succeeded: dict[str, tuple[int, bytes]] = {}  # by tool: its latest call that succeeded
         self._lines: dict[int, str] = {}  # by line number: frames that are not messages
-        self._bodies: OrderedDict[int, str] = OrderedDict()  # by line number of its head
         self._refused: OrderedDict[Session, Session] = OrderedDict()  # for the limits of its client
         self._ends: list[ProcessEnd] = []
         self._left = False  # the client closed stdin, or sent a signal
@@ -82,12 +81,9 @@ class Problems(Fold):
         if kind is Message:
             self._add_message(event)  # type: ignore[arg-type]
         elif isinstance(event, LocatedFinding):
-            self._add_finding(event.finding)
+            self._add_finding(event.finding, event.event)
         elif isinstance(event, Outcome):
             self._add_outcome(event)
-        elif isinstance(event, HttpUnit):
-            if event.frame and event.http.request and event.http.failed:
-                self._keep_body(event)
         elif isinstance(event, Frame):
             text = printable(event.raw[: 4 * _LINE].decode(errors="replace").rstrip(), _LINE)
             self._stderr.append(StderrLine(event.t, event.n, text))
@@ -178,8 +174,6 @@ class Problems(Fold):
     def _fail(self, failure: FailedRequest) -> None:
         """Enter a failed request into the group of its like."""
         self._forget(failure.n, failure.part)
-        if failure.answer is not None and failure.status and not failure.text:
-            failure.text = self._bodies.get(failure.answer, "")
         failure.stderr = telling(it for it in self._stderr if failure.t <= it.t <= failure.ended)
         kind, alike = kind_of_failure(failure), likeness(failure)
         ended = ended_by(failure, self._ends) if kind in ("exit", "start") else None
@@ -224,7 +218,7 @@ class Problems(Fold):
                 failure.late = response.n, response.t
                 self.version += 1
 
-    def _add_finding(self, finding: Finding) -> None:
+    def _add_finding(self, finding: Finding, event: object) -> None:
         self.findings[finding.severity] += 1
         explains = may_explain(finding)
         for n in (finding.frame, *finding.related[:_RELATED]) if explains else ():
@@ -237,25 +231,19 @@ class Problems(Fold):
             self._group("exit", "exit").found = 1  # the end of the process itself is counted already
         elif own and finding.rule in _NOISE:
             self._enter("noise", "stdout", finding)
-        elif RULES[finding.rule].loss:
+        elif RULES[finding.rule].loss and not (finding.rule == _OF_SHAPES and _is_request(event)):
             self._enter("fault", finding.rule, finding)
         elif explains and self._group_of:
             self.version += 1
 
     def _enter(self, kind: Kind, alike: str, finding: Finding) -> None:
         group = self._group(kind, alike)
+        if kind == "fault" and group.findings and group.findings[-1].frame == finding.frame:
+            return  # what a message costs, it costs once
         group.found += 1
         if len(group.findings) < _DETAILED:
             group.findings.append(finding)
         self.version += 1
-
-    def _keep_body(self, unit: HttpUnit) -> None:
-        """Keep what the body of a refusal says until the refusal is decided, at the end of the body."""
-        assert unit.frame
-        first = unit.http.first or unit.n
-        self._bodies[first] = body_text(unit.frame.raw[:_BODY])
-        if len(self._bodies) > _BODIES:
-            self._bodies.popitem(last=False)
 
     def _limit(self, message: Message) -> None:
         """Find what the client of a session refuses in a list of tools, if its limits are known."""
@@ -272,6 +260,10 @@ class Problems(Fold):
                 if name is not None and len(self._refusals) < _GROUPS:
                     key = f"not-offered {finding.rule} {finding.concerns}"
                     self._refusals.setdefault(name, []).append(key)
+
+
+def _is_request(event: object) -> bool:
+    return isinstance(event, Message) and isinstance(event.body, Request)
 
 
 def _is_shown(group: AlikeFailures, failed: Collection[int | None]) -> bool:

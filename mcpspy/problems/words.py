@@ -2,6 +2,7 @@
 
 import re
 
+from mcpspy.conversation.refusals import POST_AS_GET
 from mcpspy.problems.failure import FailedRequest
 from mcpspy.problems.problem import Kind
 from mcpspy.spec.client_timeouts import time_outs_of
@@ -180,13 +181,23 @@ _BY_STATUS = {
     504: ("Raise the time-out of the gateway, or make the call faster.",),
 }
 _NO_LOGIN = ("Answer 401 with `WWW-Authenticate`, and publish the metadata of the authorization server.",)
+_REDIRECTED = ("Configure the URL that answers, or redirect with 307 or 308: then clients repeat the POST.",)
 _SLOW = ("Make it faster, send progress notifications, or give the client more time.",)
 _UNKNOWN_METHOD = ("Do not send a method that the other side does not declare, or implement it.",)
+WITH_STDIN = ("Add `-i` to the command in the configuration of the client: `docker run -i …`.",)
+"""What to do if a container is run without stdin."""
+NO_INPUT = (
+    "Find out why the server ends without reading stdin: its arguments may select another transport than stdio.",
+    "In a container, `-i` passes stdin to the server, and the script that starts it must not read it.",
+)
+"""What to do if the server exits as if all was well, and has answered nothing."""
 _TOOL = ("Look at the code of the tool and at the lines of stderr at that time, then call it again.",)
 
 
 def advice_for(kind: Kind, first: FailedRequest) -> tuple[str, ...]:
     """Return what to do about a problem, if no rule says it better; `first` is its first failed request."""
+    if first.status in POST_AS_GET:
+        return _REDIRECTED
     known = time_outs_of(first.client) if first.outcome in _HUNG and first.method == "initialize" else None
     more = (f"Give the server more time to start: {known.setting}.",) if known and known.setting else ()
     if first.late or (kind == "handshake" and first.outcome in _HUNG):

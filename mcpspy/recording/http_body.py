@@ -160,7 +160,10 @@ class Body:
         if self._framing != "body":
             return raw
         if self._secret:
-            return self._recording.redactor.body(raw) if len(raw) <= LARGEST_BODY else withheld(len(raw))
+            redactor = self._recording.redactor
+            if len(raw) <= LARGEST_BODY:
+                return redactor.body(raw)
+            return withheld(len(raw), redactor.title(raw[:LARGEST_BODY]))
         return raw if _is_message(raw) else self._recording.redactor.body_elsewhere(raw)
 
     def _end(self, sink: "Sink", t: int, how: str, code: int | None, reason: str | None) -> None:
@@ -212,21 +215,29 @@ class _Discarded:
 
 
 class _Guarded:
-    """Records a body that may contain secrets as one frame without them; if it cannot be parsed, only its size."""
+    """Records a body that may contain secrets as one frame without them.
+
+    If it cannot be parsed, only its size is recorded, and the title of a page.
+    """
 
     def __init__(self, recording: "Recording", *, withheld: bool = False) -> None:
         self._recording = recording
         self._raw = b""
         self._size = 0
         self._withheld = withheld
+        self._title = ""
 
     def feed(self, chunk: bytes) -> list[Any]:
         self._size += len(chunk)
-        self._withheld = self._withheld or self._size > LARGEST_BODY
-        self._raw = b"" if self._withheld else self._raw + chunk
+        if self._withheld:
+            return []
+        self._raw += chunk[: LARGEST_BODY + 1]
+        if self._size > LARGEST_BODY:
+            self._title = self._recording.redactor.title(self._raw[:LARGEST_BODY])
+            self._withheld, self._raw = True, b""
         return []
 
     def end(self) -> list[Any]:
         if self._withheld and self._size:
-            return [(withheld(self._size), False, False)]
+            return [(withheld(self._size, self._title), False, False)]
         return [(self._recording.redactor.body(self._raw), False, False)] if self._raw else []

@@ -21,6 +21,7 @@ NOTATION = """\
 < |deep-schema 2                      the result of tools/list request 2, with a schema of 70 levels
 < |tools129 2                         the result of tools/list request 2, with that many tools
 < |description2049 2                  the same, with one tool whose description has that many characters
+< |result110000 2                     the result of tools/call request 2, with a text of that many characters
 @5 > 3 ping                           a message that is sent five seconds after the start
 . stdin closed                        the client closes stdin
 . stdout closed                       the server closes stdout
@@ -39,6 +40,7 @@ NOTATION = """\
 << 202                                an answer without a body
 << 200 events                         an answer that is a stream of events
 <- [id: 7] 2 = {"tools":[]}           an event of the last stream
+<- ~ text                             text in the last stream that is no event
 <x text                               the last body could not be decompressed; the text is the reason
 <. closed                             the server ends the last stream
 <. broken                             the connection breaks

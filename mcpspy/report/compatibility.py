@@ -24,7 +24,7 @@ def document() -> str:
             "The rules are in the group [compat](rules.md#compat), which also explains how to fix each problem. If",
             "several clients refuse a tool for the same reason, this is one finding.",
             "",
-            f"`scripts/write-rules` writes this page from a table. All sources were read on {SEEN}. The last",
+            f"`scripts/write-rules` writes this page from a table. All sources were read by {SEEN}. The last",
             "column has the date of each source, and the version if the source names one. Limits change. The table",
             "leaves out limits without a public source, and problems that a client repairs itself. A test compares",
             "the rows of the SDKs with what the SDKs do.",

@@ -10,21 +10,23 @@ from mcpspy.rules import framing
 from mcpspy.rules.http import headers, posting
 from mcpspy.rules.lifecycle import handshake
 from mcpspy.rules.jsonrpc import messages, values
-from mcpspy.rules.http import oauth
+from mcpspy.rules.http import cors, credentials, legacy, oauth
 from mcpspy.rules import pairing, cancel, mrtr, security, progress, paging, schema, extension
+from mcpspy.rules.http import answers
 from mcpspy.rules.lifecycle import stateless, ending
-from mcpspy.rules.http import streams
+from mcpspy.rules.http import sessions, streams, listening, refusals
 from mcpspy.rules import subscription
 from mcpspy.rules.tools import calls, listing
-from mcpspy.rules import skills, ui, cache, lock
-from mcpspy.rules.compat import names, schemas
+from mcpspy.rules import content, skills, ui, cache, lock
+from mcpspy.rules.compat import names, results, schemas
 from mcpspy.rules import ops, expect
 from mcpspy.rules.rule import FORMER, RULES, SEVERITIES, Fault, Finding, LocatedFinding, Rule, Severity, current, worst
 
 __all__ = [
     "FORMER", "RULES", "SEVERITIES", "Fault", "Finding", "LocatedFinding", "Rule", "Severity",
-    "cache", "calls", "cancel", "capabilities", "current", "ending", "expect", "extension", "framing", "handshake",
-    "headers", "listing", "lock", "messages", "mrtr", "names", "oauth", "ops", "paging", "pairing", "posting",
-    "progress", "schema", "schemas", "security", "skills", "stateless", "streams", "subscription", "ui", "values",
-    "worst",
+    "answers", "cache", "calls", "cancel", "capabilities", "content", "cors", "credentials", "current", "ending",
+    "expect", "extension", "framing", "handshake", "headers", "legacy", "listening", "listing", "lock", "messages",
+    "mrtr", "names", "oauth", "ops", "paging", "pairing", "posting", "progress", "refusals", "results", "schema",
+    "schemas", "security", "sessions", "skills",
+    "stateless", "streams", "subscription", "ui", "values", "worst",
 ]  # fmt: skip

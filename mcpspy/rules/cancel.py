@@ -1,16 +1,19 @@
 """Rules about cancellations: `notifications/cancelled` names a request that its sender has in flight."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from mcpspy.conversation import bounds
-from mcpspy.conversation.model import HOLD, Message, Session
+from mcpspy.conversation.context import other
+from mcpspy.conversation.model import HOLD, Exchange, Message, Session
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.spec.revisions import TASKS, Revision, since
 from mcpspy.wire.jsonrpc import Id, Notification
 
 _CANCEL = "basic/utilities/cancellation"
+_LATEST = 100  # requests in flight whose ids are compared with that of a cancellation
 
 
 @rule(
@@ -43,7 +46,54 @@ def cancel_unknown_request(message: Message, session: Session) -> Iterator[Fault
         return
     if (message.sender, number) in message.session.completed or _is_listen(message, number, session):
         return
-    yield Fault(f"the {message.sender} has sent no request with id {str(number)[:60]}", "/params/requestId")
+    similar = _similar(message, number)
+    if any(it.key[0] == message.sender for it in similar):  # reported by `cancel/id-loose-match`
+        return
+    hint = f"; #{similar[0].request.n} is a request of the {other(message.sender)}" if similar else ""
+    yield Fault(f"the {message.sender} has sent no request with id {number.excerpt}{hint}", "/params/requestId")
+
+
+@rule(
+    "cancel/id-loose-match",
+    "warning",
+    """The id of a cancellation is similar to one in flight, but not equal: "3" is not 3. Peers compare ids exactly, so
+    the request is not cancelled, and the work goes on.""",
+    fix="Send the `id` of the request as `requestId`, with the same JSON type.",
+    meanwhile="Ignore the notification.",
+    spec=_CANCEL,
+    fails="""
+        = 2025-06-18
+        > 2 tools/call {"name":"slow"}
+        > notifications/cancelled {"requestId":"2"}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/call {"name":"slow"}
+        > notifications/cancelled {"requestId":2}
+    """,
+    on=(Notification,),
+    methods=("notifications/cancelled",),
+    loss="A cancellation had no effect",
+)
+def id_loose_match(message: Message, session: Session) -> Iterator[Fault]:
+    """Report a cancellation with an id of another type, or with other digits."""
+    requested = member(message.body.value, "params", "requestId")
+    number = Id.of(requested)
+    if requested is None or message.cancels or session.lossy or _names_task(requested, session):
+        return
+    if (message.sender, number) in message.session.completed or _is_listen(message, number, session):
+        return
+    near = next((it for it in _similar(message, number) if it.key[0] == message.sender), None)
+    if near:
+        meant = near.key[1].beside(number)
+        yield Fault(f"request {number.excerpt} is not in flight; {meant} is, in #{near.request.n}",
+                    "/params/requestId", (near.request.n,))  # fmt: skip
+
+
+def _similar(message: Message, number: Id) -> list[Exchange]:
+    """Return the latest requests in flight of both sides whose id a careless peer would take for this one."""
+    latest = islice(reversed(message.session.pending.items()), _LATEST)
+    return [exchanges[-1] for key, exchanges in latest if key[1].loose == number.loose]
 
 
 def _is_listen(message: Message, number: Id, session: Session) -> bool:
@@ -144,7 +194,8 @@ def _cancelled(message: Message) -> tuple[int, Id] | None:
 @rule(
     "cancel/initialize",
     "error",
-    "A client must not cancel its `initialize` request.",
+    """A client must not cancel its `initialize` request. Not reported if the server did not answer it in time
+    (`pairing/answered-late`, `lifecycle/handshake-failed`).""",
     fix="Do not cancel `initialize`: close the connection or end the process.",
     meanwhile="Ignore the cancellation, and answer `initialize`.",
     blame="client",
@@ -163,8 +214,9 @@ def _cancelled(message: Message) -> tuple[int, Id] | None:
 )
 def cancel_initialize(message: Message, session: Session) -> Iterator[Fault]:
     """Report the cancellation of `initialize`."""
-    if message.cancels and message.cancels.method == "initialize":
-        yield Fault("`initialize` must not be cancelled", "/params/requestId", (message.cancels.request.n,))
+    cancelled = message.cancels
+    if cancelled and cancelled.method == "initialize" and cancelled.outcome != "timed-out":
+        yield Fault("`initialize` must not be cancelled", "/params/requestId", (cancelled.request.n,))
 
 
 @rule(

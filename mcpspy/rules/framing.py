@@ -10,8 +10,12 @@ from dataclasses import dataclass
 
 from mcpspy.conversation.context import other
 from mcpspy.conversation.model import HttpUnit, Message, Session
+from mcpspy.json_values import excerpt
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
-from mcpspy.wire.jsonrpc import Error, Invalid, Result, parse
+from mcpspy.text import plural
+from mcpspy.wire.glued import messages_within
+from mcpspy.wire.jsonrpc import Body, Error, Invalid, Notification, Request, Result, parse
+from mcpspy.wire.log_records import is_log_line, is_log_record
 
 _STDIO = "basic/transports#stdio"
 _OURS = ("is not known", "is not installed", "is decoded no further")  # decoding errors that are not the sender's fault
@@ -19,6 +23,7 @@ _OVERSIZE = 10 << 20  # bytes: the size of the read buffer of the TypeScript SDK
 _CONTENT_LENGTH = re.compile(rb"(?:^|[}\]])[ \t]*content-length[ \t]*:[ \t]*\d+[ \t]*\r?$", re.IGNORECASE)
 _FRAMED = re.compile(rb"^\s*$|^content-type:|content-length[ \t]*:[ \t]*\d+[ \t]*\r?$|[}\]]\s*$", re.IGNORECASE)
 """Matches a line that is or ends with a header, is the blank line after it, or ends with a message."""
+_TOLD = 4  # messages of a line that are named
 _HEADER = 100  # bytes at the end of a line that may contain the header
 LONGEST, MOST_LINES = 1 << 20, 1 << 14
 """The limits for a message over several lines: bytes, and lines."""
@@ -165,7 +170,8 @@ def is_spread(message: Message, session: Session) -> bool:
 def _is_not_json(message: Message) -> bool:
     if message.http or message.frame.cut:  # a cut line is reported by `framing/unterminated`
         return False
-    return isinstance(message.body, Invalid) and message.body.reason.startswith("not JSON")
+    not_json = isinstance(message.body, Invalid) and message.body.reason.startswith("not JSON")
+    return not_json and not is_log_line(message.frame.raw)
 
 
 def _what(message: Message) -> str:
@@ -196,6 +202,108 @@ def not_json(message: Message, session: Session) -> Iterator[Fault | Later]:
             yield Fault(_what(message))
     elif spread.lines[0] is message and not spread.whole:
         yield Later(lines.unfinished(spread))
+
+
+@rule(
+    "framing/log-record",
+    "error",
+    """A log record is where only messages may be: a line in a usual format of logs, or a JSON object with a level. A
+    server must log to stderr, or with `notifications/message`. Some clients drop a server that writes logs to stdout,
+    and a record with an `id` or an `error` can be taken for an answer.""",
+    fix="""Direct the logger to stderr: `pino.destination(2)`, `stderrLevels` of winston's Console,
+    `slog.NewJSONHandler(os.Stderr, nil)`.""",
+    meanwhile="Skip the line.",
+    spec=_STDIO,
+    fails='< | {"level":30,"time":1776420000000,"pid":7,"hostname":"box","msg":"server started"}',
+    passes='! {"level":30,"time":1776420000000,"pid":7,"hostname":"box","msg":"server started"}',
+    on=(Invalid,),
+)
+def log_record(message: Message, session: Session) -> Iterator[Fault]:
+    """Report a log record on stdin or stdout: as JSON, or as a line of text."""
+    body = message.body
+    if message.http or not isinstance(body, Invalid) or is_spread(message, session):
+        return
+    as_json = isinstance(body.value, dict) and (
+        body.reason.startswith("a log record")
+        or (
+            "jsonrpc" not in body.value
+            and body.reason.startswith("neither")
+            and is_log_record(body.value, without_level=True)
+        )
+    )
+    as_text = body.reason.startswith("not JSON") and not message.frame.cut and is_log_line(message.frame.raw)
+    if as_json or (as_text and not session.of(ContentLength).frames(message)):
+        to_client = message.sender == "server"
+        where = "stdout; logs belong on stderr" if to_client else "stdin; the server expects only messages there"
+        yield Fault(f"a log record on {where}")
+
+
+@rule(
+    "framing/glued",
+    "error",
+    """The line has a message and something else: text before or after it, or a second message. Peers parse the line as
+    a whole and fail, so the message is lost, and a request waits forever for its answer. Usual causes are output
+    without a newline, such as a progress bar, and two threads that write at the same time.""",
+    fix="End each message with a newline, write it in one call under a lock, and write everything else to stderr.",
+    meanwhile="Report the line that cannot be parsed, so that the user sees what the server writes.",
+    spec=_STDIO,
+    fails="""
+        = 2025-06-18
+        > 2 ping
+        < | Loading model... {"jsonrpc":"2.0","id":2,"result":{}}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 ping
+        ! Loading model...
+        < | {"jsonrpc":"2.0","id":2,"result":{}}
+    """,
+    on=(Invalid,),
+    loss="A message could not be read",
+)
+def glued(message: Message, session: Session) -> Iterator[Fault]:
+    """Report messages inside a line or an HTTP body that is not JSON as a whole."""
+    raw, body = message.frame.raw, message.body
+    if message.frame.cut or not isinstance(body, Invalid) or not body.reason.startswith("not JSON") or b"\0" in raw:
+        return
+    if is_spread(message, session) or session.of(ContentLength).frames(message):
+        return
+    text, found = messages_within(raw)
+    if not found:
+        return
+    answers = [_answered(it.body, message) for it in found]
+    told = [f"the answer to #{n}" if n else _kind_of(it.body) for it, n in zip(found, answers, strict=True)][:_TOLD]
+    many = len(found) > _TOLD
+    sentence = told[0] if len(found) == 1 else f"{len(found)} messages: {', '.join(told)}{', …' if many else ''}"
+    ends = [0, *(it.end for it in found)]
+    others = [text[end:start] for end, start in zip(ends, [*(it.start for it in found), None], strict=True)]
+    what = {"sse": "event", "body": "body"}.get(message.http.opened.framing, "message") if message.http else "line"
+    yield Fault(f"the {what} holds {sentence}{_others(others)}", related=tuple(n for n in answers if n))
+
+
+def _answered(body: Body, message: Message) -> int | None:
+    """Return the line number of the waiting request that a response inside the line of a message answers."""
+    number = body.id if isinstance(body, Result | Error) else None
+    waiting = message.session.pending.get((other(message.sender), number), ()) if number else ()
+    return waiting[0].request.n if waiting else None
+
+
+def _kind_of(body: Body) -> str:
+    if isinstance(body, Request | Notification):
+        kind = "the request" if isinstance(body, Request) else "the notification"
+        return f"{kind} {body.method[:60]}"
+    return f"an answer with id {body.id.excerpt}" if isinstance(body, Result | Error) and body.id else "an error"
+
+
+def _others(parts: list[str]) -> str:
+    """Return how many characters are around the messages of a line, and how they begin."""
+    before, *_, after = parts
+    size = sum(len(part) for part in parts if part.strip())
+    if not size:
+        return ", without a newline between them"
+    where = " after" if before.strip() else " before" if after.strip() else " and"
+    excerpted = excerpt(" ".join(filter(None, (part.strip() for part in parts))), 40)
+    return f"{where} {plural(size, 'other character')}, {excerpted}"
 
 
 @rule(
@@ -269,7 +377,7 @@ def unterminated(message: Message, session: Session) -> Iterator[Fault]:
     if session.of(ContentLength).frames(message):
         return
     if message.frame.cut and not message.http and not session.lossy and not message.part:
-        yield Fault("the stream ended before the newline of this line")
+        yield Fault(f"the stream ended after {message.frame.size:,} bytes of this line, before its newline")
 
 
 @rule(

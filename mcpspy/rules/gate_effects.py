@@ -36,19 +36,24 @@ from mcpspy.wire.subject import subject
 
 _EDITED = 256  # the last acts that are searched for an id that a gate made
 
-_OF_BYTES = ("framing/", "jsonrpc/", "security/", "compat/", "ui/", "http/not-json")
+_OF_BYTES = ("framing/", "jsonrpc/", "security/", "compat/", "ui/", "http/not-json",
+             "content/image-type")  # fmt: skip
 """Rules about a frame by itself: no other frame explains what they find."""
-_NOT_OF_BYTES = ("framing/unterminated", "jsonrpc/batch", "security/definition-changed")
+_NOT_OF_BYTES = ("framing/unterminated", "jsonrpc/batch", "security/definition-changed", "ui/other-uri",
+                 "ui/unreadable", "ui/never-read")  # fmt: skip
 """Exceptions: they depend on a server that was killed, on what was negotiated, or on what was listed before."""
-_ON_TIME = ("pairing/unanswered", "pairing/late-after-cancel", "pairing/id-in-flight", "cancel/", "progress/", "cache/",
-            "lifecycle/server-exit", "lifecycle/before-initialize", "lifecycle/initialize-twice", "lifecycle/era-mixed",
-            "lifecycle/initialized-missing", "subscription/un", "http/session-")  # fmt: skip
+_ON_TIME = ("pairing/unanswered", "pairing/answered-late", "pairing/late-after-cancel", "pairing/id-in-flight",
+            "cancel/", "progress/", "cache/", "lifecycle/server-exit", "lifecycle/buffered-output",
+            "lifecycle/no-exit", "lifecycle/before-initialize",
+            "lifecycle/initialize-twice", "lifecycle/era-mixed", "lifecycle/initialized-missing", "subscription/un",
+            "http/session-", "http/stream-")  # fmt: skip
 """Rules that depend on when, or how often, a frame was received."""
 _ON_IDS = ("pairing/orphan-response", "pairing/duplicate-response", "pairing/id-loose-match",
-           "pairing/response-by-wrong-side", "pairing/unanswered", "cancel/unknown-request",
+           "pairing/response-by-wrong-side", "pairing/unanswered", "cancel/unknown-request", "cancel/id-loose-match",
            "subscription/unknown-id")  # fmt: skip
 """Rules about ids. A gate may have put the id into a frame that a peer received."""
-
+_ON_PARAMS = ("paging/no-advance", "tools/arguments-fit")
+"""Rules about an answer that depends on the params of its request, which a gate may have edited."""
 _ON_REUSE = ("pairing/id-in-flight", "progress/token-reused")
 """Rules about ids and tokens in use. A request that a gate dropped has ended, so its id and token are free."""
 
@@ -59,6 +64,10 @@ _LISTING = ("tools/list", "notifications/tools/list_changed")
 _CONTEXT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("pairing/unanswered", (_ANSWERS, _UNHEARD, _CUT_OFF)),
     ("lifecycle/server-exit", (_ANY, _CUT_OFF)),
+    ("lifecycle/buffered-output", (_ANY,)),
+    ("lifecycle/no-exit", (_ANY,)),
+    ("http/empty-answer", (_ANY, _CUT_OFF)),
+    ("http/stream-cut", (_ANY, _CUT_OFF)),
     ("progress/", (_REQUESTS,)),
     ("subscription/", (_REQUESTS,)),
     ("cancel/", (_REQUESTS,)),
@@ -66,6 +75,7 @@ _CONTEXT: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("paging/", (_ANSWERS,)),
     ("cache/", (_ANSWERS,)),
     ("tools/", _LISTING),
+    ("ui/", _LISTING),
     ("http/header-", _LISTING),
     ("http/", _HANDSHAKE),
     ("lifecycle/", _HANDSHAKE),
@@ -95,6 +105,8 @@ class _Acted:
         if act.made or act.waits or act.dropped:
             return True
         if act.how == "edited" and (self.call is None or self.call not in _calls(act.sent)):
+            return True
+        if act.how == "edited" and rule in _ON_PARAMS:
             return True
         return rule.startswith(_ON_TIME) or (act.how == "repeated" and rule.startswith("pairing/"))
 

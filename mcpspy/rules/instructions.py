@@ -78,7 +78,7 @@ _PATTERNS = (
         r"(?:that you\b|(?:this|these|the above) (?:instructions?|steps?|notes?)\b)|",
         rf"\b(?:do not|don.?t|never|must not|should not|not to|without)\s{{1,3}}{_WORDS}{{0,2}}?(?:",
         r"(?:tell|telling|inform|informing|notify|notifying|alert|alerting)",
-        rf"\s{{1,3}}{_WORDS}{{0,8}}?(?:user|human)\b(?!.s)|",
+        rf"\s{{1,3}}{_WORDS}{{0,8}}?(?<!\ba )(?:user|human)\b(?!.s)|",  # "a user": advice about what is true
         r"(?:mention|mentioning|reveal|revealing|disclose|disclosing)",
         rf"\s{{1,3}}{_WORDS}{{0,8}}?to (?:the |your )?(?:user|human)\b(?!.s)|",
         rf"(?:let|letting)\s{{1,3}}(?:the |your )?(?:user|human) {_KNOWS})|",

@@ -20,7 +20,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from mcpspy.capture.records import End, Gap, Gates, Record, Release
 from mcpspy.conversation.bounds import keep
@@ -28,12 +28,12 @@ from mcpspy.conversation.conversation import Conversation
 from mcpspy.conversation.facts import Operations
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.learning import learn
-from mcpspy.conversation.model import HOLD, Event, Exchange, HttpUnit, Judged, Message, Session
+from mcpspy.conversation.model import HOLD, Event, Exchange, HttpUnit, Judged, Message, Session, StreamEnd
 from mcpspy.conversation.outcomes import Outcome
 from mcpspy.rules import RULES, LocatedFinding, Rule
 from mcpspy.rules.follows import explained, specific
 from mcpspy.rules.gate_effects import GateEffects
-from mcpspy.rules.plain import ASPECTS, aspects
+from mcpspy.rules.plain import ASPECTS, aspects, unit_aspects
 from mcpspy.rules.rule import Fault
 from mcpspy.spec.extensions import extension_with
 from mcpspy.spec.methods import revisions_with_method
@@ -45,9 +45,10 @@ from mcpspy.wire.jsonrpc import Notification, Request
 _Key = tuple[type, str | None, Revision | None, tuple[bool, ...]]
 """Kind, method, revision, and for each of `ASPECTS` whether the message is plain in it."""
 _CALLS = (Request, Notification)
-_JUDGED = (Message, HttpUnit)
-_REMARK = tuple(aspect != "http" for aspect in ASPECTS)  # a remark is plain in every aspect but HTTP
-_ON_AGREEMENT = ("lifecycle/era-mixed", "lifecycle/revision-mismatch", "http/version-header")
+_JUDGED = (Message, HttpUnit, StreamEnd)
+_REMARK = (False,) * len(ASPECTS)
+_ON_AGREEMENT = ("lifecycle/era-mixed", "lifecycle/revision-mismatch", "lifecycle/version-declined",
+                 "http/version-header")  # fmt: skip
 """Rules about the revisions that peers name. They are off if the capture is judged by another revision."""
 _ON_CLIENTS = ("compat/",)
 """Rules about what clients refuse. They are off if no client is named."""
@@ -102,6 +103,7 @@ class Judge:
         self._later: dict[Session, deque[_Postponed]] = {}
         self._found_late: list[LocatedFinding] = []  # findings of sessions that were put to rest
         self._budget = Budget()
+        self._shared: dict[type[Any], Any] = {}
         self._gates = GateEffects()
         self._t = 0  # the time of the latest message
         self._gaps = 0
@@ -215,7 +217,7 @@ class Judge:
         """Prepare a session at its first message."""
         session.judged, session.lossy, session.gaps = True, self._gaps > 0 or self._forgetful, self._gaps
         session.budget, session.clients, session.operations = self._budget, self._clients, self._operations
-        session.expected = self._conversation.expected
+        session.expected, session.shared = self._conversation.expected, self._shared
 
     def _lose(self, session: Session) -> None:
         """Note that records were lost before the next message of a session, if there are more gaps than before."""
@@ -266,7 +268,8 @@ class Judge:
                 plainly = (False,) * len(ASPECTS)
             key: _Key = type(body), method, message.revision, plainly
         else:
-            key = type(message), None, message.revision, _REMARK
+            flags = unit_aspects(message) if type(message) is HttpUnit else _REMARK
+            key = type(message), None, message.revision, flags
         return self._lists.get(key) or self._listed(key)
 
     def _listed(self, key: _Key) -> _Rules:

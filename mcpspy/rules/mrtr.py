@@ -7,18 +7,21 @@ recorded a moment later, so every check of a retry runs a second after it.
 
 from collections.abc import Iterator
 
+from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.context import ASKED, capabilities
 from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.rounds import continued, mark, rounds_before
+from mcpspy.conversation.times import PERSONAL
 from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.lifecycle.capabilities import undeclared
-from mcpspy.rules.rule import Fault, Later, rule
+from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.spec.revisions import ROUNDS
 from mcpspy.wire.jsonrpc import Request, Result
 
 _MRTR = "basic/patterns/mrtr"
 _ASKING = ("tools/call", "prompts/get", "resources/read")
 """Methods whose answer may request input."""
+_SOON, _BY_A_PERSON = 10_000_000_000, 600_000_000_000  # nanoseconds for which a client may take to find the input
 
 
 @rule(
@@ -202,6 +205,7 @@ def undeclared_input(message: Message, session: Session) -> Iterator[Fault]:
     result = member(message.body.value, "result")
     if member(result, "resultType") != "input_required":
         return
+    session.of(NeverRetried).note(message)
     declared, asked = capabilities("client", message, session), member(result, "inputRequests")
     if declared is None or not isinstance(asked, dict):
         return
@@ -244,3 +248,58 @@ def nothing_asked(message: Message, session: Session) -> Iterator[Fault]:
         return
     if member(result, "inputRequests") is None and member(result, "requestState") is None:
         yield Fault("the result has neither inputRequests nor requestState", "/result")
+
+
+@rule(
+    "mrtr/never-retried",
+    "info",
+    """The server requested input, and the client went on without sending the request again. So the request was never
+    completed. Not reported if the session ended soon, or while a person may still be thinking about the answer.""",
+    fix="""Send the request again with `inputResponses` and `requestState`. If the user declines, send the response that
+    says so.""",
+    meanwhile="Forget the state after a while.",
+    blame="client",
+    spec=f"{_MRTR}#client-requirements-basic-workflow",
+    revisions=ROUNDS,
+    fails="""
+        > 1 tools/call {META can roots "name":"book"}
+        < 1 = {"resultType":"input_required","inputRequests":{"roots":{"method":"roots/list"}}}
+        @20 > 2 tools/list {META}
+        @21 < 2 = {"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"public"}
+    """,
+    passes="""
+        > 1 tools/call {META can roots "name":"book"}
+        < 1 = {"resultType":"input_required","inputRequests":{"roots":{"method":"roots/list"}}}
+        > 2 tools/call {META "name":"book","inputResponses":{"roots":{"roots":[]}}}
+        @20 > 3 tools/list {META}
+        @21 < 3 = {"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"public"}
+    """,
+    on=(),
+    loss="The client did not continue a request that needs its input",
+)
+class NeverRetried(StatefulCheck):
+    """Report the results `input_required` that no request continued, if the client went on.
+
+    `mrtr/undeclared-input` looks at these results, and notes them here.
+    """
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._asking: dict[int, tuple[Message, bool]] = {}  # by line number: the result, and whether a person is asked
+
+    def note(self, message: Message) -> None:
+        """Remember a result that requests input."""
+        if message.exchange and message.exchange.inputs is not None:
+            keep(self._asking, message.n, (message, not message.exchange.inputs.isdisjoint(PERSONAL)))
+
+    def close(self) -> Iterator[Fault]:
+        """Report those that were not continued."""
+        session = self.session
+        if session.lossy:
+            return
+        open_rounds = {it.answer for alike in session.rounds.values() for it in alike if not it.continued}
+        for n, (message, personal) in self._asking.items():
+            went_on = session.answered - message.t >= (_BY_A_PERSON if personal else _SOON)
+            if n in open_rounds and went_on and session.last_answered > n:
+                yield Fault("the client never sends the request again with the input that the server needs", "/result",
+                            blame="client", at=message)  # fmt: skip

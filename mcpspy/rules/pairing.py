@@ -4,25 +4,29 @@ A wrong link is worse than none. A race that the specification allows is not a f
 still active, nothing is reported as missing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice, product
+from typing import ClassVar
 
 from mcpspy.conversation.context import other
 from mcpspy.conversation.http_sessions import is_resumed
 from mcpspy.conversation.model import ENDLESS, Exchange, Message, Session
-from mcpspy.conversation.outcomes import still_failed
-from mcpspy.json_values import member
+from mcpspy.conversation.outcomes import patience, still_failed, waited
+from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
-from mcpspy.spec.revisions import STATELESS
-from mcpspy.wire.jsonrpc import Error, Id, Request, Result
+from mcpspy.rules.waiting import waiting_clause
+from mcpspy.spec.revisions import HANDSHAKE, STATELESS
+from mcpspy.text import duration_text
+from mcpspy.wire.http_head import status
+from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result
 
 _RESPONSES = "basic#responses"
 _REQUESTS = "basic#requests"
 _WITH_ID = (Request, Result, Error)
 _ABSENT = Id("absent", "")
-_FEW = 8  # exchanges without an answer that are examined
-_PATIENCE = 60_000_000_000  # nanoseconds after which a request counts as unanswered
-_PROMPTLY = 10_000_000_000  # the same for requests that need no work; some clients wait no longer
+_PARSE_ERROR = -32700
+_FEW = 8  # notifications, and exchanges without an answer, that are examined
+_PATIENCE = 60_000_000_000  # nanoseconds of other traffic after which a request counts as unanswered
 _PROMPT = ("initialize", "server/discover", "ping")
 _PATIENT = ("elicitation/create", "sampling/createMessage", "tasks/result")
 """Methods that wait for a person or for the end of a task: a long wait is not a fault."""
@@ -53,20 +57,23 @@ _PATIENT = ("elicitation/create", "sampling/createMessage", "tasks/result")
 )
 def orphan_response(message: Message, session: Session) -> Iterator[Fault]:
     """Report a response to no request. Over HTTP also one that does not match the request of its POST."""
-    refused, wrong = _refused_by(message), _id_text(message)
-    if refused and _loosely(refused.key[1]) != _loosely(_id(message)):
-        asked = str(refused.key[1])[:60]
-        yield Fault(f"the answer has id {wrong}; expected {asked}, the id of the request", "/id", (refused.request.n,),
-                    severity="warning")  # fmt: skip
+    refused, wrong = _refused_by(message), _id(message)
+    if refused and _ends_session(message):
+        return  # such an answer is written before the request is read
+    if refused and refused.key[1].loose != wrong.loose:
+        expected = refused.key[1].beside(wrong)
+        yield Fault(f"the answer has id {wrong.excerpt}; expected {expected}, the id of the request", "/id",
+                    (refused.request.n,), severity="warning")  # fmt: skip
     elif _unpaired(message, session) and not _why_unpaired(message):
-        yield Fault(f"no request has id {wrong}", "/id", _only_one_waiting(message))
+        hint, meant = waiting_clause(message)
+        yield Fault(f"no request has id {wrong.excerpt}{hint}", "/id", meant)
 
 
-def _only_one_waiting(message: Message) -> tuple[int, ...]:
-    """Return the request that an orphan response was meant for, if exactly one was waiting. Not over HTTP."""
-    exchanges = list(islice(message.session.exchanges(), _FEW + 1)) if message.http is None else []
-    waiting = [it.request.n for it in exchanges if it.request.sender != message.sender and not it.cancelled]
-    return tuple(waiting) if len(waiting) == 1 and len(exchanges) <= _FEW else ()
+def _ends_session(message: Message) -> bool:
+    """Return whether the status says that the session of the request is over."""
+    place = message.http
+    named = place is not None and place.request is not None and place.request.named
+    return named and place is not None and status(place.opened.head) == 404
 
 
 @rule(
@@ -74,7 +81,7 @@ def _only_one_waiting(message: Message) -> tuple[int, ...]:
     "error",
     """The request was already answered. The client of the Python SDK fails at the end of the session after a second
     answer.""",
-    fix="Send one response for each request: return after you have sent an error.",
+    fix="Send one response for each request, with the `id` of that request: return after you have sent an error.",
     meanwhile="Ignore the second response, and log it.",
     spec=_RESPONSES,
     about="pairing",
@@ -97,7 +104,9 @@ def duplicate_response(message: Message, session: Session) -> Iterator[Fault]:
     """Report a second answer to a request."""
     if _unpaired(message, session) and _why_unpaired(message) == "duplicate":
         related = message.session.completed[other(message.sender), _id(message)]
-        yield Fault(f"request #{related[0]} was already answered by #{related[1]}", "/id", related)
+        hint, meant = waiting_clause(message, since=session.answered)
+        told = f"id {_id(message).excerpt}: request #{related[0]} was already answered by #{related[1]}"
+        yield Fault(f"{told}{hint}", "/id", (*related, *meant))
 
 
 @rule(
@@ -124,14 +133,14 @@ def id_loose_match(message: Message, session: Session) -> Iterator[Fault]:
     """Report an id of another type, or with other digits."""
     refused = _refused_by(message)
     if refused:
-        exchange = refused if _loosely(refused.key[1]) == _loosely(_id(message)) else None
+        exchange = refused if refused.key[1].loose == _id(message).loose else None
     else:
         loose = _unpaired(message, session) and _why_unpaired(message) == "loose"
         exchange = next(_loose_matches(message)) if loose else None
     if exchange:
-        asked = getattr(exchange.request.body, "id", "")
-        yield Fault(f"the response has id {_id_text(message)}; expected {asked}, as in #{exchange.request.n}", "/id",
-                    (exchange.request.n,))  # fmt: skip
+        wrong, n = _id(message), exchange.request.n
+        expected = exchange.key[1].beside(wrong)
+        yield Fault(f"the response has id {wrong.excerpt}; expected {expected}, as in #{n}", "/id", (n,))
 
 
 @rule(
@@ -156,7 +165,7 @@ def id_loose_match(message: Message, session: Session) -> Iterator[Fault]:
 def response_by_wrong_side(message: Message, session: Session) -> Iterator[Fault]:
     """Report a response by the side that sent the request."""
     if _unpaired(message, session) and _why_unpaired(message) == "side":
-        yield Fault(f"the {message.sender} answers its own request {_id_text(message)}", "/id")
+        yield Fault(f"the {message.sender} answers its own request {_id(message).excerpt}", "/id")
 
 
 def answers_by_id(message: Message) -> bool:
@@ -197,18 +206,10 @@ def _why_unpaired(message: Message) -> str:
 
 def _loose_matches(message: Message) -> Iterator[Exchange]:
     """Yield the requests in flight whose id a careless peer would take for the id of the response."""
-    loose = _loosely(_id(message))
+    loose = _id(message).loose
     for kind, token in product(("number", "string"), (loose, f"{loose}.0")):
         if (kind, token) != _id(message):
             yield from message.session.pending.get((other(message.sender), Id(kind, token)), ())
-
-
-def _loosely(number: Id) -> str:
-    try:
-        value = float(number.token)
-        return str(int(value)) if value.is_integer() else number.token
-    except (ValueError, OverflowError):
-        return number.token
 
 
 @rule(
@@ -246,7 +247,7 @@ def id_in_flight(message: Message, session: Session) -> Iterator[Fault | Later]:
             return
         number = earlier.request.n
         why = "is cancelled and may still be answered" if given_up else "is not answered yet"
-        yield Fault(f"id {_id_text(message)} is already in use by request #{number}, which {why}", "/id", (number,),
+        yield Fault(f"id {_id(message).excerpt} is already in use by request #{number}, which {why}", "/id", (number,),
                     severity="warning" if given_up else None)  # fmt: skip
 
     yield Later(question())
@@ -256,11 +257,12 @@ def id_in_flight(message: Message, session: Session) -> Iterator[Fault | Later]:
     "pairing/unanswered",
     "warning",
     """The request was never answered, although the client waited for at least a minute before it disconnected (ten
-    seconds for `initialize`, `server/discover` and `ping`), or although the session went on for more than a minute and
-    later requests were answered. Progress restarts that time. The severity is info if the stream ended earlier, if the
-    request waits for a person or a task, or if the client went on with `initialize` after `server/discover`. Nothing is
-    reported if the request was cancelled, or if the client disconnected earlier. `subscriptions/listen` is answered
-    only at its end.""",
+    seconds for `initialize`, `server/discover` and `ping`; for some clients, their own time-out), or although the
+    session went on for more than a minute and later requests were answered. The same applies if its sender waited as
+    long before it cancelled it, or names a time-out as the reason. Progress restarts that time. The severity is info if
+    the stream ended earlier, if the request waits for a person or a task, or if the client went on with `initialize`
+    after `server/discover`. Nothing is reported if the request was cancelled for another reason, or if the client
+    disconnected earlier. `subscriptions/listen` is answered only at its end.""",
     fix="Answer every request, with an error if it fails: catch exceptions, and await every promise.",
     meanwhile="""Set a time-out, and cancel the request when it expires: `timeout` in the TypeScript SDK,
     `read_timeout_seconds` in the Python SDK.""",
@@ -299,12 +301,19 @@ class Unanswered(StatefulCheck):
         left = exchange.left if request.http else request.session.left
         if request.n in self.session.explained or exchange.lost:  # reported by `lifecycle/server-exit`
             return
-        blame, method, heard = other(request.sender), exchange.method, self._heard(request)
+        blame, method, heard = other(request.sender), exchange.method, _heard(request, self.session)
         only_cancelled = exchange.cancelled and exchange.left is None  # over HTTP, a client may cancel by leaving
-        patience = _PROMPTLY if method in _PROMPT else _PATIENCE
-        if left is not None and left - heard >= patience and not only_cancelled:
-            waited = f"{(left - request.t) / 1e9:.0f} seconds"
-            yield Fault(f"{method} was not answered within {waited}; then the client left", blame=blame,
+        patient = patience(exchange)
+        if exchange.cancelled and exchange.fate and still_failed(exchange):
+            given_up = exchange.fate.t
+            if heard == request.t or given_up - heard >= patient:
+                time = duration_text(waited(exchange, given_up))
+                yield Fault(f"{method} was not answered within {time}; then the {request.sender} cancelled it",
+                            related=(exchange.fate.n,) if exchange.fate.n else (), blame=blame,
+                            severity="info" if self._may_wait(request, method) else None)  # fmt: skip
+        elif left is not None and left - heard >= patient and not only_cancelled:
+            time = f"{(left - request.t) / 1e9:.0f} seconds"
+            yield Fault(f"{method} was not answered within {time}; then the client left", blame=blame,
                         severity="info" if self._may_wait(request, method) else None)  # fmt: skip
         elif exchange.cancelled or left is not None:
             return  # no answer is needed after a cancellation, or when the client leaves
@@ -313,12 +322,6 @@ class Unanswered(StatefulCheck):
         else:
             yield Fault(f"{method} was not answered, but later requests were", blame=blame,
                         severity="info" if self._may_wait(request, method) else None)  # fmt: skip
-
-    def _heard(self, request: Message) -> int:
-        """Return when a request was sent, or when its last progress arrived."""
-        token = member(request.body.value, "params", "_meta", "progressToken")
-        known = self.session.progress.get((request.sender, Id.of(token))) if token is not None else None
-        return known.t if known and known.request == request.n and known.t else request.t
 
     def _may_wait(self, request: Message, method: str) -> bool:
         """Return whether the long wait for an answer may be legitimate."""
@@ -356,16 +359,182 @@ class Unanswered(StatefulCheck):
 )
 def late_after_cancel(message: Message, session: Session) -> Iterator[Fault]:
     """Report the answer to a cancelled request."""
-    if message.exchange and message.exchange.cancelled and message.exchange.method != ENDLESS:
-        number = message.exchange.request.n
+    exchange = message.exchange
+    if exchange and exchange.cancelled and exchange.method != ENDLESS and exchange.outcome != "timed-out":
+        number = exchange.request.n
         yield Fault(f"request #{number} was cancelled before this answer", "/id", (number,))
+
+
+@rule(
+    "pairing/ping-refused",
+    "error",
+    """A `ping` must be answered with an empty result, by both sides and at any time. Peers that send pings take an
+    error for a dead connection, and close it. Not reported if the request itself is faulty.""",
+    fix="Answer `ping` with the result `{}`, also before the handshake is complete.",
+    meanwhile="Count an error as a sign of life, or send no pings.",
+    spec="basic/utilities/ping",
+    revisions=HANDSHAKE,
+    fails="""
+        = 2025-06-18
+        > 2 ping
+        < 2 ! {"code":-32601,"message":"Method not found"}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 ping
+        < 2 = {}
+    """,
+    on=(Error,),
+    methods=("ping",),
+    explains=("error",),
+)
+def ping_refused(message: Message, session: Session) -> Iterator[Fault]:
+    """Report an error in answer to a ping. A status of failure is about the HTTP request, so it is not reported."""
+    exchange = message.exchange
+    if exchange is None or exchange.request.n in session.explained or exchange.key in session.malformed:
+        return
+    if not (message.http and message.http.failed):
+        error = member(message.body.value, "error")
+        yield Fault(f"ping is answered with error {excerpt(member(error, 'code'))}: "
+                    f"{excerpt(member(error, 'message'))}; expected an empty result", "/error")  # fmt: skip
+
+
+@rule(
+    "pairing/notification-answered",
+    "error",
+    """The server answers a notification. A notification has no id and gets no answer, not even an error if its method
+    is unknown. Clients cannot match such an answer to a request: some log an error, some end the session.""",
+    fix="Send an answer only if the message has an `id`, also if the method is unknown.",
+    meanwhile="Ignore answers without an id.",
+    spec="basic#notifications",
+    about="pairing",
+    fails="""
+        = 2025-06-18
+        > notifications/roots/list_changed
+        < | {"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"}}
+    """,
+    passes="""
+        = 2025-06-18
+        > notifications/roots/list_changed
+    """,
+    on=(Result, Error, Invalid),
+    loss="The server answers notifications",
+)
+class NotificationAnswered(StatefulCheck):
+    """Report an answer without an id, or with the id null, after a notification.
+
+    It may also be the answer to a malformed message, or to a request that waits; over HTTP `http/notification-status`
+    reports it.
+    """
+
+    learns_from: ClassVar = {
+        Notification: ("notifications/initialized", "notifications/cancelled", "notifications/roots/list_changed"),
+        Invalid: (),
+    }
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._sent: dict[int, str] = {}  # by line number: the method of the client's latest notifications
+        self._malformed = False
+
+    def learn(self, message: Message) -> None:
+        """Remember the notification that may be answered next, or a malformed message that has to be refused."""
+        if message.sender == "client":
+            if isinstance(message.body, Notification):
+                self._sent[message.n] = message.body.method
+                if len(self._sent) > _FEW:
+                    del self._sent[next(iter(self._sent))]
+            else:
+                self._malformed = True
+
+    def check(self, message: Message) -> Iterator[Fault | Later]:
+        """Look for the notification that an answer without an id belongs to."""
+        if not self._may_answer(message):
+            return
+        if self._malformed:
+            self._malformed = False  # this is its answer
+            return
+        sent = [it for it in self._sent.items() if it[0] > self.session.last_answered]
+        waiting = list(islice(self.session.exchanges(), _FEW + 1))
+        waiting = [it for it in waiting if it.request.sender == "client" and not it.cancelled]
+        if not sent or len(waiting) > _FEW or any(n >= sent[0][0] for n in self.session.explained):
+            return  # it may refuse a request with a fault
+        text = str(member(message.body.value, "error", "message"))
+        notification = next((it for it in sent if it[1] in text), sent[-1])
+        del self._sent[notification[0]]
+        if waiting:
+            yield Later(self._later(message, notification, waiting))
+        else:
+            yield self._fault(message, notification)
+
+    def _may_answer(self, message: Message) -> bool:
+        value = message.body.value
+        if message.sender != "server" or (message.http and not message.http.legacy) or self.session.lossy:
+            return False
+        if not isinstance(value, dict) or value.get("jsonrpc") != "2.0" or value.get("id") is not None:
+            return False
+        return "method" not in value and (
+            "result" in value or member(value, "error", "code") not in (None, _PARSE_ERROR)
+        )
+
+    def _later(self, message: Message, notification: tuple[int, str], waiting: Sequence[Exchange]) -> Iterator[Fault]:
+        """Decide if requests were waiting: if they were answered later, none of them was meant."""
+        if all(it.answered is not None for it in waiting):
+            yield self._fault(message, notification)
+
+    def _fault(self, message: Message, notification: tuple[int, str]) -> Fault:
+        (n, method), code = notification, member(message.body.value, "error", "code")
+        what = "a result" if code is None else f"error {excerpt(code)}"
+        return Fault(f"{method} is answered with {what}; a notification has no answer", "", (n,))
+
+
+@rule(
+    "pairing/answered-late",
+    "warning",
+    """The request was answered after its sender had given up, because of a time-out or after it had waited as long as
+    clients do. The answer is lost, and the user sees a failure. The time in which a person had to answer a question
+    does not count. The severity is info if progress was reported until then.""",
+    fix="""Answer sooner: do slow work after `initialize`, or in the background. Report progress during a long call, so
+    that the client goes on waiting.""",
+    meanwhile="Raise the time-out of the client, and restart it with each progress notification.",
+    spec="basic/lifecycle#timeouts",
+    about="pairing",
+    fails="""
+        = 2025-06-18
+        > 2 tools/call {"name":"slow"}
+        @60 > notifications/cancelled {"requestId":2,"reason":"Request timed out"}
+        @75 < 2 = {"content":[]}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/call {"name":"slow"}
+        @50 < 2 = {"content":[]}
+    """,
+    on=(Result, Error),
+)
+def answered_late(message: Message, session: Session) -> Iterator[Fault]:
+    """Report an answer that came after a time-out, with both times."""
+    exchange = message.exchange
+    if exchange is None or exchange.outcome != "timed-out" or exchange.fate is None:
+        return
+    if exchange.method == "initialize" and isinstance(message.body, Error):
+        return  # `lifecycle/handshake-failed` reports it
+    request, given_up = exchange.request, exchange.fate.t
+    alive = given_up - _heard(request, session) < patience(exchange) and _heard(request, session) != request.t
+    took, kept = duration_text(exchange.latency or 0), duration_text(waited(exchange, given_up))
+    related = (request.n, exchange.fate.n) if exchange.fate.n else (request.n,)
+    yield Fault(f"{exchange.method} was answered after {took}; the {request.sender} waited {kept}", "/id", related,
+                severity="info" if alive or exchange.method in _PATIENT else None)  # fmt: skip
+
+
+def _heard(request: Message, session: Session) -> int:
+    """Return when a request was sent, or when its last progress arrived."""
+    token = member(request.body.value, "params", "_meta", "progressToken")
+    known = session.progress.get((request.sender, Id.of(token))) if token is not None else None
+    return known.t if known and known.request == request.n and known.t else request.t
 
 
 def _id(message: Message) -> Id:
     body = message.body
     found = body.id if isinstance(body, _WITH_ID) else None
     return found or _ABSENT
-
-
-def _id_text(message: Message) -> str:
-    return str(_id(message))[:60]

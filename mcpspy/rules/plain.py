@@ -9,7 +9,8 @@ from typing import Any
 
 import orjson
 
-from mcpspy.conversation.model import Message, Session
+from mcpspy.conversation.model import HttpUnit, Message, Session
+from mcpspy.rules.content import MARK
 from mcpspy.rules.jsonrpc.values import LONG_NUMBER
 from mcpspy.rules.pairing import answers_by_id
 from mcpspy.rules.rule import Aspect
@@ -22,20 +23,26 @@ _LARGE = 1 << 20  # bytes
 _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 _MANY_DIGITS = b"0" * 16  # a long number has at least as many digits
 
-ASPECTS: tuple[Aspect, ...] = ("bytes", "shape", "meta", "pairing", "handshake", "http", "direction")
+_REDIRECTION = 300
+
+ASPECTS: tuple[Aspect, ...] = (
+    *("bytes", "shape", "meta", "pairing", "handshake", "http", "direction"),
+    *("refusal", "content", "listening"),
+)
 """The aspects with a test, in the order of `aspects`."""
 
 
 def aspects(message: Message, method: str | None, session: Session) -> tuple[bool, ...]:
     """Return for each of `ASPECTS` whether a message is plain in it. `method` is its own or that of its request.
 
-    - bytes: one complete JSON object in ASCII, not large, with nothing that a rule looks for;
+    - bytes: one complete JSON object in ASCII, not large, with nothing that a rule looks for, such as an image;
     - shape: exactly what its definition allows, and no extension adds to it;
     - meta: no `_meta`, and not `initialize`: nothing about revisions, progress or subscriptions;
-    - pairing: not a response, or the response to a waiting request, with its id;
+    - pairing: a request or notification, or the response to a waiting request, with its id, before the client leaves;
     - handshake: the session began in the right order;
     - http: not over HTTP;
-    - direction: not a request or notification, or its sender may send its method; the methods of extensions never pass.
+    - direction: not a request or notification, or its sender may send its method; the methods of extensions never pass;
+    - refusal, content, listening: never, because the rules about these look at few messages (see `unit_aspects`).
     """
     body, http, told = message.body, message.http, facts(method, message.revision)
     meta, pairing, direction = method != "initialize", True, True
@@ -46,16 +53,35 @@ def aspects(message: Message, method: str | None, session: Session) -> tuple[boo
         direction = message.sender in told.senders
     elif type(body) is Result or type(body) is Error:
         exchange = message.exchange
-        pairing = exchange is not None and not exchange.cancelled and (http is None or answers_by_id(message))
+        pairing = exchange is not None and not exchange.cancelled and session.left is None
+        pairing = pairing and (http is None or answers_by_id(message))
+    else:
+        pairing = False
     begun = session.initialized and session.agreed is not None
     shape = fits(message, told) and not (told.extended and is_extended(message, session))
-    return in_bytes(message), shape, meta, pairing, begun, http is None, direction
+    return in_bytes(message), shape, meta, pairing, begun, http is None, direction, False, False, False
+
+
+def unit_aspects(unit: HttpUnit) -> tuple[bool, ...]:
+    """Return the same for an HTTP event without a message. Of the aspects of messages, it is only not plain in HTTP.
+
+    - refusal: it is not of an answer that refuses or redirects;
+    - content: it is a head, or the end of a channel;
+    - listening: it does not belong to a GET.
+    """
+    place = unit.http
+    code = place.summary["status"]
+    refusal = type(code) is not int or code < _REDIRECTION
+    content, listening = unit.frame is None, place.summary["method"] != "GET"
+    return True, True, True, True, True, False, True, refusal, content, listening
 
 
 def in_bytes(message: Message) -> bool:
     """Return whether a message is plain in its bytes."""
     frame, body = message.frame, message.body
     raw, value = frame.raw, body.value
+    if type(body) is Result and MARK in raw:
+        return False
     if message.part:  # the first message of a batch stands for the whole frame
         return _is_ascii(value)
     if body.refused or type(value) is not dict or not raw.isascii() or frame.cut or len(raw) > _LARGE:

@@ -5,15 +5,19 @@ nothing is reported as missing.
 """
 
 from collections.abc import Iterator
+from itertools import islice
 
 from mcpspy.conversation.context import is_about, is_in_answer, other
 from mcpspy.conversation.facts import Progress
-from mcpspy.conversation.model import HOLD, Message, Session
+from mcpspy.conversation.model import HOLD, Exchange, Message, Session
+from mcpspy.conversation.outcomes import waited
 from mcpspy.json_values import member
-from mcpspy.rules.rule import Fault, Later, rule
-from mcpspy.wire.jsonrpc import Id, Notification, Request
+from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
+from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result
 
 _PROGRESS = "basic/utilities/progress"
+_LATEST = 100  # tokens that are compared with one that is unknown
+_LONG = 10_000_000_000
 
 
 @rule(
@@ -46,9 +50,28 @@ def unknown_token(message: Message, session: Session) -> Iterator[Fault | Later]
 
     def question() -> Iterator[Fault]:
         if key not in session.progress and not session.progress_forgotten:
-            yield Fault(f"no request has the progressToken {str(Id.of(token))[:60]}", "/params/progressToken")
+            near = _similar(key, message)
+            meant = f"; {near[0].beside(key[1])} is in use by #{near[1].request}" if near else ""
+            hint = meant or _with_this_id(key, message)
+            yield Fault(f"no request has the progressToken {key[1].excerpt}{hint}", "/params/progressToken",
+                        (near[1].request,) if near else ())  # fmt: skip
 
     yield Later(question())
+
+
+def _similar(key: tuple[str, Id], message: Message) -> tuple[Id, Progress] | None:
+    """Return the latest token of a request in flight that is similar to an unknown token, if there is one."""
+    for (side, token), known in islice(reversed(message.session.progress.items()), _LATEST):
+        in_use = known.ended is None or known.ended > message.t
+        if side == key[0] and token.loose == key[1].loose and in_use:
+            return token, known
+    return None
+
+
+def _with_this_id(key: tuple[str, Id], message: Message) -> str:
+    """Return a remark about the request that has the token as its id, if there is one without a token."""
+    waiting = message.session.pending.get(key, ())
+    return f"; request {key[1].excerpt}, #{waiting[-1].request.n}, has none" if waiting else ""
 
 
 @rule(
@@ -155,3 +178,56 @@ def after_completion(message: Message, session: Session) -> Iterator[Fault]:
     crossing = message.http is not None and not is_in_answer(message, known.request)  # one stream may be ahead
     if message.t > known.ended + (HOLD if crossing else 0):
         yield Fault(f"request #{known.request} was already answered", "/params/progressToken", (known.request,))
+
+
+@rule(
+    "progress/no-token",
+    "info",
+    """A long call of a tool timed out, and no request of the client had a `progressToken`. So the server could not
+    report progress, and the client could not know that the server was still working. Many clients restart their
+    time-out with each progress notification. Reported once per session.""",
+    fix="""Send a `progressToken` with long calls, and restart the time-out with each progress notification. In the
+    TypeScript SDK, set `onprogress` and `resetTimeoutOnProgress`.""",
+    meanwhile="Answer sooner, or return a task.",
+    blame="client",
+    spec=_PROGRESS,
+    about="pairing",
+    fails="""
+        = 2025-06-18
+        > 2 tools/call {"name":"slow"}
+        @60 > notifications/cancelled {"requestId":2,"reason":"Request timed out"}
+        @75 < 2 = {"content":[]}
+    """,
+    passes="""
+        = 2025-06-18
+        > 2 tools/call {"name":"slow","_meta":{"progressToken":"slow"}}
+        @60 > notifications/cancelled {"requestId":2,"reason":"Request timed out"}
+        @75 < 2 = {"content":[]}
+    """,
+    on=(Result, Error),
+    methods=("tools/call",),
+)
+class NoToken(StatefulCheck):
+    """Report a call that timed out, answered later or never, if the client never sent a progress token."""
+
+    def check(self, message: Message) -> Iterator[Fault]:
+        """Check an answer that came too late."""
+        if message.exchange:
+            yield from self._told(message.exchange)
+
+    def end(self, request: Message) -> Iterator[Fault]:
+        """Check a call that was never answered."""
+        explained = request.n in self.session.explained  # its answer came, and could not be read
+        if request.exchange and request.exchange.method == "tools/call" and not explained:
+            yield from self._told(request.exchange)
+
+    def _told(self, exchange: Exchange) -> Iterator[Fault]:
+        session, request, fate = self.session, exchange.request, exchange.fate
+        given_up = fate.t if fate else session.left
+        if exchange.outcome != "timed-out" or given_up is None or request.sender != "client" or session.lossy:
+            return
+        if waited(exchange, given_up) < _LONG or any(side == "client" for side, _ in session.tokens):
+            return
+        if session.once("no token"):
+            yield Fault("the call had no progressToken: with one, and progress from the server, the client could have "
+                        "waited longer", at=request, blame="client")  # fmt: skip

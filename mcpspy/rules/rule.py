@@ -23,16 +23,21 @@ Blame = Literal["client", "server", "sender", "responder"]
 """The side responsible for a finding: a fixed side, the sender of the message, or the peer that did not answer it."""
 _OTHER = {"client": "server", "server": "client", "sender": "receiver", "responder": "requester"}
 
-Aspect = Literal["bytes", "shape", "meta", "pairing", "handshake", "http", "direction"]
+Aspect = Literal[
+    "bytes", "shape", "meta", "pairing", "handshake", "http", "direction", "refusal", "content", "listening"
+]
 """The aspect that a rule is about. It does not run on messages that are plain in it (`mcpspy.rules.plain`).
 
 - bytes: the frame contains something unusual, whatever it means;
 - shape: the message does not match its definition exactly;
 - meta: it has `_meta`, or is an `initialize`;
-- pairing: it is a response that belongs to no request, or to a cancelled one;
+- pairing: it is a response that belongs to no request, or to a cancelled one, or the client has left; or invalid;
 - handshake: the session has not begun in the right order yet;
 - http: it was sent over HTTP;
-- direction: its sender may not send it.
+- direction: its sender may not send it;
+- refusal: over HTTP, it is of an answer with a status of failure, or a redirect;
+- content: it is a body or an event without a message;
+- listening: it is of a GET, or of the answer to one.
 """
 
 EVERY = (Request, Notification, Result, Error, Invalid)
@@ -49,7 +54,10 @@ _MOVED = {
         "basic#messages": "basic/messages",
         "basic#requests": "basic/messages#requests",
         "basic#responses": "basic/messages#responses",
+        "basic#notifications": "basic/messages#notifications",
+        "basic/lifecycle#timeouts": "basic/lifecycle#error-handling",
         "basic/transports#streamable-http": "basic/transports#http-with-sse",
+        "basic/transports#sending-messages-to-the-server": "basic/transports#http-with-sse",
         "changelog": "basic/messages",
         "schema": f"{_SCHEMA}/2024-11-05/schema.ts",
     },
@@ -71,6 +79,7 @@ _MOVED = {
         "basic/lifecycle#initialization": (
             "basic/versioning#backward-compatibility-with-initialization-based-versions"
         ),
+        "basic/lifecycle#timeouts": "basic/patterns/cancellation#timeouts",
         "basic/lifecycle#shutdown": "basic/transports/stdio#unexpected-termination",
         "basic/lifecycle#version-negotiation": "basic/versioning#protocol-version-negotiation",
         "basic/lifecycle#capability-negotiation": "server/discover",
@@ -138,6 +147,8 @@ class Fault:
     """The severity, if it differs from that of the rule."""
     source: str | None = None
     """The place in the specification, if it differs from that of the rule: a page, as in `Rule.spec`, or a URL."""
+    concerns: tuple[str, ...] = ()
+    """What it concerns besides the method and the name of a message: other findings of the rule are counted apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +289,7 @@ class Rule:
             fault.sentence,
             revision.value if revision else None,
             self.url(revision, fault.source),
-            _concerned(message, pointer) if isinstance(message, Message) else (),
+            (*(_concerned(message, pointer) if isinstance(message, Message) else ()), *fault.concerns),
         )
 
     def url(self, revision: Revision | None, page: str | None = None) -> str:

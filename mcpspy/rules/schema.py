@@ -5,7 +5,9 @@ union. `fits` is the fast path for nearly all messages. It passes if the message
 additional or deprecated members and with valid formats. None of these rules can then find anything.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, NamedTuple
@@ -13,7 +15,7 @@ from typing import Any, NamedTuple
 from mcpspy.conversation.context import becomes_round, dialect, missing_meta
 from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.negotiation import used_extension
-from mcpspy.json_values import excerpt, member
+from mcpspy.json_values import excerpt
 from mcpspy.rules.rule import Fault, Severity, rule
 from mcpspy.spec.dialect import Dialect
 from mcpspy.spec.exact import fits_exactly
@@ -21,12 +23,15 @@ from mcpspy.spec.extensions import EXTENSIONS, extension_methods, extension_with
 from mcpspy.spec.members import bad_formats, elsewhere, outdated
 from mcpspy.spec.methods import error_definition, methods, result_definition, revisions_with_method
 from mcpspy.spec.revisions import Revision, since
-from mcpspy.spec.schema import explain, verdict
+from mcpspy.spec.schema import PLACES, Explanation, explain, verdict
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 _SCHEMA = "schema"
 _CALLS = (Request, Notification)
 _DECLARATION = "/capabilities/extensions"  # where MCP Apps and skills are declared in every revision
+_OF_SCHEMA = re.compile(r"/tools/\d+/(inputSchema|outputSchema)(?:/|$)")
+_GROUPS, _NAMED = 3, 3  # of a finding about many violations: the expectations that are named, and the places of each
+_POINTER = 60  # characters of such a place
 _UP_TO_META = ("", "/params", "/params/_meta")
 _MESSAGES = (Request, Notification, Result, Error)
 _EXTENSIBLE = (Request, Notification, Result)
@@ -158,31 +163,56 @@ def fits(message: Message, told: MethodFacts) -> bool:
         > 2 tools/call {"name":"echo","arguments":{}}
     """,
     on=_MESSAGES,
+    loss="A strict peer refuses a message",
 )
 def invalid(message: Message, session: Session) -> Iterator[Fault]:
-    """Report the first violation of a definition, and for tools the first one apart from their schemas."""
-    for definition, value, pointer in subjects(message, session):
-        judged = value if pointer else _with_version(value)
+    """Report the violations of a definition, and for tools those of their schemas apart from the others."""
+    for definition, value, start in subjects(message, session):
+        judged = value if start else _with_version(value)
         if message.revision is None or verdict(message.revision, definition, judged):
             continue
-        told: set[str] = set()
-        for candidate in (judged, *_with_schemas(judged)):
-            why = explain(message.revision, definition, candidate)
-            if why is None or why.pointer in told or (missing_meta(message) and why.pointer in _UP_TO_META):
-                continue  # a missing `_meta` is reported by `lifecycle/meta-missing`
-            told.add(why.pointer)
-            found = why.found if why.pointer or judged is value else excerpt(value)
-            yield Fault(f"{definition}: expected {why.expected}, got {found}", pointer + why.pointer)
-        if told:
+        faults = explain(message.revision, definition, judged)
+        if not start and judged is not value:
+            faults = [replace(it, found=excerpt(value)) if not it.pointer else it for it in faults]
+        if missing_meta(message):  # reported by `lifecycle/meta-missing`
+            faults = [it for it in faults if it.pointer not in _UP_TO_META]
+        apart: dict[str, list[Explanation]] = {}
+        for it in sorted(faults, key=lambda it: it.pointer == "/id"):  # rules of JSON-RPC tell more about an id
+            apart.setdefault(_schema_of_tool(it), []).append(it)
+        for some in apart.values():
+            yield Fault(f"{definition}{_violations(some)}", start + some[0].pointer)
+        if faults:
             return
 
 
-def _with_schemas(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield a listing of tools with valid schemas in place of its own. The group `tools` has rules for those."""
-    tools = member(value, "tools")
-    if isinstance(tools, list):
-        schema = {"inputSchema": {"type": "object"}}
-        yield value | {"tools": [tool | schema if isinstance(tool, dict) else tool for tool in tools]}
+def _schema_of_tool(fault: Explanation) -> str:
+    """Return the member with a wrong schema of a tool, or an empty text. The group `tools` has rules for those."""
+    if fault.expected == 'the member "inputSchema"':
+        return "inputSchema"
+    found = _OF_SCHEMA.match(fault.pointer)
+    return found[1] if found else ""
+
+
+def _violations(faults: Sequence[Explanation]) -> str:
+    """Return violations as the rest of a sentence: those with the same expectation together, with their places."""
+    if len(faults) == 1:
+        return f": expected {faults[0].expected}, got {faults[0].found}"
+    alike: dict[str, list[Explanation]] = {}
+    for it in faults:
+        alike.setdefault(it.expected, []).append(it)
+    shown = list(alike.values())[:_GROUPS]
+    more = len(faults) - sum(map(len, shown))
+    least = "at least " if len(faults) == PLACES else ""
+    told = "; ".join([*map(_alike, shown), *([f"{more} more"] if more else [])])
+    return f", {least}{len(faults)} violations: {told}"
+
+
+def _alike(faults: Sequence[Explanation]) -> str:
+    """Return violations with the same expectation as a text."""
+    named = ", ".join(it.pointer[1 : _POINTER + 1] or "the whole" for it in faults[:_NAMED])
+    count = f", … ({len(faults)} places)" if len(faults) > _NAMED else ""
+    got = f", got {faults[0].found}" if len({it.found for it in faults}) == 1 else ""
+    return f"{named}{count}: expected {faults[0].expected}{got}"
 
 
 def _with_version(value: dict[str, Any]) -> dict[str, Any]:

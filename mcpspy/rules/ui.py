@@ -1,18 +1,21 @@
-"""Rules about MCP Apps (`io.modelcontextprotocol/ui`): the interface that a tool names, and its type.
+"""Rules about MCP Apps (`io.modelcontextprotocol/ui`): the interface that a tool names, its type, and how it is read.
 
 The interface that a tool names is checked for every client, because only this extension has these members. The type of
-an interface is checked only if the client declared the extension.
+an interface, and whether it is read at all, are checked only if the client declared the extension.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
+from mcpspy.conversation.bounds import keep
 from mcpspy.conversation.context import capabilities
-from mcpspy.conversation.model import Message, Session
+from mcpspy.conversation.model import Exchange, Message, Session
+from mcpspy.conversation.outcomes import still_failed
 from mcpspy.json_values import excerpt, member, pointer
-from mcpspy.rules.rule import Fault, rule
+from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.spec.extensions.ui import MIME_TYPE, UI
-from mcpspy.wire.jsonrpc import Result
+from mcpspy.wire.jsonrpc import Error, Result
 
 _PAGE = "https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx"
 _FLAT = "ui/resourceUri"
@@ -131,6 +134,193 @@ def mime_type(message: Message, session: Session) -> Iterator[Fault]:
             got = "none" if found is None else excerpt(found)
             yield Fault(f"the interface {excerpt(uri)} must have the MIME type {MIME_TYPE}, got {got}",
                         f"/result/contents/{place}" + ("" if found is None else "/mimeType"))  # fmt: skip
+
+
+@rule(
+    "ui/other-uri",
+    "error",
+    """A `ui://` resource comes back under another URI than the one that was requested. Clients look for the URI that
+    the tool names, so they do not show the interface.""",
+    fix="Return the requested URI, character by character, as the `uri` of the content.",
+    meanwhile="Take the only content of the result, whatever its URI.",
+    blame="server",
+    spec="server/resources#reading-resources",
+    fails="""
+        = 2025-11-25
+        > 2 resources/read {"uri":"ui://map"}
+        < 2 = {"contents":[{"uri":"ui://map.html","mimeType":"text/html;profile=mcp-app","text":"<!DOCTYPE html>"}]}
+    """,
+    passes="""
+        = 2025-11-25
+        > 2 resources/read {"uri":"ui://map"}
+        < 2 = {"contents":[{"uri":"ui://map","mimeType":"text/html;profile=mcp-app","text":"<!DOCTYPE html>"}]}
+    """,
+    on=(Result,),
+    methods=("resources/read",),
+    loss="The app of a tool cannot be shown",
+)
+def other_uri(message: Message, session: Session) -> Iterator[Fault]:
+    """Report an interface that comes back under another URI."""
+    wanted, contents = message.name or "", member(message.body.value, "result", "contents")
+    uris = [member(it, "uri") for it in contents] if isinstance(contents, list) else []
+    if wanted.startswith(_SCHEME) and wanted not in uris and uris and isinstance(uris[0], str):
+        yield Fault(f"the app {excerpt(wanted)} comes back as {excerpt(uris[0])}", "/result/contents/0/uri")
+
+
+@rule(
+    "ui/unreadable",
+    "error",
+    """A tool names an interface that the server refuses to send: `resources/read` fails for its URI. Clients show only
+    the text of the result.""",
+    fix="Serve the URI of `_meta.ui.resourceUri` by `resources/read`, or do not name it.",
+    meanwhile="Show the result as text.",
+    blame="server",
+    spec=f"{_PAGE}#resource-discovery",
+    fails="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"map","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://map"}}}]}
+        > 3 resources/read {"uri":"ui://map"}
+        < 3 ! {"code":-32002,"message":"Resource not found"}
+    """,
+    passes="""
+        = 2025-11-25
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"map","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://map"}}}]}
+        > 3 resources/read {"uri":"ui://map"}
+        < 3 = {"contents":[{"uri":"ui://map","mimeType":"text/html;profile=mcp-app","text":"<!DOCTYPE html>"}]}
+    """,
+    on=(Error,),
+    methods=("resources/read",),
+    explains=("error", "refused"),
+)
+class Unreadable(StatefulCheck):
+    """Report interfaces that cannot be read, if a listed tool names them. A later success repairs it."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._refused: dict[str, tuple[Message, Exchange]] = {}  # by URI
+
+    def check(self, message: Message) -> Iterator[Fault]:
+        """Remember a refusal."""
+        if message.exchange and (message.name or "").startswith(_SCHEME):
+            keep(self._refused, message.name, (message, message.exchange))
+        return iter(())
+
+    def close(self) -> Iterator[Fault]:
+        """Report each URI once."""
+        for name, tool in self.session.listing.tools.items():
+            refusal = self._refused.pop(_resource_of(tool.definition) or "", None)
+            if refusal and still_failed(refusal[1]):
+                message, exchange = refusal
+                code = member(message.body.value, "error", "code")
+                yield Fault(
+                    f"the app of the tool {excerpt(name)} cannot be read: {excerpt(exchange.name)} is refused with "
+                    f"error {excerpt(code)}",
+                    related=(exchange.request.n, tool.listed),
+                    blame="server",
+                    at=message,
+                )
+
+
+@rule(
+    "ui/never-read",
+    "info",
+    """The client declared MCP Apps and called a tool that names an interface, but never read the interface. So the
+    user saw only the text of the result, unless the client has the interface from an earlier session.""",
+    fix="Read the `_meta.ui.resourceUri` of a tool with `resources/read` when the tool is called, or before.",
+    meanwhile="Return a text that is enough without the interface.",
+    blame="client",
+    spec=f"{_PAGE}#resource-discovery",
+    fails="""
+        > 1 initialize {"protocolVersion":"2025-11-25","capabilities":{"extensions":{"io.modelcontextprotocol/ui":\
+{"mimeTypes":["text/html;profile=mcp-app"]}}},"clientInfo":{"name":"c","version":"1"}}
+        < 1 = {"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{}},\
+"serverInfo":{"name":"s","version":"1"}}
+        > notifications/initialized
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"map","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://map"}}}]}
+        > 3 tools/call {"name":"map","arguments":{}}
+        < 3 = {"content":[]}
+        @60 > 4 ping
+        < 4 = {}
+    """,
+    passes="""
+        > 1 initialize {"protocolVersion":"2025-11-25","capabilities":{"extensions":{"io.modelcontextprotocol/ui":\
+{"mimeTypes":["text/html;profile=mcp-app"]}}},"clientInfo":{"name":"c","version":"1"}}
+        < 1 = {"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{}},\
+"serverInfo":{"name":"s","version":"1"}}
+        > notifications/initialized
+        > 2 tools/list
+        < 2 = {"tools":[{"name":"map","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://map"}}}]}
+        > 3 tools/call {"name":"map","arguments":{}}
+        < 3 = {"content":[]}
+        > 4 resources/read {"uri":"ui://map"}
+        < 4 = {"contents":[{"uri":"ui://map","mimeType":"text/html;profile=mcp-app","text":"<!DOCTYPE html>"}]}
+    """,
+    on=(Result, Error),
+    methods=("tools/list", "resources/read"),
+    loss="The app of a tool was never shown",
+)
+class NeverRead(StatefulCheck):
+    """Report interfaces of called tools that the client did not read."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._reads = session.of_capture(_Reads)
+        self._listed: dict[str, tuple[Message, int]] = {}  # by tool: its latest listing, and its index there
+
+    def check(self, message: Message) -> Iterator[Fault]:
+        """Take a listing, or the answer to a read."""
+        name = message.name
+        if message.method == "resources/read":
+            if name and name.startswith(_SCHEME):
+                keep(self._reads.uris, name, None)
+        elif _shows(message, self.session):
+            tools = member(message.body.value, "result", "tools")
+            for place, tool in enumerate(tools if isinstance(tools, list) else ()):
+                named, visibility = member(tool, "name"), member(tool, "_meta", "ui", "visibility")
+                if isinstance(named, str) and _resource_of(tool) and visibility != ["app"]:
+                    keep(self._listed, named, (message, place))
+        return iter(())
+
+    def close(self) -> Iterator[Fault]:
+        """Report them once for each interface, unless records are missing or nothing followed the call."""
+        session, reported = self.session, set[str]()
+        for name, (listing, place) in self._listed.items():
+            tool = session.listing.tools.get(name)
+            uri = _resource_of(tool.definition) if tool else None
+            call: Exchange | None = tool.called if tool else None
+            if uri is None or call is None or call.outcome != "ok" or session.gaps or uri in self._reads.uris:
+                continue
+            n = call.request.n
+            if session.last_answered > n and uri not in reported:
+                reported.add(uri)
+                yield Fault(
+                    f"the tool {excerpt(name)} was called in #{n}, and its app {excerpt(uri)} was never read",
+                    pointer("result", "tools", place, "_meta"),
+                    (n,),
+                    blame="client",
+                    at=listing,
+                )
+
+
+@dataclass(slots=True)
+class _Reads:
+    """The interfaces that the clients of a capture requested; a client may keep one for its next session."""
+
+    uris: dict[str, None] = field(default_factory=dict)
+
+
+def _shows(message: Message, session: Session) -> bool:
+    """Return whether the client declared that it shows interfaces."""
+    return member(capabilities("client", message, session), "extensions", UI.id) is not None
+
+
+def _resource_of(definition: Any) -> str | None:
+    """Return the URI of the interface that a tool names."""
+    uri = member(definition, "_meta", "ui", "resourceUri") or member(definition, "_meta", _FLAT)
+    return uri if isinstance(uri, str) and uri.startswith(_SCHEME) else None
 
 
 def _media_type(text: Any) -> tuple[str, frozenset[tuple[str, str]]] | None:

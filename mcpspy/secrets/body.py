@@ -14,6 +14,12 @@ from mcpspy.json_values import Number
 from mcpspy.secrets.patterns import JWK_SECRETS, OAUTH_MEMBERS, is_oauth_secret, is_secret_name
 from mcpspy.secrets.text import Mark, redacted_fields, redacted_text, redacted_url
 
+_TITLE, _SHOWN = 1000, 80  # bytes of a title that is looked at, and characters that are kept
+_OPAQUE = re.compile(
+    r"(?=[\w+/=~-]*\d)[\w+/=~-]{20,}|=|\b(?:code|token|password|passcode|pin|key|secret)\s*(?::|\bis\b)", re.IGNORECASE
+)
+"""What may be a secret in a title: a long word with digits, or a value that is named."""
+_PLAIN = str.maketrans({"«": "'", "»": "'", '"': "'"})
 # A form as clients send it (WHATWG URL, 5.2): keys and values in ASCII, without characters that must be encoded.
 _FORM = re.compile(r'(?:(?:^|&)[\w.+%*~\[\]-]{1,64}=[^\s&"<>{}\\]*)+')
 
@@ -31,6 +37,24 @@ def oauth_body(raw: bytes, mark: Mark) -> bytes | None:
         return _written(_redacted(value, mark, oauth=True)) if isinstance(value, _Object) else None
     except (ValueError, RecursionError):  # RecursionError: nested more deeply than the stack
         return None
+
+
+def page_title(raw: bytes, mark: Mark) -> str:
+    """Return the title of a page that is withheld: it often says who answered, and why. Empty if it may hold a secret.
+
+    A title that is long, or that may hold a secret, is left out as a whole.
+    """
+    if raw.lstrip()[:1] != b"<":
+        return ""
+    lower = raw.lower()
+    start = lower.find(b">", max(lower.find(b"<title"), 0)) + 1
+    end = lower.find(b"</title", start)
+    if b"<title" not in lower or end < 0 or end - start > _TITLE:
+        return ""
+    title = " ".join(raw[start:end].decode("utf-8", "replace").split())
+    if _OPAQUE.search(title) or redacted_text(title, mark) != title:
+        return ""
+    return title.translate(_PLAIN)[:_SHOWN]
 
 
 def login_body(raw: bytes, mark: Mark) -> bytes | None:

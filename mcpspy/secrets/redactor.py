@@ -2,7 +2,8 @@
 
 A secret becomes `«redacted:8hex»`: eight hex digits of a hash keyed with the user's key. Equal secrets look equal, and
 nobody can guess the secret. `mcpspy.secrets.patterns` defines what counts as a secret. Session ids stay, because
-pairing and replay need them, and they authenticate nobody.
+pairing and replay need them, and they authenticate nobody. Placeholders stay (`mcpspy.secrets.placeholders`): they are
+no secrets, and the user has to see them.
 
 Imported on the `wrap` path: `re` (9 ms) is imported only if a word may contain a secret.
 """
@@ -33,6 +34,7 @@ __all__ = [
     "is_secret_name",
     "shown",
     "unquoted",
+    "untitled",
     "withheld",
 ]
 
@@ -53,6 +55,7 @@ _AUTH_SCHEMES = frozenset(
     )
 )
 """Words before credentials that are shown: the registered schemes, and others in use."""
+_TITLED, _QUOTE = ', title "', '"'
 _REMEMBERED = 4096  # fields and targets that are cached: they repeat in every request
 _LONGEST_REMEMBERED = 1024  # characters of a name and a value
 _FIELD = 32  # the cost of a field of a head in addition to its characters
@@ -80,9 +83,15 @@ def is_form(media_type: str) -> bool:
     return any(kind in media_type.lower() for kind in _FORMS)
 
 
-def withheld(size: int) -> bytes:
-    """Return the replacement of `size` bytes that are not recorded."""
-    return f"«withheld: {size} bytes»".encode()
+def withheld(size: int, title: str = "") -> bytes:
+    """Return the replacement of `size` bytes that are not recorded; `title` is that of a page, without secrets."""
+    return f"«withheld: {size} bytes{_TITLED if title else ''}{title}{_QUOTE if title else ''}»".encode()
+
+
+def untitled(raw: bytes) -> bytes:
+    """Return the replacement of a body without the title of its page; other bytes as they are."""
+    size, titled, _ = raw.partition(_TITLED.encode())
+    return size + "»".encode() if titled and raw.startswith("«withheld: ".encode()) else raw
 
 
 class Redactor:
@@ -93,9 +102,13 @@ class Redactor:
         self._fields: dict[tuple[str, str], tuple[str, str]] = {}
 
     def mark(self, secret: str) -> str:
-        """Return the replacement of `secret`."""
+        """Return the replacement of `secret`; a placeholder stays as it is."""
         from _blake2 import blake2b  # the import of `hashlib` takes 3 ms
 
+        from mcpspy.secrets.placeholders import placeholder
+
+        if placeholder(secret):
+            return secret
         if self._key is None:
             self._key = user_key()
         return "«redacted:" + blake2b(secret.encode("utf-8", "replace"), key=self._key, digest_size=4).hexdigest() + "»"
@@ -198,11 +211,20 @@ class Redactor:
         return field
 
     def body(self, raw: bytes) -> bytes:
-        """Redact a whole body of an OAuth endpoint, a form or a page. If it cannot be parsed, keep only its size."""
+        """Redact a whole body of an OAuth endpoint, a form or a page.
+
+        If it cannot be parsed, keep only its size, and the title of a page.
+        """
         from mcpspy.secrets.body import oauth_body
 
         clean = oauth_body(raw, self.mark)
-        return withheld(len(raw)) if clean is None else clean
+        return withheld(len(raw), self.title(raw)) if clean is None else clean
+
+    def title(self, raw: bytes) -> str:
+        """Return the title of a page that is withheld, unless it may hold a secret."""
+        from mcpspy.secrets.body import page_title
+
+        return page_title(raw, self.mark)
 
     def body_elsewhere(self, raw: bytes) -> bytes:
         """Redact a whole body of at most `LARGEST_BODY` bytes from anywhere else.
@@ -228,8 +250,10 @@ class Redactor:
         if not is_secret_name(name):
             return self.url(value)
         scheme, _, credentials = value.partition(" ")
-        if credentials and scheme.lower() in _AUTH_SCHEMES:
+        if credentials.strip() and scheme.lower() in _AUTH_SCHEMES:
             return f"{scheme} {self.mark(credentials)}"
+        if scheme.lower() in SCHEMES:  # nothing follows
+            return value
         return self.mark(value)
 
     def _user(self, word: str) -> str:

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-SEEN = "2026-11-22"
-"""The date on which the sources were read."""
+SEEN = "2026-11-29"
+"""The date by which all sources were read."""
+_NOV_22 = "2026-11-22"
 
 CLIENTS = {
     "anthropic-api": "Anthropic API",
@@ -76,6 +77,8 @@ EXPECTED = {
     "compat/reference-siblings": "nothing but {keywords} beside a $ref",
     "compat/output-schema-reference": "an outputSchema that holds what it refers to",
     "compat/output-schema-type": 'an outputSchema with "type": "object"',
+    "compat/image-type": "{keywords}",
+    "compat/result-size": "at most {most} tokens",
 }
 """By rule: what a limit expects. The values of the limit replace the braces."""
 
@@ -108,6 +111,7 @@ class Limit:
 
 _WORD_64, _WORD_128 = "^[a-zA-Z0-9_-]{1,64}$", "^[a-zA-Z0-9_-]{1,128}$"
 _PROPERTY = "^[a-zA-Z0-9_.-]{1,64}$"
+_WEB_IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _COMBINING = ("oneOf", "allOf", "anyOf")
 _BOTH = ("inputSchema", "outputSchema")
 _GITHUB = "https://github.com"
@@ -122,7 +126,7 @@ LIMITS = (
     Limit("compat/tool-name", "anthropic-api", _REQUEST, f"{_GITHUB}/github/copilot-cli/issues/1879", "2026-03-06",
           pattern=_WORD_128),
     Limit("compat/tool-name", "bedrock-api", _REQUEST,
-          "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolSpecification.html", SEEN,
+          "https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolSpecification.html", _NOV_22,
           pattern=_WORD_64),
     Limit("compat/tool-name", "claude-desktop", _LIST, f"{_GITHUB}/evoila/meho/issues/2745", "2026-08-02",
           pattern=_WORD_64),
@@ -132,7 +136,7 @@ LIMITS = (
     Limit("compat/tool-name", "gemini-api", _REQUEST, f"{_GITHUB}/kaitranntt/ccs/issues/25", "2025-11-30",
           pattern="^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$"),
     Limit("compat/tool-name", "openai-api", _REQUEST,
-          f"{_GITHUB}/openai/openai-python/blob/main/src/openai/types/shared/function_definition.py", SEEN,
+          f"{_GITHUB}/openai/openai-python/blob/main/src/openai/types/shared/function_definition.py", _NOV_22,
           pattern=_WORD_64, version="Chat Completions"),
 
     Limit("compat/tool-count", "openai-api", _REQUEST, f"{_GITHUB}/zed-industries/zed/issues/42393", "2025-11-10",
@@ -146,17 +150,17 @@ LIMITS = (
           "2026-08-17", pattern=_PROPERTY, version="2.1.233, once the tool is loaded"),
 
     Limit("compat/schema-missing", "codex", _LIST, f"{_GITHUB}/juspay/olai/issues/548", "2026-09-06"),
-    Limit("compat/schema-missing", "gemini-cli", _LIST, _GEMINI_CLI, SEEN, version=_GEMINI_VERSION),
-    Limit("compat/schema-missing", "py-sdk", _LIST, _PY_SESSION, SEEN, version="1.30.0, 2.3.0"),
-    Limit("compat/schema-missing", "ts-sdk", _LIST, _TS_TYPES, SEEN, version="1.32.2, 2.0.0"),
+    Limit("compat/schema-missing", "gemini-cli", _LIST, _GEMINI_CLI, _NOV_22, version=_GEMINI_VERSION),
+    Limit("compat/schema-missing", "py-sdk", _LIST, _PY_SESSION, _NOV_22, version="1.30.0, 2.3.0"),
+    Limit("compat/schema-missing", "ts-sdk", _LIST, _TS_TYPES, _NOV_22, version="1.32.2, 2.0.0"),
 
     Limit("compat/schema-type", "bedrock-api", _REQUEST, f"{_GITHUB}/Yeachan-Heo/gajae-code/pull/864", "2026-06-18"),
     Limit("compat/schema-type", "claude-code", _LIST, f"{_GITHUB}/anthropics/claude-code/issues/88049", "2026-08-19"),
-    Limit("compat/schema-type", "gemini-cli", _LIST, _GEMINI_CLI, SEEN, version=_GEMINI_VERSION),
+    Limit("compat/schema-type", "gemini-cli", _LIST, _GEMINI_CLI, _NOV_22, version=_GEMINI_VERSION),
     Limit("compat/schema-type", "openai-api", _REQUEST, f"{_GITHUB}/langchain-ai/langchainjs/issues/9804",
           "2026-01-14"),
-    Limit("compat/schema-type", "py-sdk", _LIST, _PY_SESSION, SEEN, version="2.3.0; 1.x accepts it"),
-    Limit("compat/schema-type", "ts-sdk", _LIST, _TS_TYPES, SEEN, version="1.32.2, 2.0.0"),
+    Limit("compat/schema-type", "py-sdk", _LIST, _PY_SESSION, _NOV_22, version="2.3.0; 1.x accepts it"),
+    Limit("compat/schema-type", "ts-sdk", _LIST, _TS_TYPES, _NOV_22, version="1.32.2, 2.0.0"),
 
     Limit("compat/schema-combination", "anthropic-api", _REQUEST, f"{_GITHUB}/anomalyco/opencode/issues/46628",
           "2026-09-01", keywords=_COMBINING),
@@ -166,28 +170,28 @@ LIMITS = (
           keywords=_COMBINING, version="GPT-3.5, GPT-4, o1, o3, o4; GPT-5 and later accept it"),
 
     Limit("compat/schema-properties", "openai-api", _REQUEST,
-          f"{_GITHUB}/openai/openai-agents-python/blob/main/src/agents/mcp/util.py", SEEN),
+          f"{_GITHUB}/openai/openai-agents-python/blob/main/src/agents/mcp/util.py", _NOV_22),
 
     Limit("compat/schema-members", "claude-code", _LIST, f"{_GITHUB}/anthropics/claude-code/issues/92900",
           "2026-09-08", keywords=_BOTH),
     Limit("compat/schema-members", "cursor", _LIST, f"{_GITHUB}/MervinPraison/PraisonAI/issues/3111", "2026-07-16",
           keywords=("inputSchema",)),
-    Limit("compat/schema-members", "gemini-cli", _LIST, _GEMINI_CLI, SEEN, keywords=_BOTH, version=_GEMINI_VERSION),
+    Limit("compat/schema-members", "gemini-cli", _LIST, _GEMINI_CLI, _NOV_22, keywords=_BOTH, version=_GEMINI_VERSION),
     Limit("compat/schema-members", "opencode", _LIST, f"{_GITHUB}/anomalyco/opencode/issues/49464", "2026-09-17",
           keywords=_BOTH),
-    Limit("compat/schema-members", "ts-sdk", _LIST, _TS_TYPES, SEEN, keywords=_BOTH,
+    Limit("compat/schema-members", "ts-sdk", _LIST, _TS_TYPES, _NOV_22, keywords=_BOTH,
           version="1.32.2; 2.0.0 accepts it"),
 
     Limit("compat/schema-dialect", "anthropic-api", _REQUEST, f"{_GITHUB}/anthropics/claude-code/issues/86664",
           "2026-08-14", keywords=("draft 2020-12",)),
     Limit("compat/schema-dialect", "vscode", _TOOL,
-          f"{_GITHUB}/microsoft/vscode/blob/main/src/vs/workbench/contrib/mcp/common/mcpServer.ts", SEEN,
+          f"{_GITHUB}/microsoft/vscode/blob/main/src/vs/workbench/contrib/mcp/common/mcpServer.ts", _NOV_22,
           keywords=("draft-07",)),
 
     Limit("compat/array-items", "gemini-api", _REQUEST, f"{_GITHUB}/NousResearch/hermes-agent/issues/77617",
           "2026-08-03"),
     Limit("compat/array-items", "openai-api", _REQUEST, f"{_GITHUB}/spacelift-io/spacectl/issues/402", "2026-03-18"),
-    Limit("compat/array-items", "vscode", _REQUEST, f"{_GITHUB}/microsoft/vscode/blob/main/{_NORMALIZER}", SEEN),
+    Limit("compat/array-items", "vscode", _REQUEST, f"{_GITHUB}/microsoft/vscode/blob/main/{_NORMALIZER}", _NOV_22),
 
     Limit("compat/enum-values", "gemini-api", _REQUEST, f"{_GITHUB}/router-for-me/CLIProxyAPI/pull/1076",
           "2026-01-17"),
@@ -197,12 +201,26 @@ LIMITS = (
     Limit("compat/output-schema-type", "claude-code", _TOOL, f"{_GITHUB}/Wynelson94/longhand/issues/10", "2026-05-22"),
     Limit("compat/output-schema-type", "cursor", _LIST, f"{_GITHUB}/anthropics/claude-code/issues/10031",
           "2025-10-21"),
-    Limit("compat/output-schema-type", "gemini-cli", _LIST, _GEMINI_CLI, SEEN, version=_GEMINI_VERSION),
-    Limit("compat/output-schema-type", "py-sdk", _LIST, _PY_SESSION, SEEN, version="2.3.0; 1.x accepts it"),
-    Limit("compat/output-schema-type", "ts-sdk", _LIST, _TS_TYPES, SEEN, version="1.32.2, 2.0.0"),
+    Limit("compat/output-schema-type", "gemini-cli", _LIST, _GEMINI_CLI, _NOV_22, version=_GEMINI_VERSION),
+    Limit("compat/output-schema-type", "py-sdk", _LIST, _PY_SESSION, _NOV_22, version="2.3.0; 1.x accepts it"),
+    Limit("compat/output-schema-type", "ts-sdk", _LIST, _TS_TYPES, _NOV_22, version="1.32.2, 2.0.0"),
 
     Limit("compat/output-schema-reference", "ts-sdk", _LIST, f"{_GITHUB}/anomalyco/opencode/issues/21591",
           "2026-04-09", version="1.32.2; 2.0.0 accepts it"),
+
+    Limit("compat/image-type", "anthropic-api", _REQUEST, f"{_GITHUB}/anomalyco/opencode/issues/12519", "2026-02-06",
+          keywords=_WEB_IMAGES),
+    Limit("compat/image-type", "claude-code", _REQUEST, f"{_GITHUB}/anthropics/claude-code/issues/28279",
+          "2026-02-24", keywords=_WEB_IMAGES),
+    Limit("compat/image-type", "gemini-api", _REQUEST,
+          "https://docs.cloud.google.com/vertex-ai/docs/generative-ai/image/image-captioning", SEEN,
+          keywords=("image/jpeg", "image/png", "image/webp", "image/heic", "image/heif")),
+    Limit("compat/image-type", "openai-api", _REQUEST, "https://developers.openai.com/api/docs/guides/images-vision",
+          SEEN, keywords=_WEB_IMAGES),
+
+    Limit("compat/result-size", "claude-code", _CUT,
+          "https://developers.figma.com/docs/figma-mcp-server/mcp-clients-issues", SEEN, most=25_000,
+          version="unless MAX_MCP_OUTPUT_TOKENS raises it"),
 )  # fmt: skip
 """The rows, by rule and client."""
 

@@ -17,13 +17,18 @@ from typing import Any, NoReturn
 
 import jsonschema_rs
 
-from mcpspy.json_values import Number, excerpt, pointer
+from mcpspy.json_values import Number, excerpt, pointer, resolve
 from mcpspy.spec.definitions import DIALECT
 from mcpspy.spec.extensions import all_definitions
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Schema
 
 _ERRORS = 50  # the most relevant of these is shown; a message may have any number
+_UNIONS = 4  # refused unions of a message of which the alternative that was meant is found
+_ELEMENTS, _VALUES = 500, 20_000  # of each array, and of a whole message in which all errors are searched for
+_ANY_SHAPE = "one of the known shapes"
+PLACES = 100
+"""The places of a message that are explained; a message may have any number."""
 _TAGS = ("type", "method", "mode", "status")  # members that identify the alternative of a union
 
 
@@ -59,20 +64,66 @@ def verdict(revision: Revision, definition: str, message: Any) -> bool:
         return validator.is_valid(plain(message))
 
 
-def explain(revision: Revision, definition: str, message: Any) -> Explanation | None:
-    """Return why a message is refused, or None if it is valid. Raises KeyError if there is no such definition."""
-    message = plain(message)
+def explain(revision: Revision, definition: str, message: Any) -> list[Explanation]:
+    """Return why a message is refused at each place, at most PLACES; empty if it is valid.
+
+    The first is the most relevant one of its part of the message. Raises KeyError if there is no such definition.
+    """
+    message, validator = plain(message), _validator(revision, definition)
     try:
-        _validator(revision, definition).validate(message)
+        validator.validate(message)
     except jsonschema_rs.ValidationError as refusal:
-        path = list(refusal.instance_path)
-        message, places = _narrowed(message, path)
-        try:
-            found = _explanation(revision, definition, message, places)
-        except RecursionError:
-            found = None
-        return found or Explanation(pointer(*path), "what the definition says", excerpt(_at(message, path, places)))
-    return None
+        first = _explained(revision, definition, message, list(refusal.instance_path))
+    else:
+        return []
+    found = {(first.pointer, first.expected): first}
+    part, unions = _shortened(message), 0
+    errors = sorted(validator.iter_errors(part), key=_place) if part is not None else []
+    for error in errors[:PLACES]:
+        path, keyword, value = list(error.instance_path), str(error.schema_path[-1]), error.instance
+        unions += keyword == "anyOf"
+        if keyword == "anyOf" and unions <= _UNIONS:
+            why = _explained(revision, definition, part, path, only=True)
+        elif keyword == "anyOf":
+            why = Explanation(pointer(*path), _ANY_SHAPE, excerpt(value))
+        else:
+            required = resolve(_schema(revision, definition), pointer(*error.schema_path))
+            why = Explanation(pointer(*path), _expected(keyword, required, value, error.message), excerpt(value))
+        found.setdefault((why.pointer, why.expected), why)
+    return list(found.values())[:PLACES]
+
+
+def _place(error: jsonschema_rs.ValidationError) -> list[tuple[int, str]]:
+    """Return where an error belongs in a list of errors: by name, and by index."""
+    return [(step, "") if isinstance(step, int) else (0, step) for step in error.instance_path]
+
+
+def _shortened(message: Any) -> Any:
+    """Return a copy whose arrays are cut, so that a validator finds few errors; None if it is too large anyway."""
+    found: list[Any] = [message]
+    stack, size = [found], 0
+    while stack:
+        holder = stack.pop()
+        size += len(holder)
+        if size > _VALUES:
+            return None
+        for key, value in holder.items() if isinstance(holder, dict) else enumerate(holder):
+            if isinstance(value, dict | list):
+                holder[key] = value[:_ELEMENTS] if isinstance(value, list) else dict(value)
+                stack.append(holder[key])
+    return found[0]
+
+
+def _explained(
+    revision: Revision, definition: str, message: Any, path: list[str | int], *, only: bool = False
+) -> Explanation:
+    """Explain the refusal at a path. The most relevant one of all in that part of the message, unless `only` it."""
+    part, places = _narrowed(message, path)
+    try:
+        found = _explanation(revision, definition, part, places, path if only else None)
+    except RecursionError:
+        found = None
+    return found or Explanation(pointer(*path), "what the definition says", excerpt(_at(part, path, places)))
 
 
 def refuse(uri: str) -> NoReturn:
@@ -122,8 +173,13 @@ def _references(node: Any) -> list[str]:
 
 
 @cache
+def _schema(revision: Revision, definition: str) -> Schema:
+    return self_contained(revision, definition)
+
+
+@cache
 def _validator(revision: Revision, definition: str) -> jsonschema_rs.Draft202012Validator:
-    schema = self_contained(revision, definition)
+    schema = _schema(revision, definition)
     return jsonschema_rs.Draft202012Validator(schema, validate_formats=False, retriever=refuse)
 
 
@@ -133,7 +189,7 @@ def _explainer(revision: Revision, definition: str) -> Any:
     import referencing
 
     # a registry of its own: the default one fetches, this one is empty and never does
-    return jsonschema.Draft202012Validator(self_contained(revision, definition), registry=referencing.Registry())
+    return jsonschema.Draft202012Validator(_schema(revision, definition), registry=referencing.Registry())
 
 
 def _scalar_text(text: str) -> str:
@@ -141,7 +197,7 @@ def _scalar_text(text: str) -> str:
 
 
 def _narrowed(message: Any, path: list[str | int]) -> tuple[Any, dict[int, int]]:
-    """Return the message with each array on the path cut down to one element, and that element's index by depth."""
+    """Return a copy with each array on the path cut down to one element, and that element's index by depth."""
     places: dict[int, int] = {}
     found = [message]
     holder: Any = found
@@ -152,6 +208,7 @@ def _narrowed(message: Any, path: list[str | int]) -> tuple[Any, dict[int, int]]
             holder[key] = [holder[key][step]]
             holder, key = holder[key], 0
         else:
+            holder[key] = dict(holder[key])
             holder, key = holder[key], step
     return found[0], places
 
@@ -162,10 +219,14 @@ def _at(message: Any, path: list[str | int], places: dict[int, int]) -> Any:
     return message
 
 
-def _explanation(revision: Revision, definition: str, message: Any, places: dict[int, int]) -> Explanation | None:
+def _explanation(
+    revision: Revision, definition: str, message: Any, places: dict[int, int], path: list[str | int] | None
+) -> Explanation | None:
+    """Explain the most relevant error, of those at a path if one is given."""
     from jsonschema.exceptions import relevance  # type: ignore[import-untyped]
 
     errors = list(islice(_explainer(revision, definition).iter_errors(message), _ERRORS))
+    errors = [it for it in errors if path is None or _placed(list(it.absolute_path), places) == path]
     if not errors:
         return None
     error = max(errors, key=relevance)
@@ -177,7 +238,8 @@ def _explanation(revision: Revision, definition: str, message: Any, places: dict
             value = error.instance[tag] if tag else error.instance
             return Explanation(pointer(*_placed(path, places)), _alternatives(error, tag), excerpt(value))
         error = chosen
-    return Explanation(pointer(*_placed(list(error.absolute_path), places)), _expected(error), excerpt(error.instance))
+    expected = _missing_tag(error) or _expected(error.validator, error.validator_value, error.instance, error.message)
+    return Explanation(pointer(*_placed(list(error.absolute_path), places)), expected, excerpt(error.instance))
 
 
 def _placed(path: list[str | int], places: dict[int, int]) -> list[str | int]:
@@ -211,7 +273,7 @@ def _alternatives(error: Any, tag: str | None) -> str:
         return _one_of([json.dumps(name) for name in dict.fromkeys(names)])
     kinds = [inner.validator_value for inner in error.context if not inner.path and inner.validator == "type"]
     names = [name for kind in kinds for name in ([kind] if isinstance(kind, str) else kind)]
-    return _one_of([_TYPES[name] for name in dict.fromkeys(names)]) if names else "one of the known shapes"
+    return _one_of([_TYPES[name] for name in dict.fromkeys(names)]) if names else _ANY_SHAPE
 
 
 _TYPES = {
@@ -225,15 +287,21 @@ _TYPES = {
 }
 
 
-def _expected(error: Any) -> str:
-    """Return what a keyword requires, in words."""
-    value = error.validator_value
-    match error.validator:
+def _missing_tag(error: Any) -> str | None:
+    """Return what to expect if an alternative of a union lacks the member that identifies it; None otherwise."""
+    lacking = error.validator_value if error.validator == "required" and error.parent is not None else ()
+    tag = next((tag for tag in _TAGS if tag in lacking and tag not in error.instance), None)
+    return f"the member {json.dumps(tag)}" if tag else None
+
+
+def _expected(keyword: str, value: Any, instance: Any, message: str) -> str:
+    """Return what a keyword with a value requires, in words. `message` is what the validator says."""
+    match keyword:
         case "type":
             return _one_of([_TYPES[name] for name in ([value] if isinstance(value, str) else value)])
         case "required":
-            missing = next(name for name in value if name not in error.instance)
-            return f"the member {json.dumps(missing)}"
+            missing = [json.dumps(name) for name in value if name not in instance]
+            return f"the member{'s' if len(missing) > 1 else ''} {_one_of(missing, 'and')}"
         case "const":
             return json.dumps(value)
         case "enum":
@@ -244,8 +312,8 @@ def _expected(error: Any) -> str:
             return f"at most {value}"
         case "maxItems":
             return f"at most {value} items"
-    return str(error.message)
+    return str(message)
 
 
-def _one_of(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+def _one_of(names: list[str], last: str = "or") -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, NamedTuple
 import orjson
 
 from mcpspy.json_values import Number
+from mcpspy.wire.log_records import is_log_record
 
 _INT_DIGITS = 4300  # CPython's own limit for converting digits to an integer
 _LONG_INTEGER = re.compile(rb"[:\[,]\s*-?[0-9]{19}")  # orjson rounds integers below -2**63 and from 2**64 on
@@ -50,6 +51,26 @@ class Id(NamedTuple):
             return cls("other", json.dumps(value, separators=(",", ":")))
         except RecursionError:
             return cls("other", "too deep to tell")
+
+    @property
+    def loose(self) -> str:
+        """The token as a careless peer compares it: it is the same for "3", " 3", 3 and 3.0."""
+        try:
+            value = float(self.token)
+            return str(int(value)) if value.is_integer() else self.token.strip()
+        except (ValueError, OverflowError):
+            return self.token.strip()
+
+    def beside(self, wrong: "Id") -> str:
+        """Return the id for a sentence about a similar one that is wrong: with its type, if the types differ."""
+        kinds = {"string": "a string", "number": "a number"}
+        differ = self.kind != wrong.kind and self.kind in kinds and wrong.kind in kinds
+        return f"{self.excerpt} ({kinds[self.kind]})" if differ else self.excerpt
+
+    @property
+    def excerpt(self) -> str:
+        """The id as JSON, clipped."""
+        return str(self)[:60]
 
     def __str__(self) -> str:
         return f'"{self.token}"' if self.kind == "string" else self.token
@@ -169,6 +190,8 @@ def _with_long_integers(raw: bytes, value: Any) -> Any:
 def _message(value: Any, refused: str | None, raw: bytes, part: int) -> Body:
     if type(value) is not dict:
         return Invalid(value, refused, f"{_type_name(value)}, not an object")
+    if "jsonrpc" not in value and is_log_record(value):  # it may have an `id`, a `method` or an `error`
+        return Invalid(value, refused, "a log record, not a message")
     own = None
     if "id" in value:
         own = value["id"]

@@ -149,6 +149,11 @@ CASES = {
     "damage before an open and a gap": [TORN, OPEN, GAP],
     "damage before the end": [FRAME, TORN, END],
     "a gap that calls itself damage, after damage": [TORN, GAP | {"why": DAMAGED}],
+    "a response to itself": [
+        {"kind": "open", "ch": 7, "t": 5, "from": "server", "role": "response", "framing": "body", "answers": 7,
+         "head": {"status": 200, "headers": []}},
+        FRAME,
+    ],
     "a signal among pieces": [piece(1, "ab"), SIGNAL, piece(2, "cd", more=False), SIGNAL],
     "damage, a signal and a gap": [TORN, SIGNAL, GAP],
     "gates among pieces": [GATES, piece(1, "ab"), GATES, piece(2, "cd", more=False), GATES],

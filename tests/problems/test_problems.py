@@ -2,12 +2,14 @@
 
 import os
 from collections import deque
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mcpspy.capture.records import Header
 from mcpspy.problems.fold import Problems
+from mcpspy.problems.problem import Cause
 from mcpspy.report.problems import explain
 from mcpspy.rules.judge import JudgedEvents
 from tests.cases import check
@@ -43,6 +45,45 @@ def outcome(transcript, _):
 
 def test_planted_situations_are_explained():
     check(Path(__file__).with_name("planted.txt"), outcome)
+
+
+LACKING = "`docker run` is called without `-i`, so the server gets no input"
+HELLO = """
+    > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "end", "cause"),
+    [
+        ("docker run --rm image", ". exit 0", LACKING),
+        (
+            "podman run -t image",
+            "@30 . stdin closed",
+            "`podman run` is called without `-i`, so the server gets no input",
+        ),
+        ("docker run --rm -i image", ". exit 0", "it exited with code 0, and wrote nothing to stderr"),
+        ("docker run --rm image", ". exit 125", "it exited with code 125, and wrote nothing to stderr"),
+        ("server", ". exit 0", "it exited with code 0, and wrote nothing to stderr"),
+    ],
+)
+def test_a_container_without_stdin_is_the_cause(command, end, cause):
+    fold = Problems(replace(STDIO, argv=tuple(command.split())))
+    deque(JudgedEvents(fold).all(records(HELLO + end)), 0)
+    (problem,) = fold.made()
+    deaf = "without" in cause
+    assert (problem.cause.text, problem.cause.certainty) == (cause, "known")
+    assert problem.side == ("client" if deaf else "server")
+    assert ("`-i`" in problem.advice[0]) == deaf
+    assert (problem.further[-1:] == (Cause(LACKING, "likely", (1,)),)) == (end == ". exit 125")
+
+
+def test_a_placeholder_in_the_command_line_may_be_why_the_server_ended():
+    fold = Problems(replace(STDIO, argv=("server", "--token", "${API_TOKEN}")))
+    deque(JudgedEvents(fold).all(records("= 2025-06-18\n> 2 ping\n. exit 1")), 0)
+    (problem,) = fold.made()
+    told = "the command line has ${API_TOKEN} after --token: nobody filled it in"
+    assert told in [cause.text for cause in problem.further]
 
 
 REFUSED = "= 2025-06-18 http\n" + "".join(

@@ -162,6 +162,17 @@ def test_a_secret_body_that_cannot_be_decoded_is_withheld():
     assert [call[3] for call in recorder.calls if call[0] == "frame"] == ["«withheld: 20 bytes»".encode()]
 
 
+@pytest.mark.parametrize("chunk", [7, 4096, 1 << 20])
+def test_the_title_of_a_page_is_recorded_however_it_arrives_and_however_long_the_page_is(chunk):
+    page = b"<html><title>Bad gateway</title>" + b"x" * 100_000
+    for size in (500, len(page)):
+        body, recorder = recorded(secret=True)
+        for start in range(0, size, chunk):
+            body.feed(page[start : min(start + chunk, size)], 1)
+        body.end(2, "eof")
+        assert recorder.calls[1][3] == f'«withheld: {size} bytes, title "Bad gateway"»'.encode()
+
+
 def test_a_secret_event_stream_is_withheld():
     """An OAuth endpoint has no reason to send an event stream."""
     body, recorder = recorded(framing="sse", secret=True)

@@ -57,7 +57,7 @@ def test_a_path_that_is_no_text_breaks_no_format(tmp_path, form):
     if form == "junit":
         parsed(text)
     if form == "github":
-        assert len(text.splitlines()) == 5
+        assert len(text.splitlines()) == 6
 
 
 def test_every_report_on_a_damaged_file_is_written(tmp_path):

@@ -61,6 +61,8 @@ def verbatim(rest):
         schema = {"type": "object", "properties": {}}
         tools = [{"name": f"tool_{n}", "description": "x" * size, "inputSchema": schema} for n in range(many)]
         return message(id=int(text), result={"tools": tools}), False
+    if made := re.fullmatch("result([0-9]+)", kind):
+        return message(id=int(text), result={"content": [{"type": "text", "text": "x" * int(made[1])}]}), False
     raw = re.sub(rb"\\x([0-9a-f]{2})", lambda match: bytes.fromhex(match[1].decode()), text.encode())
     raw = re.sub(rb"\\r$", b"\r", raw)
     return raw.ljust(int(kind[1:] or 0) if kind.startswith("x") else 0), cut

@@ -36,7 +36,7 @@ FRESH = ',"ttlMs":60000,"cacheScope":"public"'
 @pytest.mark.parametrize(
     ("hints", "sentence"),
     [
-        ("", 'expected the member "ttlMs"'),
+        ("", 'expected the members "ttlMs" and "cacheScope"'),
         (',"ttlMs":0', 'expected the member "cacheScope"'),
         (',"ttlMs":-1,"cacheScope":"public"', "expected at least 0, got -1"),
         (',"ttlMs":"1","cacheScope":"public"', "expected an integer"),

@@ -389,6 +389,59 @@ def test_a_server_that_waits_for_its_client_is_not_to_blame(transport, gated):
     assert judged(wire.records) == []
 
 
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("gated", [{"sent": result(4, tools=[OTHER])}, {}], ids=["edited", "not edited"])
+def test_a_client_reads_the_pages_that_a_gate_let_it_know(transport, gated):
+    wire = TRANSPORTS[transport]("edit")
+    begin(wire)
+    wire.client(request(4, "tools/list"))
+    wire.server(result(4, tools=[OTHER], nextCursor="2"), of=4, **gated)
+    go_on(wire)
+    wire.end()
+    found = [it.rule for it in judged(wire.records) if it.rule.startswith("paging/")]
+    assert found == ([] if gated else ["paging/unread-pages"])
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("gated", [{"sent": None}, {}], ids=["dropped", "not dropped"])
+def test_a_client_knows_only_the_changes_that_a_gate_let_through(transport, gated):
+    wire = TRANSPORTS[transport]("drop")
+    begin(wire)
+    wire.client(request(4, "tools/call", name="other", arguments={}))
+    wire.server(notification("notifications/tools/list_changed"), of=4, **gated)
+    wire.server(result(4, content=[]), of=4)
+    go_on(wire)
+    wire.end()
+    found = [it.rule for it in judged(wire.records) if it.rule.startswith("paging/")]
+    assert found == ([] if gated else ["paging/change-ignored"])
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("gated", [{"sent": request(5, "tools/list", cursor="1")}, {}], ids=["edited", "not edited"])
+def test_a_server_answers_the_cursor_that_a_gate_let_through(transport, gated):
+    wire = TRANSPORTS[transport]("edit")
+    begin(wire)
+    wire.client(request(4, "tools/list"))
+    wire.server(result(4, tools=[OTHER], nextCursor="2"), of=4)
+    wire.client(request(5, "tools/list", cursor="2"), **gated)
+    wire.server(result(5, tools=[OTHER], nextCursor="2"), of=5)
+    wire.end()
+    found = [it.rule for it in judged(wire.records) if it.rule.startswith("paging/")]
+    assert found == ([] if gated else ["paging/no-advance"])
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("edited", [True, False], ids=["edited", "not edited"])
+def test_a_server_refuses_the_arguments_that_a_gate_let_through(transport, edited):
+    wire = TRANSPORTS[transport]("edit")
+    begin(wire)
+    bad = request(5, "tools/call", name="echo", arguments={"text": 5})
+    wire.client(request(5, "tools/call", name="echo", arguments={"text": "a"}), **({"sent": bad} if edited else {}))
+    wire.server(error(5, -32602, "text must be a string"), of=5)
+    wire.end()
+    assert [it.rule for it in judged(wire.records)] == ([] if edited else ["tools/arguments-fit"])
+
+
 # A gate ends a stream, or the server.
 
 

@@ -664,4 +664,4 @@ def test_only_checks_that_look_at_the_end_are_asked_about_requests_without_an_an
     asked, end = [], Rule.end
     monkeypatch.setattr(Rule, "end", lambda rule, *about: asked.append(rule.id) or end(rule, *about))
     assert [it.rule for it in findings("= 2025-06-18\n> 2 ping")] == ["pairing/unanswered"]
-    assert sorted(asked) == ["lifecycle/server-exit", "pairing/unanswered"]
+    assert sorted(asked) == ["http/empty-answer", "lifecycle/server-exit", "pairing/unanswered", "progress/no-token"]

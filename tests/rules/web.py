@@ -44,7 +44,7 @@ class Script:
         self.http.answer(self.http.ask(initialized, host=HOST, **keywords(self._own)), status=202, kind=None)
 
     def ask(self, rest):
-        method = re.match(r"(GET|DELETE|POST)\b\s*(/[^ ]*)?\s*", rest)
+        method = re.match(r"(GET|DELETE|OPTIONS|POST)\b\s*(/[^ ]*)?\s*", rest)
         own, rest = headers(rest[method.end() :] if method else rest)
         fields = {"host": HOST} | self._own
         target = (method and method[2]) or "/mcp"
@@ -67,6 +67,9 @@ class Script:
             self._streams.append(channel)
 
     def event(self, rest):
+        if rest.startswith("~ "):
+            self.http.event(self._streams[-1], raw=rest[2:].encode() + b"\n")
+            return
         own, rest = headers(rest)
         data = frame(rest)[0] if rest else b""
         start = "".join(f"{name}: {own[name]}\n" for name in ("event", "id") if name in own).encode()

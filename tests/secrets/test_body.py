@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcpspy.secrets.body import login_body, oauth_body, redacted_content
-from mcpspy.secrets.redactor import Redactor, Withheld, is_oauth_endpoint
+from mcpspy.secrets.redactor import Redactor, Withheld, is_oauth_endpoint, untitled
 from tests.cases import pairs
 from tests.each import each
 
@@ -142,3 +142,30 @@ def test_digits_and_duplicate_members_stay(text, clean):
     """A-13: nothing but secrets changes, in what `otel` sends and in recorded bodies."""
     assert redacted_content(text, mark) == clean
     assert shown(text.encode()) == oauth_body(text.encode(), mark).decode() == clean
+
+
+@pytest.mark.parametrize(
+    ("page", "title"),
+    [
+        (b"<html><head><title>504 Gateway Time-out</title></head></html>", "504 Gateway Time-out"),
+        (
+            b'\n<!DOCTYPE html><TITLE class="a">\n  Sign in \xe2\x80\xa2 \xc2\xabX\xc2\xbb "Y"\n</TITLE>',
+            "Sign in • 'X' 'Y'",
+        ),
+        (b"<title>" + b"a" * 300 + b"</title>", "a" * 80),
+        (b"<title>" + b"a" * 3000 + b"</title>", ""),
+        (b"<title>Success code=4/P7q7W91</title>", ""),
+        (b"<title>Your code: 482913</title>", ""),
+        (b"<title>ghp_0123456789abcdefghijABCDEFGHIJ012345</title>", ""),
+        (b"<title>Session 3f2b8c1d9e7a4f60b1c2d3e4</title>", ""),
+        (b"<title>no end", ""),
+        (b"<p>no title</p>", ""),
+        (b"<title" * 10_000, ""),
+        (b"text <title>no page</title>", ""),
+    ],
+    ids=lambda it: repr(it[:30]),
+)
+def test_the_title_of_a_page_is_kept_unless_it_may_hold_a_secret(page, title):
+    kept = f', title "{title}"' if title else ""
+    assert Redactor().body(page) == f"«withheld: {len(page)} bytes{kept}»".encode()
+    assert untitled(Redactor().body(page)) == f"«withheld: {len(page)} bytes»".encode()

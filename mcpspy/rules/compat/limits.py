@@ -108,7 +108,7 @@ def refused(got: str, broken: Sequence[Limit], where: str, advice: str) -> Itera
 def refusals(message: Message, session: Session) -> Iterator[Finding]:
     """Yield what the clients of a session refuse in a page of tools, apart from any judge."""
     for row in RULES.values():
-        if row.id.startswith(_GROUP):
+        if row.id.startswith(_GROUP) and message.method in row.methods:
             for fault in row.ask(message, session):
                 if isinstance(fault, Fault):
                     yield row.finding(fault, message)

@@ -10,14 +10,14 @@ import binascii
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.context import annotated, posted
+from mcpspy.conversation.context import annotated, missing_meta, posted
 from mcpspy.conversation.facts import Tool
 from mcpspy.conversation.model import HttpChannel, Message, Session
 from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.revisions import PROTOCOL_VERSION, Revision, since
 from mcpspy.wire.http_head import Head, header
-from mcpspy.wire.jsonrpc import Request, Result
+from mcpspy.wire.jsonrpc import Error, Request, Result
 
 _NAMED = {  # the member that Mcp-Name repeats; for tasks see SEP-2663
     "tools/call": "name",
@@ -31,6 +31,8 @@ _REFUSED = {"": ("Mcp-Method",)} | dict.fromkeys(
     ("tools/call", "prompts/get", "resources/read"), ("Mcp-Method", "Mcp-Name")
 )
 """By method, with `""` for all others: the headers without which servers must refuse a request."""
+_ALL = ("MCP-Protocol-Version", "Mcp-Method", "Mcp-Name")
+_MISMATCH = -32020
 _STANDARD = "basic/transports#standard-request-headers"
 _VALIDATION = "basic/transports#server-validation"
 _BEGIN, _END = "=?base64?", "?="
@@ -148,6 +150,54 @@ def mismatch_accepted(message: Message, session: Session) -> Iterator[Fault]:
     for fault in _mismatches(request, None):
         yield Fault(f"the request is answered, although {fault.sentence}", related=(request.n,))
         return
+
+
+@rule(
+    "http/match-refused",
+    "error",
+    """The server refused a request with -32020, as if its headers did not match its body, but they do. Often the server
+    compares the encoded value: `Mcp-Name` of characters outside ASCII is base64 between `=?base64?` and `?=`, and must
+    be decoded first.""",
+    fix="Decode `=?base64?…?=` before you compare `Mcp-Name` and `Mcp-Param-*` with the body.",
+    meanwhile="Use names and URIs of ASCII characters.",
+    blame="server",
+    spec=_VALIDATION,
+    about="http",
+    revisions=since(Revision.R2026_07_28),
+    explains=("error",),
+    fails="""
+        >> [mcp-name: =?base64?w6ljaG8=?=] 1 prompts/get {META "name":"écho"}
+        << 400 1 ! {"code":-32020,"message":"Mcp-Name does not match"}
+    """,
+    passes="""
+        >> [mcp-name: =?base64?w6ljaG8=?=] 1 prompts/get {META "name":"écho"}
+        << 200 1 = {"resultType":"complete","messages":[]}
+    """,
+    on=(Error,),
+)
+def match_refused(message: Message, session: Session) -> Iterator[Fault]:
+    """Report a request that is refused for headers that match.
+
+    What a redacted header has is not known. Neither is what a tool asks for, unless it is listed. But if the error
+    names the header that it means, only that one counts.
+    """
+    request = message.exchange.request if message.exchange else None
+    place = posted(request) if request else None
+    if request is None or place is None or member(message.body.value, "error", "code") != _MISMATCH:
+        return
+    text = member(message.body.value, "error", "message")
+    named = [it for it in _ALL if isinstance(text, str) and it.lower() in text.lower()]
+    values = {name: header(place.opened.head, name.lower()) for name in named or _ALL}
+    known = bool(named) or request.method != "tools/call" or request.name in session.listing.tools
+    if not known or any(_REDACTED in (value or "") for value in values.values()):
+        return
+    if "mcp-param-" in str(text).lower() and request.name not in session.listing.tools:
+        return
+    if missing_meta(request) or _missing(request, place) or any(True for _ in _mismatches(request, session)):
+        return
+    told = ", ".join(f"{name} is {excerpt(value)}" for name, value in values.items() if value is not None)
+    yield Fault(f"the request is refused with -32020, but its headers match its body: {told}", "/error/code",
+                (request.n,))  # fmt: skip
 
 
 def _mismatches(message: Message, session: Session | None) -> Iterator[Fault]:

@@ -7,6 +7,7 @@ answered itself is nobody's fault. An answer is checked once, at the first event
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from mcpspy.conversation.context import asked, asks, posted
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
@@ -21,6 +22,8 @@ SENDING = "basic/transports#sending-messages-to-the-server"
 _MESSAGES = (Request, Notification, Result, Error)
 _TYPES = ("application/json", "text/event-stream")
 _WILDCARDS = ("*/*", "application/*", "text/*")
+_NOT_ACCEPTABLE, _UNSUPPORTED = 406, 415
+_KEPT = 4096  # bytes of a frame
 _REDIRECTS = (301, 302, 303, 307, 308)
 _STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code of the error (2026-07-28)
 
@@ -54,6 +57,8 @@ def accept(event: Message | HttpUnit, session: Session) -> Iterator[Fault]:
     place = asks(event) if isinstance(event, HttpUnit) else posted(event)
     if place is None or (isinstance(event, HttpUnit) and place.summary["method"] != "GET"):
         return
+    if "/.well-known/" in place.summary["target"]:
+        return  # metadata is a plain document
     wanted = _TYPES[1:] if isinstance(event, HttpUnit) else _TYPES
     listed = [part.partition(";")[0].strip() for part in (header(place.opened.head, "accept") or "").lower().split(",")]
     missing = [kind for kind in wanted if kind not in listed]
@@ -91,11 +96,26 @@ def request_type(message: Message, session: Session) -> Iterator[Fault]:
         yield Fault(f"the message is posted {f'as {kind[:60]}' if kind else 'without a Content-Type'}")
 
 
+def remembered(event: Message | HttpUnit) -> Message | HttpUnit | None:
+    """Return the beginning of an answer in a form that may be kept until the end; None if it is too large for that."""
+    if event.frame is None or event.frame.size <= _KEPT:
+        return event
+    return replace(event, frame=None) if isinstance(event, HttpUnit) else None
+
+
+def asks_for_refusal(request: HttpChannel, code: int) -> bool:
+    """Return whether a POST is refused with 406 or 415 by the fault of its client, which has a finding of its own."""
+    if code == _NOT_ACCEPTABLE:
+        accepted = (header(request.opened.head, "accept") or "").lower()
+        return not all(kind in accepted for kind in _TYPES)
+    return code == _UNSUPPORTED and media_type(request.opened.head) != _TYPES[0]
+
+
 @rule(
     "http/answer-type",
     "error",
     """A server must answer a request with one JSON object (`application/json`) or a stream of events
-    (`text/event-stream`), and a GET with a stream. Clients accept no other type.""",
+    (`text/event-stream`). Clients accept no other type.""",
     fix="Set `Content-Type: application/json` for one response, or `text/event-stream` for a stream.",
     meanwhile="Check the URL and the login: a page in HTML often comes from a gateway.",
     blame="server",
@@ -121,11 +141,9 @@ def answer_type(remark: HttpUnit, session: Session) -> Iterator[Fault]:
     if place is None or not 200 <= status(head) < 300:
         return
     requests = [message for message in place.carried if isinstance(message.body, Request)]
-    if requests and media_type(head) not in _TYPES:
-        if not any(message.exchange and message.exchange.cancelled for message in requests):
-            yield Fault(f"{_method(requests[0])} is answered with {_told(remark)}; expected JSON or events")
-    elif place.named and place.summary["method"] == "GET" and media_type(head) != "text/event-stream":
-        yield Fault(f"the GET is answered with {_told(remark)}; expected text/event-stream")
+    cancelled = any(message.exchange and message.exchange.cancelled for message in requests)
+    if requests and media_type(head) not in _TYPES and not cancelled:
+        yield Fault(f"{_method(requests[0])} is answered with {_told(remark)}; expected JSON or events")
 
 
 def _method(message: Message) -> str:
@@ -148,6 +166,7 @@ def _told(remark: HttpUnit) -> str:
     blame="server",
     spec=SENDING,
     about="http",
+    loss="The server answers notifications",
     revisions=STREAMABLE_HTTP,
     fails="""
         = 2025-06-18 http
@@ -285,7 +304,8 @@ def redirect_elsewhere(remark: HttpUnit, session: Session) -> Iterator[Fault]:
     """Report a redirect to another origin."""
     opened = remark.http.opened
     request = remark.http.request
-    if request is None or opened.sender != "server" or status(opened.head) not in _REDIRECTS:
+    redirects = opened.sender == "server" and status(opened.head) in _REDIRECTS
+    if request is None or not redirects or remark.n != remark.http.first:
         return
     there, dialled = (authority(it) for it in (header(opened.head, "location") or "", _dialled(request)))
     if there and dialled and there != dialled and "location" not in (opened.by or ""):

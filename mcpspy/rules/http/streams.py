@@ -10,15 +10,16 @@ A request and an answer may cross on the way, so a request sent within a second 
 from collections.abc import Iterator
 
 from mcpspy.conversation.context import asked, asks, posted
+from mcpspy.conversation.facts import Over
 from mcpspy.conversation.http_sessions import is_resumed
-from mcpspy.conversation.model import HOLD, HttpUnit, Message, Session
+from mcpspy.conversation.model import HOLD, HttpChannel, HttpUnit, Message, Session
 from mcpspy.json_values import excerpt, member
+from mcpspy.rules.http.sessions import SESSIONS, carries_request, is_unusable, refuses_session
 from mcpspy.rules.rule import EVERY, Fault, rule
 from mcpspy.spec.revisions import HTTP_SESSIONS
 from mcpspy.wire.http_head import header, status
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
-_SESSIONS = "basic/transports#session-management"
 _RESUMING = "basic/transports#resumability-and-redelivery"
 _MESSAGES = (Request, Notification, Result, Error)
 
@@ -33,7 +34,7 @@ _MESSAGES = (Request, Notification, Result, Error)
     meanwhile="""List `Mcp-Session-Id` in `Access-Control-Expose-Headers`: a client in a browser cannot read it
     otherwise.""",
     blame="client",
-    spec=_SESSIONS,
+    spec=SESSIONS,
     about="http",
     revisions=HTTP_SESSIONS,
     fails="""
@@ -57,6 +58,8 @@ def session_missing(event: Message | HttpUnit, session: Session) -> Iterator[Fau
     if message is None or message.body.value is None or member(message.body.value, "method") == "initialize":
         return
     same = place.opened.peer is not None and place.opened.peer == given.peer
+    if given.hidden:
+        return  # the client cannot know it
     if (same or (answered and status(event.http.opened.head) == 400)) and session.once("session-missing"):
         yield Fault("the request has no Mcp-Session-Id; the answer to initialize has one", related=(given.n,),
                     blame="client", at=message)  # fmt: skip
@@ -65,48 +68,67 @@ def session_missing(event: Message | HttpUnit, session: Session) -> Iterator[Fau
 @rule(
     "http/session-over",
     "error",
-    """The client uses a session that has ended: the client deleted it, or the server answered 404. The client must
-    begin a new session with `initialize` and no session id. Reported once per session.""",
+    """The client uses a session that has ended: the client deleted it, or the server answered 404 to a request, and
+    again to a later one. The client must begin a new session with `initialize` and no session id. Reported once per
+    session.""",
     fix="Drop the session id after the status 404, and send `initialize` again.",
     meanwhile="Answer requests of a session that has ended with the status 404.",
     blame="client",
-    spec=_SESSIONS,
+    spec=SESSIONS,
     about="http",
     revisions=HTTP_SESSIONS,
     fails="""
         = 2025-06-18 http
-        >> 2 tools/list
+        @70 >> 2 tools/list
         << 404
-        @5 >> 3 tools/list
+        @75 >> 3 tools/list
+        << 404
     """,
     passes="""
         = 2025-06-18 http
         >> DELETE
         << 200
     """,
-    on=_MESSAGES,
+    on=(*_MESSAGES, HttpUnit),
 )
-def session_over(message: Message, session: Session) -> Iterator[Fault]:
-    """Report a request in a session that has ended."""
-    place, over = posted(message), session.over
-    if place is None or over is None or not place.named or place.opened.t <= over.t + HOLD:
+def session_over(event: Message | HttpUnit, session: Session) -> Iterator[Fault]:
+    """Report a request in a session that has ended. Whether a 404 ended it shows the answer to the next request."""
+    over = session.over
+    if over is None or event.http is None:
         return
-    if session.once("session-over"):
-        how = "the client deleted it" if over.by_client else "the server answered 404"
-        yield Fault(f"the session has ended: {how}", related=(over.n,))
+    answered = asked(event)
+    place = answered or (posted(event) if isinstance(event, Message) else None)
+    message = next(iter(place.carried), None) if place else None
+    if place is None or message is None or not place.named or _crosses(place, over):
+        return
+    if over.by_client and not answered and session.once("session-over"):
+        yield Fault("the session has ended: the client deleted it", related=(over.n,))
+        return
+    again = answered and status(event.http.opened.head) == 404 and carries_request(place)
+    if not over.by_client and again and not is_unusable(session, over.t) and session.once("session-over"):
+        yield Fault("the session has ended: the server answered 404 before, and to this request again",
+                    related=(over.n, event.n), at=message)  # fmt: skip
+
+
+def _crosses(place: HttpChannel, over: Over) -> bool:
+    """Return whether a request may have been sent before the end of the session arrived."""
+    same = place.opened.peer is not None and place.opened.peer == over.peer
+    return place.opened.t <= over.t + (0 if same else HOLD)
 
 
 @rule(
     "http/session-status",
     "error",
-    """A request of a deleted session must be answered with 404, which tells the client to begin a new session. This one
-    has another status. Reported once per session.""",
-    fix="Answer requests of a deleted session with the status 404.",
+    """A request of a session that has ended, or that the server does not know, must be answered with 404, which tells
+    the client to begin a new session. This one has another status, so clients go on with the dead session. It is a
+    warning if the capture does not show that the server gave the id.""",
+    fix="Answer requests of a session that does not exist with the status 404.",
     meanwhile="Send `initialize` without a session id to begin a new session.",
     blame="server",
-    spec=_SESSIONS,
+    spec=SESSIONS,
     about="http",
     revisions=HTTP_SESSIONS,
+    explains=("refused", "error"),
     fails="""
         = 2025-06-18 http
         >> DELETE
@@ -116,21 +138,35 @@ def session_over(message: Message, session: Session) -> Iterator[Fault]:
     """,
     passes="""
         = 2025-06-18 http
-        >> DELETE
-        << 200
-        >> 3 tools/list
+        @70 >> 3 tools/list
         << 404
     """,
     on=(*EVERY, HttpUnit),
 )
 def session_status(event: Message | HttpUnit, session: Session) -> Iterator[Fault]:
-    """Report an answer with the wrong status to a request in a deleted session."""
-    place, over = asked(event), session.over
-    if place is None or event.http is None or over is None or not over.by_client or not place.carried:
+    """Report an answer with the wrong status to a request in a session that has ended, or is not known."""
+    if event.http is None or event.http.request is None:
         return
-    code = status(event.http.opened.head)
+    over, given = session.over, session.given
+    if over is not None and over.by_client:
+        yield from _after_delete(event, event.http, over, session)
+        return
+    place = refuses_session(event) if event.http.failed else None
+    if place:
+        whose = f"that #{given.n} gave" if given else "of the request"
+        asking = tuple(it.n for it in place.carried[:1])
+        yield Fault(f"the session id {whose} is refused with status {status(event.http.opened.head)}; "
+                    "expected 404, after which the client begins a new session",
+                    related=(given.n, *asking) if given else asking, blame="server",
+                    severity=None if given else "warning")  # fmt: skip
+
+
+def _after_delete(event: Message | HttpUnit, answer: HttpChannel, over: Over, session: Session) -> Iterator[Fault]:
+    """Yield a fault if a request after a DELETE is not answered with 404."""
+    place = asked(event)
+    code = status(answer.opened.head)
     wrong = code == 400 or 200 <= code < 300
-    if wrong and place.named and place.opened.t > over.t and session.once("session-status"):
+    if place and place.carried and wrong and place.named and place.opened.t > over.t and session.once("session-status"):
         yield Fault(
             f"the session was deleted; the request is answered with status {code}, expected 404", related=(over.n,)
         )
@@ -142,7 +178,7 @@ def session_status(event: Message | HttpUnit, session: Session) -> Iterator[Faul
     "A session id must have visible ASCII characters only, because clients cannot put others into a header.",
     fix="Use visible ASCII characters only, for example a UUID.",
     blame="server",
-    spec=_SESSIONS,
+    spec=SESSIONS,
     about="http",
     revisions=HTTP_SESSIONS,
     fails="""

@@ -11,6 +11,7 @@ from mcpspy.json_values import excerpt, member, pointer
 from mcpspy.rules.framing import is_spread
 from mcpspy.rules.jsonrpc.values import is_batch
 from mcpspy.rules.rule import Fault, rule
+from mcpspy.rules.waiting import waiting_clause
 from mcpspy.spec.revisions import BATCHES, Revision, since, without
 from mcpspy.wire.jsonrpc import Error, Id, Invalid, Notification, Request, Result
 
@@ -75,8 +76,11 @@ def neither_result_nor_error(message: Message, session: Session) -> Iterator[Fau
             yield Fault("the message has no method, no result and no error")
         elif body.reason.startswith("method"):
             yield Fault(f"the {body.reason}", "/method")
+        elif body.reason.startswith("a log record"):
+            yield Fault(f"this is {body.reason}")
         else:
-            yield Fault("the result has no id, so it answers no request")
+            hint, meant = waiting_clause(message, since=0)
+            yield Fault(f"the result has no id, so it answers no request{hint}", related=meant)
 
 
 @rule(
@@ -94,7 +98,8 @@ def neither_result_nor_error(message: Message, session: Session) -> Iterator[Fau
 def id_null(message: Message, session: Session) -> Iterator[Fault]:
     """Report an id that is null."""
     if _id(message).kind == "null" and not _is_echo(message):
-        yield Fault("the id is null; expected a string or an integer", "/id")
+        hint, meant = waiting_clause(message, since=0) if isinstance(message.body, Result) else ("", ())
+        yield Fault(f"the id is null; expected a string or an integer{hint}", "/id", meant)
 
 
 @rule(
@@ -111,7 +116,9 @@ def id_null(message: Message, session: Session) -> Iterator[Fault]:
 def id_type(message: Message, session: Session) -> Iterator[Fault]:
     """Report an id that is a boolean, an array or an object."""
     if _id(message).kind == "other" and not _is_echo(message):
-        yield Fault(f"the id is {excerpt(message.body.value.get('id'))}; expected a string or an integer", "/id")
+        hint, meant = waiting_clause(message, since=0) if isinstance(message.body, Result) else ("", ())
+        wrong = excerpt(message.body.value.get("id"))
+        yield Fault(f"the id is {wrong}; expected a string or an integer{hint}", "/id", meant)
 
 
 @rule(

@@ -115,7 +115,8 @@ def number_range(message: Message, session: Session) -> Iterator[Fault]:
     for path, value in walk(message.body.value):
         large = isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT
         if large or isinstance(value, Number) or (type(value) is float and isinf(value) and not named):
-            yield Fault(f"the number {excerpt(value)} is changed or refused by some peers", pointer(*path))
+            limit = f"an integer beyond {_EXACT}" if large else "a number outside the range of a double"
+            yield Fault(f"{excerpt(value)} is {limit}, which some peers change or refuse", pointer(*path))
             return
 
 
@@ -161,7 +162,7 @@ def _has_surrogate(value: Any) -> bool:
 def too_deep(message: Message, session: Session) -> Iterator[Fault]:
     """Report nesting that mcpspy cannot parse either."""
     if isinstance(message.body, Invalid) and message.body.reason.startswith("nested too deeply"):
-        yield Fault("the message is nested too deeply to parse")
+        yield Fault("the message is nested deeper than about 1,000 levels; some parsers refuse it")
 
 
 def is_batch(raw: bytes) -> bool:

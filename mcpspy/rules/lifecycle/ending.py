@@ -7,12 +7,15 @@ unreachable.
 
 from collections.abc import Iterator, Sequence
 
-from mcpspy.conversation.model import ENDLESS, Message, ServerExit
+from mcpspy.conversation.model import ENDLESS, Exchange, Message, ServerExit, Session
 from mcpspy.json_values import member
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
-from mcpspy.wire.jsonrpc import Error
+from mcpspy.text import duration_text
+from mcpspy.wire.jsonrpc import Error, Result
 
 _MOST = 100  # requests in flight that a finding names
+_WAITED, _MOMENT = 5_000_000_000, 500_000_000  # nanoseconds before and after the end of stdin
+_LINGERS = 1_500_000_000  # nanoseconds; the SDKs wait for two seconds before they send a signal
 _HTTP = "basic/transports#sending-messages-to-the-server"
 
 
@@ -24,7 +27,8 @@ _HTTP = "basic/transports#sending-messages-to-the-server"
     answered a request. Over HTTP: the server broke off its answer, ended the stream without an answer, sent a body that
     is no answer, or could not be reached. Cancelled requests, and requests whose answer already has a finding, are
     ignored. An end after the client closed stdin or sent a signal is not a finding.""",
-    fix="Read the reason on stderr. If a request fails, answer with an error, and exit only after stdin is closed.",
+    fix="""Read the reason on stderr; with exit code 0 the server found no input, as in a container without `-i`. If a
+    request fails, answer with an error, and exit only after stdin is closed.""",
     meanwhile="Check command, arguments and environment: `mcpspy doctor` starts the server as the client does.",
     blame="server",
     spec="basic/lifecycle#shutdown",
@@ -92,5 +96,88 @@ class ServerGone(StatefulCheck):
         if request.n in self.session.explained:
             return
         if exchange and exchange.lost and not exchange.cancelled and not exchange.in_doubt:
-            how = "the server was unreachable for" if exchange.refused else "the server broke off its answer to"
+            how = _lost(exchange)
             yield Fault(f"{how} {exchange.method}", "", (exchange.lost,), blame="server", source=_HTTP)
+
+
+def _lost(exchange: Exchange) -> str:
+    """Return how the answer to a request over HTTP was lost."""
+    fate = exchange.fate
+    if exchange.refused:
+        return "the server was unreachable for"
+    if fate and fate.reason == "eof":
+        return "the server ended its stream without the answer to"
+    return "the server broke off its answer to"
+
+
+@rule(
+    "lifecycle/buffered-output",
+    "warning",
+    """The server answered nothing while the client waited, and everything a moment after the client had closed stdin.
+    Its answers were ready, but stayed in a buffer: a runtime that writes to a pipe, and not to a terminal, writes a
+    buffer only when it is full, or at the end of the process. Or the server reads all of stdin before it begins.""",
+    fix="Flush stdout after each message: `flush=True` in Python, `fflush(stdout)` in C. Read stdin line by line.",
+    meanwhile="Start the server with `stdbuf -oL`, or with `PYTHONUNBUFFERED=1`.",
+    blame="server",
+    spec="basic/transports#stdio",
+    about="pairing",
+    fails="""
+        > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        @12 . stdin closed
+        < 1 = {"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}
+    """,
+    passes="""
+        > 1 initialize {"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        < 1 = {"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}
+        @12 . stdin closed
+    """,
+    on=(Result, Error),
+    explains=("timed-out", "unanswered", "abandoned"),
+    loss="The server answers only after its input has ended",
+)
+def buffered_output(message: Message, session: Session) -> Iterator[Fault]:
+    """Report the first answer of a server, if it came a moment after the client had left."""
+    left, exchange = session.left, message.exchange
+    if left is None or exchange is None or message.http or message.sender != "server" or session.lossy:
+        return
+    kept, later = left - exchange.request.t, message.t - left
+    if not session.answered and kept >= _WAITED and 0 < later <= _MOMENT:
+        times = f"{duration_text(later)} later, after {duration_text(kept)}"
+        yield Fault(
+            f"{exchange.method} was answered only after stdin was closed ({times}): the output is buffered", "/id"
+        )
+
+
+@rule(
+    "lifecycle/no-exit",
+    "info",
+    """The server was still running for a while after its client had closed stdin, without a request in flight, until a
+    signal ended it. Clients close stdin first and then wait; a server that ignores that delays their exit, and stays as
+    an orphan if the client cannot send a signal.""",
+    fix="Exit when stdin ends: leave the read loop, close connections, and stop timers and threads.",
+    meanwhile="Send SIGTERM some seconds after you have closed stdin, and then SIGKILL.",
+    blame="server",
+    spec="basic/lifecycle#shutdown",
+    fails="""
+        = 2025-06-18
+        @1 . stdin closed
+        @9 . signal 15
+        . killed 15
+    """,
+    passes="""
+        = 2025-06-18
+        @1 . stdin closed
+        . exit 0
+    """,
+    on=(ServerExit,),
+    loss="The server does not exit when its client leaves",
+)
+def no_exit(exited: ServerExit, session: Session) -> Iterator[Fault]:
+    """Report a process that had to be ended by a signal after the end of stdin."""
+    left, end = session.left, exited.end
+    ended = session.signalled or (end.t if end.signal is not None else None)
+    if left is None or ended is None or ended - left < _LINGERS or session.lossy:
+        return
+    if not any(it.request.sender == "client" and not it.cancelled for it in session.exchanges()):
+        yield Fault(f"the server was still running {duration_text(ended - left)} after the client had closed stdin, "
+                    "until a signal ended it")  # fmt: skip

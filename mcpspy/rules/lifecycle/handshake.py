@@ -12,7 +12,9 @@ from mcpspy.conversation import bounds
 from mcpspy.conversation.context import becomes_round, dialect, other, stated_revision
 from mcpspy.conversation.model import Exchange, Message, Session
 from mcpspy.conversation.outcomes import still_failed, waited
+from mcpspy.conversation.refusals import refusal
 from mcpspy.json_values import excerpt, member, pointer
+from mcpspy.rules.http.posting import asks_for_refusal
 from mcpspy.rules.rule import Fault, Later, Severity, StatefulCheck, rule
 from mcpspy.spec.revisions import BATCHES, HANDSHAKE, NEWEST_HANDSHAKE, PROTOCOL_VERSION, STATELESS, Revision
 from mcpspy.text import duration_text
@@ -130,7 +132,8 @@ def initialize_twice(message: Message, session: Session) -> Iterator[Fault]:
     "lifecycle/initialized-missing",
     "error",
     """After the answer to `initialize` the client must send `notifications/initialized` before any request. Until then
-    servers refuse requests, or send no requests themselves.""",
+    servers refuse requests, or send no requests themselves. For `logging/setLevel` it is a warning, because servers
+    answer it at any time.""",
     fix="""Send `notifications/initialized` after the answer to `initialize`: `connect` of the TypeScript SDK and
     `initialize` of the Python SDK do.""",
     meanwhile="Answer an early request with an error that names `notifications/initialized`.",
@@ -153,14 +156,18 @@ def initialized_missing(message: Message, session: Session) -> Iterator[Fault | 
     """Report the first request of a client that skipped `notifications/initialized`."""
     if message.sender != "client" or session.initialized or session.agreed is None or session.lossy:
         return
-    asks = isinstance(message.body, Request) and message.body.method not in ("ping", "initialize")
-    if not (asks and message.t > session.agreed and session.once("initialized-missing")):
+    method = message.body.method if isinstance(message.body, Request) else "ping"
+    of_logs = method == "logging/setLevel"
+    if method in ("ping", "initialize") or message.t <= session.agreed:
+        return
+    if not session.once(f"initialized-missing {of_logs}"):
         return
     crossing = message.http is not None  # two HTTP requests that are sent at once can arrive in any order
 
     def question() -> Iterator[Fault]:
         if not (crossing and session.initialized):
-            yield Fault("the request was sent before `notifications/initialized`", "/method")
+            yield Fault("the request was sent before `notifications/initialized`", "/method",
+                        severity="warning" if of_logs else None)  # fmt: skip
 
     yield Later(question())
 
@@ -379,8 +386,12 @@ class FailedHandshake(StatefulCheck):
             how = _failed_handshake(exchange, answer)
             if how:
                 severity: Severity | None = "warning" if _code(answer) == _NO_COMMON_REVISION else None
-                yield Fault(how, related=(answer.n,) if answer else (), blame=other(request.sender), at=request,
-                            severity=severity)  # fmt: skip
+                refused = exchange.fate if exchange.outcome == "refused" and not answer else None
+                row = answer.n if answer else refused.n if refused else 0
+                code = status(refused.answer.opened.head) if refused and refused.answer else 0
+                wrong = request.http is not None and asks_for_refusal(request.http, code)
+                yield Fault(how, related=(row,) if row else (), at=request, severity=severity,
+                            blame=request.sender if wrong else other(request.sender))  # fmt: skip
 
 
 def _failed_handshake(exchange: Exchange, answer: Message | None) -> str | None:
@@ -390,8 +401,9 @@ def _failed_handshake(exchange: Exchange, answer: Message | None) -> str | None:
         text = excerpt(member(answer.body.value, "error", "message"))
         return f"initialize is refused with error {_code(answer)}: {text}"
     if exchange.outcome == "refused" and fate and fate.answer:
-        code = status(fate.answer.opened.head)
-        return f"initialize is refused with status {code}" if code >= 300 and code not in _LOGIN else None
+        head = fate.answer.opened.head
+        refused = status(head) >= 300 and status(head) not in _LOGIN
+        return f"initialize is refused with {refusal(head, fate.answer.said)}" if refused else None
     if exchange.outcome not in ("timed-out", "unanswered"):
         return None
     left = fate.t if fate else exchange.request.session.left
@@ -402,3 +414,57 @@ def _failed_handshake(exchange: Exchange, answer: Message | None) -> str | None:
 
 def _code(answer: Message | None) -> Any:
     return member(answer.body.value, "error", "code") if answer else None
+
+
+@rule(
+    "lifecycle/version-declined",
+    "info",
+    """The server answered `initialize` with another revision than the client had named, and the client left without
+    `notifications/initialized`: it probably does not support that revision. A server must answer with the revision of
+    the client if it supports it. A client that supports no revision of the server must leave.""",
+    fix="""Answer with the revision that the client names if you support it, and with your newest one only if you do
+    not.""",
+    meanwhile="Update the client, or install a version of the server that supports the revision of the client.",
+    blame="server",
+    spec="basic/lifecycle#version-negotiation",
+    fails="""
+        > 1 initialize {"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        < 1 = {"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}
+        . stdin closed
+    """,
+    passes="""
+        > 1 initialize {"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
+        < 1 = {"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":"s","version":"1"}}
+        . stdin closed
+    """,
+    on=(Result,),
+    methods=("initialize",),
+    loss="The client left after the handshake",
+)
+class VersionDeclined(StatefulCheck):
+    """Report the answer after which the client left. Decided at the end: most clients accept another revision."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._answer: tuple[Message, str, str] | None = None  # with the two revisions
+
+    def check(self, message: Message) -> Iterator[Fault]:
+        """Remember an answer with another revision."""
+        requested = member(message.exchange.request.body.value, "params", "protocolVersion") if message.exchange else 0
+        given = member(message.body.value, "result", "protocolVersion")
+        if isinstance(requested, str) and isinstance(given, str) and requested != given:
+            self._answer = message, requested, given
+        return iter(())
+
+    def close(self) -> Iterator[Fault]:
+        """Report it if the client sent nothing more, and left."""
+        session = self.session
+        if self._answer is None or session.initialized or session.lossy or session.gone is not None:
+            return
+        answer, requested, given = self._answer
+        left = answer.http is not None or (session.left is not None and session.left >= answer.t)
+        sent = [side for side, _ in (*session.completed, *session.pending) if side == "client"]
+        if left and len(sent) == 1:
+            revisions = f"the client named {requested[:40]}, the server answered with {given[:40]}"
+            yield Fault(f"{revisions}, and the client left without `notifications/initialized`",
+                        "/result/protocolVersion", at=answer)  # fmt: skip

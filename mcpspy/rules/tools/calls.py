@@ -6,15 +6,16 @@ The schemas of a tool come from a peer and are hostile until proved otherwise (s
 from collections.abc import Iterator
 from typing import Any
 
-from mcpspy.conversation.facts import Tool
+from mcpspy.conversation.facts import Tool, ToolListing
 from mcpspy.conversation.model import Message, Session
 from mcpspy.json_values import excerpt, member
 from mcpspy.rules.rule import Fault, rule
 from mcpspy.spec.peer_schemas import Foreign, Judgement, Validity
 from mcpspy.spec.revisions import OUTPUT_SCHEMAS
-from mcpspy.wire.jsonrpc import Request, Result
+from mcpspy.wire.jsonrpc import Error, Request, Result
 
 _TOOLS = "server/tools"
+_WRONG_PARAMS = -32602
 
 LISTED = """
         = 2025-06-18
@@ -29,7 +30,7 @@ LISTED = """
     "tools/unknown-tool",
     "warning",
     """The client calls a tool that is not in the last list of the server, and the server has not announced a change of
-    the list.""",
+    the list. Not reported if the list itself is invalid: clients read such a list differently, or not at all.""",
     fix="Call tools by their listed names, and list them again after `notifications/tools/list_changed`.",
     meanwhile="Send `notifications/tools/list_changed` when the tools change.",
     blame="client",
@@ -45,8 +46,14 @@ def unknown_tool(message: Message, session: Session) -> Iterator[Fault]:
     if not listing.complete or listing.t > message.t:
         return
     name = message.exchange.name if message.exchange else None
-    if name is not None and name not in listing.tools:
+    if name is not None and name not in listing.tools and not _is_faulty(listing, session):
         yield Fault(f"the server lists no tool {excerpt(name)}", "/params/name")
+
+
+def _is_faulty(listing: ToolListing, session: Session) -> bool:
+    """Return whether a page of a listing has a fault, so that clients may know other tools than those."""
+    pages = {listing.begun, *(tool.listed for tool in listing.tools.values())}
+    return not pages.isdisjoint(session.explained)
 
 
 @rule(
@@ -74,6 +81,38 @@ def arguments(message: Message, session: Session) -> Iterator[Fault]:
         why = found.message or "invalid"
         sentence = f"arguments of {tool.definition['name'][:60]} violate its inputSchema: {why}"
         yield Fault(sentence, f"/params/arguments{found.pointer}", (tool.listed,))
+
+
+@rule(
+    "tools/arguments-fit",
+    "info",
+    """The server refuses a call with -32602 (invalid params), although the arguments satisfy the tool's last listed
+    `inputSchema`. So the schema does not tell everything that the server requires, and the model cannot know it.""",
+    fix="""Describe in the `inputSchema` what the tool requires: `required`, `enum`, `pattern`, `additionalProperties`.
+    Report what a schema cannot express as a result with `isError: true`.""",
+    meanwhile="Tell the model the text of the error, and let it try again.",
+    spec=f"{_TOOLS}#error-handling",
+    fails=LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n'
+    '        < 3 ! {"code":-32602,"message":"text is too short"}',
+    passes=LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n'
+    '        < 3 = {"content":[{"type":"text","text":"text is too short"}],"isError":true}',
+    on=(Error,),
+    methods=("tools/call",),
+)
+def arguments_fit(message: Message, session: Session) -> Iterator[Fault]:
+    """Report that arguments are refused although they satisfy the tool's `inputSchema`."""
+    exchange = message.exchange
+    if member(message.body.value, "error", "code") != _WRONG_PARAMS or exchange is None:
+        return
+    request, tool = exchange.request, session.listing.now(exchange.name, exchange.request.t)
+    if tool is None or request.n in session.explained:
+        return
+    given = member(request.body.value, "params").get("arguments", {})
+    found = _judge(tool, "inputSchema", given, session) if isinstance(given, dict) else None
+    if found and found.outcome is Validity.VALID:
+        name = tool.definition["name"][:60]
+        yield Fault(f"the arguments satisfy the inputSchema of {name} (#{tool.listed}), but are refused with -32602",
+                    "/error/code", (tool.listed,))  # fmt: skip
 
 
 @rule(

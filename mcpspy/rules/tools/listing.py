@@ -72,7 +72,8 @@ def _check(schema: dict[str, Any], message: Message, session: Session) -> Judgem
 @rule(
     "tools/schema-not-object",
     "error",
-    'The `inputSchema` of a tool must have `"type": "object"`.',
+    """The `inputSchema` of a tool must have `"type": "object"`. Clients that validate the list, such as those of the
+    TypeScript SDK, refuse all of it, and then offer no tool.""",
     fix='Add `"type": "object"` to the `inputSchema`, and name the arguments in its `properties`.',
     meanwhile="Leave out this tool, and keep the others.",
     blame="server",
@@ -90,6 +91,7 @@ def _check(schema: dict[str, Any], message: Message, session: Session) -> Judgem
     """,
     on=(Result,),
     methods=("tools/list",),
+    loss="Some clients refuse the list of tools",
 )
 def schema_not_object(message: Message, session: Session) -> Iterator[Fault]:
     """Report an `inputSchema` that is missing or not the schema of an object."""

@@ -17,7 +17,7 @@ import orjson
 from mcpspy.capture.encode import as_sent
 from mcpspy.capture.scan import LARGEST, is_damage, parse_line
 from mcpspy.recording.copy import record_line
-from mcpspy.secrets.redactor import withheld
+from mcpspy.secrets.redactor import untitled, withheld
 from mcpspy.sharing.scrub.frames import FrameScrub, blank
 from mcpspy.sharing.scrub.record_fields import RecordScrub
 
@@ -97,7 +97,9 @@ class LineScrub:
         except (ValueError, KeyError):
             return False
         usual = len(fields) == _FEW and type(ch) is int and type(t) is int and 0 <= t < 1 << 62 and type(raw) is str
-        return usual and ch not in self._undecoded and not self._frames.busy(ch) and not self._is_suspicious(text, line)
+        if not usual or ch in self._undecoded or raw.startswith(_WITHHELD.decode()):
+            return False
+        return not self._frames.busy(ch) and not self._is_suspicious(text, line)
 
     def _take(self, n: int, line: bytes) -> None:
         if n == 1:
@@ -192,10 +194,10 @@ class LineScrub:
         self._records.words = ""
         if ch in self._undecoded or op == "binary":
             if not raw or raw.startswith(_WITHHELD):
-                return raw
+                return untitled(raw)
             self._on_withheld("")
             return withheld(len(raw))
-        text = raw.decode("utf-8", "surrogateescape")
+        text = untitled(raw).decode("utf-8", "surrogateescape")
         return self._frames.frame(text, framing, ch).encode("utf-8", "surrogateescape")
 
     def _put(self, n: int, line: bytes) -> None:

@@ -7,6 +7,7 @@ Without a name, a word must look random (`looks_random`), and then it is only sh
 import re
 
 from mcpspy.secrets.patterns import is_secret_name
+from mcpspy.secrets.placeholders import placeholder
 from mcpspy.sharing.scrub.categories import LABEL
 
 LONGEST = 200
@@ -33,7 +34,7 @@ _MONOTONE = re.compile(r"(.{1,4}?)\1*+.{0,3}", re.DOTALL)
 
 def is_placeholder(value: str) -> bool:
     """Return whether a value below a secret name is not a secret: a variable, an example, or redacted already."""
-    if not value.strip() or LABEL.fullmatch(value):
+    if not value.strip() or LABEL.fullmatch(value) or placeholder(value):
         return True
     return len(value) < LONGEST and _PLACEHOLDER.fullmatch(value.strip()) is not None and not looks_random(value)
 

@@ -64,6 +64,14 @@ def test_all_clients_that_refuse_a_tool_for_one_reason_make_one_finding():
     assert finding.pointer == "/result/tools/0/name"
 
 
+def test_a_server_may_raise_the_limit_of_a_result():
+    raised = {"name": "log", "inputSchema": EMPTY, "_meta": {"anthropic/maxResultSizeChars": 500000}}
+    large = RULES["compat/result-size"].fails.partition("= 2025-11-25")[2]
+    assert [it.rule for it in compat(f"= 2025-11-25{large}", "claude-code")] == ["compat/result-size"]
+    raised_first = f"= 2025-11-25\n{listing(raised, number=1)}{large}"
+    assert compat(raised_first, "claude-code") == []
+
+
 def test_the_worst_effect_decides():
     """Claude Code leaves the tool out; the Anthropic API refuses the request."""
     text = f"= 2025-11-25\n{listing({'name': 'a', 'inputSchema': EMPTY | {'anyOf': [{}]}})}"

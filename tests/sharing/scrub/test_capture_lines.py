@@ -142,3 +142,9 @@ def test_what_readers_do_not_see_of_a_record_is_not_copied(tmp_path, line):
     written_lines = scrubbed(path)
     assert len(written_lines) == 2
     assert not any(hidden in str(written_lines) for hidden in ("Hunter2Fluffy", "eyJwYXNz"))
+
+
+def test_the_title_of_a_withheld_page_is_removed(tmp_path):
+    page = '«withheld: 151 bytes, title "Login of ACME"»'
+    path = capture(tmp_path / "a.jsonl", opened(5, "server", "response", "body"), frame(5, page))
+    assert json.loads(scrubbed(path)[5])["raw"] == "«withheld: 151 bytes»"

@@ -1,0 +1,167 @@
+"""Rules about HTTP+SSE (2024-11-05): the endpoint event, which names the URL to which the client posts.
+
+The official SDKs refuse a URL on another origin, because a server could otherwise make the client send its messages
+elsewhere. The proxy rewrites a URL on the origin of the server itself (`mcpspy.relay.http.gates.endpoint`), so that
+origin is right as well. What a client accepted after all costs nothing, so this is decided at the end.
+"""
+
+from collections.abc import Iterator
+
+from mcpspy.conversation.bounds import keep
+from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
+from mcpspy.rules.rule import Fault, StatefulCheck, rule
+from mcpspy.wire.http_head import authority, header, status
+from mcpspy.wire.jsonrpc import Error
+from mcpspy.wire.sse import parse_event
+
+_PAGE = "https://modelcontextprotocol.io/specification/2024-11-05/basic/transports#http-with-sse"
+_MISSING, _REDIRECTION = (404, 405), 300
+_SHOWN = 200
+
+
+@rule(
+    "http/endpoint-origin",
+    "error",
+    """The endpoint event of HTTP+SSE names a URL on another origin than that of the stream. The SDKs refuse it, so the
+    client sends nothing. Usually the server builds the URL from its internal address. Reported only if the client did
+    not post.""",
+    fix="Send a path in the endpoint event, such as `/messages?sessionId=…`, or build the URL from the public address.",
+    meanwhile="Connect to the origin that the event names, if you can reach it.",
+    blame="server",
+    spec=_PAGE,
+    about="http",
+    fails="""
+        >> GET /sse
+        << 200 events
+        <- [event: endpoint] | http://10.0.0.7:9000/messages?sessionId=5e
+    """,
+    passes="""
+        >> GET /sse
+        << 200 events
+        <- [event: endpoint] | /messages?sessionId=5e
+    """,
+    on=(HttpUnit,),
+    loss="The client got an address that it does not accept, and sent no request",
+)
+class EndpointOrigin(StatefulCheck):
+    """Report an endpoint on another origin, unless the client posted a message after all."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._elsewhere: tuple[HttpUnit, str, str] | None = None  # the event, its origin, that of the client
+
+    def check(self, unit: HttpUnit) -> Iterator[Fault]:
+        """Take the endpoint event, or the answer to a POST."""
+        url, request = _endpoint(unit), unit.http.request
+        if url is not None and request:
+            there, dialled = authority(url), _hosts(request)
+            wrong = there and dialled and there not in dialled and not (unit.frame and unit.frame.by)
+            self._elsewhere = (unit, there, dialled[0]) if wrong else None
+        elif _answers_post(unit):
+            self._elsewhere = None
+        return iter(())
+
+    def close(self) -> Iterator[Fault]:
+        """Report it if the client did not post."""
+        if self._elsewhere:
+            event, there, dialled = self._elsewhere
+            yield Fault(
+                f"the endpoint event names {there[:_SHOWN]}; expected a path, or {dialled[:_SHOWN]}, where the client "
+                "connects",
+                blame="server",
+                at=event,
+            )
+
+
+@rule(
+    "http/endpoint-missing",
+    "error",
+    """The URL of the endpoint event of HTTP+SSE is answered with 404 or 405, so the client cannot send anything.
+    Usually a prefix of the path is missing behind a proxy, or another replica, which does not know the session, gets
+    the POST. Reported only if no POST of the session succeeded before.""",
+    fix="""Build the URL with the prefix under which clients reach the server (`root_path`), and send a session to the
+    replica that has its stream.""",
+    meanwhile="Connect to the server without the proxy, or use its Streamable HTTP endpoint.",
+    blame="server",
+    spec=_PAGE,
+    about="http",
+    fails="""
+        >> GET /sse
+        << 200 events
+        <- [event: endpoint] | /messages?sessionId=5e
+        >> POST /messages?sessionId=5e 0 initialize {"protocolVersion":"2024-11-05","capabilities":{},\
+"clientInfo":{"name":"c","version":"1"}}
+        << 404
+    """,
+    passes="""
+        >> GET /sse
+        << 200 events
+        <- [event: endpoint] | /messages?sessionId=5e
+        >> POST /messages?sessionId=5e 0 initialize {"protocolVersion":"2024-11-05","capabilities":{},\
+"clientInfo":{"name":"c","version":"1"}}
+        << 202
+        <- 0 = {"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":"s","version":"1"}}
+    """,
+    on=(HttpUnit, Error),
+    explains=("refused", "error"),
+)
+class EndpointMissing(StatefulCheck):
+    """Report an endpoint that does not exist for the client."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._endpoint: HttpUnit | None = None
+        self._refused: Message | HttpUnit | None = None
+
+    def check(self, message: Message | HttpUnit) -> Iterator[Fault]:
+        """Take the endpoint event, or the answer to a POST."""
+        if isinstance(message, HttpUnit) and _endpoint(message) is not None:
+            self._endpoint, self._refused = message, None
+        elif self._endpoint and message.http and _answers_post(message):
+            code = status(message.http.opened.head)
+            if code in _MISSING:
+                self._refused = self._refused or message
+                for carried in message.http.request.carried if message.http.request else ():
+                    keep(self.session.explained, carried.n, None)
+            elif code < _REDIRECTION:
+                self._endpoint = self._refused = None
+        return iter(())
+
+    def close(self) -> Iterator[Fault]:
+        """Report the first POST that was refused, if none succeeded."""
+        place = self._refused.http if self._refused else None
+        if self._endpoint and place and place.request:
+            code, target = status(place.opened.head), str(place.summary["target"]).partition("?")[0]
+            yield Fault(
+                f"the endpoint event names {target[:_SHOWN]}, which is answered with status {code}",
+                related=(self._endpoint.n, *(it.n for it in place.request.carried)),
+                blame="server",
+                at=self._refused,
+            )
+
+
+def _endpoint(unit: HttpUnit) -> str | None:
+    """Return the URL in an endpoint event; None for any other unit."""
+    if unit.kind != "event" or unit.frame is None or not unit.http.legacy or unit.sender != "server":
+        return None
+    event = parse_event(unit.raw)
+    return (event.data or b"").decode(errors="replace") if event.name == "endpoint" else None
+
+
+def _answers_post(event: Message | HttpUnit) -> bool:
+    """Return whether an event is the first one of the answer of the server to a POST of HTTP+SSE."""
+    place = event.http
+    return (
+        place is not None
+        and place.legacy
+        and place.request is not None
+        and place.summary["method"] == "POST"
+        and place.first in (event.n, None)
+        and place.opened.sender == "server"
+    )
+
+
+def _hosts(request: HttpChannel) -> list[str]:
+    """Return the host and port to which the client connects, and those to which the relay connects for it."""
+    heads = request.opened.head, request.opened.sent
+    return [host for host in (authority(f"//{header(head, 'host') or ''}") for head in heads) if host]
