@@ -1,8 +1,8 @@
 """What chosen clients refuse in the tools of a session: the findings of the `compat` rules (P-01).
 
-These rules look only at listings of tools, and a person chooses clients while a session is open. So the fold notes the
-lines that belong to a listing: its frames, the handshake, and their channels. When clients are chosen, a separate judge
-reads only those lines again. There are few of them, however long the capture is.
+These rules look only at listings of tools, and at results that are large or have images. A person chooses clients while
+a session is open. So the fold notes the lines of these: frames and requests, the handshake, and their channels. When
+clients are chosen, a separate judge reads only those lines again. There are few of them, however long the capture is.
 """
 
 import time
@@ -16,12 +16,16 @@ from mcpspy.conversation.model import HttpUnit, Message
 from mcpspy.conversation.offers import HANDSHAKES, page
 from mcpspy.json_values import member
 from mcpspy.rules import Finding, LocatedFinding
+from mcpspy.rules.content import MARK
 from mcpspy.rules.judge import JudgedEvents
+from mcpspy.wire.jsonrpc import Result
 
 GROUP = "compat/"
 """The prefix of the ids of these rules."""
 _LISTING = "tools/list"
 _METHODS = (*HANDSHAKES, _LISTING)
+_LARGE = 20_000
+"""Bytes of a frame; the rules about the sizes of results look only at larger ones."""
 _STDIO = ("stdin", "stdout")
 
 
@@ -55,11 +59,16 @@ class Refusals:
             if seen.role in _STDIO:
                 self._keep(seen.n)
         elif _matters(seen):
-            channel = seen.http
-            for opened in (channel.request.opened if channel and channel.request else None, channel and channel.opened):
-                if opened:
-                    self._keep(opened.n)
-            self._keep(seen.n)
+            if isinstance(seen, Message) and seen.exchange:
+                self._keep_with_channels(seen.exchange.request)
+            self._keep_with_channels(seen)
+
+    def _keep_with_channels(self, seen: Message | HttpUnit) -> None:
+        channel = seen.http
+        for opened in (channel.request.opened if channel and channel.request else None, channel and channel.opened):
+            if opened:
+                self._keep(opened.n)
+        self._keep(seen.n)
 
     def _keep(self, line: int) -> None:
         if line not in self._noted:
@@ -81,7 +90,8 @@ class Refusals:
             for event in self._events.feed(record):
                 if isinstance(event, LocatedFinding):
                     if event.finding.rule.startswith(GROUP):
-                        self._add(event.finding)
+                        if isinstance(event.event, Message) and event.event.method == _LISTING:
+                            self._add(event.finding)
                         yield event.finding
                 elif isinstance(event, Message) and event.method == _LISTING:
                     self._listed(event)
@@ -110,10 +120,12 @@ class Refusals:
 
 
 def _matters(seen: Message | HttpUnit) -> bool:
-    """Return whether a message or unit of HTTP belongs to a listing or identifies a session.
+    """Return whether a message or unit of HTTP may be refused, belongs to a listing, or identifies a session.
 
     In HTTP+SSE, an event has the URL for the client's POSTs.
     """
     if isinstance(seen, Message):
-        return seen.method in _METHODS and not seen.frame.omitted
+        frame = seen.frame
+        refusable = type(seen.body) is Result and (frame.size > _LARGE or MARK in frame.raw)
+        return (refusable or seen.method in _METHODS) and not frame.omitted
     return seen.kind == "event" and seen.http.legacy

@@ -93,6 +93,9 @@ class ErrorsWatcher(Watcher):
             message = f"expected that {self._expected.text}; {_subject(exchange)}: {answer}"
             failure = Failure(message, event.n, pointer, (exchange.request.n,), event.sender)
             yield from self._take(place, failure, keep=may_turn_out_expected(exchange))
+        elif exchange.fate and exchange.fate.how == "late":  # no outcome was decided before the answer
+            message = f"expected that {self._expected.text}; {_subject(exchange)}: {exchange.outcome}"
+            yield Failure(message, event.n, "", (exchange.request.n,), event.sender)
 
     def decided(self, outcome: Outcome) -> Iterator[Failure]:
         """Process the next outcome that no event shows."""

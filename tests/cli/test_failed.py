@@ -81,7 +81,8 @@ def followed(objects):
     failed, places = {}, {}
     for it in objects:
         if it["kind"] in RESPONSES and it["request"]:
-            failed[places[it["request"], json.dumps(it["id"])]] = it["failed"]
+            own = places.get((it["request"], json.dumps(it["id"])), (it["request"], 0))  # HTTP allows a wrong id
+            failed[own] = it["failed"]
         elif "failed" in it and it["kind"] not in RESPONSES:
             place = it["n"], it["part"]
             failed[place] = it["failed"]

@@ -29,7 +29,7 @@ def test_the_cost_of_all_and_each_tool_have_a_row_that_leads_to_its_frame(tmp_pa
         ]
         assert [line.split()[:5] for line in words(pilot.app)[-2:]] == [
             ["idle", "15", "B", "3", "never"],
-            ["missing", "not", "listed", "1", "3"],
+            ["missing", "not", "listed", "1", "2"],
         ]
         for _ in range(pilot.app.rows.count()):
             await pilot.press("enter", "down")
