@@ -190,15 +190,17 @@ class HttpSessions:
         summary = {"method": head.get("method"), "target": target, "status": None}
         name = header(head, "mcp-session-id")
         legacy = None if name else query(target, *LEGACY_SESSION) or self._endpoint(target, head)
-        stated = Revision.of(header(head, "mcp-protocol-version"))
+        stated, last_event = Revision.of(header(head, "mcp-protocol-version")), header(head, "last-event-id")
         if not (name or legacy):
             session = self._client(_client(opened))
-            return HttpChannel(opened, session, summary, opened.sender, stated, _client(opened))
+            channel = HttpChannel(opened, session, summary, opened.sender, stated, _client(opened))
+            channel.resuming = last_event is not None
+            return channel
         session = self._session_named(str(name or legacy))
         fallback = Revision.R2024_11_05 if legacy else Revision.R2025_03_26
-        revision, last_event = stated or fallback, header(head, "last-event-id")
-        channel = HttpChannel(opened, session, summary, opened.sender, revision, _client(opened), named=True)
-        channel.legacy = legacy is not None
+        client, revision = _client(opened), stated or fallback
+        channel = HttpChannel(opened, session, summary, opened.sender, revision, client, named=True)
+        channel.legacy, channel.resuming = legacy is not None, last_event is not None
         if last_event:
             events = self._use(session).events
             channel.resumes = events.get(last_event)
@@ -365,7 +367,7 @@ class HttpSessions:
 
 def is_resumed(channel: HttpChannel) -> bool:
     """Return whether a response is a stream that its client resumed after an event (2025-03-26)."""
-    return channel.request is not None and header(channel.request.opened.head, "last-event-id") is not None
+    return channel.request is not None and channel.request.resuming
 
 
 def _resumption(channel: HttpChannel) -> str:

@@ -419,6 +419,8 @@ class HttpChannel:
     """The line number of its first event: a message or an `HttpUnit`."""
     followed: bool = False
     """For a preflight of a browser (OPTIONS): the request that it is about followed, or another preflight for it."""
+    resuming: bool = False
+    """A request that names the last event that its client got."""
     resumes: Delivery | None = None
     """The event after which the client resumes a stream, if an event with that id is known."""
     never_delivered: bool = False

@@ -70,10 +70,11 @@ _DECLINED, _URL_FIRST = -1, -32042
 _OF_TASKS = frozenset(("tools/call", "tasks/get", "tasks/result"))
 _MENDABLE = (-32022, -32021, -32020)  # wrong revision, capability, headers: the client can correct its request
 _REDIRECTED = range(300, 400)
-_NOT_ALLOWED, _FAILURE, _SERVER_FAILURE = 405, 400, 500
+_NOT_FOUND, _NOT_ALLOWED, _FAILURE, _SERVER_FAILURE = 404, 405, 400, 500
 _WELL_KNOWN = "/.well-known/"
 _RESET = ("reset",)
 _RESPONSE = ""  # in place of a method: the client repeats a response
+_REVISION = "initialize again"  # the same: the client names another revision after an error
 _OF_EXCHANGES = (Request, Result, Error)
 
 
@@ -199,7 +200,8 @@ class OutcomeTable:
 
 def may_turn_out_expected(exchange: Exchange) -> bool:
     """Return whether something later may show that a failing outcome is normal."""
-    repeatable = exchange.outcome in ("refused", "broken", "server-exit") or _code(exchange) in _MENDABLE
+    repeatable = exchange.outcome in ("refused", "broken", "server-exit") or _is_mendable(exchange)
+    repeatable = repeatable or (exchange.method == "initialize" and exchange.outcome == "error")
     return repeatable or exchange.method == _DISCOVER or _asks_for_transport(exchange)
 
 
@@ -267,8 +269,10 @@ class Outcomes:
             exchange.outcome = outcome = _so_far(exchange)
             if before in FAILING:
                 self._withdraw(exchange)
-        if self._repeatable and _code(exchange) not in _MENDABLE:
+        if self._repeatable and not _is_mendable(exchange):
             self._mend(exchange, message.t)
+        if method == "initialize" and outcome == "ok" and self._repeatable:
+            self._mend_alike(_client_of(exchange.request), _REVISION, lambda: 0, message.t)
         if outcome in FAILING:
             self._judge(exchange)
         if method in _OF_TASKS and type(body) is Result:
@@ -382,8 +386,10 @@ class Outcomes:
             self._wait(self._probes, client, waiting)
         elif _asks_for_transport(exchange):
             self._wait(self._transports, client, waiting)
-        if exchange.outcome in ("refused", "broken", "server-exit") or code in _MENDABLE:
+        if exchange.outcome in ("refused", "broken", "server-exit") or _is_mendable(exchange):
             self._remember(client, exchange.method, _key(request), waiting)
+        elif exchange.method == "initialize" and exchange.outcome == "error":
+            self._remember(client, _REVISION, 0, waiting)
 
     def _withdraw(self, exchange: Exchange) -> None:
         """Forget the failure of an exchange that was answered after all: nothing later may change its outcome back."""
@@ -595,14 +601,24 @@ def _waited_long(exchange: Exchange, fate: Fate) -> bool:
 
 def waited(exchange: Exchange, t: int) -> int:
     """Return for how many nanoseconds a request was open at `t`, without holds of gates and questions to a person."""
+    begin, session = _begun(exchange), exchange.request.session
+    now = min((since for ordinal, since in session.asking.items() if ordinal != exchange.ordinal), default=t)
+    spans = (*session.asked, (now, t))
+    return max(t - begin - sum(max(min(end, t) - max(start, begin), 0) for start, end in spans), 0)
+
+
+def open_for(exchange: Exchange, t: int) -> int:
+    """Return for how many nanoseconds a request was open at `t`, as its sender saw it."""
+    return max(t - _begun(exchange), 0)
+
+
+def _begun(exchange: Exchange) -> int:
+    """Return when the responder could begin with a request."""
     request = exchange.request
     begin = request.t + (request.act.held or 0 if request.act else 0)
     if exchange.method == "initialize" and request.http is None:
         begin = min(begin, request.session.begun_at)
-    session = request.session
-    now = min((since for ordinal, since in session.asking.items() if ordinal != exchange.ordinal), default=t)
-    spans = (*session.asked, (now, t))
-    return max(t - begin - sum(max(min(end, t) - max(start, begin), 0) for start, end in spans), 0)
+    return begin
 
 
 def patience(exchange: Exchange) -> int:
@@ -622,6 +638,13 @@ def patience(exchange: Exchange) -> int:
 def _code(exchange: Exchange) -> Any:
     body = exchange.response.body if exchange.response else None
     return member(body.error, "code") if isinstance(body, Error) else None
+
+
+def _is_mendable(exchange: Exchange) -> bool:
+    """Return whether an error asks the client to repeat its request otherwise: corrected, or in a new session."""
+    place = exchange.response.http if exchange.response else None
+    over = place is not None and place.named and status(place.opened.head) == _NOT_FOUND
+    return _code(exchange) in _MENDABLE or (over and exchange.outcome == "error")
 
 
 def _refusal(exchange: Exchange, code: Any) -> str | None:
@@ -646,7 +669,7 @@ def _http_outcome(request: HttpChannel, answer: HttpChannel, how: str, t: int) -
 
 def _http_refusal(method: str, target: str, code: int) -> str | None:
     """Return why an HTTP request may be refused with a status."""
-    if code == _NOT_ALLOWED and method in ("GET", "DELETE"):
+    if (code == _NOT_ALLOWED and method in ("GET", "DELETE")) or (code == _NOT_FOUND and method == "DELETE"):
         return "optional"
     return "document" if _WELL_KNOWN in target and _FAILURE <= code < _SERVER_FAILURE else None
 

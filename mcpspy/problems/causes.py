@@ -15,7 +15,7 @@ from mcpspy.conversation.offers import HANDSHAKES
 from mcpspy.conversation.refusals import POST_AS_GET
 from mcpspy.problems.failure import OPEN, FailedRequest, StderrLine, arguments_text
 from mcpspy.problems.problem import Cause, Kind, Problem
-from mcpspy.problems.words import ADVICE, NO_INPUT, WITH_STDIN, advice_for, capitalized, headline
+from mcpspy.problems.words import ADVICE, ANSWER, NO_INPUT, advice_for, capitalized, headline, with_stdin
 from mcpspy.rules import RULES, SEVERITIES, Finding
 from mcpspy.rules.follows import LOST_ANSWER, UNFIT
 from mcpspy.secrets.placeholders import unfilled
@@ -41,7 +41,7 @@ _LIKELY = (_TOKENLESS, "tools/arguments-fit")
 """Rules whose findings make a cause likely, although nothing is wrong."""
 _MAY_LACK = ("start", "exit", "handshake")
 """Kinds of problems for which a placeholder in the command line may be the cause."""
-_GONE, _OF_LOGIN, _SERVER_FAILURE = (404, 410), (401, 403), 500
+_GONE, _OF_LOGIN, _OF_PROXY, _SERVER_FAILURE = (404, 410), (401, 403), 407, 500
 _OF_PARAMS = (
     "tools/arguments",
     "tools/unknown-tool",
@@ -55,10 +55,11 @@ _SPEAKS_OF_PARAMS = re.compile(
 )
 _OF_CODES = {
     -32700: ("framing/", "jsonrpc/"),
-    -32600: ("framing/", "jsonrpc/", "schema/invalid", "lifecycle/"),
+    -32600: ("framing/", "jsonrpc/", "schema/invalid", "lifecycle/", "http/session-missing", "http/version-header"),
     -32601: ("schema/unknown-method", "schema/method-not-in-revision", "lifecycle/capability-missing",
              "lifecycle/wrong-direction", "extension/", "skills/"),
     -32602: ("mrtr/", "extension/", "lifecycle/"),
+    -32000: ("http/session-missing", "http/version-header"),
     -32020: ("http/",),
     -32021: ("extension/", "lifecycle/", "mrtr/"),
     -32022: ("lifecycle/",),
@@ -72,6 +73,7 @@ _TOLD = {
     "unanswered": ("pairing/unanswered",),
 }
 """By outcome: the rules that only say what the headline says."""
+_HUNG = ("timed-out", "unanswered")
 _SILENT = ("server-exit", "timed-out", "unanswered", "abandoned")
 OTHERS = " others"
 """The end of the likeness of those for which there was no room."""
@@ -122,7 +124,8 @@ def problem_of(group: AlikeFailures, evidence: Evidence) -> Problem:
     kind, failed, failures = group.kind, group.failed, group.failures
     if not failures:
         return _found(group, evidence)
-    first = failures[0]
+    calls = [it for it in failures if not it.method.startswith("GET ")] or failures  # a call tells more than a stream
+    first = next((it for it in calls if _proofs(it, evidence)), calls[0])
     if group.likeness.endswith(OTHERS):
         return _others(group)
     proofs, ended = _proofs(first, evidence), ended_by(first, evidence.ends)
@@ -134,14 +137,17 @@ def problem_of(group: AlikeFailures, evidence: Evidence) -> Problem:
     rows |= dict.fromkeys(n for cause in causes for n in cause.rows)
     proof = next((it for it in proofs if _sentence(it) == causes[0].text), None)
     advice = (RULES[proof.rule].advice(proof.blame)[0][1],) if proof else advice_for(kind, first)
+    asked = first.question is not None and causes[0].rows == first.question[:1]
     if causes[0] is deaf:
-        advice = WITH_STDIN
+        advice = with_stdin(run_without_stdin(evidence.header.argv) or "")
+    elif asked:
+        advice = ANSWER
     elif kind == "start" and ended and ended.end.code == 0:
         advice = NO_INPUT
     return Problem(
         kind,
         (_UNSTARTED, "") if kind == "start" and ended and ended.end.why else headline(kind, failures),
-        "client" if causes[0] is deaf else _side(kind, first, proof),
+        "client" if causes[0] is deaf else first.side if asked else _side(kind, first, proof),
         causes[0],
         tuple(causes[1 : _FURTHER + 1]),
         advice,
@@ -285,8 +291,9 @@ def _causes(
     elif failure.outcome == "broken":
         how = "was reset" if failure.reset else "ended"
         rows = (failure.answer,) if failure.answer else ()
-        yield Cause(f"the stream {how} after {duration_text(failure.waited)}, before the answer", "known", rows)
-    elif failure.status and not any(RULES[proof.rule].explains for proof in proofs):
+        before = "" if failure.method.startswith("GET ") else ", before the answer"
+        yield Cause(f"the stream {how} after {duration_text(failure.waited)}{before}", "known", rows)
+    elif failure.status and not (failure.outcome in _HUNG or any(RULES[proof.rule].explains for proof in proofs)):
         yield from _status_causes(failure)
     yield from _error_causes(failure)
     line = None if kind in ("exit", "start") else failure.stderr  # there it is a part of the cause
@@ -396,7 +403,10 @@ def _comparisons(failure: FailedRequest, evidence: Evidence) -> Iterator[Cause]:
     if n and failure.n and failure.method == "tools/call" and other != failure.arguments:
         yield Cause(f"the same tool succeeded in #{n} with {other or 'other arguments'}; here it has "
                     f"{failure.arguments or 'none'}", "likely", (n,))  # fmt: skip
-    if failure.outcome in ("timed-out", "unanswered", "server-exit") and failure.open:
+    if failure.outcome in _HUNG and failure.question:
+        asked, method = failure.question
+        yield Cause(f"the server waited for the client, which did not answer {method}", "likely", (asked,))
+    elif failure.outcome in ("timed-out", "unanswered", "server-exit") and failure.open:
         numbers = ", ".join(f"#{n}" for n in failure.open)
         more = "at least " if len(failure.open) == OPEN else ""
         yield Cause(f"{more}{plural(len(failure.open), 'other request')} {'was' if len(failure.open) == 1 else 'were'} "
@@ -405,7 +415,8 @@ def _comparisons(failure: FailedRequest, evidence: Evidence) -> Iterator[Cause]:
 
 def _nothing_more(failure: FailedRequest) -> str:
     if failure.outcome in ("timed-out", "unanswered"):
-        return "there was no answer, and no line on stderr meanwhile; nothing in the capture shows why"
+        silent = "" if failure.http else ", and no line on stderr meanwhile"
+        return f"there was no answer{silent}; nothing in the capture shows why"
     return "the answer does not say why"
 
 
@@ -415,7 +426,7 @@ def _side(kind: Kind, failure: FailedRequest, proof: Finding | None) -> str:
         return "gate"
     if proof:
         return proof.blame
-    if failure.ours or (failure.gateway and failure.status):
+    if failure.ours or failure.status == _OF_PROXY or (failure.gateway and failure.status):
         return "network"
     if kind == "login":
         return "client" if failure.credentials else "server"

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import orjson
 
 from mcpspy.conversation.model import ENDLESS, Exchange, HttpChannel, Message
-from mcpspy.conversation.outcomes import Outcome, received, waited
+from mcpspy.conversation.outcomes import Outcome, open_for, received, waited
 from mcpspy.conversation.refusals import MESSAGES, TEXT, gateway, one_line, redirection, status_line
 from mcpspy.json_values import excerpt, member
+from mcpspy.secrets.patterns import is_secret_name
 from mcpspy.text import printable
 from mcpspy.wire.http_head import header, status
 from mcpspy.wire.jsonrpc import Error
@@ -24,6 +25,8 @@ _LARGE = 1 << 14  # bytes of a frame whose arguments are shown
 OPEN = 5
 """The most requests that were open at the same time that are named."""
 _CODES = 10**9
+_PING = "ping"
+_EXAMINED = 32  # exchanges without a response
 _NAMED = 100  # characters of a method or a name
 _WORDS = re.compile(r"[^\W\d_]{3}")
 _ERROR = re.compile(
@@ -80,7 +83,7 @@ class FailedRequest:
     challenge: str | None = None
     """The header `WWW-Authenticate` of an answer."""
     credentials: bool = False
-    """The request had an `Authorization` header."""
+    """The request had a header for credentials."""
     named: bool = False
     """The request named a session."""
     waited: int = 0
@@ -90,6 +93,8 @@ class FailedRequest:
     """The line that tells most of those that the server wrote to stderr between request and answer."""
     open: tuple[int, ...] = ()
     """The line numbers of other requests that were open when it failed."""
+    question: tuple[int, str] | None = None
+    """Of a client's request: line number and method of the latest request of the server since, without an answer."""
     arguments: str = ""
     http: bool = False
     reset: bool = False
@@ -111,7 +116,9 @@ def failure_of(exchange: Exchange, t: int) -> FailedRequest:
     failure = FailedRequest(request.n, request.t, t, exchange.outcome, printable(exchange.method, _NAMED))
     failure.name = printable(exchange.name, _NAMED) if exchange.name else None
     failure.part, failure.side, failure.http = request.part, request.side, request.http is not None
-    failure.waited, failure.client = waited(exchange, t), request.session.client_name
+    left = None if request.http else request.session.left
+    given_up = left if left is not None and fate is None and request.t < left < t else t
+    failure.waited, failure.client = open_for(exchange, given_up), request.session.client_name
     if request.http:
         _add_request(failure, request.http)
     if response and failure.outcome == "timed-out" and fate:
@@ -122,8 +129,13 @@ def failure_of(exchange: Exchange, t: int) -> FailedRequest:
         failure.reset = fate.how == "broken" and fate.reason == "reset"
         if fate.answer:
             add_answer(failure, fate.answer)
-    others = (it.request.n for it in request.session.exchanges() if it is not exchange and it.method != ENDLESS)
-    failure.open = tuple(islice(others, OPEN))
+    others = [
+        it for it in islice(request.session.exchanges(), _EXAMINED) if it is not exchange and it.method != ENDLESS
+    ]
+    failure.open = tuple(it.request.n for it in others[:OPEN])
+    questions = [it for it in others if it.request.side == "server" and it.request.n > request.n and it.method != _PING]
+    if questions and request.side == "client" and failure.late is None:
+        failure.question = questions[-1].request.n, printable(questions[-1].method, _NAMED)
     failure.arguments = arguments_text(request.frame.raw)
     return failure
 
@@ -164,7 +176,8 @@ def telling(lines: Iterable[StderrLine]) -> StderrLine | None:
 
 def _add_request(failure: FailedRequest, request: HttpChannel) -> None:
     failure.named = request.named
-    failure.credentials = header(request.opened.head, "authorization") is not None
+    fields = (request.opened.head or {}).get("headers") or ()
+    failure.credentials = any(is_secret_name(str(name)) for name, _ in fields)
 
 
 def _add_response(failure: FailedRequest, response: Message) -> None:

@@ -268,4 +268,5 @@ def _is_request(event: object) -> bool:
 
 def _is_shown(group: AlikeFailures, failed: Collection[int | None]) -> bool:
     """Return whether requests that failed already show what a rule found; `failed` has their rows."""
-    return group.kind == "fault" and any(n in failed for it in group.findings for n in (it.frame, *it.related))
+    shown = (any(n in failed for n in (it.frame, *it.related)) for it in group.findings)
+    return any(shown) if group.kind == "fault" else group.found == len(group.findings) and all(shown)

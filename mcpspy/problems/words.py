@@ -17,7 +17,8 @@ _LISTINGS = ("tools/list",)
 _HUNG = ("timed-out", "unanswered")
 _TIMES = "\0"  # where the words for how often belong
 _ARTICLES = ("the ", "login ")
-_REDIRECTION, _NOT_FOUND = 300, 404
+_REDIRECTION, _NO_RIGHT, _NOT_FOUND, _PROXY, _SERVER_FAILURE = 300, 403, 404, 407, 500
+_ABSENT, _MOVED = (404, 405, 410), (307, 308)
 _METHOD_MISSING = -32601
 
 
@@ -27,6 +28,8 @@ def kind_of_failure(failure: FailedRequest) -> Kind:
         return "start" if failure.method == "initialize" else "exit"
     if failure.outcome == "broken" or failure.ours:
         return "connection"
+    if failure.method.startswith("OPTIONS "):
+        return "call"
     challenged = failure.status in _UNAUTHORIZED or (failure.status and failure.challenge is not None)
     if challenged or (failure.status and any(part in failure.method for part in _OAUTH)):
         return "login"
@@ -179,19 +182,31 @@ _BY_STATUS = {
     502: ("Look at the log of the gateway and of the server behind it.",),
     503: ("Look at the log of the server and of the gateway: the server is overloaded, or not running.",),
     504: ("Raise the time-out of the gateway, or make the call faster.",),
+    522: ("Look whether the server runs, and whether the gateway reaches it.",),
+    524: ("Raise the time-out of the gateway, or make the call faster.",),
 }
+_WRONG_URL = ("Look whether the URL in the client is that of the MCP endpoint, and who answers there.",)
+_FORBIDDEN = ("Look at who refuses this client: a list of allowed addresses, a firewall, or rights that it lacks.",)
+_FAILED = ("Look at the log of the server at that time.",)
+_OF_PROXY = ("Give the client the credentials of the proxy that is between it and the server.",)
 _NO_LOGIN = ("Answer 401 with `WWW-Authenticate`, and publish the metadata of the authorization server.",)
 _REDIRECTED = ("Configure the URL that answers, or redirect with 307 or 308: then clients repeat the POST.",)
 _SLOW = ("Make it faster, send progress notifications, or give the client more time.",)
+_PING = ("Answer `ping` at once, also during a call: do not block the loop that reads messages.",)
 _UNKNOWN_METHOD = ("Do not send a method that the other side does not declare, or implement it.",)
-WITH_STDIN = ("Add `-i` to the command in the configuration of the client: `docker run -i …`.",)
-"""What to do if a container is run without stdin."""
 NO_INPUT = (
     "Find out why the server ends without reading stdin: its arguments may select another transport than stdio.",
     "In a container, `-i` passes stdin to the server, and the script that starts it must not read it.",
 )
 """What to do if the server exits as if all was well, and has answered nothing."""
+ANSWER = ("Answer the requests of the server, with an error if it cannot be done: it declared the capability.",)
+"""What to do if a server waits for its client."""
 _TOOL = ("Look at the code of the tool and at the lines of stderr at that time, then call it again.",)
+
+
+def with_stdin(command: str) -> tuple[str, ...]:
+    """Return what to do if a container is run without stdin by a command such as `docker run`."""
+    return (f"Add `-i` to the command in the configuration of the client: `{command} -i …`.",)
 
 
 def advice_for(kind: Kind, first: FailedRequest) -> tuple[str, ...]:
@@ -200,12 +215,28 @@ def advice_for(kind: Kind, first: FailedRequest) -> tuple[str, ...]:
         return _REDIRECTED
     known = time_outs_of(first.client) if first.outcome in _HUNG and first.method == "initialize" else None
     more = (f"Give the server more time to start: {known.setting}.",) if known and known.setting else ()
+    if first.method == "ping" and first.outcome in _HUNG:
+        return _PING
     if first.late or (kind == "handshake" and first.outcome in _HUNG):
         return (*_SLOW, *more)
+    if first.status == _PROXY:
+        return _OF_PROXY
     if kind == "login" and first.challenge is None and not first.credentials:
         return _NO_LOGIN
-    if kind == "call" and first.status in _BY_STATUS and (first.status != _NOT_FOUND or first.named):
-        return _BY_STATUS[first.status]
+    if kind in ("call", "handshake") and first.status >= _REDIRECTION:
+        return _by_status(first)
     if kind == "call" and first.code == _METHOD_MISSING:
         return _UNKNOWN_METHOD
     return _TOOL if kind == "call" and first.outcome == "tool-error" else ADVICE[kind]
+
+
+def _by_status(failure: FailedRequest) -> tuple[str, ...]:
+    """Return what to do about a request that was refused by a status of HTTP."""
+    code = failure.status
+    if code in _BY_STATUS and (code != _NOT_FOUND or (failure.named and not failure.gateway)):
+        return _BY_STATUS[code]
+    if code == _NO_RIGHT:
+        return _FORBIDDEN
+    if code in _ABSENT or code in _MOVED:
+        return _WRONG_URL
+    return _FAILED if code >= _SERVER_FAILURE else ADVICE[kind_of_failure(failure)]

@@ -50,6 +50,11 @@ def cancel_unknown_request(message: Message, session: Session) -> Iterator[Fault
     if any(it.key[0] == message.sender for it in similar):  # reported by `cancel/id-loose-match`
         return
     hint = f"; #{similar[0].request.n} is a request of the {other(message.sender)}" if similar else ""
+    near = (it for kind in ("number", "string") if (it := Id(kind, number.loose)) != number)
+    answered = next((it for it in near if (message.sender, it) in message.session.completed), None)
+    if answered:
+        request, response = message.session.completed[message.sender, answered][:2]
+        hint = f"; {answered.beside(number)} was answered: #{request} by #{response}"
     yield Fault(f"the {message.sender} has sent no request with id {number.excerpt}{hint}", "/params/requestId")
 
 

@@ -82,7 +82,7 @@ def _add(found: list[Media], block: dict[str, Any], path: Path) -> None:
     bytes into `data`.""",
     meanwhile="Look at the first bytes of an image before you pass it on, and correct its type.",
     spec="schema#imagecontent",
-    about="bytes",
+    about="content",
     fails="""
         = 2025-06-18
         > 2 tools/call {"name":"photo"}

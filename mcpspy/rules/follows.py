@@ -28,7 +28,7 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
     "framing/log-record": ("framing/glued",),
     "framing/not-json": ("framing/glued",),
     "http/not-json": ("framing/glued", "http/body-type", "http/notification-status"),
-    "jsonrpc/id-null": ("pairing/notification-answered",),
+    "jsonrpc/id-null": ("http/notification-status", "pairing/notification-answered"),
     "jsonrpc/neither-result-nor-error": (
         "framing/log-record",
         "http/notification-status",
@@ -37,7 +37,13 @@ FOLLOWS: dict[str, tuple[str, ...]] = {
     "jsonrpc/not-an-object": ("http/notification-status", "jsonrpc/not-a-number"),
     "jsonrpc/version-missing": ("framing/log-record", "jsonrpc/neither-result-nor-error"),
     "pairing/answered-late": ("lifecycle/buffered-output",),
-    "pairing/orphan-response": ("http/session-header-lost", "http/session-status", "jsonrpc/id-type"),
+    "pairing/duplicate-response": ("pairing/notification-answered",),
+    "pairing/orphan-response": (
+        "http/session-header-lost",
+        "http/session-status",
+        "jsonrpc/id-type",
+        "pairing/notification-answered",
+    ),
     "progress/unknown-token": ("schema/invalid",),
     "schema/format": ("content/image-type",),
     "security/hidden-text": ("security/instructions-to-model",),
@@ -68,9 +74,10 @@ UNFIT = frozenset(
         "lifecycle/meta-missing",
         "pairing/id-in-flight",
         "schema/invalid",
+        "tools/schema-not-object",
     }
 )
-"""Rules whose violation makes peers drop or refuse a request, or makes its answer ambiguous."""
+"""Rules whose violation makes peers drop or refuse a request or a listing, or makes an answer ambiguous."""
 LOST_ANSWER = frozenset(
     {
         "framing/glued",

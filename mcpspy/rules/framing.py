@@ -121,7 +121,7 @@ class MultilineJson(StatefulCheck):
             spread = None
         depth = raw.count(b"{") + raw.count(b"[") - raw.count(b"}") - raw.count(b"]")
         if spread is None:
-            if _is_not_json(message) and raw.lstrip()[:1] in (b"{", b"[") and depth > 0:
+            if _is_not_json(message) and raw.lstrip()[:1] in (b"{", b"[") and depth > 0 and not _is_torn(raw):
                 self._spreads[message.ch] = Spread([message], depth, len(raw))
             return
         if isinstance(message.body.value, dict) and "jsonrpc" in message.body.value:
@@ -172,6 +172,11 @@ def _is_not_json(message: Message) -> bool:
         return False
     not_json = isinstance(message.body, Invalid) and message.body.reason.startswith("not JSON")
     return not_json and not is_log_line(message.frame.raw)
+
+
+def _is_torn(raw: bytes) -> bool:
+    """Return whether another message was written into the middle of a message; `framing/glued` reports it."""
+    return raw.lstrip()[:1] == b"{" and bool(messages_within(raw)[1])
 
 
 def _what(message: Message) -> str:

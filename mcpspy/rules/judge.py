@@ -147,6 +147,8 @@ class Judge:
     def end(self) -> Iterator[LocatedFinding | Outcome]:
         """Yield the findings and outcomes that were waiting for more records."""
         outcomes = self._conversation.end()  # the rules need them
+        yield from self._found_late
+        self._found_late = []
         sessions = [session for session in self._conversation.sessions() if session.judged]
         for session in sessions:
             self._lose(session)
@@ -157,10 +159,8 @@ class Judge:
             for rule in looking:
                 if not (request.act and request.act.made):
                     yield from self._findings(rule, request, rule.end(request, request.session))
-        closing = [rule for rule in RULES.values() if rule.closes]
         for session in sessions:
-            for rule in closing:
-                yield from self._findings(rule, None, rule.close(session))
+            yield from self._close(session, [rule for rule in RULES.values() if rule.closes])
         yield from outcomes
 
     def pending(self) -> Iterator[Exchange]:
@@ -303,7 +303,14 @@ class Judge:
         self._lose(session)
         self._found_late += self._late(session, self._t)
         if session not in self._later:
+            of_session = [rule for rule in RULES.values() if rule.closes and not rule.id.startswith(_ON_OPERATIONS)]
+            self._found_late += self._close(session, of_session)  # what they remember is forgotten now
             session.rest_facts()
+
+    def _close(self, session: Session, closing: Iterable[Rule]) -> Iterator[LocatedFinding]:
+        """Yield what rules find about a session to which nothing follows."""
+        for rule in closing:
+            yield from self._findings(rule, None, rule.close(session))
 
     def _drop(self, session: Session) -> None:
         self._lose(session)

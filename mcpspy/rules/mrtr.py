@@ -21,6 +21,7 @@ from mcpspy.wire.jsonrpc import Request, Result
 _MRTR = "basic/patterns/mrtr"
 _ASKING = ("tools/call", "prompts/get", "resources/read")
 """Methods whose answer may request input."""
+_KEPT = 4096  # bytes of a result that is remembered
 _SOON, _BY_A_PERSON = 10_000_000_000, 600_000_000_000  # nanoseconds for which a client may take to find the input
 
 
@@ -289,7 +290,7 @@ class NeverRetried(StatefulCheck):
 
     def note(self, message: Message) -> None:
         """Remember a result that requests input."""
-        if message.exchange and message.exchange.inputs is not None:
+        if message.exchange and message.exchange.inputs is not None and message.frame.size <= _KEPT:
             keep(self._asking, message.n, (message, not message.exchange.inputs.isdisjoint(PERSONAL)))
 
     def close(self) -> Iterator[Fault]:

@@ -25,6 +25,7 @@ _CHANGES = {
 }
 """By notification: the listings that have changed."""
 _WENT_ON = 1_000_000_000  # nanoseconds
+_ALIKE = 3  # pages with the same entries, after which a listing no longer seems to advance
 _LISTS = ("tools/list", "resources/list", "resources/templates/list", "prompts/list", "tasks/list",
           "skills/list")  # fmt: skip
 
@@ -97,6 +98,8 @@ class _Walk:
     """By cursor of the request: a hash of the names of the entries."""
     following: dict[str | None, str] = field(default_factory=dict)
     """By cursor of the request: the `nextCursor` of its answer."""
+    alike: int = 0
+    """How many of the latest pages have the same entries."""
     suspect: _Suspect | None = None
     decided: bool = False
     """The pages do repeat, which is reported, or the server reuses a cursor for other pages."""
@@ -116,9 +119,9 @@ class _Walk:
 @rule(
     "paging/no-advance",
     "error",
-    """The `nextCursor` of a page leads back to a page that the client has already read, so the listing never ends.
-    Clients that read all pages loop forever, or until they time out. A cursor stands for a position in the listing. A
-    server that reuses a cursor for other entries is not reported.""",
+    """The `nextCursor` of a page leads back to a page that the client has already read, or three pages in a row have
+    the same entries, so the listing never ends. Clients that read all pages loop forever, or until they time out. A
+    cursor stands for a position in the listing. A server that reuses a cursor for other entries is not reported.""",
     fix="Leave out `nextCursor` on the last page, and use the `cursor` of the request to find the next page.",
     meanwhile="Stop at a cursor that you have already followed.",
     blame="server",
@@ -161,17 +164,26 @@ class NoAdvance(StatefulCheck):
         walk = self._walks.setdefault(exchange.method, _Walk())
         if walk.decided or not (cursor is None or isinstance(cursor, str)):
             return
-        entries = mark(_names(member(message.body.value, "result", LISTED[exchange.method])))
-        if walk.suspect and cursor == walk.suspect.cursor:
+        names = _names(member(message.body.value, "result", LISTED[exchange.method]))
+        entries = mark(names)
+        if walk.suspect and cursor == walk.suspect.cursor and cursor in walk.pages:
             walk.decided = True
-            if walk.pages.get(cursor) == entries:
+            if walk.pages[cursor] == entries:
                 yield Fault(walk.suspect.sentence, "/result/nextCursor", (message.n,), at=walk.suspect.message)
             return
         if cursor is None or len(walk.pages) >= FACTS:
             walk.pages.clear()
             walk.following.clear()
-        walk.pages[cursor] = entries
         following = member(message.body.value, "result", "nextCursor")
+        if cursor not in walk.pages:
+            before = next(reversed(walk.pages.values()), None)
+            walk.alike = walk.alike + 1 if names and entries == before else 1
+            if walk.alike == _ALIKE and isinstance(following, str):
+                walk.decided = True
+                yield Fault(f"{_ALIKE} pages of {exchange.method} in a row have the same entries, and each has another "
+                            f"nextCursor: here {excerpt(following)}", "/result/nextCursor")  # fmt: skip
+                return
+        walk.pages[cursor] = entries
         if isinstance(following, str):
             walk.following[cursor] = following
             if following in walk.pages and walk.leads_back(following, cursor):
@@ -268,7 +280,7 @@ class UnreadPages(StatefulCheck):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._unread: dict[str, tuple[str, Message]] = {}  # by method: the cursor of the latest page, and the page
-        self._followed: dict[tuple[str, str], None] = {}
+        self._followed: dict[tuple[str, str], int] = {}  # by method and cursor: the latest request with it
         self._listings: dict[int, None] = {}  # the line numbers of requests
 
     def check(self, message: Message) -> Iterator[Fault]:
@@ -280,7 +292,7 @@ class UnreadPages(StatefulCheck):
             keep(self._listings, message.n, None)
             cursor = member(message.body.params, "cursor")
             if isinstance(cursor, str):
-                keep(self._followed, (exchange.method, cursor), None)
+                keep(self._followed, (exchange.method, cursor), message.n)
         else:
             following = member(message.body.value, "result", "nextCursor")
             if isinstance(following, str) and following:
@@ -295,7 +307,8 @@ class UnreadPages(StatefulCheck):
             return
         for method, (cursor, page) in self._unread.items():
             later = _goes_on(self.session, page.n, self._listings)
-            if later is not None and (method, cursor) not in self._followed:
+            begun = page.exchange.request.n if page.exchange else page.n  # the page itself may be recorded late
+            if later is not None and self._followed.get((method, cursor), 0) < begun:
                 unused = f"nextCursor {excerpt(cursor)} is not used"
                 yield Fault(f"the client never reads further pages of {method}: {unused}", "/result/nextCursor",
                             (later,), blame="client", at=page)  # fmt: skip
@@ -350,11 +363,15 @@ class ChangeIgnored(StatefulCheck):
                 self._changed.setdefault(body.method, (read, message))
         elif isinstance(body, Request):
             keep(self._listings, message.n, None)
-            for announced in [name for name, (read, _) in self._changed.items() if body.method in read]:
-                del self._changed[announced]
+            self._renew(body.method)
         elif exchange:
             self._read[exchange.method] = None
+            self._renew(exchange.method)  # what a server sends after the announcement has the change
         return iter(())
+
+    def _renew(self, method: str) -> None:
+        for announced in [name for name, (read, _) in self._changed.items() if method in read]:
+            del self._changed[announced]
 
     def close(self) -> Iterator[Fault]:
         """Report the changes after which the client went on."""

@@ -8,11 +8,13 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from typing import ClassVar
 
+from mcpspy.conversation.bounds import FACTS
 from mcpspy.conversation.context import other
 from mcpspy.conversation.http_sessions import is_resumed
-from mcpspy.conversation.model import ENDLESS, Exchange, Message, Session
-from mcpspy.conversation.outcomes import patience, still_failed, waited
+from mcpspy.conversation.model import ENDLESS, Exchange, HttpChannel, Message, Session
+from mcpspy.conversation.outcomes import open_for, patience, still_failed, waited
 from mcpspy.json_values import excerpt, member
+from mcpspy.rules.http.posting import says_empty
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.rules.waiting import waiting_clause
 from mcpspy.spec.revisions import HANDSHAKE, STATELESS
@@ -24,7 +26,9 @@ _RESPONSES = "basic#responses"
 _REQUESTS = "basic#requests"
 _WITH_ID = (Request, Result, Error)
 _ABSENT = Id("absent", "")
-_PARSE_ERROR = -32700
+_OF_CLIENTS = ("notifications/initialized", "notifications/cancelled", "notifications/roots/list_changed",
+               "notifications/progress", "notifications/tasks/status")  # fmt: skip
+_PARSE_ERROR, _METHOD_MISSING = -32700, -32601
 _FEW = 8  # notifications, and exchanges without an answer, that are examined
 _PATIENCE = 60_000_000_000  # nanoseconds of other traffic after which a request counts as unanswered
 _PROMPT = ("initialize", "server/discover", "ping")
@@ -35,10 +39,10 @@ _PATIENT = ("elicitation/create", "sampling/createMessage", "tasks/result")
 @rule(
     "pairing/orphan-response",
     "error",
-    """The response matches no request: no request has this id, or the request was answered so long ago that mcpspy no
-    longer knows it (then the response may be a duplicate). Over HTTP a body with an error status need not match a
-    request. If the POST had a request, a wrong id is only a warning, because the status already tells the client that
-    it failed.""",
+    """The response matches no request: no request has this id, or the request was answered so long ago that mcpspy
+    no longer knows it (then the response may be a duplicate), or it is an error without an id while one request
+    waits, which never gets another answer. Over HTTP a body with an error status need not match a request. If the
+    POST had a request, a wrong id is only a warning, because the status already tells the client that it failed.""",
     fix="Copy the `id` of the request that you answer.",
     meanwhile="Ignore the response, and log it.",
     spec=_RESPONSES,
@@ -55,18 +59,47 @@ _PATIENT = ("elicitation/create", "sampling/createMessage", "tasks/result")
     """,
     on=(Result, Error),
 )
-def orphan_response(message: Message, session: Session) -> Iterator[Fault]:
-    """Report a response to no request. Over HTTP also one that does not match the request of its POST."""
-    refused, wrong = _refused_by(message), _id(message)
-    if refused and _ends_session(message):
-        return  # such an answer is written before the request is read
-    if refused and refused.key[1].loose != wrong.loose:
-        expected = refused.key[1].beside(wrong)
-        yield Fault(f"the answer has id {wrong.excerpt}; expected {expected}, the id of the request", "/id",
-                    (refused.request.n,), severity="warning")  # fmt: skip
-    elif _unpaired(message, session) and not _why_unpaired(message):
-        hint, meant = waiting_clause(message)
-        yield Fault(f"no request has id {wrong.excerpt}{hint}", "/id", meant)
+class OrphanResponse(StatefulCheck):
+    """Report a response to no request. Over HTTP also one that does not match the request of its POST.
+
+    An error without an id refuses something that could not be read, or the only request that waits and is never
+    answered.
+    """
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._nameless: dict[int, tuple[Message, str]] = {}
+        """By line number of the only request that waited: the first error without an id, and which request waited."""
+
+    def check(self, message: Message) -> Iterator[Fault]:
+        """Compare the id of a response with those of the requests."""
+        refused, wrong = _refused_by(message), _id(message)
+        if refused and _ends_session(message):
+            return  # such an answer is written before the request is read
+        if refused and refused.key[1].loose != wrong.loose:
+            expected = refused.key[1].beside(wrong)
+            yield Fault(f"the answer has id {wrong.excerpt}; expected {expected}, the id of the request", "/id",
+                        (refused.request.n,), severity="warning")  # fmt: skip
+        elif _unpaired(message, self.session) and not _why_unpaired(message):
+            hint, meant = waiting_clause(message)
+            yield Fault(f"no request has id {wrong.excerpt}{hint}", "/id", meant)
+        elif self._is_nameless(message):
+            hint, meant = waiting_clause(message)
+            for n in meant if len(self._nameless) < FACTS else ():
+                self._nameless.setdefault(n, (message, hint))
+
+    def _is_nameless(self, message: Message) -> bool:
+        """Return whether an error has no id, although all that the other side sent could be read."""
+        if message.exchange or not isinstance(message.body, Error) or _id(message).kind not in ("null", "absent"):
+            return False
+        readable = member(message.body.value, "error", "code") not in (None, _PARSE_ERROR)
+        return readable and not self.session.lossy and not self.session.of(NotificationAnswered).malformed
+
+    def end(self, request: Message) -> Iterator[Fault]:
+        """Report the error without an id that was the only answer to a request."""
+        message, hint = self._nameless.get(request.n, (None, ""))
+        if message and request.n not in self.session.explained:
+            yield Fault(f"the error has no id{hint}", "/id", (request.n,), at=message)
 
 
 def _ends_session(message: Message) -> bool:
@@ -301,13 +334,15 @@ class Unanswered(StatefulCheck):
         left = exchange.left if request.http else request.session.left
         if request.n in self.session.explained or exchange.lost:  # reported by `lifecycle/server-exit`
             return
+        if exchange.outcome == "refused" and exchange.fate and _is_empty(exchange.fate.answer):
+            return  # `http/empty-answer` reports it
         blame, method, heard = other(request.sender), exchange.method, _heard(request, self.session)
         only_cancelled = exchange.cancelled and exchange.left is None  # over HTTP, a client may cancel by leaving
         patient = patience(exchange)
         if exchange.cancelled and exchange.fate and still_failed(exchange):
             given_up = exchange.fate.t
             if heard == request.t or given_up - heard >= patient:
-                time = duration_text(waited(exchange, given_up))
+                time = duration_text(open_for(exchange, given_up))
                 yield Fault(f"{method} was not answered within {time}; then the {request.sender} cancelled it",
                             related=(exchange.fate.n,) if exchange.fate.n else (), blame=blame,
                             severity="info" if self._may_wait(request, method) else None)  # fmt: skip
@@ -421,21 +456,19 @@ def ping_refused(message: Message, session: Session) -> Iterator[Fault]:
     loss="The server answers notifications",
 )
 class NotificationAnswered(StatefulCheck):
-    """Report an answer without an id, or with the id null, after a notification.
+    """Report an answer without an id or with the id null after a notification, or one that knows no such method.
 
     It may also be the answer to a malformed message, or to a request that waits; over HTTP `http/notification-status`
     reports it.
     """
 
-    learns_from: ClassVar = {
-        Notification: ("notifications/initialized", "notifications/cancelled", "notifications/roots/list_changed"),
-        Invalid: (),
-    }
+    learns_from: ClassVar = {Notification: (*_OF_CLIENTS, None), Invalid: ()}
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._sent: dict[int, str] = {}  # by line number: the method of the client's latest notifications
-        self._malformed = False
+        self.malformed = False
+        """The latest message of the client could not be read, and was not answered yet."""
 
     def learn(self, message: Message) -> None:
         """Remember the notification that may be answered next, or a malformed message that has to be refused."""
@@ -445,20 +478,23 @@ class NotificationAnswered(StatefulCheck):
                 if len(self._sent) > _FEW:
                     del self._sent[next(iter(self._sent))]
             else:
-                self._malformed = True
+                self.malformed = True
 
     def check(self, message: Message) -> Iterator[Fault | Later]:
         """Look for the notification that an answer without an id belongs to."""
         if not self._may_answer(message):
             return
-        if self._malformed:
-            self._malformed = False  # this is its answer
+        strange = message.body.value.get("id") is not None
+        if self.malformed and not strange:
+            self.malformed = False  # this is its answer
             return
         sent = [it for it in self._sent.items() if it[0] > self.session.last_answered]
         waiting = list(islice(self.session.exchanges(), _FEW + 1))
         waiting = [it for it in waiting if it.request.sender == "client" and not it.cancelled]
         if not sent or len(waiting) > _FEW or any(n >= sent[0][0] for n in self.session.explained):
             return  # it may refuse a request with a fault
+        if strange and waiting:
+            return  # it may answer one of them
         text = str(member(message.body.value, "error", "message"))
         notification = next((it for it in sent if it[1] in text), sent[-1])
         del self._sent[notification[0]]
@@ -471,8 +507,10 @@ class NotificationAnswered(StatefulCheck):
         value = message.body.value
         if message.sender != "server" or (message.http and not message.http.legacy) or self.session.lossy:
             return False
-        if not isinstance(value, dict) or value.get("jsonrpc") != "2.0" or value.get("id") is not None:
+        if not isinstance(value, dict) or value.get("jsonrpc") != "2.0":
             return False
+        if value.get("id") is not None:  # of an earlier request, or made up
+            return message.exchange is None and member(value, "error", "code") == _METHOD_MISSING
         return "method" not in value and (
             "result" in value or member(value, "error", "code") not in (None, _PARSE_ERROR)
         )
@@ -485,6 +523,8 @@ class NotificationAnswered(StatefulCheck):
     def _fault(self, message: Message, notification: tuple[int, str]) -> Fault:
         (n, method), code = notification, member(message.body.value, "error", "code")
         what = "a result" if code is None else f"error {excerpt(code)}"
+        number = _id(message)
+        what += f" and id {number.excerpt}" if number.kind not in ("null", "absent") else ""
         return Fault(f"{method} is answered with {what}; a notification has no answer", "", (n,))
 
 
@@ -538,3 +578,7 @@ def _id(message: Message) -> Id:
     body = message.body
     found = body.id if isinstance(body, _WITH_ID) else None
     return found or _ABSENT
+
+
+def _is_empty(answer: HttpChannel | None) -> bool:
+    return answer is not None and says_empty(answer.opened.head)

@@ -27,7 +27,7 @@ _REDIRECTION = 300
 
 ASPECTS: tuple[Aspect, ...] = (
     *("bytes", "shape", "meta", "pairing", "handshake", "http", "direction"),
-    *("refusal", "content", "listening"),
+    *("refusal", "content", "listening", "login"),
 )
 """The aspects with a test, in the order of `aspects`."""
 
@@ -35,14 +35,15 @@ ASPECTS: tuple[Aspect, ...] = (
 def aspects(message: Message, method: str | None, session: Session) -> tuple[bool, ...]:
     """Return for each of `ASPECTS` whether a message is plain in it. `method` is its own or that of its request.
 
-    - bytes: one complete JSON object in ASCII, not large, with nothing that a rule looks for, such as an image;
+    - bytes: one complete JSON object in ASCII, not large, with nothing that a rule looks for;
     - shape: exactly what its definition allows, and no extension adds to it;
     - meta: no `_meta`, and not `initialize`: nothing about revisions, progress or subscriptions;
     - pairing: a request or notification, or the response to a waiting request, with its id, before the client leaves;
     - handshake: the session began in the right order;
     - http: not over HTTP;
     - direction: not a request or notification, or its sender may send its method; the methods of extensions never pass;
-    - refusal, content, listening: never, because the rules about these look at few messages (see `unit_aspects`).
+    - content: a result without an image or a sound;
+    - refusal, listening, login: never, because the rules about these look at few messages (see `unit_aspects`).
     """
     body, http, told = message.body, message.http, facts(method, message.revision)
     meta, pairing, direction = method != "initialize", True, True
@@ -59,7 +60,9 @@ def aspects(message: Message, method: str | None, session: Session) -> tuple[boo
         pairing = False
     begun = session.initialized and session.agreed is not None
     shape = fits(message, told) and not (told.extended and is_extended(message, session))
-    return in_bytes(message), shape, meta, pairing, begun, http is None, direction, False, False, False
+    raw = message.frame.raw
+    content = type(body) is Result and MARK not in raw and b"\\u" not in raw  # the mark may be escaped
+    return in_bytes(message), shape, meta, pairing, begun, http is None, direction, False, content, False, False
 
 
 def unit_aspects(unit: HttpUnit) -> tuple[bool, ...]:
@@ -67,21 +70,21 @@ def unit_aspects(unit: HttpUnit) -> tuple[bool, ...]:
 
     - refusal: it is not of an answer that refuses or redirects;
     - content: it is a head, or the end of a channel;
-    - listening: it does not belong to a GET.
+    - listening: it does not belong to a GET;
+    - login: as for refusal, and it is of a request, or of the answer to one that carries messages.
     """
-    place = unit.http
+    place, request = unit.http, unit.http.request
     code = place.summary["status"]
     refusal = type(code) is not int or code < _REDIRECTION
     content, listening = unit.frame is None, place.summary["method"] != "GET"
-    return True, True, True, True, True, False, True, refusal, content, listening
+    login = refusal and (request is None or bool(request.carried))
+    return True, True, True, True, True, False, True, refusal, content, listening, login
 
 
 def in_bytes(message: Message) -> bool:
     """Return whether a message is plain in its bytes."""
     frame, body = message.frame, message.body
     raw, value = frame.raw, body.value
-    if type(body) is Result and MARK in raw:
-        return False
     if message.part:  # the first message of a batch stands for the whole frame
         return _is_ascii(value)
     if body.refused or type(value) is not dict or not raw.isascii() or frame.cut or len(raw) > _LARGE:

@@ -48,11 +48,13 @@ def unknown_token(message: Message, session: Session) -> Iterator[Fault | Later]
     if key in session.progress or session.lossy or session.progress_forgotten or token is None:
         return
 
+    remark = _with_this_id(key, message)
+
     def question() -> Iterator[Fault]:
         if key not in session.progress and not session.progress_forgotten:
             near = _similar(key, message)
             meant = f"; {near[0].beside(key[1])} is in use by #{near[1].request}" if near else ""
-            hint = meant or _with_this_id(key, message)
+            hint = meant or remark
             yield Fault(f"no request has the progressToken {key[1].excerpt}{hint}", "/params/progressToken",
                         (near[1].request,) if near else ())  # fmt: skip
 
@@ -69,9 +71,13 @@ def _similar(key: tuple[str, Id], message: Message) -> tuple[Id, Progress] | Non
 
 
 def _with_this_id(key: tuple[str, Id], message: Message) -> str:
-    """Return a remark about the request that has the token as its id, if there is one without a token."""
+    """Return a remark about the request in flight that has the token as its id, if there is one."""
     waiting = message.session.pending.get(key, ())
-    return f"; request {key[1].excerpt}, #{waiting[-1].request.n}, has none" if waiting else ""
+    if not waiting:
+        return ""
+    request = waiting[-1].request
+    token = member(request.body.value, "params", "_meta", "progressToken")
+    return f"; request {key[1].excerpt}, #{request.n}, has {'none' if token is None else Id.of(token).excerpt}"
 
 
 @rule(

@@ -7,7 +7,7 @@ SSE event without a message) and its session. They yield a `Fault` for each thin
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
@@ -24,7 +24,17 @@ Blame = Literal["client", "server", "sender", "responder"]
 _OTHER = {"client": "server", "server": "client", "sender": "receiver", "responder": "requester"}
 
 Aspect = Literal[
-    "bytes", "shape", "meta", "pairing", "handshake", "http", "direction", "refusal", "content", "listening"
+    "bytes",
+    "shape",
+    "meta",
+    "pairing",
+    "handshake",
+    "http",
+    "direction",
+    "refusal",
+    "content",
+    "listening",
+    "login",
 ]
 """The aspect that a rule is about. It does not run on messages that are plain in it (`mcpspy.rules.plain`).
 
@@ -36,8 +46,9 @@ Aspect = Literal[
 - http: it was sent over HTTP;
 - direction: its sender may not send it;
 - refusal: over HTTP, it is of an answer with a status of failure, or a redirect;
-- content: it is a body or an event without a message;
-- listening: it is of a GET, or of the answer to one.
+- content: it has an image or a sound, or is invalid, or it is a body or an event without a message;
+- listening: it is of a GET, or of the answer to one;
+- login: it is of an answer that refuses or redirects, or of one to a request without a message.
 """
 
 EVERY = (Request, Notification, Result, Error, Invalid)
@@ -162,8 +173,10 @@ class Later:
 class StatefulCheck(SessionMemory):
     """A check with a memory: one object for each session."""
 
-    learns_from: ClassVar[dict[type, tuple[str, ...]]] = {}
-    """By kind of message that `learn` receives: the methods (for a response: its request's). Empty: all methods."""
+    learns_from: ClassVar[Mapping[type, tuple[str | None, ...]]] = {}
+    """By kind of message that `learn` receives: the methods (for a response: its request's). Empty: all methods.
+
+    None stands for the methods that no revision has."""
 
     def learn(self, message: Any) -> None:
         """Learn from a message after it was judged."""

@@ -19,6 +19,7 @@ from mcpspy.wire.jsonrpc import Error, Result
 
 _PAGE = "https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx"
 _FLAT = "ui/resourceUri"
+_KEPT = 4096  # bytes of an error
 _SCHEME = "ui://"
 
 
@@ -139,8 +140,8 @@ def mime_type(message: Message, session: Session) -> Iterator[Fault]:
 @rule(
     "ui/other-uri",
     "error",
-    """A `ui://` resource comes back under another URI than the one that was requested. Clients look for the URI that
-    the tool names, so they do not show the interface.""",
+    """A `ui://` resource comes back under another URI than the one that was requested, or without content. Clients
+    look for the URI that the tool names, so they do not show the interface.""",
     fix="Return the requested URI, character by character, as the `uri` of the content.",
     meanwhile="Take the only content of the result, whatever its URI.",
     blame="server",
@@ -163,7 +164,9 @@ def other_uri(message: Message, session: Session) -> Iterator[Fault]:
     """Report an interface that comes back under another URI."""
     wanted, contents = message.name or "", member(message.body.value, "result", "contents")
     uris = [member(it, "uri") for it in contents] if isinstance(contents, list) else []
-    if wanted.startswith(_SCHEME) and wanted not in uris and uris and isinstance(uris[0], str):
+    if wanted.startswith(_SCHEME) and contents == []:
+        yield Fault(f"the app {excerpt(wanted)} comes back without content", "/result/contents")
+    elif wanted.startswith(_SCHEME) and wanted not in uris and uris and isinstance(uris[0], str):
         yield Fault(f"the app {excerpt(wanted)} comes back as {excerpt(uris[0])}", "/result/contents/0/uri")
 
 
@@ -203,13 +206,13 @@ class Unreadable(StatefulCheck):
 
     def check(self, message: Message) -> Iterator[Fault]:
         """Remember a refusal."""
-        if message.exchange and (message.name or "").startswith(_SCHEME):
+        if message.exchange and (message.name or "").startswith(_SCHEME) and message.frame.size <= _KEPT:
             keep(self._refused, message.name, (message, message.exchange))
         return iter(())
 
     def close(self) -> Iterator[Fault]:
-        """Report each URI once."""
-        for name, tool in self.session.listing.tools.items():
+        """Report each URI once. After a gap, it may have been read later."""
+        for name, tool in self.session.listing.tools.items() if not self.session.gaps else ():
             refusal = self._refused.pop(_resource_of(tool.definition) or "", None)
             if refusal and still_failed(refusal[1]):
                 message, exchange = refusal

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 _RUNTIMES = ("docker", "podman", "nerdctl", "finch")
+_CLUSTERS = ("kubectl", "oc", "k3s", "microk8s")
 _SHELLS = ("sh", "bash", "zsh", "dash")
 _BEFORE = ("sudo", "env", "cmd", "exec", "doas")  # commands that run the rest of their arguments
 _COMMANDS = ("run", "exec")
@@ -26,6 +27,7 @@ _FLAGS = frozenset(
 _SHORT_FLAGS = "diPqt"
 """The short options without a value, which can be combined: `-ti`."""
 _OFF = re.compile(r"=(?:false|0|f)$", re.IGNORECASE)
+_STDIN = re.compile(r"(?:-[tq]*i[tq]*|--stdin)(?:=.*)?")
 _NESTED = 3
 
 
@@ -35,6 +37,8 @@ def run_without_stdin(argv: Sequence[str]) -> str | None:
     None if the command runs no container, passes stdin, or is not certain.
     """
     words = _unwrapped(argv)
+    if words and _name(words[0]) in _CLUSTERS:
+        return "kubectl exec" if _execs_without_stdin(words) else None
     if not words or _name(words[0]) not in _RUNTIMES:
         return None
     options = iter(words[1:])
@@ -44,6 +48,14 @@ def run_without_stdin(argv: Sequence[str]) -> str | None:
     if command not in _COMMANDS or _passes_stdin(options):
         return None
     return f"{_name(words[0])} {command}"
+
+
+def _execs_without_stdin(words: Sequence[str]) -> bool:
+    """Return whether `kubectl exec` passes no stdin to a pod. Its options may follow the name of the pod."""
+    if "exec" not in words or "--" not in words:
+        return False
+    own = words[: words.index("--")]
+    return "exec" in own and not any(_STDIN.fullmatch(word) and not _OFF.search(word) for word in own)
 
 
 def _name(word: str) -> str:

@@ -30,16 +30,20 @@ def messages_within(raw: bytes) -> tuple[str, list[Glued]]:
 
 
 def _within(text: str) -> Iterator[Glued]:
-    place = broken = 0
+    place = broken = read = 0
     while broken < _BROKEN and (found := _BEGINNING.search(text, place)):
         try:
             _, place = _DECODER.raw_decode(text, found.start())
         except RecursionError:
             return
-        except json.JSONDecodeError as error:  # what it has read is part of a broken object
-            place = max(error.pos, found.start() + 1)
+        except json.JSONDecodeError as error:
+            place, read = found.start() + 1, max(read, error.pos)
+            broken += 1
+            continue
+        except ValueError:  # an integer of more digits than Python converts
+            place = found.start() + 1
             broken += 1
             continue
         (body,) = parse(text[found.start() : place].encode())
-        if not isinstance(body, Invalid) and "jsonrpc" in body.value:
-            yield Glued(body, found.start(), place)
+        if place > read and not isinstance(body, Invalid) and "jsonrpc" in body.value:
+            yield Glued(body, found.start(), place)  # what a broken object holds as a whole is a part of it

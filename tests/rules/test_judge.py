@@ -280,6 +280,25 @@ def test_a_gap_anywhere_in_what_is_right_makes_nothing_missing(rule):
             assert {rule for _, rule in found} & set(MISSING) <= {rule for _, rule in expected} & set(MISSING)
 
 
+KNOWN = {
+    "http/challenge-missing": "warning",
+    "http/oauth-document": "warning",
+    "http/placeholder": "warning",
+    "lifecycle/handshake-failed": "error",
+    "lifecycle/server-exit": "error",
+    "pairing/orphan-response": "error",
+    "progress/no-token": "info",
+}
+"""The severity of what the records before a gap show, whatever came after them."""
+
+
+@pytest.mark.parametrize("rule", [it for it in RULES.values() if it.closes or it.ends], ids=lambda rule: rule.id)
+def test_what_may_have_been_mended_in_a_gap_is_not_reported(rule):
+    whole = records(rule.fails)
+    gap = Gap(whole[-1].n + 1, whole[-1].t + 1, 1, "no space left on device")
+    assert {it.severity for it in judged([*whole, gap]) if it.rule == rule.id} == {*filter(None, [KNOWN.get(rule.id)])}
+
+
 # Races: two threads record, so a later frame may be recorded first, with its correct time
 
 
@@ -506,6 +525,19 @@ def test_of_sessions_that_were_idle_for_long_only_what_late_frames_need_is_kept(
     assert all(state.first_initialize and state.agreed for state in states)
 
 
+def test_what_is_found_at_the_end_of_a_session_is_found_before_it_is_forgotten(monkeypatch):
+    """W-02: each of 20 sessions has a refused call, and only 3 are remembered in full."""
+    monkeypatch.setattr(bounds, "SESSIONS", 3)
+    monkeypatch.setattr(bounds, "RESTING", 6)
+    http = Exchange()
+    for number in range(20):
+        http.answer(http.ask(request(0, "initialize")), result(0), mcp_session_id=f"s{number}")
+        asked = http.ask(request(1, "tools/call", name="a"), mcp_session_id=f"s{number}")
+        http.answer(asked, status=504, kind=None)
+        http.wait((number + 2) * 2 * 10**9)
+    assert [it.rule for it in judged(http.records)].count("http/refused") == 20
+
+
 def test_a_session_that_has_ended_is_the_first_to_be_forgotten(monkeypatch):
     """A-02: a request in the ended session is still reported as sent too late."""
     monkeypatch.setattr(bounds, "SESSIONS", 2)
@@ -664,4 +696,5 @@ def test_only_checks_that_look_at_the_end_are_asked_about_requests_without_an_an
     asked, end = [], Rule.end
     monkeypatch.setattr(Rule, "end", lambda rule, *about: asked.append(rule.id) or end(rule, *about))
     assert [it.rule for it in findings("= 2025-06-18\n> 2 ping")] == ["pairing/unanswered"]
-    assert sorted(asked) == ["http/empty-answer", "lifecycle/server-exit", "pairing/unanswered", "progress/no-token"]
+    asked_at_end = ["http/empty-answer", "lifecycle/server-exit", "pairing/orphan-response", "pairing/unanswered"]
+    assert sorted(asked) == [*asked_at_end, "progress/no-token"]

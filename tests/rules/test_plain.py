@@ -65,6 +65,7 @@ def message(raw):
         b'{"jsonrpc":"2.0","id":1,"method":"ping"}',
         b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}',
         b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"text":"a tight sketch: mask-off, _xo, AKI, ey"}}',
+        b'{"jsonrpc":"2.0","id":1,"result":{"resources":[{"uri":"a:b","name":"a","mimeType":"image/png"}]}}',
     ],
 )
 def test_what_peers_usually_write_is_plain(raw):

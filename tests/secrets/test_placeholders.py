@@ -9,12 +9,16 @@ from tests.secrets.examples import KINDS, token
 VARIABLES = (
     "${MY_TOKEN} ${my_token} ${env:MY_TOKEN} ${input:my-token} ${MY_TOKEN:-} ${{secrets.TOKEN}} {{MY_TOKEN}} {{token}}"
     " $MY_TOKEN $VAR $TOKEN_2 $env:TOKEN %MY_TOKEN% %TOKEN%"
+    " %7B%7BTOKEN%7D%7D %24%7BMY_TOKEN%7D \"${MY_TOKEN}\" '$TOKEN'"
 )
-EXAMPLES = ("YOUR_API_KEY", "your-token-here", "your api key", "<token>", "<YOUR_API_KEY>", "INSERT_TOKEN_HERE")
+EXAMPLES = ("YOUR_API_KEY", "your-token-here", "your api key", "<token>", "<YOUR_API_KEY>", "INSERT_TOKEN_HERE",
+            "<YourApiKey>", "<your name>", "enter your password...", "your_github_pat")  # fmt: skip
 NOTHING = ("undefined", "null", "None", "[object Object]", " null ")
 SECRETS = ("hunter2", "$hunter2", "$token", "${Zk39dKw02Lq8Xm4P}", "${A}x", "${A:-hunter2}", "x${A}", "%41%",
+           '"hunter2"', '"', "%7B%7BZk39dKw02Lq8%7D%7D",
            "<hunter>", "your-hunter2", "", "nullhunter",
-           "$1Password", "${A} ${B}", "$" + "A" * 200, "my-secret")  # fmt: skip
+           "$1Password", "${A} ${B}", "$" + "A" * 200, "my-secret", "Enter_The_Dragon", "enter the secret garden",
+           "replace correct horse battery staple", "your-mom-goes-to-college", "<keyboard cat>")  # fmt: skip
 
 
 @pytest.mark.parametrize("value", VARIABLES.split())

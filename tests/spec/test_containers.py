@@ -25,6 +25,9 @@ LACKING = {
     "cmd /c docker run image": "docker run",
     "sh -c 'docker run --rm image'": "docker run",
     "bash -lc 'exec docker run image'": "docker run",
+    "kubectl exec pod -- server -i": "kubectl exec",
+    "kubectl -n tools exec deploy/mcp -c i --stdin=false -- server": "kubectl exec",
+    "sh -c 'oc exec pod -- server'": "kubectl exec",
 }
 PASSING = (
     *("docker run -i image", "docker run --rm -i image", "docker run -ti image", "docker run -it image"),
@@ -33,6 +36,12 @@ PASSING = (
     *("docker run -a stdin -a stdout image", "docker run --attach stdin image", "docker exec -i container server"),
     *("docker mcp gateway run", "docker compose run server", "docker", "docker run", "docker run --rm", "server"),
     *("sh -c 'docker run -i image'", "sh -c 'docker run", "sh", "", "npx docker run image", "docker ps image"),
+    *(
+        "kubectl exec -i pod -- server",
+        "kubectl exec pod -ti -c server -- server",
+        "kubectl exec --stdin pod -- server",
+    ),
+    *("kubectl exec pod -i=true -- server", "kubectl exec pod server", "kubectl run pod --image=image -- exec"),
 )
 
 

@@ -15,7 +15,13 @@ def test_the_positions_are_in_characters():
     assert found[0].start == 2
 
 
+def test_an_integer_that_python_does_not_convert_hides_no_other_message():
+    text, found = messages_within(b'x {"jsonrpc":"2.0","id":' + b"1" * 5000 + b"} " + PING.encode())
+    assert [text[it.start : it.end] for it in found] == [PING]
+
+
 HOSTILE = {
+    "long integers": b'{"id":' + (b"1" * 5000 + b'}{"id":') * 100,
     "open brackets": b"{" * 500_000,
     "open objects": b'{"id":' * 100_000,
     "open objects in text": b'x {"id" ' * 100_000,

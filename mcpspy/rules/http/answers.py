@@ -10,7 +10,8 @@ import orjson
 
 from mcpspy.conversation.model import ENDLESS, HttpUnit, Message, Session
 from mcpspy.json_values import excerpt, member
-from mcpspy.rules.http.posting import SENDING
+from mcpspy.rules.http.posting import SENDING, says_empty
+from mcpspy.rules.http.sessions import is_deleted
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.wire.http_head import header, media_type, status
 from mcpspy.wire.jsonrpc import Id, Invalid
@@ -56,13 +57,18 @@ class EmptyAnswer(StatefulCheck):
             return
         if exchange.cancelled or exchange.in_doubt or request.n in self.session.explained:
             return
+        if is_deleted(self.session, fate.t):
+            return
         ended = exchange.outcome == "refused" and fate.reason == "eof" and answer.opened.sender == "server"
         code, kind = status(answer.opened.head), media_type(answer.opened.head)
-        if not ended or exchange.method == ENDLESS or not (_OK <= code < _REDIRECTION and kind in (_JSON, _STREAM)):
+        if not ended or exchange.method == ENDLESS or not _OK <= code < _REDIRECTION:
+            return
+        if kind not in (_JSON, _STREAM) and not says_empty(answer.opened.head):
             return  # another type has a rule of its own
         if answer.request.latest is None:
             self.session.explained[request.n] = None
-            yield Fault(f"{exchange.method} is answered with an empty body ({code}, {kind}); expected a response",
+            told = f"{code}, {kind}" if kind else f"{code}"
+            yield Fault(f"{exchange.method} is answered with an empty body ({told}); expected a response",
                         related=(answer.first or answer.opened.n,), blame="server")  # fmt: skip
 
 
@@ -137,6 +143,7 @@ def _method_or_answer(raw: bytes) -> str | None:
     spec="https://html.spec.whatwg.org/multipage/server-sent-events.html#dispatchMessage",
     about="content",
     explains=("refused", "broken", "unanswered", "timed-out"),
+    loss="The client does not read a message of the server",
     fails="""
         = 2025-06-18 http
         >> 2 tools/list

@@ -39,7 +39,7 @@ _WELL_KNOWN = "/.well-known/"
     meanwhile="Connect through a proxy on the origin of the page, or use a client that is not in a browser.",
     blame="server",
     spec=f"{_FETCH}/#cors-preflight-fetch",
-    about="http",
+    about="login",
     fails="""
         >> notifications/initialized
         << 202
@@ -55,6 +55,7 @@ _WELL_KNOWN = "/.well-known/"
         << 204 [access-control-allow-origin: *] [access-control-allow-headers: Content-Type, MCP-Protocol-Version]
     """,
     on=(HttpUnit,),
+    explains=("refused",),
     loss="A page in a browser could not send its requests",
 )
 class Preflight(StatefulCheck):
@@ -165,10 +166,11 @@ def _refusal(request: HttpChannel, head: Head, method: str) -> str | None:
     if method not in (*_SIMPLE, *methods) and "*" not in methods:
         return f"Access-Control-Allow-Methods does not have {method[:_SHOWN]}"
     wanted = _listed(request.opened.head or {}, "access-control-request-headers")
-    listed = _listed(head, "access-control-allow-headers")
+    listed = frozenset(_listed(head, "access-control-allow-headers"))
     missing = [name for name in wanted if name not in listed and ("*" not in listed or name == "authorization")]
     if missing:
-        return f"Access-Control-Allow-Headers does not have {', '.join(missing)[:_SHOWN]}, which the request needs"
+        told = ", ".join(missing[:_SHOWN])[:_SHOWN]
+        return f"Access-Control-Allow-Headers does not have {told}, which the request needs"
     return None
 
 

@@ -4,7 +4,9 @@ Secrets are redacted before they are written, so the capture does not show them.
 variable that nothing expanded, an example, the text of no value (`mcpspy.secrets.placeholders`).
 """
 
+import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import ClassVar
 from urllib.parse import parse_qsl
 
@@ -17,8 +19,10 @@ from mcpspy.secrets.placeholders import placeholder
 from mcpspy.wire.http_head import status
 from mcpspy.wire.jsonrpc import Error, Request
 
-_REFUSED = (401, 403)
+_REFUSED, _BAD_REQUEST = (401, 403), 400
+_OF_CREDENTIALS = re.compile(r"token|credential|authori[sz]|api.?key|secret|bearer", re.IGNORECASE)
 _NAMED = 60  # characters of the name of a header
+_MOST = 4  # placeholders that a finding tells
 
 
 @rule(
@@ -32,7 +36,7 @@ _NAMED = 60  # characters of the name of a header
     meanwhile="Answer 401 with a text that tells what is wrong with the credentials.",
     blame="client",
     spec="https://www.rfc-editor.org/rfc/rfc6750#section-2.1",
-    about="http",
+    about="refusal",
     fails="""
         = 2025-06-18 http
         >> [authorization: Bearer ${MY_TOKEN}] 2 tools/list
@@ -60,15 +64,15 @@ class Placeholder(StatefulCheck):
         """Look at the head of the first request."""
         if not self._looked and message.http and message.http.request is None:
             self._looked = True
-            found = next(_unfilled(message.http), None)
+            found = _told_of(message.http)
             self._first = (message, found) if found else None
 
     def check(self, message: Message | HttpUnit) -> Iterator[Fault]:
         """Look at the head of a request that is refused."""
         place, request = message.http, message.http.request if message.http else None
-        if place is None or request is None or status(place.opened.head) not in _REFUSED:
+        if place is None or request is None or not _refuses(place):
             return
-        found = next(_unfilled(request), None)
+        found = _told_of(request)
         at = request.carried[0] if request.carried else message
         if found:
             keep(self.session.explained, at.n, None)  # it is refused, and this tells why
@@ -84,6 +88,17 @@ class Placeholder(StatefulCheck):
             yield Fault(found, blame="client", at=at)
 
 
+def _refuses(answer: HttpChannel) -> bool:
+    """Return whether an answer refuses the credentials of its request."""
+    code = status(answer.opened.head)
+    return code in _REFUSED or (code == _BAD_REQUEST and _OF_CREDENTIALS.search(answer.said) is not None)
+
+
+def _told_of(request: HttpChannel) -> str:
+    """Return what stands in place of the secrets of a request: of the first ones."""
+    return "; ".join(islice(_unfilled(request), _MOST))
+
+
 def _unfilled(request: HttpChannel) -> Iterator[str]:
     """Yield what stands in place of the secrets of a request."""
     head = request.opened.head or {}
@@ -97,7 +112,9 @@ def _unfilled(request: HttpChannel) -> Iterator[str]:
             else:
                 yield from _told(f"the header {name[:_NAMED]}", (value, credentials))
     for name, value in parse_qsl(str(request.summary["target"]).partition("?")[2], keep_blank_values=True):
-        if is_secret_name(name):
+        if is_secret_name(name) and not value.strip():
+            yield f"the query parameter {name[:_NAMED]} is empty"
+        elif is_secret_name(name):
             yield from _told(f"the query parameter {name[:_NAMED]}", (value,))
 
 

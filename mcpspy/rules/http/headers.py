@@ -186,12 +186,14 @@ def match_refused(message: Message, session: Session) -> Iterator[Fault]:
     if request is None or place is None or member(message.body.value, "error", "code") != _MISMATCH:
         return
     text = member(message.body.value, "error", "message")
-    named = [it for it in _ALL if isinstance(text, str) and it.lower() in text.lower()]
+    said = text.lower() if isinstance(text, str) else ""
+    own = [name for name, _, _, _ in _parameters(request, session)] if "mcp-param-" in said else []
+    named = [it for it in (*_ALL, *own) if it.lower() in said]
     values = {name: header(place.opened.head, name.lower()) for name in named or _ALL}
     known = bool(named) or request.method != "tools/call" or request.name in session.listing.tools
     if not known or any(_REDACTED in (value or "") for value in values.values()):
         return
-    if "mcp-param-" in str(text).lower() and request.name not in session.listing.tools:
+    if "mcp-param-" in said and request.name not in session.listing.tools:
         return
     if missing_meta(request) or _missing(request, place) or any(True for _ in _mismatches(request, session)):
         return

@@ -29,7 +29,7 @@ _SHOWN = 200
     meanwhile="Connect to the origin that the event names, if you can reach it.",
     blame="server",
     spec=_PAGE,
-    about="http",
+    about="login",
     fails="""
         >> GET /sse
         << 200 events
@@ -51,19 +51,17 @@ class EndpointOrigin(StatefulCheck):
         self._elsewhere: tuple[HttpUnit, str, str] | None = None  # the event, its origin, that of the client
 
     def check(self, unit: HttpUnit) -> Iterator[Fault]:
-        """Take the endpoint event, or the answer to a POST."""
+        """Take the endpoint event."""
         url, request = _endpoint(unit), unit.http.request
         if url is not None and request:
             there, dialled = authority(url), _hosts(request)
             wrong = there and dialled and there not in dialled and not (unit.frame and unit.frame.by)
             self._elsewhere = (unit, there, dialled[0]) if wrong else None
-        elif _answers_post(unit):
-            self._elsewhere = None
         return iter(())
 
     def close(self) -> Iterator[Fault]:
-        """Report it if the client did not post."""
-        if self._elsewhere:
+        """Report it if the client did not post. After a gap, that is not known."""
+        if self._elsewhere and not self.session.gaps and self.session.requested is None:
             event, there, dialled = self._elsewhere
             yield Fault(
                 f"the endpoint event names {there[:_SHOWN]}; expected a path, or {dialled[:_SHOWN]}, where the client "
@@ -84,7 +82,7 @@ class EndpointOrigin(StatefulCheck):
     meanwhile="Connect to the server without the proxy, or use its Streamable HTTP endpoint.",
     blame="server",
     spec=_PAGE,
-    about="http",
+    about="login",
     fails="""
         >> GET /sse
         << 200 events
@@ -119,18 +117,16 @@ class EndpointMissing(StatefulCheck):
             self._endpoint, self._refused = message, None
         elif self._endpoint and message.http and _answers_post(message):
             code = status(message.http.opened.head)
-            if code in _MISSING:
+            if code in _MISSING and self.session.agreed is None:
                 self._refused = self._refused or message
                 for carried in message.http.request.carried if message.http.request else ():
                     keep(self.session.explained, carried.n, None)
-            elif code < _REDIRECTION:
-                self._endpoint = self._refused = None
         return iter(())
 
     def close(self) -> Iterator[Fault]:
-        """Report the first POST that was refused, if none succeeded."""
+        """Report the first POST that was refused, if none succeeded. After a gap, that is not known."""
         place = self._refused.http if self._refused else None
-        if self._endpoint and place and place.request:
+        if self._endpoint and place and place.request and not self.session.gaps and self.session.agreed is None:
             code, target = status(place.opened.head), str(place.summary["target"]).partition("?")[0]
             yield Fault(
                 f"the endpoint event names {target[:_SHOWN]}, which is answered with status {code}",

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 from mcpspy.conversation import bounds
 from mcpspy.conversation.context import asked
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session, StreamEnd
-from mcpspy.conversation.refusals import refusal
+from mcpspy.conversation.refusals import gateway, refusal
+from mcpspy.rules.http.sessions import is_of_session
 from mcpspy.rules.rule import Fault, Severity, StatefulCheck, rule
 from mcpspy.spec.revisions import HTTP_SESSIONS
 from mcpspy.text import duration_text, plural
@@ -20,9 +21,10 @@ from mcpspy.wire.jsonrpc import Error, Result
 
 _LISTENING = "basic/transports#listening-for-messages-from-the-server"
 _STREAM = "text/event-stream"
-_OK, _REDIRECTION, _BAD_REQUEST, _NOT_FOUND, _NOT_ACCEPTABLE = 200, 300, 400, 404, 406
+_OK, _REDIRECTION, _BAD_REQUEST, _FORBIDDEN, _NOT_FOUND, _NOT_ACCEPTABLE = 200, 300, 400, 403, 404, 406
 _APART = (401, 405, 407, 429, 502, 503, 504)
 """Statuses of a login, of a server without such a stream, and of load and failures: they say nothing about the GET."""
+_TIMED_OUT = (504, 524)
 _NAMED = 20  # ends that a finding names
 _OFTEN = 3  # ends of idle streams that are no accident
 _HEADLESS = 2_000_000_000  # nanoseconds
@@ -82,6 +84,8 @@ class RefusedGet(StatefulCheck):
         code, head = status(event.http.opened.head), event.http.opened.head
         if code == _NOT_ACCEPTABLE and _STREAM not in (header(request.opened.head, "accept") or ""):
             return iter(())  # it did not ask for a stream
+        if code == _FORBIDDEN and header(head, "www-authenticate"):
+            return iter(())  # the client has to log in again, with more rights
         odd = _OK <= code < _REDIRECTION and media_type(head) != _STREAM
         if odd or (code >= _BAD_REQUEST and code not in _APART):
             over = self.session.over
@@ -89,14 +93,14 @@ class RefusedGet(StatefulCheck):
         return iter(())
 
     def close(self) -> Iterator[Fault]:
-        """Report the answer, unless the session had ended for the server."""
+        """Report the answer, unless the session had ended for the server. After a gap, that is not known."""
         event, session = self._refused, self.session
         answer = event.http if event else None
-        if event is None or answer is None or answer.request is None:
+        if event is None or answer is None or answer.request is None or session.gaps:
             return
         code, named = status(answer.opened.head), answer.request.named
-        went_on = session.answered > event.t or not _is_about_session(answer)
-        if named and code == _NOT_FOUND and not went_on:
+        went_on = session.answered > event.t or not (_is_about_session(answer) or _ended_later(session, event.n))
+        if named and ((code == _NOT_FOUND and not went_on) or is_of_session(answer)):
             return
         severity: Severity | None = "info" if code == _BAD_REQUEST and not named and session.given else None
         if code >= _BAD_REQUEST:
@@ -110,14 +114,21 @@ class RefusedGet(StatefulCheck):
 
     def _listens(self, request: HttpChannel) -> bool:
         """Return whether a request is the GET of a client that listens for messages."""
-        accepted = header(request.opened.head, "accept") or ""
+        accepted, path = header(request.opened.head, "accept") or "", _path(request)
         if request.summary["method"] != "GET" or header(request.opened.head, "upgrade"):
             return False
-        return request.named or (_STREAM in accepted and _path(request) == self._endpoint)
+        if self._endpoint is None:
+            return request.named and "/.well-known/" not in path
+        return path == self._endpoint and (request.named or _STREAM in accepted)
 
 
 def _path(channel: HttpChannel) -> str:
     return urlsplit(str(channel.summary["target"])).path
+
+
+def _ended_later(session: Session, n: int) -> bool:
+    """Return whether the server ended the session after line `n`."""
+    return session.over is not None and not session.over.by_client and session.over.n > n
 
 
 def _is_about_session(answer: HttpChannel) -> bool:
@@ -136,6 +147,7 @@ def _is_about_session(answer: HttpChannel) -> bool:
     spec=_LISTENING,
     about="listening",
     revisions=HTTP_SESSIONS,
+    explains=("refused", "timed-out"),
     loss="the stream of the server never began, and the client waited for it",
     fails="""
         = 2025-06-18 http
@@ -174,6 +186,9 @@ class MissingHead(StatefulCheck):
             if event.sender == "client" and place.opened.sender != "mcpspy":
                 yield Fault(f"the GET for a stream got no head in {duration_text(waited)}; then the client left",
                             related=(asking.n,), blame="server")  # fmt: skip
+        elif asking and waited >= _LATE_HEAD and gateway(place.opened.head) and status(place.opened.head) in _TIMED_OUT:
+            yield Fault(f"the GET for a stream got no head in {duration_text(waited)}; then a gateway answered with "
+                        f"{status(place.opened.head)}", related=(asking.n,), blame="server")  # fmt: skip
         elif asking and place.streams and waited >= _LATE_HEAD and place.opened.sender == "server":
             yield Fault(f"the GET for a stream got its head only after {duration_text(waited)}", related=(asking.n,))
 
@@ -244,8 +259,8 @@ class CutStreams(StatefulCheck):
         return iter(())
 
     def close(self) -> Iterator[Fault]:
-        """Report what happened often."""
-        if self._count < _OFTEN:
+        """Report what happened often. After a gap, it is not known whether the streams were idle."""
+        if self._count < _OFTEN or self.session.gaps:
             return
         idle = [it.idle for it in self._ends]
         spans = list(dict.fromkeys((duration_text(min(idle)), duration_text(max(idle)))))

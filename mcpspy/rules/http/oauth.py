@@ -22,6 +22,7 @@ from mcpspy.conversation.context import asked
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.conversation.outcomes import still_failed
 from mcpspy.json_values import excerpt, member
+from mcpspy.rules.http.posting import remembered
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.secrets.redactor import is_oauth_endpoint, is_secret_name
 from mcpspy.wire.http_head import authority, header, media_type, status
@@ -115,7 +116,9 @@ class _LoginCheck(StatefulCheck):
                 self._take_document(message, request, name)
         elif asked(message) is request:
             if place.summary["status"] == _UNAUTHORIZED and _is_mcp(request):
-                keep(self._refusals, message.n, _Refusal(message, request))
+                kept = remembered(message)
+                if kept:
+                    keep(self._refusals, message.n, _Refusal(kept, request))
             elif not request.carried and is_oauth_endpoint(target):
                 self._documents.went_on = message.n
         return iter(())
@@ -149,7 +152,7 @@ class _LoginCheck(StatefulCheck):
     meanwhile="Run `mcpspy proxy` with `--rewrite-oauth`, or record with `mcpspy mitm`, which keeps the URL.",
     blame="server",
     spec=f"{_RFC_9728}#section-3.3",
-    about="http",
+    about="login",
     fails="""
         >> GET /.well-known/oauth-protected-resource/mcp
         << 200 | {"resource":"https://mcp.example.com/mcp"}
@@ -198,7 +201,7 @@ class OAuthOrigin(_LoginCheck):
     server.""",
     blame="server",
     spec=f"{_RFC_9728}#section-3.3",
-    about="http",
+    about="login",
     fails="""
         >> 1 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
         << 401 [www-authenticate: Bearer] |
@@ -218,14 +221,14 @@ class OAuthResource(_LoginCheck):
     """Report metadata of another path, if a login failed and no client went on after it read the metadata."""
 
     def close(self) -> Iterator[Fault]:
-        """Compare the documents with the URL of the first request that was refused for good."""
+        """Compare the documents with the URL of the first request that was refused for good; not after a gap."""
         known = self._documents
-        for refusal in self.failures()[:1]:
+        for refusal in self.failures()[:1] if not self.session.gaps else ():
             path, host = _normal(_target(refusal.request)), _host(refusal.request)
             about = [
                 it
                 for it in known.known.values()
-                if it.resource and authority(it.resource) == host and it.path in ("", path)
+                if it.resource and authority(it.resource) == host and (it.path in ("", path) or _names(refusal, it))
             ]
             fits = any(_normal(_path_of(it.resource or "")) == path for it in about)
             if about and not fits and known.went_on <= about[0].n and (host, path) not in known.reported:
@@ -249,7 +252,7 @@ class OAuthResource(_LoginCheck):
     meanwhile="Treat a document that is not JSON as missing.",
     blame="server",
     spec=f"{_RFC_9728}#section-3.2",
-    about="http",
+    about="login",
     fails="""
         >> 1 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
         << 401 [www-authenticate: Bearer] |
@@ -300,7 +303,7 @@ class OAuthDocument(_LoginCheck):
     meanwhile="Try the well-known URLs. As a user: set the credentials in the configuration of the client.",
     blame="server",
     spec="https://www.rfc-editor.org/rfc/rfc9110#section-15.5.2",
-    about="http",
+    about="login",
     fails="""
         >> 1 initialize {"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}
         << 401
@@ -310,7 +313,7 @@ class OAuthDocument(_LoginCheck):
         << 401 [www-authenticate: Bearer] |
     """,
     on=(Error, HttpUnit),
-    explains=("refused",),
+    explains=("refused", "error"),
 )
 class ChallengeMissing(_LoginCheck):
     """Report a 401 that does not tell how to log in, once per session."""
@@ -351,6 +354,13 @@ def _is_bare(refusal: _Refusal) -> bool:
         and header(place.opened.head, "www-authenticate") is None
         and not any(is_secret_name(str(name)) for name, _ in fields)
     )
+
+
+def _names(refusal: _Refusal, document: _Document) -> bool:
+    """Return whether the challenge of a 401 names a metadata document."""
+    place = refusal.event.http
+    url = _metadata_url(place) if place else None
+    return url is not None and _normal(_path_of(url)).endswith(f"{_WELL_KNOWN}{document.name}{document.path}")
 
 
 def _is_mcp(request: HttpChannel) -> bool:

@@ -14,7 +14,7 @@ from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.json_values import member
 from mcpspy.rules.rule import EVERY, Fault, Later, rule
 from mcpspy.spec.revisions import ROUNDS, STREAMABLE_HTTP, Revision, between, since
-from mcpspy.wire.http_head import authority, header, media_type, status
+from mcpspy.wire.http_head import Head, authority, header, media_type, status
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
 
 SENDING = "basic/transports#sending-messages-to-the-server"
@@ -23,7 +23,10 @@ _MESSAGES = (Request, Notification, Result, Error)
 _TYPES = ("application/json", "text/event-stream")
 _WILDCARDS = ("*/*", "application/*", "text/*")
 _NOT_ACCEPTABLE, _UNSUPPORTED = 406, 415
+_WRONG_PARAMS = -32602
+_ACCEPTED, _NO_CONTENT = 202, 204
 _KEPT = 4096  # bytes of a frame
+_NOT_JSON, _WRONG_PARAMS, _INTERNAL = -32700, -32602, -32603
 _REDIRECTS = (301, 302, 303, 307, 308)
 _STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code of the error (2026-07-28)
 
@@ -103,6 +106,16 @@ def remembered(event: Message | HttpUnit) -> Message | HttpUnit | None:
     return replace(event, frame=None) if isinstance(event, HttpUnit) else None
 
 
+def is_about_call(event: Message | HttpUnit) -> bool:
+    """Return whether an error is about the body of a request, or about its work: its text does not speak of HTTP."""
+    if not isinstance(event, Message):
+        return False
+    code, exchange = member(event.body.value, "error", "code"), event.exchange
+    return code in (_NOT_JSON, _WRONG_PARAMS) or (
+        code == _INTERNAL and exchange is not None and event.id == exchange.key[1]
+    )
+
+
 def asks_for_refusal(request: HttpChannel, code: int) -> bool:
     """Return whether a POST is refused with 406 or 415 by the fault of its client, which has a finding of its own."""
     if code == _NOT_ACCEPTABLE:
@@ -121,6 +134,7 @@ def asks_for_refusal(request: HttpChannel, code: int) -> bool:
     blame="server",
     spec=SENDING,
     about="http",
+    loss="The client cannot read an answer",
     revisions=STREAMABLE_HTTP,
     fails="""
         = 2025-06-18 http
@@ -140,10 +154,18 @@ def answer_type(remark: HttpUnit, session: Session) -> Iterator[Fault]:
     place, head = asked(remark), remark.http.opened.head
     if place is None or not 200 <= status(head) < 300:
         return
+    if says_empty(head):
+        return  # `http/empty-answer` reports it
     requests = [message for message in place.carried if isinstance(message.body, Request)]
     cancelled = any(message.exchange and message.exchange.cancelled for message in requests)
     if requests and media_type(head) not in _TYPES and not cancelled:
         yield Fault(f"{_method(requests[0])} is answered with {_told(remark)}; expected JSON or events")
+
+
+def says_empty(head: Head | None) -> bool:
+    """Return whether the head of an answer of success says that it has no body."""
+    code = status(head)
+    return code == _NO_CONTENT or header(head, "content-length") == "0" or (code == _ACCEPTED and not media_type(head))
 
 
 def _method(message: Message) -> str:
@@ -268,6 +290,8 @@ def version_header(event: Message | HttpUnit, session: Session) -> Iterator[Faul
         return
     if isinstance(event, Message) and member(event.body.value, "method") == "initialize":
         return
+    if place.summary["method"] == "DELETE" and not event.session.initialized:
+        return  # the client does not support the revision, and leaves
     stated = header(place.opened.head, "mcp-protocol-version")
     if stated is None and session.once("version-header missing"):
         yield Fault(f"the request has no MCP-Protocol-Version header; expected {agreed.value}")

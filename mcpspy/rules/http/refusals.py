@@ -14,7 +14,7 @@ from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.conversation.outcomes import still_failed
 from mcpspy.conversation.refusals import refusal
 from mcpspy.json_values import excerpt
-from mcpspy.rules.http.posting import SENDING, asks_for_refusal, remembered
+from mcpspy.rules.http.posting import SENDING, asks_for_refusal, is_about_call, remembered
 from mcpspy.rules.rule import Fault, Severity, StatefulCheck, rule
 from mcpspy.wire.http_head import header, media_type, status
 from mcpspy.wire.jsonrpc import Error, Invalid, Notification, Request, Result
@@ -85,7 +85,7 @@ class RefusedPosts(StatefulCheck):
             code = status(event.http.opened.head) if event.http else 0
             if carried and request and event.http and not _has_reason(request, code, self.session):
                 asks = isinstance(carried.body, Request)
-                lost_session = code == _NOT_FOUND and request.named
+                lost_session = code == _NOT_FOUND and request.named and self.session.answered <= event.t
                 mild = not asks or lost_session or code in _MILD or _needs_login(request, event.http)
                 severity: Severity | None = "warning" if mild else None
                 what = _what(carried)
@@ -175,12 +175,13 @@ def host_refused(event: Message | HttpUnit, session: Session) -> Iterator[Fault]
 def _tells(event: Message | HttpUnit, code: int, others: tuple[int, ...], about: re.Pattern[str]) -> int:
     """Return the status of a refusal if it is `code`, or one of `others` and its body speaks of a matter; else 0."""
     answer = event.http
-    if answer is None or answer.request is None or answer.opened.sender != "server":
+    if answer is None or answer.request is None or answer.opened.sender != "server" or is_about_call(event):
         return 0
     found = status(answer.opened.head)
     if found == code:
         return found if event.n == answer.first and not event.part else 0
-    return found if found in others and event.frame and about.search(answer.said) else 0
+    told = found in others and event.frame and about.search(answer.said)
+    return found if told and not is_about_call(event) else 0
 
 
 def _refused(event: Message | HttpUnit) -> HttpChannel | None:

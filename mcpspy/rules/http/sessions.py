@@ -12,7 +12,7 @@ from typing import ClassVar
 from mcpspy.conversation import bounds
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.json_values import member
-from mcpspy.rules.http.posting import remembered
+from mcpspy.rules.http.posting import is_about_call, remembered
 from mcpspy.rules.rule import Fault, Severity, StatefulCheck, rule
 from mcpspy.spec.revisions import HTTP_SESSIONS
 from mcpspy.text import duration_text
@@ -21,33 +21,54 @@ from mcpspy.wire.jsonrpc import Error, Request, Result
 
 SESSIONS = "basic/transports#session-management"
 _SOON = 60_000_000_000  # nanoseconds in which a client expects that a session lives
-_BAD_REQUEST, _NOT_FOUND = 400, 404
-_WRONG = (_BAD_REQUEST, 409, 410, 422, 500)
-"""Statuses in place of 404. With 401 and 403, a session may be that of a login."""
+_BAD_REQUEST, _NOT_FOUND, _UNPROCESSABLE, _FAILURE = 400, 404, 422, 500
+_WRONG = (_BAD_REQUEST, 409, 410, _UNPROCESSABLE, _FAILURE)
+"""Statuses in place of 404. With 401 and 403, a session may be that of a login; with 500, that of a library."""
 _METHOD_MISSING = -32601
 _SESSION = re.compile("session", re.IGNORECASE)
+_SESSION_ID = re.compile(r"session[-_ ]?id", re.IGNORECASE)
 _UNKNOWN = re.compile(
     r"no valid|no active|no such|not found|invalid|not valid|unknown|expired|terminated|closed|no longer|not exist"
     r"|n't exist|not recogni[sz]ed|unrecogni[sz]ed|stale",
     re.IGNORECASE,
 )
+_UNINITIALIZED = re.compile(r"(?:server|transport|connection) (?:is |was )?not (?:yet )?initialized", re.IGNORECASE)
+_WANTS_INITIALIZE = re.compile(r"expect\w*(?: an?)? initialize", re.IGNORECASE)
 _NO_REASON = re.compile(r"(?:(?:404|error)\b\W*)?(?:page )?(?:not found)?\.?", re.IGNORECASE)
 _ABSENT = re.compile(r"missing|required|not provided|must (?:be|have|include|provide|send)|\bno session", re.IGNORECASE)
 
 
 def refuses_session(event: Message | HttpUnit) -> HttpChannel | None:
-    """Return the request, if its answer says that the session is not known, but not by its status; else None."""
+    """Return the request, if its answer says that the session is not known, but not by its status; else None.
+
+    A server that has started anew may say that it is not initialized, although the session was.
+    """
     request = _told_of(event, _WRONG, _UNKNOWN)
-    return request if request and request.named else None
+    if request is None and event.session.initialized:
+        request = _told_of(event, (_BAD_REQUEST,), _UNINITIALIZED, _UNINITIALIZED)
+    if request is None or not request.named or event.http is None:
+        return None
+    failed = status(event.http.opened.head) == _FAILURE
+    return None if failed and not _SESSION_ID.search(event.http.said) else request
 
 
-def _told_of(event: Message | HttpUnit, codes: tuple[int, ...], how: re.Pattern[str]) -> HttpChannel | None:
+def is_of_session(answer: HttpChannel) -> bool:
+    """Return whether an answer with another status than 404 says that the session is not known."""
+    told = _SESSION.search(answer.said) and _UNKNOWN.search(answer.said)
+    return told is not None and status(answer.opened.head) in _WRONG
+
+
+def _told_of(
+    event: Message | HttpUnit, codes: tuple[int, ...], how: re.Pattern[str], what: re.Pattern[str] = _SESSION
+) -> HttpChannel | None:
     """Return the request, if an event is the body of its answer, with one of these statuses, about sessions."""
     answer = event.http
     if answer is None or answer.request is None or answer.legacy or not event.frame or event.part:
         return None
+    if is_about_call(event):
+        return None  # a session of a browser or a database, for example
     told = answer.opened.sender == "server" and status(answer.opened.head) in codes
-    return answer.request if told and _SESSION.search(answer.said) and how.search(answer.said) else None
+    return answer.request if told and what.search(answer.said) and how.search(answer.said) else None
 
 
 @rule(
@@ -97,16 +118,27 @@ class LostHeader(StatefulCheck):
         """Check what a refusal says about the session."""
         session = self.session
         given = session.given
-        request = _told_of(event, (_BAD_REQUEST, _NOT_FOUND), _ABSENT) or _told_of(event, (_BAD_REQUEST,), _UNKNOWN)
+        codes = (_BAD_REQUEST, _NOT_FOUND)
+        request = _told_of(event, codes, _ABSENT) or _told_of(event, codes, _UNKNOWN) or _wants_initialize(event)
         if request is None or request.summary["method"] != "POST" or session.agreed is None:
             return
         asked = tuple(it.n for it in request.carried[:1])
         if given is None and not request.named and request.opened.t > session.agreed:
             yield Fault(f"the server requires a session id, but its answer to initialize (#{self._agreed}) gave none",
                         related=(self._agreed, *asked), blame="server")  # fmt: skip
-        elif given and request.named and event.http and not _UNKNOWN.search(event.http.said):
+        elif given and request.named and event.http and _misses(event.http.said):
             yield Fault(f"the server misses a session id, but the request has the one that #{given.n} gave",
                         related=(given.n, *asked), blame="server")  # fmt: skip
+
+
+def _wants_initialize(event: Message | HttpUnit) -> HttpChannel | None:
+    """Return the request, if its answer says that the server expects `initialize`, as for a session of its own."""
+    return _told_of(event, (_BAD_REQUEST, _UNPROCESSABLE), _WANTS_INITIALIZE, _WANTS_INITIALIZE)
+
+
+def _misses(said: str) -> bool:
+    """Return whether a text says that there is no session id, rather than that it is not known."""
+    return _ABSENT.search(said) is not None and not _UNKNOWN.search(said)
 
 
 @rule(
@@ -158,7 +190,7 @@ class LostSession(StatefulCheck):
             return iter(())
         deleted = session.over is not None and session.over.by_client
         other_reason = isinstance(event, Message) and member(event.body.value, "error", "code") == _METHOD_MISSING
-        kept = None if deleted or other_reason else remembered(event)
+        kept = None if deleted or other_reason or is_about_call(event) else remembered(event)
         if kept and given.t <= request.opened.t and event.t - given.t < _SOON:
             self._lived = self._lived or self._answered(given.t)
             bounds.keep(self._refused, event.n, kept)
@@ -195,6 +227,12 @@ def _means_session(said: str, *, went_on: bool) -> bool:
 def carries_request(request: HttpChannel) -> bool:
     """Return whether a POST carries a request: its sender looks at the status of the answer."""
     return any(isinstance(it.body, Request) for it in request.carried)
+
+
+def is_deleted(session: Session, t: int) -> bool:
+    """Return whether the client had deleted a session at `t`: then nothing has to be answered any more."""
+    over = session.over
+    return over is not None and over.by_client and over.t <= t
 
 
 def is_unusable(session: Session, t: int) -> bool:

@@ -17,6 +17,7 @@ from mcpspy.json_values import excerpt, member
 from mcpspy.rules.http.sessions import SESSIONS, carries_request, is_unusable, refuses_session
 from mcpspy.rules.rule import EVERY, Fault, rule
 from mcpspy.spec.revisions import HTTP_SESSIONS
+from mcpspy.text import duration_text
 from mcpspy.wire.http_head import header, status
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
@@ -154,8 +155,11 @@ def session_status(event: Message | HttpUnit, session: Session) -> Iterator[Faul
     place = refuses_session(event) if event.http.failed else None
     if place:
         whose = f"that #{given.n} gave" if given else "of the request"
-        asking = tuple(it.n for it in place.carried[:1])
-        yield Fault(f"the session id {whose} is refused with status {status(event.http.opened.head)}; "
+        asking = tuple(it.n for it in place.carried[:1]) or ((place.first,) if place.first else ())
+        soon = ""
+        if given and is_unusable(session, event.t):
+            soon = f" {duration_text(event.t - given.t)} later, as behind replicas that share no sessions"
+        yield Fault(f"the session id {whose} is refused with status {status(event.http.opened.head)}{soon}; "
                     "expected 404, after which the client begins a new session",
                     related=(given.n, *asking) if given else asking, blame="server",
                     severity=None if given else "warning")  # fmt: skip

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from mcpspy.conversation.model import ENDLESS, Exchange, Message, ServerExit, Session
 from mcpspy.json_values import member
+from mcpspy.rules.http.sessions import is_deleted
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.text import duration_text
 from mcpspy.wire.jsonrpc import Error, Result
@@ -95,6 +96,8 @@ class ServerGone(StatefulCheck):
         exchange = request.exchange
         if request.n in self.session.explained:
             return
+        if exchange and exchange.fate and is_deleted(self.session, exchange.fate.t):
+            return
         if exchange and exchange.lost and not exchange.cancelled and not exchange.in_doubt:
             how = _lost(exchange)
             yield Fault(f"{how} {exchange.method}", "", (exchange.lost,), blame="server", source=_HTTP)
@@ -143,9 +146,8 @@ def buffered_output(message: Message, session: Session) -> Iterator[Fault]:
     kept, later = left - exchange.request.t, message.t - left
     if not session.answered and kept >= _WAITED and 0 < later <= _MOMENT:
         times = f"{duration_text(later)} later, after {duration_text(kept)}"
-        yield Fault(
-            f"{exchange.method} was answered only after stdin was closed ({times}): the output is buffered", "/id"
-        )
+        end = "the client sent a signal" if session.signalled == left else "stdin was closed"
+        yield Fault(f"{exchange.method} was answered only after {end} ({times}): the output is buffered", "/id")
 
 
 @rule(
@@ -178,6 +180,8 @@ def no_exit(exited: ServerExit, session: Session) -> Iterator[Fault]:
     ended = session.signalled or (end.t if end.signal is not None else None)
     if left is None or ended is None or ended - left < _LINGERS or session.lossy:
         return
+    lived, how = ended - left, "until a signal ended it"
+    if session.signalled and end.t - session.signalled >= _LINGERS:
+        lived, how = end.t - left, "although it had been sent a signal meanwhile"
     if not any(it.request.sender == "client" and not it.cancelled for it in session.exchanges()):
-        yield Fault(f"the server was still running {duration_text(ended - left)} after the client had closed stdin, "
-                    "until a signal ended it")  # fmt: skip
+        yield Fault(f"the server was still running {duration_text(lived)} after the client had closed stdin, {how}")

@@ -336,10 +336,10 @@ def era_mixed(message: Message, session: Session) -> Iterator[Fault]:
 @rule(
     "lifecycle/handshake-failed",
     "error",
-    """The server refused `initialize`, or never answered it, so the client cannot use the server. A revision is no
-    reason to refuse: a server must answer with a revision that it supports itself, and the client decides whether to go
-    on. A client and a server without a common revision are a warning. Not reported if the client needs a login, or if
-    another finding tells why there is no answer.""",
+    """The server refused `initialize`, never answered it, or named no revision in its answer, so the client cannot
+    use the server. A revision is no reason to refuse: a server must answer with a revision that it supports itself,
+    and the client decides whether to go on. A client and a server without a common revision are a warning. Not
+    reported if the client needs a login, or if another finding tells why there is no answer.""",
     fix="""Answer `initialize` with a result. If you do not support the revision that the client names, answer with one
     that you support.""",
     meanwhile="Read the text of the error, and what the server writes to stderr.",
@@ -355,6 +355,7 @@ def era_mixed(message: Message, session: Session) -> Iterator[Fault]:
     """,
     on=(Request, Result, Error),
     methods=("initialize",),
+    loss="The handshake failed",
 )
 class FailedHandshake(StatefulCheck):
     """Report each `initialize` that failed. Decided at the end: a client may try again, with another revision."""
@@ -374,12 +375,20 @@ class FailedHandshake(StatefulCheck):
                 bounds.keep(self._answers, exchange.ordinal, message)
         return iter(())
 
+    def _left(self, answer: Message) -> bool:
+        """Return whether the client sent nothing after an answer."""
+        sent = sum(side == "client" for side, _ in (*self.session.completed, *self.session.pending))
+        return not self.session.initialized and not self.session.lossy and sent == 1 and answer.act is None
+
     def close(self) -> Iterator[Fault]:
         """Report the attempts that failed, unless another one succeeded. An answer that came late is no refusal."""
-        if self.session.agreed is not None:
-            return
         for ordinal, exchange in self._begun.items():
             request, answer = exchange.request, self._answers.get(ordinal)
+            if answer and isinstance(answer.body, Result) and _names_no_revision(answer) and self._left(answer):
+                yield Fault(f"the answer to initialize has no protocolVersion: {excerpt(answer.body.value['result'])}",
+                            related=(answer.n,), at=request, blame=other(request.sender))  # fmt: skip
+            if self.session.agreed is not None:
+                continue
             late = answer is not None and isinstance(answer.body, Result)
             if late or not still_failed(exchange) or request.n in self.session.explained:
                 continue
@@ -410,6 +419,10 @@ def _failed_handshake(exchange: Exchange, answer: Message | None) -> str | None:
     if left is None:
         return "initialize is never answered"
     return f"initialize got no answer within {duration_text(waited(exchange, left))}; then the client gave up"
+
+
+def _names_no_revision(answer: Message) -> bool:
+    return not isinstance(member(answer.body.value, "result", "protocolVersion"), str)
 
 
 def _code(answer: Message | None) -> Any:

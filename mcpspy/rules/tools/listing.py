@@ -98,8 +98,11 @@ def schema_not_object(message: Message, session: Session) -> Iterator[Fault]:
     for place, tool in _listed(message):
         schema = tool.get("inputSchema")
         if not isinstance(schema, dict) or schema.get("type") != "object":
-            name = str(tool.get("name"))[:60]
-            yield Fault(f'inputSchema of {name} must have "type": "object"', f"/result/tools/{place}/inputSchema")
+            name = str(tool["name"])[:60] if "name" in tool else f"tool {place}, which has no name,"
+            what = f'inputSchema of {name} must have "type": "object"'
+            if "inputSchema" not in tool:
+                what = f'{name} has no inputSchema; expected at least {{"type": "object"}}'
+            yield Fault(what, f"/result/tools/{place}/inputSchema")
 
 
 @rule(

@@ -57,3 +57,15 @@ def test_a_large_message_is_not_remembered(size):
     http.answer(say(http, {"jsonrpc": "2.0", "method": "notifications/progress"}), error, status=500)
     *_, message = (event for event in events_of(http.records) if isinstance(event, Message))
     assert (remembered(message) is None) is (size > 1000)
+
+
+def test_a_request_that_is_sent_before_the_answer_to_initialize_cannot_have_the_session_id():
+    http = Exchange()
+    first = http.ask(request(0, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=INFO))
+    early = http.ask(request(1, "tools/list"))
+    http.answer(first, result(0, protocolVersion="2025-06-18", capabilities={"tools": {}}, serverInfo=INFO))
+    http.answer(early, {"error": "Missing session ID"}, status=400)
+    assert "http/session-header-lost" not in {it.rule for it in judged(http.records)}
+    late = http.ask(request(2, "tools/list"))
+    http.answer(late, {"error": "Missing session ID"}, status=400)
+    assert "http/session-header-lost" in {it.rule for it in judged(http.records)}
