@@ -8,10 +8,13 @@ can make the screen unusable with a line of 100 kB. It can draw over the lines a
 accents on one letter.
 """
 
-from collections.abc import Callable, Iterator, Mapping
 from unicodedata import category, east_asian_width
 
 from mcpspy.errors import UsageError
+
+TYPE_CHECKING = False  # each Tab imports this module
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
 
 SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 """The units of sizes, in bytes."""
@@ -54,7 +57,7 @@ def _is_latin(text: str) -> bool:
     return not others or others == text.count("…")
 
 
-def _shown(text: str, escape: Callable[[str], str]) -> Iterator[str]:
+def _shown(text: str, escape: "Callable[[str], str]") -> "Iterator[str]":
     """Yield each character as it is shown; `escape` returns what is shown of an unsafe one."""
     pile = 0
     for character in text:
@@ -113,7 +116,7 @@ def measured(text: str, room: int) -> tuple[str, int]:
     return shown, taken
 
 
-def wrapped(text: str, room: int) -> Iterator[str]:
+def wrapped(text: str, room: int) -> "Iterator[str]":
     """Yield the lines of `text`, made printable, and broken at blanks to at most `room` terminal columns."""
     for line in text.split("\n"):
         shown = printable(line.removesuffix("\r"), 10 * len(line) + 1)  # no escape has more than 10 characters
@@ -173,7 +176,7 @@ def duration_text(nanoseconds: int) -> str:
     return f"{nanoseconds / 1e6:.1f} ms" if nanoseconds < 1_000_000_000 else f"{nanoseconds / 1e9:.2f} s"
 
 
-def quantity(text: str, units: Mapping[str, int], option: str, examples: str) -> float:
+def quantity(text: str, units: "Mapping[str, int]", option: str, examples: str) -> float:
     """Return the number that an option's value such as `2GB` means. Raises UsageError."""
     import re
 

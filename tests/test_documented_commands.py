@@ -22,7 +22,6 @@ import pytest
 from mcpspy import cli
 from mcpspy.cli import gates, wrap
 from mcpspy.cli.commands import COMMANDS
-from mcpspy.cli.complete import read_table
 from mcpspy.replay.client import drive, stdio
 from tests.cli.test_replay import SESSION
 from tests.limits import LIMIT
@@ -221,19 +220,17 @@ def test_each_command_is_one_that_there_is(command, workshop, mcpspy, monkeypatc
             mcpspy([name, *arguments])
         return
     assert name in COMMANDS
-    module = importlib.import_module(f"mcpspy.cli.{COMMANDS[name].module or name}")
+    module = importlib.import_module(f"mcpspy.cli.{COMMANDS[name].module}")
     monkeypatch.setattr(module, "run", lambda _: 0)
     assert mcpspy([name, *arguments]) == (0, "", "")
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_a_command_within_a_sentence_has_the_options_that_it_is_given(path):
-    table = read_table()["commands"]
     for span in re.findall(r"`mcpspy ([a-z][^`]*)`", prose(path.read_text(encoding="utf-8"))):
         name, *arguments = span.partition(" -- ")[0].split()
-        known = {
-            option for node in (table[name], *table[name].get("commands", {}).values()) for option in node["options"]
-        }
+        every = (COMMANDS[name], *COMMANDS[name].subcommands)
+        known = {name for it in every for name, option in it.named_options.items() if option.text}
         given = {word.strip("[]").partition("=")[0] for word in arguments if re.match(r"\[?--?[a-z]", word)}
         assert given <= known, span
 

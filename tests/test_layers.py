@@ -454,7 +454,8 @@ LIGHT = set(
     "os sys time errno binascii _thread _signal fcntl select resource _ctypes _json _blake2 itertools stat".split()
 )
 BEFORE_THE_SERVER = set(
-    "_ctypes errno mcpspy mcpspy.errors mcpspy.cli mcpspy.cli.wrap mcpspy.process mcpspy.process.child".split()
+    "_ctypes errno mcpspy mcpspy.errors mcpspy.cli mcpspy.cli.wrap mcpspy.cli.options"
+    " mcpspy.process mcpspy.process.child".split()
 )
 """Modules that `wrap` imports before it starts the server. It imports all others while the server starts."""
 HEAVY = (
@@ -545,7 +546,6 @@ READING = {
     "recording.recording": PROC,
     "contract.verify.launch": PROC,
     "contract.verify.probe": f"{PROC}; it runs in place of a server and imports nothing of the package",
-    "cli.complete": OWN,
     "cli.completion": OWN,
     "sharing.page.assemble": OWN,
     "cli.gates": "the stdout of a process that was started here",

@@ -1,11 +1,12 @@
-"""How commands declare their arguments: a parser that reports mistakes as UsageError, and options with fixed values."""
+"""The parser of a command, made from its table: it reports mistakes as UsageError, and prints the help."""
 
 import argparse
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from typing import Any, NoReturn
+from typing import NoReturn
 
+from mcpspy.cli.options import Command, Option, Positional
 from mcpspy.errors import UsageError
 from mcpspy.secrets.redactor import shown
 
@@ -15,9 +16,53 @@ _INVALID = re.compile(r"argument WHAT: invalid choice: '(.*)' \(choose from (.*)
 class Parser(argparse.ArgumentParser):
     """A parser that raises UsageError for a mistake: one line, exit code 2. Options cannot be abbreviated."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(allow_abbrev=False, **options)
+    def __init__(self, command: Command, prog: str = "") -> None:
+        broken = "\n" in command.description + command.epilog
+        super().__init__(
+            prog=prog or f"mcpspy {command.name}",
+            usage=command.usage or None,
+            description=command.description,
+            epilog=command.epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter if broken else argparse.HelpFormatter,
+            allow_abbrev=False,
+            add_help=False,
+        )
         self.color = False  # Python 3.14 colours the help, and a terminal gets only our own colours
+        self._command = command
+        for positional in command.positionals:
+            self._add_positional(positional)
+        for option in command.options:
+            self._add_option(option)
+        if command.subcommands:
+            subcommands = self.add_subparsers(dest="what", metavar="WHAT", required=True)
+            for inner in command.subcommands:
+                subcommands.add_parser(inner.name, help=_help(inner.text), command=inner)
+
+    def _add_positional(self, it: Positional) -> None:
+        self.add_argument(it.dest, metavar=it.placeholder, nargs=it.many or None, help=_help(it.text))
+
+    def _add_option(self, it: Option) -> None:
+        text = _help(it.text)
+        if it is self._command.help:
+            self.add_argument(*it.names, action="help", help=text)
+            return
+        default = [] if it.many else it.default
+        if not it.placeholder:
+            action = "append_const" if it.many else "store_const"
+            self.add_argument(*it.names, dest=it.dest, action=action, const=it.const, default=default, help=text)
+            return
+        self.add_argument(
+            *it.names,
+            dest=it.dest,
+            action="append" if it.many else "store",
+            nargs=None if it.const is None else "?",
+            const=it.const,
+            type=_chosen(it) if it.choices else it.convert,
+            default=default,
+            required=it.required,
+            metavar=it.placeholder,
+            help=text,
+        )
 
     def parse(self, arguments: Sequence[str], given: argparse.Namespace) -> argparse.Namespace:
         """Parse, and allow options anywhere, unless some words belong to a subcommand or to another program."""
@@ -41,10 +86,10 @@ class Parser(argparse.ArgumentParser):
             name = option.partition("=")[0]
             if not name:
                 return f"unexpected argument {rest}"
-            near = get_close_matches(name, self._option_string_actions, n=1)
+            near = get_close_matches(name, self._command.named_options, n=1)
             return f"there is no option {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
         if kind == "the following arguments are required":
-            optional = {it.metavar for it in self._actions if not it.required}
+            optional = {it.placeholder for it in self._command.positionals if it.many == "?"}
             names = " and ".join(it for it in rest.split(", ") if it not in optional)
             return f"{self.prog.removeprefix('mcpspy ')} needs {names}"
         found = _INVALID.fullmatch(message)
@@ -56,41 +101,19 @@ class Parser(argparse.ArgumentParser):
         return f"there is no subcommand {found[1]!r}; {hint}"
 
 
-def choice(
-    parser: argparse.ArgumentParser,
-    option: str,
-    known: Sequence[str],
-    text: str,
-    metavar: str,
-    *,
-    required: bool = False,
-) -> None:
-    """Add an option with a fixed set of values. The first is the default, unless the option is `required`.
+def _help(text: str | None) -> str:
+    """Return a text as `argparse` takes it."""
+    return argparse.SUPPRESS if text is None else text.replace("%", "%%")
 
-    `text` is its help.
-    """
+
+def _chosen(option: Option) -> Callable[[str], str]:
+    """Return what checks the value of an option with fixed values."""
 
     def chosen(value: str) -> str:
-        if value in known:
+        if value in option.choices:
             return value
-        near = get_close_matches(value, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}"
-        raise UsageError(f"{option} cannot be {value!r}; {hint}")
+        near = get_close_matches(value, option.choices, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(option.choices)}"
+        raise UsageError(f"{option.names[0]} cannot be {value!r}; {hint}")
 
-    names = ", ".join(known) + ("" if required else f" (default: {known[0]})")
-    default = None if required else known[0]
-    action = parser.add_argument(
-        option, type=chosen, default=default, required=required, metavar=metavar, help=f"{text}: {names}"
-    )
-    offer(action, dict.fromkeys(known, ""))
-
-
-def offer(action: argparse.Action, names: Mapping[str, str]) -> None:
-    """Set the values that shells complete for an argument, with their meanings. The command validates the argument."""
-    vars(action)["offered"] = names
-
-
-def offered(action: argparse.Action) -> Mapping[str, str] | None:
-    """Return the completion values of an argument, if it has any."""
-    names: Mapping[str, str] | None = vars(action).get("offered")
-    return names
+    return chosen

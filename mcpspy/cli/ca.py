@@ -9,26 +9,6 @@ from mcpspy.errors import UsageError
 from mcpspy.relay.mitm.authority import ADDING, REPLACING, Authority, default
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = "Manage the certificate authority of 'mcpspy mitm', in ~/.mcpspy/ca."
-    what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    export = what.add_parser(
-        "export", help="print the certificate", description="Print the certificate of the authority as PEM."
-    )
-    export.add_argument("file", nargs="?", metavar="FILE", help="write the certificate to FILE")
-    what.add_parser(
-        "env",
-        help="print variables that make clients trust the authority",
-        description="Print the environment variables that make clients trust the authority.",
-    )
-    what.add_parser(
-        "status",
-        help="show where the authority is",
-        description="Show where the authority is, when it expires, and who can read its key.",
-    )
-
-
 def run(options: argparse.Namespace) -> int:
     """Run the action `options.what`. `status` exits 1 if there is no authority, or if other users can read its key."""
     authority = default()

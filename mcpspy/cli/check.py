@@ -10,8 +10,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.arguments import choice, offer
-from mcpspy.cli.expected import declare_expectations, expectations_of, refuse_unmet_servers
+from mcpspy.cli.expected import expectations_of, refuse_unmet_servers
 from mcpspy.cli.output import has_colours
 from mcpspy.cli.progress import ProgressBar, size_of
 from mcpspy.cli.report_file import refuse_to_overwrite, say_unused, write_report
@@ -22,7 +21,7 @@ from mcpspy.contract.lock import Lock
 from mcpspy.errors import UsageError
 from mcpspy.process.workers import Advance, Work, cores, mapped
 from mcpspy.report import waivers
-from mcpspy.report.checked import NOTHING, THRESHOLDS, Checked, ReportOptions, Threshold, check, counted, reaches
+from mcpspy.report.checked import NOTHING, Checked, ReportOptions, Threshold, check, counted, reaches
 from mcpspy.report.findings import FORMATS
 from mcpspy.report.lines import finding_line
 from mcpspy.report.words import coloured
@@ -42,48 +41,6 @@ GC_SELDOM = (10_000, 10, 100)
 The collector runs often for captures of HTTP: each exchange is a reference cycle that keeps its frames in memory,
 whatever their size. It runs seldom for captures of stdio, which have few cycles.
 """
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = (
-        "Find protocol violations in captures, by the revision of MCP that client and server use. Exit status 2: "
-        "wrong usage, unreadable input, or a bug in mcpspy stopped a check. After such a bug, stderr has the details, "
-        "and the report has all other findings."
-    )
-    parser.add_argument(
-        "captures",
-        nargs="*",
-        metavar="CAPTURE|DIR",
-        help="a directory stands for its *.jsonl files; default: the newest capture",
-    )
-    revision = parser.add_argument(
-        "--as",
-        dest="revision",
-        metavar="REVISION",
-        help="check against another revision, to see what a migration needs",
-    )
-    offer(revision, dict.fromkeys([it.value for it in Revision], ""))
-    choice(parser, "--fail-on", THRESHOLDS, "exit 1 if a finding has at least this severity", "SEVERITY")
-    client = parser.add_argument(
-        "--client",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="also report what this client, SDK or model API refuses; repeatable; 'all' or one of "
-        + ", ".join(CLIENTS),
-    )
-    offer(client, dict.fromkeys((*CLIENTS, "all"), ""))
-    ignore = parser.add_argument(
-        "--ignore", action="append", default=[], metavar="RULE", help="skip a rule, or 'group/*'; repeatable"
-    )
-    offer(ignore, {rule.id: rule.explanation for rule in RULES.values()})
-    parser.add_argument("--lock", metavar="FILE", help="compare with the lock file FILE, which 'mcpspy lock' writes")
-    parser.add_argument("--waivers", metavar="FILE", help="accept the findings that FILE lists, with reasons (TOML)")
-    declare_expectations(parser)
-    choice(parser, "--format", tuple(FORMATS), "format of the report", "FORMAT")
-    parser.add_argument("--output", metavar="FILE", help="write the report to FILE")
-    parser.add_argument("--follow", action="store_true", help="print findings of a live capture as they occur")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,15 +1,12 @@
 """The reference of all commands and their options, as Markdown: `scripts/write-rules` writes it to docs/commands.md.
 
-The reference is made from the parsers. The help output of `argparse` differs between versions of Python, so the tables
-are made here.
+The help output of `argparse` differs between versions of Python, so the page is made from the tables of the commands.
 """
 
-import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mcpspy.cli.commands import GROUPS
-from mcpspy.cli.completion_table import declared_actions, help_of, parser_of
-from mcpspy.cli.wrap import HELP
+from mcpspy.cli.options import Command, Option, Positional
 
 _TITLE = """\
 # Commands
@@ -51,7 +48,6 @@ to the first of these that is given: `-o FILE`, `--capture-dir`, `$MCPSPY_CAPTUR
   capture,
 - the reports of `--check` and `--reload`.
 """
-_OWN_HELP = ("-h", "--help")
 
 
 def document() -> str:
@@ -61,56 +57,45 @@ def document() -> str:
         parts.append(f"## {title}\n")
         for command in group:
             parts.append(f"### mcpspy {command.name}\n")
-            if command.name == "wrap":  # wrap parses its options itself
-                parts.append(f"```text\n{HELP.strip()}\n```\n")
-            else:
-                parts += _sections(parser_of(command.name))
+            parts += _sections(command, f"mcpspy {command.name}")
     return "\n".join(parts)
 
 
-def _sections(parser: argparse.ArgumentParser) -> Iterator[str]:
+def _sections(command: Command, name: str) -> Iterator[str]:
     """Yield the synopsis, the description and the options of a command, then of its subcommands."""
-    actions = list(declared_actions(parser))
-    options = [it for it in actions if it.option_strings and it.option_strings[0] not in _OWN_HELP]
-    inner = next((it for it in actions if it.nargs == argparse.PARSER), None)
-    yield f"```text\n{_synopsis(parser, options, actions)}\n```\n"
-    if parser.description:
-        yield parser.description + "\n"
-    if parser.epilog and inner is None:
-        yield f"```text\n{parser.epilog.strip()}\n```\n" if "\n" in parser.epilog else parser.epilog + "\n"
-    rows = [
-        f"| `{_cell(_placeholder(it))}` | {_cell(help_of(it))} |" for it in actions if not it.option_strings and it.help
-    ]
-    rows += [f"| `{_cell(_option(it))}` | {_cell(help_of(it))} |" for it in options]
-    if rows and inner is None:
+    options = [it for it in command.options if it is not command.help and it.text is not None]
+    positionals = [it for it in command.positionals if it.text is not None]
+    yield f"```text\n{_synopsis(command, name, options, positionals)}\n```\n"
+    for text in (command.description, command.epilog):
+        if text:
+            yield f"```text\n{text.strip()}\n```\n" if "\n" in text else text + "\n"
+    rows = [f"| `{_cell(_placeholder(it))}` | {_cell(it.text)} |" for it in positionals if it.text]
+    rows += [f"| `{_cell(_head(it))}` | {_cell(it.text or '')} |" for it in options]
+    if rows:
         yield "\n".join(["| option | effect |", "|---|---|", *rows]) + "\n"
-    if inner is not None and isinstance(inner.choices, dict):
-        for name, subcommand in inner.choices.items():
-            yield f"#### {parser.prog} {name}\n"
-            yield from _sections(subcommand)
+    for inner in command.subcommands:
+        yield f"#### {name} {inner.name}\n"
+        yield from _sections(inner, f"{name} {inner.name}")
 
 
-def _synopsis(parser: argparse.ArgumentParser, options: list[argparse.Action], actions: list[argparse.Action]) -> str:
-    if parser.usage:
-        return parser.usage.replace("\n       ", "\n")
-    words = [parser.prog, *(["[OPTION]..."] if options else [])]
-    words += [_placeholder(action) for action in actions if not action.option_strings]
-    return " ".join(words)
+def _synopsis(command: Command, name: str, options: Sequence[Option], positionals: Sequence[Positional]) -> str:
+    if command.usage:
+        return command.usage.replace("\n       ", "\n")
+    words = [name, *(["[OPTION]..."] if options else []), *map(_placeholder, positionals)]
+    return " ".join([*words, *(["SUBCOMMAND"] if command.subcommands else [])])
 
 
-def _placeholder(action: argparse.Action) -> str:
+def _placeholder(it: Positional) -> str:
     """Return the text for a positional argument, such as `[CAPTURE]...`."""
-    name = "SUBCOMMAND" if action.nargs == argparse.PARSER else str(action.metavar or action.dest).upper()
-    form = {"?": f"[{name}]", "*": f"[{name}]...", "+": f"{name}..."}
-    return form.get(str(action.nargs), name)
+    form = {"?": "[%s]", "*": "[%s]...", "+": "%s..."}
+    return form.get(it.many, "%s") % it.placeholder
 
 
-def _option(action: argparse.Action) -> str:
-    names = ", ".join(action.option_strings)
-    if action.nargs == 0:
+def _head(it: Option) -> str:
+    names = ", ".join(it.names)
+    if not it.placeholder:
         return names
-    value = action.metavar or action.dest.upper()
-    return f"{names} [{value}]" if action.nargs == "?" else f"{names} {value}"
+    return f"{names} {it.placeholder}" if it.const is None else f"{names} [{it.placeholder}]"
 
 
 def _cell(text: str) -> str:

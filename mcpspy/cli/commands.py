@@ -1,77 +1,28 @@
 """The table of commands, and how to run one. The module of a command is imported only when the command runs.
 
-The module has `arguments(parser)`, which declares the arguments, and `run(options)`, which returns the exit status.
-`wrap` parses its few options itself and does not use this module (`mcpspy.cli`).
+The module has `run(options)`, which returns the exit status; the arguments are in `mcpspy.cli.options`. `wrap` parses
+its few options itself and does not use this module (`mcpspy.cli`).
 """
 
-import importlib
 import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
 from mcpspy import __version__
 from mcpspy.capture.location import directory
+from mcpspy.cli.options import Command
+from mcpspy.cli.options.check import CHECK
+from mcpspy.cli.options.look import LOOK
+from mcpspy.cli.options.record import RECORD
+from mcpspy.cli.options.replay import REPLAY
+from mcpspy.cli.options.set_up import SET_UP
+from mcpspy.cli.options.share import SHARE
 from mcpspy.errors import McpspyError, UsageError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import ModuleType
+    from collections.abc import Sequence
 
-
-class Subcommand(NamedTuple):
-    """One command: its name, a short description, and its module in `mcpspy.cli` if that has another name."""
-
-    name: str
-    help: str
-    module: str | None = None
-
-
-GROUPS = {
-    "Record": (
-        Subcommand("wrap", "run a stdio server and record its traffic"),
-        Subcommand("proxy", "proxy and record HTTP traffic"),
-        Subcommand("mitm", "decrypt and record HTTPS traffic of clients whose URL is fixed"),
-        Subcommand("run", "start a client behind 'mcpspy mitm'"),
-    ),
-    "Look": (
-        Subcommand("tui", "browse captures in the terminal; 'mcpspy' alone lists all"),
-        Subcommand("why", "say what failed, and why"),
-        Subcommand("show", "print a capture as a timeline"),
-        Subcommand("ls", "list captures"),
-        Subcommand("stats", "count what servers, tools and clients do"),
-        Subcommand("sql", "query captures with SQL"),
-        Subcommand("mcp", "serve captures to agents as an MCP server"),
-        Subcommand("prune", "delete old captures"),
-        Subcommand("demo", "run a sample session"),
-    ),
-    "Check": (
-        Subcommand("check", "find protocol violations in captures"),
-        Subcommand("verify", "prove that mcpspy is transparent in front of a server"),
-        Subcommand("rules", "list the rules of 'check', or explain one"),
-        Subcommand("lock", "write a lock file of what servers offer"),
-        Subcommand("schema", "print and compare the message schemas of MCP revisions"),
-    ),
-    "Replay": (
-        Subcommand("mock", "serve a capture as a mock server"),
-        Subcommand("replay", "replay a capture against a server and report differences"),
-        Subcommand("diff", "compare two captures of a server"),
-    ),
-    "Share": (
-        Subcommand("share", "write a capture as one HTML page without secrets"),
-        Subcommand("scrub", "remove secrets and personal data from a capture"),
-        Subcommand("import", "make captures from recordings of other programs", "import_"),
-        Subcommand("export", "convert captures: HAR, Mermaid, Perfetto, CSV, Parquet"),
-        Subcommand("otel", "send captures to an OpenTelemetry collector"),
-    ),
-    "Set up": (
-        Subcommand("install", "wrap the servers of an MCP client"),
-        Subcommand("uninstall", "undo 'install'"),
-        Subcommand("status", "list the servers of all MCP clients"),
-        Subcommand("doctor", "diagnose why no session appears"),
-        Subcommand("completion", "print the completion script of bash, zsh or fish"),
-        Subcommand("ca", "manage the certificate authority of 'mitm'"),
-    ),
-}
+GROUPS = {"Record": RECORD, "Look": LOOK, "Check": CHECK, "Replay": REPLAY, "Share": SHARE, "Set up": SET_UP}
 """The commands by task, in the order of `mcpspy --help`."""
 COMMANDS = {command.name: command for group in GROUPS.values() for command in group}
 """The commands by name."""
@@ -97,13 +48,13 @@ def overview() -> str:
     """Return the output of `mcpspy --help`."""
     width = max(map(len, COMMANDS))
     groups = [
-        "\n".join([f"{title}:", *(f"  {command.name:<{width}}  {command.help}" for command in group)])
+        "\n".join([f"{title}:", *(f"  {command.name:<{width}}  {command.text}" for command in group)])
         for title, group in GROUPS.items()
     ]
     return "\n".join([_HEAD, *(f"{group}\n" for group in groups), _FOOT])
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: "Sequence[str]") -> int:
     """Run the command that `arguments` name, and return the exit status."""
     if not arguments:
         on_terminal = sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()
@@ -117,7 +68,7 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     if name not in COMMANDS:
         raise UsageError(_unknown(name))
-    return _run(name, importlib.import_module(f"mcpspy.cli.{COMMANDS[name].module or name}"), rest)
+    return _run(COMMANDS[name], rest)
 
 
 def _unknown(name: str) -> str:
@@ -140,18 +91,20 @@ def _installation() -> str:
     return report()
 
 
-def _run(name: str, module: "ModuleType", arguments: Sequence[str]) -> int:
-    import argparse  # imported here: the help of all commands does not need it
+def _run(command: Command, arguments: "Sequence[str]") -> int:
+    import argparse  # imported here: the help of all commands does not need these
+    import importlib
 
     from mcpspy.cli.arguments import Parser
 
-    parser = Parser(prog=f"mcpspy {name}")
-    module.arguments(parser)
-    given = argparse.Namespace(command=name)
-    if parser.get_default("server") is not None and "--" in arguments:  # the rest is another program's command line
-        place = arguments.index("--")
-        given.server, arguments = list(arguments[place + 1 :]), arguments[:place]
-    options = parser.parse(arguments, given)
+    given = argparse.Namespace(command=command.name)
+    if command.server:
+        given.server = []
+        if "--" in arguments:  # the rest is another program's command line
+            place = arguments.index("--")
+            given.server, arguments = list(arguments[place + 1 :]), arguments[:place]
+    options = Parser(command).parse(arguments, given)
+    module = importlib.import_module(f"mcpspy.cli.{command.module}")
     try:
         status: int = module.run(options)
     except (McpspyError, OSError):

@@ -1,11 +1,10 @@
 """`mcpspy __complete SHELL …`: the program that the scripts of `mcpspy completion` run at each Tab.
 
-The user waits for the result, so no command is imported here. The arguments of the commands are read from
-`completions/table.json`, which `scripts/write-rules` makes from the parsers (`mcpspy.cli.completion_table`). All
-decisions are made here; a script only passes the result to its shell. Names are passed unchanged, terminated by NUL,
-and the shell quotes them, so a name is never evaluated as shell code. (Scripts made by shtab cannot do that: they read
-names line by line. argcomplete imports the command, which takes 300 ms.) A name of a capture that a shell would write
-to the terminal raw is left out.
+The user waits for the result, so no command is imported here, only the tables of the arguments
+(`mcpspy.cli.options`). All decisions are made here; a script only passes the result to its shell. Names are passed
+unchanged, terminated by NUL, and the shell quotes them, so a name is never evaluated as shell code. (Scripts made by
+shtab cannot do that: they read names line by line. argcomplete imports the command, which takes 300 ms.) A name of a
+capture that a shell would write to the terminal raw is left out.
 
 The output is one word for the kind of completion, then the candidates at the cursor.
 """
@@ -14,22 +13,59 @@ import os
 import sys
 
 from mcpspy.capture.location import SUFFIX, directory
+from mcpspy.cli.commands import COMMANDS
+from mcpspy.cli.options import Command, Option, Positional
+from mcpspy.cli.options.shared import REVISIONS, SEVERITIES
 from mcpspy.errors import UsageError
-from mcpspy.json_text import only_value, scanner
 from mcpspy.text import without_unsafe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any
 
-    Node = dict[str, Any]
-
-TABLE = os.path.join(os.path.dirname(__file__), "completions", "table.json")
 VALUES, TERMS, CAPTURES, FILES, DIRECTORIES, COMMAND = (
     "values", "terms", "captures", "files", "directories", "command",
 )  # fmt: skip
 """The kinds: words; prefixes of words; captures; files; directories; another program and its arguments."""
+_KINDS = {
+    "CAPTURE": CAPTURES,
+    "CAPTURE|DIR": CAPTURES,
+    "A": CAPTURES,
+    "B": CAPTURES,
+    "FILE": FILES,
+    "PATH": FILES,
+    "DIR": DIRECTORIES,
+    "EXPR": TERMS,
+}
+"""Placeholder -> the kind of its values."""
+FILTER_KEYS = (
+    *("method", "name", "id", "from", "kind", "status", "revision", "session", "rule", "severity", "latency"),
+    *("size", "time", "text"),
+)
+"""The keys of filters: like their values, they stand in `mcpspy.filters` too, whose import takes 0.2 s."""
+FILTER_VALUES = {
+    "from": ("client", "server", "mcpspy"),
+    "kind": (
+        *("request", "notification", "result", "error", "invalid", "undecoded", "stderr", "http", "event"),
+        *("end-of-stream", "gap", "signal", "gates", "end"),
+    ),
+    "status": (
+        *("ok", "error", "tool-error", "not-decoded", "pending", "unanswered", "cancelled", "held", "dropped"),
+        *("failed", "refused", "broken", "timed-out", "server-exit", "abandoned", "in-doubt", "open"),
+    ),
+    "severity": SEVERITIES,
+    "revision": REVISIONS,
+}
+"""The values of those keys that have few."""
+_PROGRAM = Command(
+    "mcpspy",
+    "",
+    "",
+    Option("--version", text="show the version"),
+    subcommands=tuple(COMMANDS.values()),
+    help_text="show the commands",
+)
+_WIDEST = 80  # characters of a description
 _SHOWN = dict.fromkeys((*range(0x20), 0x7F))
 """The controls that every shell shows in a harmless form, such as `^[`."""
 
@@ -53,7 +89,7 @@ def complete(arguments: "Sequence[str]") -> int:
     start = 0
     if shell == "bash":
         words, start = split(words[0], words[1])
-    found = answer(read_table(), words[1:] or [""])
+    found = answer(words[1:] or [""])
     if found.kind == CAPTURES:
         found.words = dict.fromkeys(captures(directory(None, os.environ)), "")
     lines = [found.kind, *_LINES[shell](found, words[-1], start)]
@@ -61,70 +97,74 @@ def complete(arguments: "Sequence[str]") -> int:
     return 0
 
 
-def read_table() -> "Node":
-    """Return the table: the arguments of the program, and `terms`, the terms of filters.
-
-    A node is the program or a command. It has `options` with their values (null for an option without a value), a text
-    for each in `help`, `positionals`, `many` (whether the last may be repeated), `server` (whether the command line of
-    a server follows), and `commands`.
-    """
-    with open(TABLE, encoding="utf-8") as file:
-        table: Node = only_value(file.read(), scanner())
-    return table
-
-
-def answer(table: "Node", words: "Sequence[str]") -> Completion:
+def answer(words: "Sequence[str]") -> Completion:
     """Return the candidates for the last word, which is incomplete. The first word is a command."""
-    found = _answer(table, words)
+    found = _answer(words)
     if found.kind == TERMS:
         earlier, space, term = words[-1][len(found.before) :].rpartition(" ")
-        found.words = {it: text for it, text in table["terms"].items() if it.endswith(":") == (":" not in term)}
+        known = [f"{key}:{value}" for key, values in FILTER_VALUES.items() for value in values]
+        found.words = dict.fromkeys(known if ":" in term else (f"{key}:" for key in FILTER_KEYS), "")
         found.before += earlier + space
     return found
 
 
-def _answer(table: "Node", words: "Sequence[str]") -> Completion:
+def _answer(words: "Sequence[str]") -> Completion:
     """Return the candidates: values of an option, options, commands, or values of the next argument."""
-    node, place, value, over = table, 0, None, False
+    command, place, open_option, over = _PROGRAM, 0, None, False
     *earlier, last = words
     for word in earlier:
-        if value is not None:
-            value = None
-        elif over and node.get("server"):
+        if open_option is not None:
+            open_option = None
+        elif over and command.server:
             break
         elif word == "--" and not over:
             over = True
         elif word.startswith("-") and len(word) > 1 and not over:
-            value = node["options"].get(word)
-        elif node.get("commands"):
-            if word not in node["commands"]:
+            open_option = _needing_value(command, word)
+        elif command.subcommands:
+            inner = {it.name: it for it in command.subcommands}
+            if word not in inner:
                 return Completion(VALUES)
-            node = node["commands"][word]
+            command = inner[word]
         else:
             place += 1
-    if value is not None:
-        return _of(value)
-    if over and node.get("server"):
+    if open_option is not None:
+        return _values_of(open_option)
+    if over and command.server:
         return Completion(COMMAND)
-    option, equals, _ = last.partition("=")
-    if equals and not over and node["options"].get(option) is not None:
-        return _of(node["options"][option], f"{option}=")
-    options = Completion(VALUES, node["help"])
+    name, equals, _ = last.partition("=")
+    option = _needing_value(command, name)
+    if equals and not over and option is not None:
+        return _values_of(option, f"{name}=")
+    options = Completion(VALUES, {name: _short(it.text) for name, it in command.named_options.items() if it.text})
     if last.startswith("-") and not over:
         return options
-    if node.get("commands"):
-        return Completion(VALUES, {name: command["text"] for name, command in node["commands"].items()})
-    positionals = node["positionals"]
+    if command.subcommands:
+        return Completion(VALUES, {it.name: _short(it.text) for it in command.subcommands})
+    positionals = [it for it in command.positionals if it.text is not None]
     if place < len(positionals):
-        return _of(positionals[place])
-    if positionals and node["many"]:
-        return _of(positionals[-1])
+        return _values_of(positionals[place])
+    if positionals and positionals[-1].many in ("*", "+"):
+        return _values_of(positionals[-1])
     return options if not last and not over else Completion(VALUES)
 
 
-def _of(value: "str | dict[str, str]", before: str = "") -> Completion:
+def _needing_value(command: Command, name: str) -> Option | None:
+    """Return the option of that name if a value must follow."""
+    option = command.named_options.get(name)
+    return option if option is not None and option.placeholder and option.const is None else None
+
+
+def _values_of(it: Option | Positional, before: str = "") -> Completion:
     """Return the candidates for the value of an argument."""
-    return Completion(value, None, before) if isinstance(value, str) else Completion(VALUES, value, before)
+    if not it.offers:
+        return Completion(_KINDS.get(it.placeholder, VALUES), None, before)
+    known = it.offers() if callable(it.offers) else dict.fromkeys(it.offers, "")
+    return Completion(VALUES, {name: _short(text) for name, text in known.items()}, before)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
 
 
 def captures(folder: str) -> list[str]:

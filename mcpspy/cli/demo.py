@@ -21,13 +21,6 @@ PACE = 0.4
 _STEP = 0.01  # seconds between two checks for the start of the capture
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = (
-        "Run a sample session: a client calls a small weather server behind 'mcpspy wrap'. Show it live."
-    )
-
-
 def run(_: argparse.Namespace) -> int:
     """Run the session and show it."""
     watched = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()

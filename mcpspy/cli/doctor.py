@@ -4,7 +4,6 @@ import argparse
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from mcpspy.cli.arguments import offer
 from mcpspy.clients import routes
 from mcpspy.clients.checks import PROBLEM, Check, of_captures, of_config, of_server
 from mcpspy.clients.formats import JSON, TOML
@@ -19,13 +18,6 @@ _CORRECT = {
     JSON: "correct the file; the client reads nothing of it",
     TOML: "correct the file; if the client reads it, it is TOML 1.1, and mcpspy reads TOML 1.0",
 }
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = "Start each server as its MCP client would, and report problems and how to fix them."
-    target = parser.add_argument("target", nargs="?", metavar="CLIENT|SERVER", help="default: all clients")
-    offer(target, {one.id: one.name for one in BY_ID.values()})
 
 
 def run(options: argparse.Namespace) -> int:

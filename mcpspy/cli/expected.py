@@ -10,18 +10,6 @@ from mcpspy.gate_files.values import duration
 from mcpspy.report.checked import Checked
 
 
-def declare_expectations(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    parser.add_argument("--expect", metavar="FILE", help="check each capture against the expectations in FILE (TOML)")
-    parser.add_argument(
-        "--max-duration", metavar="TIME", help="expect that a session takes at most this long, such as 30s"
-    )
-    parser.add_argument("--no-failures", action="store_true", help="expect that no request fails (docs/expect.md)")
-    for option, what in (("--expect-tool", "is called"), ("--forbid-tool", "is never called")):
-        told = f"expect that a tool {what}; * is any text; repeatable"
-        parser.add_argument(option, action="append", default=[], metavar="NAME", help=told)
-
-
 def expectations_of(options: argparse.Namespace) -> Expectations:
     """Return the expectations that the options declare. Raises UsageError."""
     found = read(options.expect) if options.expect else Expectations()

@@ -6,7 +6,6 @@ import sys
 from itertools import chain, count
 
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.arguments import choice
 from mcpspy.cli.output import say
 from mcpspy.cli.progress import ProgressBar, size_of
 from mcpspy.cli.tables import built
@@ -18,35 +17,6 @@ from mcpspy.output_file import output_file
 from mcpspy.text import plural, printable
 
 _PARQUET = "parquet"
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = (
-        "Convert captures to formats of other programs. Secrets are kept: run 'mcpspy scrub' first if you "
-        "give the result to somebody else."
-    )
-    parser.epilog = "What each format holds, and which program opens it: docs/export.md."
-    parser.add_argument("captures", nargs="+", metavar="CAPTURE|DIR", help="a directory stands for its *.jsonl files")
-    choice(parser, "--format", (*FORMATS, _PARQUET), "output format (required)", "FORMAT", required=True)
-    parser.add_argument(
-        "-o",
-        dest="output",
-        metavar="PATH",
-        help=(
-            "file to write, instead of stdout. Several captures need a directory, which gets one file for each; but "
-            "csv, perfetto and otlp write all of them to one file if PATH ends in .csv (csv) or .json (perfetto, "
-            "otlp). parquet always needs a directory"
-        ),
-    )
-    parser.add_argument(
-        "--filter", metavar="EXPR", help="export matching rows only: 'method:tools/call' (docs/filters.md)"
-    )
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="replace existing files; with parquet, write unchanged captures again instead of skipping them",
-    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -11,7 +11,6 @@ from mcpspy.json_text import only_value, scanner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterable
     from typing import Any
 
@@ -24,23 +23,6 @@ from mcpspy.gate_files.__main__ import main
 sys.exit(main())
 """
 _ROOT = os.path.abspath(__file__).rsplit(os.sep, 3)[0]
-
-
-def add_gate(parser: "argparse.ArgumentParser") -> None:
-    """Declare `--gate`."""
-    parser.add_argument(
-        "--gate", metavar="FILE", help="hold, change or drop messages, as the gates in FILE say (TOML, docs/gate.md)"
-    )
-
-
-def add_control(parser: "argparse.ArgumentParser") -> None:
-    """Declare `--no-control`."""
-    parser.add_argument(
-        "--no-control",
-        dest="control",
-        action="store_false",
-        help="do not let viewers hold or change frames of these sessions",
-    )
 
 
 def compiled(path: str | None, transport: str) -> "list[dict[str, Any]] | None":

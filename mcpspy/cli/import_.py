@@ -10,17 +10,6 @@ from mcpspy.importers.forms import bring
 from mcpspy.text import plural, printable
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = (
-        "Make a capture for each server in a recording of another program, or in a page of 'mcpspy share', and "
-        "print the paths."
-    )
-    parser.epilog = "It reads files of mitmproxy, browsers (HAR), the MCP Inspector and others: docs/import.md."
-    parser.add_argument("file", metavar="FILE")
-    parser.add_argument("--capture-dir", dest="folder", metavar="DIR", help="write the captures into DIR")
-
-
 def run(options: argparse.Namespace) -> int:
     """Create the captures and print their paths."""
     size = os.path.getsize(options.file) if os.path.isfile(options.file) else 0

@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 from itertools import groupby
 
-from mcpspy.cli.arguments import offer
 from mcpspy.cli.extras import install_command
 from mcpspy.cli.output import confirmed
 from mcpspy.clients import routes
@@ -26,33 +25,6 @@ from mcpspy.errors import ConfigError, Unwrappable, UsageError
 from mcpspy.text import plural, printable
 
 _WIDEST = 10_000  # characters of a line of the diff
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = (
-        "Wrap the servers in an MCP client's configuration; 'uninstall' undoes it. Without CLIENT, list the "
-        "clients on this machine and what would be wrapped."
-    )
-    named = parser.add_argument(
-        "client", nargs="?", metavar="CLIENT", help="cursor, claude-desktop, claude-code, vscode, …"
-    )
-    offer(named, {one.id: one.name for one in CLIENTS})
-    declare(parser, "wrap")
-    parser.add_argument(
-        "--agent", action="store_true", help="add the server 'mcpspy mcp', with which agents read captures"
-    )
-    parser.add_argument("--yes", action="store_true", help="write without asking; required without a terminal")
-
-
-def declare(parser: argparse.ArgumentParser, verb: str) -> None:
-    """Declare the arguments that `install` and `uninstall` have in common, after the client."""
-    parser.add_argument(
-        "servers", nargs="*", default=[], metavar="SERVER", help=f"servers to {verb} (default: all of them)"
-    )
-    scope = parser.add_argument("--scope", metavar="SCOPE", help="only servers of this scope: user, project or local")
-    offer(scope, dict.fromkeys(SCOPES, ""))
-    parser.add_argument("--dry-run", action="store_true", help="only print the changes")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -29,33 +29,6 @@ if TYPE_CHECKING:
     from mcpspy.replay.client.http import WebLink
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.usage = "mcpspy lock [OPTION...] (CAPTURE|DIR... | --url URL | -- COMMAND [ARG...])"
-    parser.description = (
-        "Write a lock file of what servers offer: capabilities, instructions, tools, prompts, resources and "
-        "resource templates, as captures show it or as the server answers now. No tool is called."
-    )
-    parser.epilog = (
-        "Exit status 1: the servers differ from the lock file, and --update is not given. The file stays unchanged."
-    )
-    parser.set_defaults(server=[])
-    parser.add_argument("captures", nargs="*", metavar="CAPTURE|DIR", help="a directory stands for its *.jsonl files")
-    parser.add_argument("--url", metavar="URL", help="URL of the server, instead of its command")
-    parser.add_argument(
-        "--header",
-        action="append",
-        default=[],
-        metavar="'NAME: VALUE'",
-        help="send this header with each request; repeatable",
-    )
-    parser.add_argument("--name", metavar="NAME", help="name of the server in the file (default: its own)")
-    parser.add_argument(
-        "-o", dest="output", default=lock_file.NAME, metavar="FILE", help=f"the lock file (default: {lock_file.NAME})"
-    )
-    parser.add_argument("--update", action="store_true", help="accept the changes since the file was written")
-
-
 def run(options: argparse.Namespace) -> int:
     """Lock the servers. Returns 1 if the file has different content and was not changed."""
     sources = [bool(options.captures), bool(options.url), bool(options.server)]

@@ -27,22 +27,6 @@ Counted = list[tuple[Listed, Counts | None]]
 """The captures of a run, each with its counts, or None if it is too large."""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = (
-        "List the captures of a directory, live ones first. Captures of the same client process are grouped."
-    )
-    parser.add_argument("directory", nargs="?", metavar="DIR", help="default: the capture directory")
-    parser.add_argument(
-        "--runs", action="store_true", help="print one line for each client process instead of one for each capture"
-    )
-    parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print one JSON object for each capture, or with --runs for each client process",
-    )
-
-
 def run(options: argparse.Namespace) -> int:
     """Print the list."""
     folder = directory(options.directory, os.environ)

@@ -12,17 +12,6 @@ from mcpspy.errors import UsageError
 from mcpspy.text import printable
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = (
-        "Serve captures to agents: an MCP server on stdin and stdout, read-only, without secrets and personal data."
-    )
-    parser.epilog = (
-        "'mcpspy install CLIENT --agent' adds it to a client (docs/agents.md). Needs the extra mcpspy[agent]."
-    )
-    parser.add_argument("directory", nargs="?", metavar="DIR", help="default: the capture directory")
-
-
 def run(options: argparse.Namespace) -> int:
     """Serve until the client closes stdin."""
     folder = directory(options.directory, os.environ)

@@ -6,7 +6,7 @@ from types import ModuleType
 from urllib.parse import urlsplit
 
 from mcpspy.cli.extras import install_command
-from mcpspy.cli.gates import add_control, add_gate, compiled, recorded_answers
+from mcpspy.cli.gates import compiled, recorded_answers
 from mcpspy.cli.output import say
 from mcpspy.errors import UsageError
 from mcpspy.process.ports import listening_place, to_dial
@@ -17,46 +17,6 @@ from mcpspy.relay.mitm.authority import default
 from mcpspy.text import capture_limit
 
 DEFAULT_PORT = 6279
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = "Decrypt and record the MCP traffic of clients that connect directly to an HTTPS server."
-    parser.epilog = "It prints its own URL. Ctrl-C ends it. Each server gets its own capture."
-    parser.add_argument(
-        "--allow",
-        action="append",
-        default=[],
-        metavar="HOST",
-        help=(
-            "decrypt connections to HOST, '*.example.com' or HOST:PORT, and leave all others encrypted; repeatable; "
-            "required unless --mode is reverse:URL"
-        ),
-    )
-    parser.add_argument(
-        "--listen",
-        default="127.0.0.1:6279",
-        metavar="HOST:PORT",
-        help="listen on this address (default: %(default)s; port 0: any free port)",
-    )
-    parser.add_argument(
-        "--mode",
-        default="regular",
-        metavar="MODE",
-        help=(
-            "how clients reach this proxy, a mode of mitmproxy: regular (default), upstream:URL, reverse:URL, "
-            "socks5, local or local:PROGRAM"
-        ),
-    )
-    parser.add_argument("--all-http", action="store_true", help="also record HTTP traffic that is not MCP")
-    parser.add_argument("--ca", metavar="FILE", help="also trust the certificates in FILE, for servers")
-    parser.add_argument("--insecure", action="store_true", help="accept any certificate of a server")
-    parser.add_argument("--capture-dir", dest="folder", metavar="DIR", help="write the captures into DIR")
-    parser.add_argument(
-        "--max-capture", dest="limit", metavar="SIZE", help="continue in a new file at this size, such as 500MB"
-    )
-    add_gate(parser)
-    add_control(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -6,38 +6,13 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mcpspy.cli.arguments import choice
-from mcpspy.cli.gates import add_gate, compiled, recorded_answers
+from mcpspy.cli.gates import compiled, recorded_answers
 from mcpspy.cli.output import say
 from mcpspy.cli.recording_mock import refuse, serve_recording
 from mcpspy.replay.compare.values import excerpt
 from mcpspy.replay.match.strategies import STRATEGIES
 from mcpspy.replay.mock.stdio import Mock, Wrong, serve
 from mcpspy.replay.script.load import load
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.usage = "mcpspy mock CAPTURE... [OPTION...] [--record-missing -- COMMAND [ARG...]]"
-    parser.description = "Serve captures as a mock MCP server, on stdin and stdout or over HTTP."
-    parser.epilog = "Exit status 1: a request or an answer of the client differs from the capture."
-    parser.set_defaults(server=[])
-    parser.add_argument("captures", nargs="+", metavar="CAPTURE")
-    parser.add_argument(
-        "--listen", metavar="HOST:PORT", help="serve over HTTP until Ctrl-C and print the URL; port 0: any free port"
-    )
-    choice(parser, "--pace", ("fast", "recorded"), "answer at once, or with the recorded delays", "PACE")
-    parser.set_defaults(strategies=[STRATEGIES[0]])
-    for strategy in STRATEGIES[1:]:
-        parser.add_argument(
-            f"--{strategy.name}", action="append_const", dest="strategies", const=strategy, help=strategy.help
-        )
-    parser.add_argument(
-        "--record-missing",
-        action="store_true",
-        help="send requests that are not in the capture to COMMAND, and add its answers to the capture",
-    )
-    add_gate(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -64,9 +39,10 @@ def run(options: argparse.Namespace) -> int:
 def _serve(options: argparse.Namespace, gates: list[dict[str, Any]] | None) -> Sequence[Mock]:
     """Serve only what the captures contain."""
     scripts = [load(path, say) for path in options.captures]
+    strategies = [it for it in STRATEGIES if it is STRATEGIES[0] or it.name in options.strategies]
 
     def make() -> Mock:
-        return Mock(scripts, recorded_pace=options.pace == "recorded", strategies=options.strategies)
+        return Mock(scripts, recorded_pace=options.pace == "recorded", strategies=strategies)
 
     return _serve_web(make, options.listen, gates) if options.listen else [_serve_stdio(make())]
 
@@ -80,7 +56,7 @@ def _serve_stdio(mock: Mock) -> Mock:
 
 def _command(options: argparse.Namespace) -> list[str]:
     """Return the command line of the same mock on stdio, without gates."""
-    strategies = [f"--{strategy.name}" for strategy in options.strategies[1:]]
+    strategies = [f"--{name}" for name in options.strategies]
     return [
         sys.executable,
         "-m",

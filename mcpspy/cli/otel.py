@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from mcpspy.capture.location import SUFFIX, directory
 from mcpspy.cli.extras import install_command
+from mcpspy.cli.options.share import COLLECTOR
 from mcpspy.cli.output import say
 from mcpspy.cli.targets import existing_path
 from mcpspy.errors import CaptureError, UsageError
@@ -32,30 +33,14 @@ if TYPE_CHECKING:
 
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-_DEFAULT = "http://localhost:4318"
 _LATENCY = 0.125  # seconds until a signal is noticed
 _LARGEST = 32768  # maximum length of an argument or a result, in characters
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = (
-        "Send captures to an OpenTelemetry collector over OTLP/HTTP: each exchange as a span; stderr, log messages and "
-        "findings as logs; with --follow also durations as metrics. What the collector has accepted is not sent again."
-    )
-    parser.epilog = "The OTEL_* variables of the OpenTelemetry SDK apply. Needs the extra mcpspy[otel]."
-    parser.add_argument("captures", nargs="*", metavar="CAPTURE|DIR", help="default: the capture directory")
-    parser.add_argument("--follow", action="store_true", help="keep sending: live captures, new captures, and metrics")
-    parser.add_argument(
-        "--endpoint", metavar="URL", help=f"base URL of the collector (default: {_ENDPOINTS[1]}, or {_DEFAULT})"
-    )
-    parser.add_argument("--content", action="store_true", help="send arguments and results too, without known secrets")
 
 
 def run(options: argparse.Namespace) -> int:
     """Send until everything is sent, or with --follow until a signal arrives."""
     _check_environment()
-    endpoint = (options.endpoint or next(filter(None, map(os.environ.get, _ENDPOINTS)), _DEFAULT)).rstrip("/")
+    endpoint = (options.endpoint or next(filter(None, map(os.environ.get, _ENDPOINTS)), COLLECTOR)).rstrip("/")
     report = partial(_report, shown(endpoint))
     named = [existing_path(path) for path in options.captures] or [directory(None, os.environ)]
     sender = _sender(options, report)

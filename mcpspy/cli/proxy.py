@@ -6,15 +6,14 @@ import socket
 import sys
 
 from mcpspy.capture.location import printable_name
-from mcpspy.cli.arguments import offer
-from mcpspy.cli.gates import add_control, add_gate, compiled, recorded_answers
+from mcpspy.cli.gates import compiled, recorded_answers
 from mcpspy.cli.output import say
 from mcpspy.clients import routes
 from mcpspy.clients.drafts import moves, write
 from mcpspy.clients.machine import Machine
 from mcpspy.clients.places import find
 from mcpspy.clients.routes import refused
-from mcpspy.clients.table import CLIENTS, Client, client
+from mcpspy.clients.table import Client, client
 from mcpspy.errors import ConfigError, UsageError
 from mcpspy.process.ports import bound, listening_place, to_dial
 from mcpspy.process.signals import on_ending_signal
@@ -29,67 +28,6 @@ from mcpspy.text import capture_limit
 
 DESCRIPTORS = 32
 """The lowest limit on open files: the relay itself takes 10, a client two, and a module that is loaded late two."""
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = "Proxy HTTP traffic between clients and one or several MCP servers, and record it."
-    parser.epilog = "It prints the URL to put into the client. Ctrl-C ends it."
-    parser.add_argument(
-        "url", nargs="?", metavar="URL", help="URL of the server, as it is in the client's configuration now"
-    )
-    parser.add_argument(
-        "--listen",
-        default="127.0.0.1:6278",
-        metavar="HOST:PORT",
-        help="listen on this address (default: %(default)s; port 0: any free port)",
-    )
-    parser.add_argument("--name", metavar="NAME", help="name of the server in captures (default: its host)")
-    parser.add_argument(
-        "-o",
-        dest="output",
-        metavar="FILE",
-        help=(
-            "write the capture to FILE. If FILE is a finished capture, replace it; if it is any other file, keep it "
-            "and use a similar name, which is printed"
-        ),
-    )
-    parser.add_argument("--capture-dir", dest="folder", metavar="DIR", help="write the capture into DIR")
-    parser.add_argument(
-        "--max-capture", dest="limit", metavar="SIZE", help="continue in a new file at this size, such as 500MB"
-    )
-    parser.add_argument(
-        "--route", action="append", default=[], metavar="NAME=URL", help="forward /NAME/ to URL; repeatable"
-    )
-    served = parser.add_argument(
-        "--from",
-        dest="clients",
-        action="append",
-        default=[],
-        metavar="CLIENT",
-        help=(
-            "forward to the remote servers whose URLs 'mcpspy install CLIENT' changed; with --listen, write the new "
-            "port into these URLs in the client's file; repeatable"
-        ),
-    )
-    offer(served, {one.id: one.name for one in CLIENTS})
-    parser.add_argument(
-        "--allow-host",
-        action="append",
-        default=[],
-        metavar="HOST",
-        help="accept HOST in the headers Host and Origin; repeatable",
-    )
-    parser.add_argument("--preserve-host", action="store_true", help="forward the client's Host and Origin unchanged")
-    parser.add_argument("--ca", metavar="FILE", help="also trust the certificates in FILE")
-    parser.add_argument("--insecure", action="store_true", help="accept any certificate of a server")
-    parser.add_argument(
-        "--rewrite-oauth",
-        action="store_true",
-        help="put this proxy's URL into the server's OAuth metadata; try it if a login fails (docs/how-to/oauth.md)",
-    )
-    add_gate(parser)
-    add_control(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -13,17 +13,6 @@ from mcpspy.text import SIZES, age_text, plural, printable, quantity, size_text
 _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = "Delete old captures, but never a live one. It needs --older, --keep or both."
-    parser.add_argument("directory", nargs="?", metavar="DIR", help="default: the capture directory")
-    parser.add_argument("--older", metavar="AGE", help="delete captures older than this: 90m, 12h, 30d, 8w")
-    parser.add_argument(
-        "--keep", metavar="SIZE", help="delete the oldest until the rest takes at most this: 500MB, 2GB"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="only print what would be deleted")
-
-
 def run(options: argparse.Namespace) -> int:
     """Delete, or with `--dry-run` list what would be deleted."""
     if options.older is None and options.keep is None:

@@ -14,7 +14,6 @@ from mcpspy.capture.reader import Capture
 from mcpspy.cli.output import say
 from mcpspy.errors import UsageError
 from mcpspy.json_values import member
-from mcpspy.replay.match.strategies import STRATEGIES
 from mcpspy.replay.mock.missing import Missing
 from mcpspy.replay.mock.recorded_server import RecordedServer
 from mcpspy.replay.mock.stdio import Heard, Mock, say_due, serve
@@ -45,7 +44,7 @@ def refuse(options: argparse.Namespace) -> None:
         raise UsageError("--record-missing records a server on stdio for a client on stdio: leave out --listen")
     if options.gate:
         raise UsageError("--record-missing records what the server sends, not what a gate changes: leave out --gate")
-    if options.strategies != [STRATEGIES[0]]:
+    if options.strategies:
         raise UsageError("--loose answers what is missing, --record-missing records it: give one of them")
     if shutil.which(options.server[0]) is None:
         raise UsageError(f"cannot start the server: {shlex.quote(options.server[0])} is not a command that can be run")

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mcpspy.cli.arguments import choice
 from mcpspy.cli.output import explain, say
 from mcpspy.cli.progress import ProgressBar
 from mcpspy.cli.report_file import write_report
@@ -26,48 +25,6 @@ from mcpspy.report.differences import FORMATS, as_text
 
 if TYPE_CHECKING:
     from mcpspy.replay.client.http import WebLink
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.usage = "mcpspy replay CAPTURE [OPTION...] (--url URL | -- COMMAND [ARG...])"
-    parser.description = "Replay the client's messages from a capture against a server and report differences."
-    parser.epilog = (
-        "You can put --ignore, --shape, --strict and --read-only into a file NAME.replay.toml beside NAME.jsonl "
-        "(docs/replay.md). Exit status 1: something differs."
-    )
-    parser.set_defaults(server=[])
-    parser.add_argument("capture", metavar="CAPTURE")
-    parser.add_argument("--url", metavar="URL", help="URL of the server, instead of its command")
-    parser.add_argument(
-        "--header",
-        action="append",
-        default=[],
-        metavar="'NAME: VALUE'",
-        help="send this header with each request; repeatable",
-    )
-    parser.add_argument("-o", dest="new", metavar="FILE", help="keep the new session as a capture")
-    parser.add_argument(
-        "--ignore",
-        action="append",
-        default=[],
-        metavar="POINTER",
-        help="ignore differences at this JSON pointer, such as /result/content/*/text (docs/replay.md); repeatable",
-    )
-    parser.add_argument("--learn", type=int, metavar="N", help="run N times and propose what to ignore")
-    parser.add_argument("--shape", action="store_true", help="compare only the structure of the answers")
-    parser.add_argument("--read-only", action="store_true", help="skip calls of tools without readOnlyHint")
-    parser.add_argument(
-        "--as-forwarded",
-        action="store_true",
-        help="send what gates forwarded, not what the client sent",
-    )
-    parser.add_argument("--strict", action="store_true", help="compare log messages too")
-    parser.add_argument(
-        "--update", action="store_true", help="replace the capture with the new session, if they differ"
-    )
-    choice(parser, "--format", tuple(FORMATS), "format of the report", "FORMAT")
-    parser.add_argument("--output", metavar="FILE", help="write the report to FILE")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -17,30 +17,6 @@ _SHOWN = 30  # rows of each table
 _HEAD = 6  # characters shown of a value that looks random
 
 
-def scrub_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of a scrub."""
-    parser.add_argument("--yes", action="store_true", help="write without asking")
-    parser.add_argument(
-        "--replace",
-        action="append",
-        default=[],
-        metavar="REGEX",
-        help="also replace text that matches REGEX; repeatable",
-    )
-    parser.add_argument(
-        "--keep",
-        action="append",
-        default=[],
-        metavar="POINTER",
-        help="in every message, keep the value at this JSON pointer; repeatable",
-    )
-    parser.add_argument(
-        "--only-secrets",
-        action="store_true",
-        help="replace secrets only, not e-mail addresses, home directories and user names",
-    )
-
-
 def scrub_options(options: argparse.Namespace) -> ScrubOptions:
     """Return the settings from those options. Raises UsageError for an invalid regular expression."""
     return ScrubOptions(options.only_secrets, tuple(map(_pattern, options.replace)), tuple(options.keep))

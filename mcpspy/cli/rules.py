@@ -2,7 +2,6 @@
 
 import argparse
 
-from mcpspy.cli.arguments import offer
 from mcpspy.cli.output import line_width
 from mcpspy.errors import UsageError
 from mcpspy.report.catalogue import explanation, overview
@@ -10,13 +9,6 @@ from mcpspy.report.waivers import no_rule
 from mcpspy.rules import RULES, current
 
 _WIDEST = 100  # maximum width of prose on a terminal, in columns
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = "List the rules, or explain one of them: what it finds, how to fix it, and examples."
-    rule = parser.add_argument("rule", nargs="?", metavar="RULE")
-    offer(rule, {it.id: it.explanation for it in RULES.values()})
 
 
 def run(options: argparse.Namespace) -> int:

@@ -25,23 +25,6 @@ else:
 _NODE = ("node", "npx", "npm", "pnpm", "yarn", "tsx")
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.usage = "mcpspy run [--proxy HOST:PORT] -- COMMAND [ARG...]"
-    parser.description = (
-        "Start a client with environment variables that send its traffic through 'mcpspy mitm' and make it trust "
-        "the certificate authority of mitm."
-    )
-    parser.set_defaults(server=[])
-    parser.add_argument(
-        "--proxy",
-        default="127.0.0.1:6279",
-        metavar="HOST:PORT",
-        help="use this address of 'mcpspy mitm' (default: %(default)s)",
-    )
-    parser.add_argument("without_dashes", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-
-
 def run(options: argparse.Namespace) -> int:
     """Replace this process by the client. Returns an exit status only if that is impossible."""
     argv = options.server

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from mcpspy.cli.arguments import offer
 from mcpspy.errors import UsageError
 from mcpspy.json_values import walk
 from mcpspy.spec.definitions import DIALECT, definitions, schema
@@ -20,27 +19,6 @@ from mcpspy.spec.shapes import Schema
 from mcpspy.text import plural
 
 Definitions = dict[str, Schema]
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = "Print the message schemas of each revision of MCP, and what changed between two of them."
-    what = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    everything = "list the revisions and the known extensions"
-    what.add_parser("list", help=everything, description=f"{everything.capitalize()}.")
-    shape = what.add_parser(
-        "show",
-        help="print a revision as JSON Schema",
-        description="Print as JSON Schema: a revision, one DEFINITION of it, or what an EXTENSION adds to it.",
-    )
-    revisions = dict.fromkeys([it.value for it in Revision], "")
-    offer(shape.add_argument("revision", metavar="REVISION"), revisions)
-    shape.add_argument("definition", nargs="?", metavar="DEFINITION|EXTENSION")
-    diff = what.add_parser(
-        "diff", help="compare two revisions", description="Print what changed from one revision to another."
-    )
-    offer(diff.add_argument("old", metavar="OLD"), revisions)
-    offer(diff.add_argument("new", metavar="NEW"), revisions)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 from functools import partial
 
 from mcpspy.capture.reader import Capture
-from mcpspy.cli.arguments import choice
 from mcpspy.cli.progress import ProgressBar, size_of
 from mcpspy.cli.report_file import refuse_to_overwrite, say_unused, write_report
-from mcpspy.cli.review import agreed, refuse_without_terminal, scrub_arguments, scrub_options
+from mcpspy.cli.review import agreed, refuse_without_terminal, scrub_options
 from mcpspy.cli.targets import capture_paths, existing_path
 from mcpspy.errors import UsageError
 from mcpspy.process.workers import Advance, cores, mapped
@@ -24,29 +23,6 @@ from mcpspy.text import printable
 
 SMALL = 1 << 20
 """Up to this size of all captures, in bytes, one process is faster than starting more processes."""
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = (
-        "Write a copy of a capture without secrets, e-mail addresses, home directories and user names; or, "
-        "with --check, exit 1 if captures hold any. Record numbers stay the same, and equal values get the "
-        "same replacement."
-    )
-    parser.add_argument(
-        "captures", nargs="+", metavar="CAPTURE", help="one capture; with --check any number of captures or directories"
-    )
-    parser.add_argument(
-        "-o", dest="file", metavar="FILE", help="write the new capture to FILE (required without --check)"
-    )
-    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
-    scrub_arguments(parser)
-    parser.add_argument("--check", action="store_true", help="write nothing; report what would be replaced, and where")
-    choice(parser, "--format", tuple(PLACE_FORMATS), "with --check: format of the report", "FORMAT")
-    parser.add_argument("--output", metavar="FILE", help="with --check: write the report to FILE")
-    parser.add_argument(
-        "--waivers", metavar="FILE", help="with --check: accept the places that FILE lists, with reasons (TOML)"
-    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,34 +7,13 @@ from mcpspy.capture.reader import Capture
 from mcpspy.cli.output import say
 from mcpspy.cli.progress import ProgressBar, size_of
 from mcpspy.cli.report_file import refuse_to_overwrite
-from mcpspy.cli.review import agreed, refuse_without_terminal, scrub_arguments, scrub_options
+from mcpspy.cli.review import agreed, refuse_without_terminal, scrub_options
 from mcpspy.cli.targets import existing_path, parsed_filter
 from mcpspy.errors import UsageError
 from mcpspy.output_file import output_file
 from mcpspy.sharing.page.writer import is_too_large, readings, refuse_too_large, scrubbed, unscrubbed, write_page
 from mcpspy.sharing.scrub import Scrub
 from mcpspy.text import plural, printable, size_text
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = (
-        "Write a capture as one HTML page that opens offline in any browser and holds the whole session. Secrets, "
-        "e-mail addresses, home directories and user names are replaced first. 'mcpspy import' reads the page back."
-    )
-    parser.add_argument("capture", metavar="CAPTURE")
-    parser.add_argument(
-        "-o",
-        dest="file",
-        metavar="FILE",
-        help="write to FILE (default: CAPTURE's name with .html, in the current directory)",
-    )
-    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
-    parser.add_argument(
-        "--filter", metavar="EXPR", help="share only matching rows, each request with its response (docs/filters.md)"
-    )
-    parser.add_argument("--raw", action="store_true", help="keep everything, also secrets; the page says so")
-    scrub_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:

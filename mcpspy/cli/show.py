@@ -42,25 +42,6 @@ _GROUP_BYTES = 1 << 16
 """Bytes of frames that are kept for that; decoded, they take many times as much memory."""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = "Print a capture as a timeline."
-    parser.add_argument("capture", nargs="?", metavar="CAPTURE", help="default: the newest capture")
-    parser.add_argument("--json", action="store_true", help="print one JSON object for each message")
-    parser.add_argument("--follow", action="store_true", help="print new messages while the capture is live")
-    parser.add_argument(
-        "--filter", metavar="EXPR", help="print matching rows only: 'status:error latency:>1s' (docs/filters.md)"
-    )
-    parser.add_argument(
-        "--gate",
-        metavar="FILE",
-        help=(
-            "mark the frames that the gates in FILE match, without applying the gates; their keys 'chance', 'after' "
-            "and 'times' are ignored (docs/gate.md)"
-        ),
-    )
-
-
 def run(options: argparse.Namespace) -> int:
     """Print the capture."""
     if options.capture is None:

@@ -11,14 +11,12 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, BinaryIO
 
 from mcpspy.capture.location import directory
-from mcpspy.cli.arguments import choice
 from mcpspy.cli.tables import built
 from mcpspy.cli.targets import is_file_of
 from mcpspy.errors import UsageError
 from mcpspy.exporters.table import plain
 from mcpspy.output_file import output_file
 from mcpspy.query.scratch import scratch
-from mcpspy.query.tables import TABLES
 from mcpspy.text import plural, printable
 
 if TYPE_CHECKING:
@@ -27,28 +25,6 @@ if TYPE_CHECKING:
 _MEASURED = 1000  # rows that determine the widths of the columns
 _WIDEST = 60  # maximum width of a cell, in characters
 _NULL = ""
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = (
-        f"Query captures with SQL (DuckDB). The tables are {', '.join(TABLES)}; "
-        '"DESCRIBE messages" lists the columns of the table "messages".'
-    )
-    parser.epilog = (
-        "Example: mcpspy sql \"SELECT name, count(*) FROM exchanges WHERE status <> 'ok' GROUP BY name\". All columns, "
-        "and more examples: docs/sql.md. Needs the extra mcpspy[sql]."
-    )
-    parser.add_argument("query", metavar="QUERY", help="one SELECT statement")
-    parser.add_argument(
-        "captures",
-        nargs="*",
-        metavar="CAPTURE|DIR",
-        help="a glob pattern works too; default: the capture directory",
-    )
-    choice(parser, "--format", tuple(_FORMATS), "output format", "FORMAT")
-    parser.add_argument("-o", dest="output", metavar="FILE", help="write to this file instead of stdout")
-    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -64,11 +40,11 @@ def run(options: argparse.Namespace) -> int:
 
     with scratch() as folder, closing(CaptureDatabase(captures, folder)) as database:
         if options.output is None:
-            _FORMATS[options.format](database, options.query, sys.stdout.buffer)
+            FORMATS[options.format](database, options.query, sys.stdout.buffer)
             sys.stdout.buffer.flush()
             return 0
         with output_file(options.output, replace=options.force) as file:
-            _FORMATS[options.format](database, options.query, file)
+            FORMATS[options.format](database, options.query, file)
     print(printable(options.output, 4096))
     return 0
 
@@ -123,7 +99,7 @@ def _parquet(database: "CaptureDatabase", query: str, file: BinaryIO) -> None:
         shutil.copyfileobj(written, file)
 
 
-_FORMATS: "dict[str, Callable[[CaptureDatabase, str, BinaryIO], None]]" = {
+FORMATS: "dict[str, Callable[[CaptureDatabase, str, BinaryIO], None]]" = {
     "table": _table,
     "json": _json,
     "csv": _csv,

@@ -36,22 +36,6 @@ _LESS = ("definition", "arguments", "results", "max", _BARS, "largest", "found")
 """The columns that are left out on a narrow terminal, in this order."""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = (
-        "Count what servers, tools and clients do: calls, errors, latencies, bytes, findings, and requests "
-        "that clients gave up on. Also show where the time was spent, and how much of a model's context the tools "
-        "use."
-    )
-    parser.epilog = (
-        "Half of the calls took at most p50, and 95 percent at most p95. "
-        f"Tokens are estimated as one for each {TOKEN} bytes of JSON. Of a tool's definition, only name, description "
-        "and inputSchema count. The base64 of images, audio and blobs does not count."
-    )
-    parser.add_argument("captures", nargs="*", metavar="CAPTURE|DIR", help="default: the capture directory")
-    parser.add_argument("--json", action="store_true", help="print one JSON object for each server and each client")
-
-
 def run(options: argparse.Namespace) -> int:
     """Read the captures, and print the counts."""
     stats = Stats()

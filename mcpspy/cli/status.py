@@ -22,12 +22,6 @@ from mcpspy.secrets.redactor import Redactor
 from mcpspy.text import age_text, plural, printable
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = "List the servers of all MCP clients, whether they are wrapped, and their captures."
-    parser.add_argument("--json", action="store_true", help="print one JSON object for each server")
-
-
 def run(options: argparse.Namespace) -> int:
     """Print the list."""
     machine, known = Machine.here(), routes.load()

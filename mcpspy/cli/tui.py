@@ -15,24 +15,6 @@ from mcpspy.tui.app import run as run_app
 _PORT = 6280
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = "Browse captures in the terminal: one, several, or all of a directory. Live ones are followed."
-    parser.add_argument(
-        "targets",
-        nargs="*",
-        metavar="CAPTURE|DIR",
-        help="default: the newest capture; with --web, all of the capture directory",
-    )
-    parser.add_argument(
-        "--web",
-        nargs="?",
-        const="127.0.0.1:0",
-        metavar="HOST:PORT",
-        help="serve the TUI to a browser (default: a free port of 127.0.0.1); needs the extra mcpspy[web]",
-    )
-
-
 def run(options: argparse.Namespace) -> int:
     """Show the given captures and directories; by default the newest capture, with the list behind it."""
     folder = directory(None, os.environ)

@@ -2,23 +2,13 @@
 
 import argparse
 
-from mcpspy.cli.arguments import offer
-from mcpspy.cli.install import changed_servers, check_servers, declare, existing, print_changes, print_plan
+from mcpspy.cli.install import changed_servers, check_servers, existing, print_changes, print_plan
 from mcpspy.clients import routes
 from mcpspy.clients.drafts import agents, uninstalls, write
 from mcpspy.clients.machine import Machine
 from mcpspy.clients.plan import CANNOT
-from mcpspy.clients.table import CLIENTS, client
+from mcpspy.clients.table import client
 from mcpspy.errors import UsageError
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = "Remove mcpspy from the servers in an MCP client's configuration."
-    named = parser.add_argument("client", metavar="CLIENT", help="cursor, claude-desktop, claude-code, vscode, …")
-    offer(named, {one.id: one.name for one in CLIENTS})
-    declare(parser, "unwrap")
-    parser.add_argument("--agent", action="store_true", help="remove 'mcpspy mcp', which 'install --agent' added")
 
 
 def run(options: argparse.Namespace) -> int:

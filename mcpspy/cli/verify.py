@@ -26,56 +26,6 @@ if TYPE_CHECKING:
 _ENDING = ("SIGTERM", "SIGINT", "SIGHUP")
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.usage = "mcpspy verify [OPTION...] -- COMMAND [ARG...]\n       mcpspy verify [OPTION...] --url URL"
-    parser.description = (
-        "Run the same session with a server twice, directly and through mcpspy, and compare all that client and server "
-        "can see: bytes, environment, signals and exit status on stdio, requests and responses over HTTP."
-    )
-    parser.epilog = (
-        "It requests the listings, and calls only tools that are read-only and need no arguments. --call adds other "
-        "tools. Exit status 0: nothing differs; 1: something does."
-    )
-    parser.set_defaults(server=[])
-    parser.add_argument("--url", metavar="URL", help="verify 'mcpspy proxy' in front of the server at URL")
-    parser.add_argument(
-        "--through",
-        metavar="COMMAND",
-        help=(
-            "verify another program instead of mcpspy: a command that takes the server's command as its last "
-            "arguments; with --url: the URL of another proxy"
-        ),
-    )
-    parser.add_argument(
-        "--capture",
-        metavar="FILE",
-        help="send what the client sent in this capture, instead of requesting the listings",
-    )
-    parser.add_argument(
-        "--call",
-        action="append",
-        default=[],
-        metavar="NAME[=JSON]",
-        help="call this tool too, with these arguments; repeatable; 'all': every tool",
-    )
-    parser.add_argument(
-        "--header",
-        action="append",
-        default=[],
-        metavar="'NAME: VALUE'",
-        help="send this header with each request; needs --url; repeatable",
-    )
-    parser.add_argument(
-        "--timeout",
-        type=_seconds,
-        default=30.0,
-        metavar="SECONDS",
-        help="wait at most this long for an answer (default: 30)",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON (docs/json.md)")
-
-
 def run(options: argparse.Namespace) -> int:
     """Run, compare and print. Returns 1 if there is a difference."""
     if sys.platform == "win32":
@@ -158,16 +108,6 @@ def _calls(named: Sequence[str], *, from_capture: bool) -> dict[str, Any]:
             raise UsageError(
                 f'--call {name!r}: the arguments must be a JSON object, such as {name}=\'{{"city":"Oslo"}}\''
             )
-    return found
-
-
-def _seconds(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = 0
-    if not 0 < found < 86400:
-        raise UsageError(f"--timeout takes seconds, such as 30, not {text!r}")
     return found
 
 

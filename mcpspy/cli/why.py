@@ -20,20 +20,6 @@ from mcpspy.timeline import final_rows
 _SMALL = 1 << 18  # bytes that one process reads as fast as several
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.description = (
-        "Say what failed in captures, and why: the cause, the responsible side, the rows that prove it, and what to "
-        "do. In several captures of one server, equal problems are counted together."
-    )
-    parser.epilog = "Returns 1 if there are problems."
-    parser.add_argument("captures", nargs="*", metavar="CAPTURE|DIR", help="default: the newest capture")
-    parser.add_argument(
-        "--filter", metavar="EXPR", help="only problems with a matching row: 'method:tools/call' (docs/filters.md)"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object (docs/json.md)")
-
-
 def run(options: argparse.Namespace) -> int:
     """Explain the captures. Returns 1 if there are problems."""
     named = readable_paths(options.captures or [newest_capture()])

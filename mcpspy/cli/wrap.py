@@ -7,6 +7,7 @@ import _signal  # type: ignore[import-not-found]  # `signal` imports `enum`: 7 m
 import os
 import sys
 
+from mcpspy.cli.options import WRAP
 from mcpspy.errors import SpawnError, UsageError
 
 if sys.platform == "win32":
@@ -14,90 +15,31 @@ if sys.platform == "win32":
 else:
     from mcpspy.process.child import environment, spawn
 
-HELP = """\
-usage: mcpspy wrap [--name NAME] [-o FILE | --capture-dir DIR]
-                   [--max-capture SIZE] [--check] [--gate FILE] [--no-control]
-                   [--reload PATH]... [--reload-after idle]
-                   -- COMMAND [ARG...]
-
-Run COMMAND as an MCP server on stdio, forward every byte unchanged, and record
-the traffic.
-
-  client  <-- stdin, stdout, stderr -->  mcpspy wrap  <-- the same -->  COMMAND
-                                             |
-                                          capture
-
-options:
-  -h, --help          show this help message and exit
-  --name NAME         name of the server in captures (default: from COMMAND)
-  -o FILE             write the capture to FILE. If FILE is a finished
-                      capture, replace it; if it is any other file, keep it
-                      and use a similar name, which is printed
-  --capture-dir DIR   write the capture into DIR (default:
-                      $MCPSPY_CAPTURE_DIR, else ~/.mcpspy/captures)
-  --max-capture SIZE  continue in a new file at this size, such as 500MB
-  --check             print protocol errors to stderr as they happen, one line
-                      for each
-  --gate FILE         hold, change or drop messages, as the gates in FILE say
-                      (TOML, docs/gate.md)
-  --no-control        do not let viewers hold or change frames of this session
-  --reload PATH       when files below PATH change, replace the server and keep
-                      the client connected; may be repeated
-  --reload-after idle
-                      wait for running calls first, at most 30 seconds
-
-The exit status is that of the server; 127 if COMMAND is not found, 126 if it
-cannot be executed.
-"""
-
-_OPTIONS = {
-    "--name": "name",
-    "-o": "output",
-    "--output": "output",
-    "--capture-dir": "folder",
-    "--max-capture": "limit",
-    "--gate": "gate",
-    "--reload-after": "after",
-}
-_RELOAD = "--reload"
-_FLAGS = ("--check", "--no-control")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 
 def wrap(arguments: list[str]) -> int:
     """Run the command. `arguments` are the words after `wrap`."""
     if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # no traceback for Ctrl-C in these first milliseconds
-    options: dict[str, str | None] = dict.fromkeys(_OPTIONS.values())
-    flags = set()
-    watched: list[str] = []
     words = iter(arguments)
-    for word in words:
-        if word == "--":
-            break
-        if word in ("-h", "--help"):
-            os.write(1, HELP.encode())
-            return 0
-        if word in _FLAGS:
-            flags.add(word)
-            continue
-        option, equals, value = word.partition("=")
-        if option not in _OPTIONS and option != _RELOAD:
-            raise UsageError(_unknown(word))
-        chosen = value if equals else next(words, None)
-        if not chosen or chosen == "--":
-            raise UsageError(f"{option} needs a value; see 'mcpspy wrap --help'")
-        if option == _RELOAD:
-            watched.append(chosen)
-        else:
-            options[_OPTIONS[option]] = chosen
+    options = _parsed(words)
+    if options is None:
+        from mcpspy.cli.arguments import Parser
+
+        os.write(1, Parser(WRAP).format_help().encode())
+        return 0
     argv = list(words)
     if not argv:
         raise UsageError("wrap needs the server's command after '--': mcpspy wrap -- COMMAND [ARG...]")
     if options["output"] and options["folder"]:
         raise UsageError("-o names the file and --capture-dir its directory: give one of them")
     limit = _limit(options["limit"])
-    if watched or options["after"]:
-        return _reload(argv, watched, options, limit, check="--check" in flags)
+    if options["reload"] or options["after"]:
+        return _reload(argv, options, limit)
     gates, answerers = None, None
     if options["gate"]:
         from mcpspy.cli.gates import compiled_apart, recorded_answers
@@ -125,33 +67,61 @@ def wrap(arguments: list[str]) -> int:
         output=output,
         folder=folder,
         limit=limit,
-        check="--check" in flags,
+        check=options["check"],
         gates=gates,
         answerers=answerers,
-        control="--no-control" not in flags,
+        control=options["control"],
     )
     os._exit(status)
 
 
-def _reload(
-    argv: list[str], paths: list[str], options: "dict[str, str | None]", limit: int | None, *, check: bool
-) -> int:
+def _parsed(words: "Iterator[str]") -> "dict[str, Any] | None":
+    """Return the values of the options, which end at the word `--`; None if the help is wanted.
+
+    The rest of `words` is the command of the server. Choices and converters are not known here: the table has none.
+    """
+    known = WRAP.named_options
+    found: dict[str, Any] = {it.dest: [] if it.many else it.default for it in WRAP.options}
+    for word in words:
+        if word == "--":
+            break
+        option = known.get(word)
+        if option is WRAP.help:
+            return None
+        if option is not None and not option.placeholder:
+            found[option.dest] = option.const
+            continue
+        name, equals, value = word.partition("=")
+        option = known.get(name)
+        if option is None or not option.placeholder:
+            raise UsageError(_unknown(word))
+        chosen = value if equals else next(words, None)
+        if not chosen or chosen == "--":
+            raise UsageError(f"{name} needs a value; see 'mcpspy wrap --help'")
+        if option.many:
+            found[option.dest].append(chosen)
+        else:
+            found[option.dest] = chosen
+    return found
+
+
+def _reload(argv: list[str], options: "dict[str, Any]", limit: int | None) -> int:
     """Run the relay that replaces the server when files change."""
     from mcpspy.cli.reloading import check_reload
 
-    check_reload(paths, options["after"], gate=options["gate"] is not None)
+    check_reload(options["reload"], options["after"], gate=options["gate"] is not None)
     from mcpspy.relay.reload.relay import run
 
     name, output, folder, after_idle = options["name"], options["output"], options["folder"], bool(options["after"])
     status = run(
         argv,
         environment(),
-        paths,
+        options["reload"],
         name=name,
         output=output,
         folder=folder,
         limit=limit,
-        check=check,
+        check=options["check"],
         after_idle=after_idle,
     )
     os._exit(status)
@@ -170,5 +140,5 @@ def _unknown(word: str) -> str:
         return f"put '--' before the server's command: mcpspy wrap -- {word} ..."
     from difflib import get_close_matches
 
-    near = get_close_matches(word.partition("=")[0], [*_OPTIONS, *_FLAGS, _RELOAD], n=1)
+    near = get_close_matches(word.partition("=")[0], WRAP.named_options, n=1)
     return f"wrap has no option {word!r}" + (f"; did you mean {near[0]!r}?" if near else "; see 'mcpspy wrap --help'")

@@ -25,8 +25,6 @@ from mcpspy.wire.jsonrpc import decode
 
 FORMAT = 1
 """The number of the format. A file with a larger number was written by a later mcpspy."""
-NAME = "mcp.lock.json"
-"""The file that is written if no other is named."""
 LARGEST = 64 << 20
 """The size limit of a lock file, in bytes."""
 _UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # characters that hide, join or reverse text in a diff

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mcpspy.cli.commands import COMMANDS
 from mcpspy.report.findings import FORMATS, FindingsFormat
 from mcpspy.rules import FORMER, RULES
 from tests.capture.test_parts import written
@@ -143,9 +144,11 @@ def test_colours_are_for_terminals(tmp_path, check, monkeypatch):
 
 
 def test_a_format_of_the_table_is_a_choice(tmp_path, check, monkeypatch):
-    """To add a format, add its module and its entry in the table."""
+    """To add a format, add its entry in the table, and its name to the option."""
     trial = FindingsFormat(lambda captures, _: (f"{it.path}: {len(it.findings)}\n" for it in captures))
     monkeypatch.setitem(FORMATS, "trial", trial)
+    option = COMMANDS["check"].named_options["--format"]
+    monkeypatch.setattr(option, "choices", (*option.choices, "trial"))
     path = faulty(tmp_path / "a")
     assert check(path, "--format", "trial") == (1, f"{path}: 4\n", "")
     assert "it takes text, json, junit, sarif, github, trial" in check(path, "--format", "x")[2]

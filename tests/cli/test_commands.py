@@ -11,13 +11,23 @@ from pathlib import Path
 
 import pytest
 
-from mcpspy import __version__, cli
-from mcpspy.cli import command_reference, complete, completion_table, extras, versions
-from mcpspy.cli.arguments import Parser, choice, offer, offered
+from mcpspy import __version__, cli, exporters
+from mcpspy.cli import command_reference, extras, sql, versions
+from mcpspy.cli.arguments import Parser
 from mcpspy.cli.commands import COMMANDS
-from mcpspy.cli.complete import answer, read_table
-from mcpspy.cli.completion import SHELLS
+from mcpspy.cli.complete import FILTER_KEYS, FILTER_VALUES, answer
+from mcpspy.cli.options import Command, Option
+from mcpspy.cli.options.set_up import SHELLS
+from mcpspy.clients import table as clients
+from mcpspy.cost import TOKEN
 from mcpspy.errors import UsageError
+from mcpspy.filters import KEYS
+from mcpspy.filters.terms import KINDS, SENDERS, STATUSES
+from mcpspy.query.tables import TABLES
+from mcpspy.report import changes, checked, differences, findings
+from mcpspy.rules import SEVERITIES
+from mcpspy.spec import client_limits
+from mcpspy.spec.revisions import Revision
 from tests import limits
 from tests.cli.conftest import refusal
 from tests.limits import LIMIT
@@ -35,7 +45,7 @@ def test_the_help_of_all_commands_imports_none_of_them():
     script = "from mcpspy.cli.commands import run; import sys; run(['--help']); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT)
     loaded = set(done.stdout.splitlines()[-1].split())
-    assert not {f"mcpspy.cli.{command.module or command.name}" for command in COMMANDS.values()} & loaded
+    assert not {f"mcpspy.cli.{command.module}" for command in COMMANDS.values()} & loaded
     assert not {"argparse", "difflib", "mcpspy.rules", "textual", "rich"} & loaded
 
 
@@ -110,22 +120,24 @@ def test_the_exit_status_is_that_of_the_process(arguments, status):
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
-ON_PAGE = read_table()["commands"]
+INNER = {(name, inner.name): inner for name, command in COMMANDS.items() for inner in command.subcommands}
+EVERY = {(name,): command for name, command in COMMANDS.items()} | INNER
+"""The commands and subcommands, by their words."""
 
 
 def test_the_page_is_that_of_the_commands():
     assert PAGE.read_text(encoding="utf-8") == command_reference.document(), "scripts/write-rules writes it"
 
 
-@pytest.mark.parametrize("name", ON_PAGE)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_has_a_section_with_all_its_options(name):
     text = PAGE.read_text(encoding="utf-8")
     section = re.split(r"^##+ (?!#)(?!mcpspy \w+ )", text.partition(f"### mcpspy {name}\n")[2], flags=re.MULTILINE)[0]
-    for node in (ON_PAGE[name], *ON_PAGE[name].get("commands", {}).values()):
-        for option in set(node["options"]) - {"-h", "--help"}:
+    for words in ([name], *([name, inner.name] for inner in COMMANDS[name].subcommands)):
+        for option in set(answer([*words, "-"]).words) - {"-h", "--help"}:
             assert re.search(rf"(?<![-\w]){re.escape(option)}(?![-\w])", section), option
-    for inner in ON_PAGE[name].get("commands", ()):
-        assert f"#### mcpspy {name} {inner}\n" in section
+    for inner in COMMANDS[name].subcommands:
+        assert f"#### mcpspy {name} {inner.name}\n" in section
 
 
 def test_no_cell_of_a_table_breaks_it():
@@ -133,38 +145,97 @@ def test_no_cell_of_a_table_breaks_it():
     assert all(len(re.findall(r"(?<!\\)\|", row)) == 3 for row in rows)
 
 
-TABLE = read_table()
-INNER = [(name, inner) for name, node in TABLE["commands"].items() for inner in node.get("commands", ())]
-
-
-def test_the_table_is_that_of_the_commands():
-    written = Path(complete.TABLE).read_text(encoding="utf-8")
-    assert written == completion_table.document(), "scripts/write-rules writes it"
-
-
-@pytest.mark.parametrize("words", [*([name] for name in COMMANDS), *INNER], ids=" ".join)
+@pytest.mark.parametrize("words", EVERY, ids=" ".join)
 def test_each_option_that_a_help_lists_is_offered_and_explained(words, monkeypatch, capfd):
     monkeypatch.setattr(sys, "argv", ["mcpspy", *words, "--help"])
     with suppress(SystemExit):
         cli.main()
     heads = re.findall(r"^  (-.*?)(?:  |$)", capfd.readouterr().out, re.MULTILINE)
     options = {option for head in heads for option in re.findall(r"(?<![^\s,])--?[a-z][a-z-]*", head)}
-    found = answer(TABLE, [*words, "-"]).words
+    found = answer([*words, "-"]).words
     assert {"-h", "--help"} <= options == set(found)
     assert all(found.values())
 
 
 def test_every_command_is_offered_with_its_text():
-    assert answer(TABLE, [""]).words == {name: command.help for name, command in COMMANDS.items()}
-    assert set(answer(TABLE, ["-"]).words) == {"-h", "--help", "--version"}
+    assert answer([""]).words == {name: command.text for name, command in COMMANDS.items()}
+    assert set(answer(["-"]).words) == {"-h", "--help", "--version"}
     assert sorted(INNER) == [
         ("ca", "env"), ("ca", "export"), ("ca", "status"), ("schema", "diff"), ("schema", "list"), ("schema", "show"),
     ]  # fmt: skip
 
 
+OFFERED = {
+    "bash": lambda words: [" ".join(["mcpspy", *words]), " "],
+    "zsh": lambda words: ["mcpspy", *words],
+    "fish": lambda words: ["mcpspy", *words],
+}
+"""What each shell passes to `__complete` at a Tab."""
+
+
+@pytest.mark.parametrize("words", EVERY, ids=" ".join)
+def test_an_option_is_declared_in_one_place(words, monkeypatch, capfd):
+    """A trial option in a table is in the parser, the help, the page and the completion of the three shells."""
+    command = EVERY[words]
+    trial = Option("--trial", placeholder="COLOUR", choices=("green", "blue"), text="paint it")
+    monkeypatch.setattr(command, "options", (*command.options, trial))
+
+    def output(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mcpspy", *arguments])
+        with suppress(SystemExit):
+            cli.main()
+        return capfd.readouterr()
+
+    assert re.search("--trial.* (needs a value|expected one argument);", output(*words, "--trial").err)
+    assert re.search(
+        r"--trial COLOUR\s+paint\s+it:\s+green,\s+blue\s+\(default:\s+green\)", output(*words, "--help").out
+    )
+    assert "| `--trial COLOUR` | paint it: green, blue (default: green) |\n" in command_reference.document()
+    for shell, passed in OFFERED.items():
+        assert "--trial" in output("__complete", shell, *passed([*words, "--tr"])).out
+        assert "green" in output("__complete", shell, *passed([*words, "--trial", ""])).out
+
+
+FIXED = {
+    "check --fail-on": checked.THRESHOLDS,
+    "check --client": (*client_limits.CLIENTS, "all"),
+    "check --format": findings.FORMATS,
+    "scrub --format": findings.PLACE_FORMATS,
+    "diff --format": changes.FORMATS,
+    "replay --format": differences.FORMATS,
+    "export --format": (*exporters.FORMATS, "parquet"),
+    "sql --format": sql.FORMATS,
+    "check --as": (it.value for it in Revision),
+    "install --scope": clients.SCOPES,
+}
+"""The values that stand in a table, as the command implements them."""
+
+
+@pytest.mark.parametrize("words", FIXED)
+def test_the_values_in_a_table_are_those_that_the_command_has(words):
+    name, option = words.split()
+    assert COMMANDS[name].named_options[option].offers == tuple(FIXED[words])
+
+
+def test_texts_name_what_the_command_has():
+    assert f"The tables are {', '.join(TABLES)};" in COMMANDS["sql"].description
+    assert f"one for each {TOKEN} bytes of JSON" in COMMANDS["stats"].epilog
+
+
+def test_the_terms_of_filters_are_those_of_the_language():
+    assert tuple(KEYS) == FILTER_KEYS
+    assert {
+        "from": SENDERS,
+        "kind": KINDS,
+        "status": STATUSES,
+        "severity": SEVERITIES,
+        "revision": tuple(it.value for it in Revision),
+    } == FILTER_VALUES
+
+
 @pytest.mark.parametrize("words", [["check", "--format", ""], ["export", "--format", ""], ["mock", "--pace", ""]])
 def test_choices_are_offered(words):
-    assert len(answer(TABLE, words).words) > 1
+    assert len(answer(words).words) > 1
 
 
 ROOT = Path(cli.__file__).parent.parent.parent
@@ -195,18 +266,18 @@ def test_help_scripts_and_readme_say_the_same_about_switching_it_on(mcpspy):
 
 @pytest.fixture
 def parser():
-    parser = Parser(prog="mcpspy x")
-    choice(parser, "--format", ("text", "json"), "format of the report", "FORMAT")
-    return parser
+    form = Option("--format", placeholder="FORMAT", choices=("text", "json"), text="format of the report")
+    return Parser(Command("x", "", "", form, Option("--rule", placeholder="RULE", text="100% of it", offers=("a",))))
 
 
 def test_the_first_name_is_the_default(parser):
-    assert parser.parse_args([]) == argparse.Namespace(format="text")
-    assert parser.parse_args(["--format", "json"]) == argparse.Namespace(format="json")
+    assert parser.parse_args([]).format == "text"
+    assert parser.parse_args(["--format", "json"]).format == "json"
 
 
 def test_the_help_lists_the_names(parser):
     assert "--format FORMAT  format of the report: text, json (default: text)" in parser.format_help()
+    assert "100% of it" in parser.format_help()
 
 
 @pytest.mark.parametrize(
@@ -225,12 +296,7 @@ def test_a_mistake_is_one_sentence(parser, given, sentence):
     assert "secret" not in str(raised.value)
 
 
-def test_names_are_offered_to_shells_and_judged_by_the_command():
-    parser = Parser(prog="mcpspy x")
-    action = parser.add_argument("--rule")
-    assert offered(action) is None
-    offer(action, {"a": "the first"})
-    assert offered(action) == {"a": "the first"}
+def test_what_is_only_offered_to_shells_is_judged_by_the_command(parser):
     assert parser.parse(["--rule", "b"], argparse.Namespace()).rule == "b"
 
 

@@ -21,7 +21,6 @@ from mcpspy.cli.complete import (
     VALUES,
     answer,
     captures,
-    read_table,
     split,
 )
 from mcpspy.rules import RULES
@@ -46,7 +45,6 @@ HOSTILE = (
     "üv.jsonl",
 )
 OTHER = "a $(touch pwned)'\n[b]*"
-TABLE = read_table()
 
 
 @pytest.fixture
@@ -113,18 +111,18 @@ def environment(tmp_path, monkeypatch):
     ],
 )
 def test_what_may_stand_at_the_cursor(line, kind, some):
-    found = answer(TABLE, line.split(" "))
+    found = answer(line.split(" "))
     assert (found.kind, some - set(found.words)) == (kind, set())
 
 
 @each("line", ["nonsense ", "ca nonsense ", "wrap --name ", "demo -- ", "prune --older "])
 def test_nothing_is_offered_where_nothing_is_known(line):
-    found = answer(TABLE, line.split(" "))
+    found = answer(line.split(" "))
     assert (found.kind, found.words) == (VALUES, {})
 
 
 def test_what_stands_before_in_the_same_word_stays():
-    found = answer(TABLE, ["show", "--filter=status:error kind:"])
+    found = answer(["show", "--filter=status:error kind:"])
     assert (found.before, "kind:request" in found.words) == ("--filter=status:error ", True)
     assert not any(it.endswith(":") for it in found.words)
 
@@ -167,7 +165,9 @@ def test_a_tab_imports_nothing_heavy():
     )
     loaded = set(run.stdout.rpartition("\0")[2].split())
     assert "mcpspy.cli.complete" in loaded
-    assert not {"re", "json", "typing", "argparse", "orjson", "mcpspy.rules", "mcpspy.cli.commands"} & loaded
+    heavy = "re json typing argparse orjson collections importlib mcpspy.rules mcpspy.clients mcpspy.spec"
+    assert not {*heavy.split()} & loaded
+    assert not {f"mcpspy.cli.{command.module}" for command in COMMANDS.values()} & loaded
 
 
 @each("arguments", [[], ["fish"], ["fish", ""], ["bash", ""], ["csh", "mcpspy", ""]])

@@ -1,19 +1,17 @@
 """The table of replaced and kept values that the user sees before a scrub is written."""
 
-import argparse
-
 import pytest
 
-from mcpspy.cli.review import agreed, refuse_without_terminal, scrub_arguments, scrub_options
+from mcpspy.cli.arguments import Parser
+from mcpspy.cli.commands import COMMANDS
+from mcpspy.cli.review import agreed, refuse_without_terminal, scrub_options
 from mcpspy.errors import UsageError
 from mcpspy.sharing.scrub import Scrub
 from tests.transcript import capture
 
 
 def options(*words):
-    parser = argparse.ArgumentParser()
-    scrub_arguments(parser)
-    return parser.parse_args(words)
+    return Parser(COMMANDS["scrub"]).parse_args(["a.jsonl", *words])
 
 
 def test_the_options_are_those_of_a_scrub():

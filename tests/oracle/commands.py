@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from mcpspy import cli
 from mcpspy.cli.commands import COMMANDS
-from mcpspy.cli.complete import answer, read_table
+from mcpspy.cli.complete import answer
 from mcpspy.rules import RULES
 
 OUT = "out"
@@ -187,5 +187,5 @@ def mistakes(path: str) -> Iterator[tuple[str, bytes]]:
 def completed() -> Iterator[tuple[str, bytes]]:
     """Yield the words that shells offer at the end of a line."""
     for line in LINES:
-        found = answer(read_table(), line.split(" "))
+        found = answer(line.split(" "))
         yield repr(line), repr((found.kind, list(found.words.items()))).encode()

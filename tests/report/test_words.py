@@ -17,6 +17,7 @@ BAD_OUTCOMES = '"error", "tool-error", "refused"'  # how `FAILING` of conversati
 SIGNS = re.compile("[→←✗✓▸▾]")
 NOT_MARKS = {"sharing/page/keys.js": "names of keys", "sharing/page/page.css": "a style has no access to a script"}
 BY_SEVERITY = {
+    "cli/options/shared.py": "names for the command line, which imports no rules",
     "report/checked.py": "thresholds",
     "report/findings.py": "levels of SARIF and of GitHub",
     "rules/rule.py": "the severities themselves",

@@ -101,22 +101,14 @@ class Strategy:
 
     name: str
     """Its option is `--NAME`; the first one in the table has no option."""
-    help: str
-    """The help text of its option."""
     find: Callable[[Matcher, Request], Turn | None]
     notice: str = ""
     """The words by which the user is told that this strategy found the answer; empty for no notice."""
 
 
 STRATEGIES = (
-    Strategy("exact", "answer by method and params", Matcher.by_params),
-    Strategy(
-        "loose",
-        "if no recorded request has the same params, answer with one of the same method and name, and report it on "
-        "stderr",
-        Matcher.by_name,
-        notice="answered by name alone",
-    ),
+    Strategy("exact", Matcher.by_params),
+    Strategy("loose", Matcher.by_name, notice="answered by name alone"),
 )
 
 

@@ -3,8 +3,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.cli.arguments import Parser
-from mcpspy.cli.mock import arguments
+from mcpspy.cli.commands import COMMANDS
 from mcpspy.replay.match.strategies import STRATEGIES, Matcher, Miss, key, plain
 from mcpspy.wire.jsonrpc import parse
 from tests.each import each
@@ -91,11 +90,8 @@ def test_by_name_alone_params_do_not_count():
 def test_the_first_strategy_reports_nothing_and_each_of_the_others_has_an_option_of_its_own():
     assert not STRATEGIES[0].notice
     assert len({strategy.name for strategy in STRATEGIES}) == len(STRATEGIES)
-    options = Parser()
-    arguments(options)
-    assert options.parse_args(["a.jsonl"]).strategies == [STRATEGIES[0]]
-    chosen = options.parse_args(["a.jsonl", *(f"--{strategy.name}" for strategy in STRATEGIES[1:])])
-    assert chosen.strategies == list(STRATEGIES)
+    options = [it for it in COMMANDS["mock"].options if it.dest == "strategies"]
+    assert [(it.names, it.const) for it in options] == [((f"--{it.name}",), it.name) for it in STRATEGIES[1:]]
 
 
 NAMES = st.sampled_from(["a", "b", "progressToken", "_meta", "name"])

@@ -1,0 +1,82 @@
+"""The arguments of the commands that replay captures, and compare what they replay."""
+
+from mcpspy.cli.options import GATE, Command, Option, Positional
+from mcpspy.cli.options.shared import CAPTURE, HEADER, REPORT, URL
+
+IGNORE = Option(
+    "--ignore",
+    placeholder="POINTER",
+    many=True,
+    text="ignore differences at this JSON pointer, such as /result/content/*/text (docs/replay.md); repeatable",
+)
+
+REPLAY = (
+    Command(
+        "mock",
+        "serve a capture as a mock server",
+        "Serve captures as a mock MCP server, on stdin and stdout or over HTTP.",
+        Positional("captures", "CAPTURE", many="+"),
+        Option(
+            "--listen",
+            placeholder="HOST:PORT",
+            text="serve over HTTP until Ctrl-C and print the URL; port 0: any free port",
+        ),
+        Option(
+            "--pace",
+            placeholder="PACE",
+            choices=("fast", "recorded"),
+            text="answer at once, or with the recorded delays",
+        ),
+        Option(
+            "--loose",
+            dest="strategies",
+            many=True,
+            const="loose",
+            text="if no recorded request has the same params, answer with one of the same method and name, and report "
+            "it on stderr",
+        ),
+        Option(
+            "--record-missing",
+            text="send requests that are not in the capture to COMMAND, and add its answers to the capture",
+        ),
+        GATE,
+        epilog="Exit status 1: a request or an answer of the client differs from the capture.",
+        usage="mcpspy mock CAPTURE... [OPTION...] [--record-missing -- COMMAND [ARG...]]",
+        server=True,
+    ),
+    Command(
+        "replay",
+        "replay a capture against a server and report differences",
+        "Replay the client's messages from a capture against a server and report differences.",
+        CAPTURE,
+        URL,
+        HEADER,
+        Option("-o", placeholder="FILE", dest="new", text="keep the new session as a capture"),
+        IGNORE,
+        Option("--learn", placeholder="N", convert=int, text="run N times and propose what to ignore"),
+        Option("--shape", text="compare only the structure of the answers"),
+        Option("--read-only", text="skip calls of tools without readOnlyHint"),
+        Option("--as-forwarded", text="send what gates forwarded, not what the client sent"),
+        Option("--strict", text="compare log messages too"),
+        Option("--update", text="replace the capture with the new session, if they differ"),
+        Option(
+            "--format", placeholder="FORMAT", choices=("text", "json", "junit", "github"), text="format of the report"
+        ),
+        REPORT,
+        epilog="You can put --ignore, --shape, --strict and --read-only into a file NAME.replay.toml beside "
+        "NAME.jsonl (docs/replay.md). Exit status 1: something differs.",
+        usage="mcpspy replay CAPTURE [OPTION...] (--url URL | -- COMMAND [ARG...])",
+        server=True,
+    ),
+    Command(
+        "diff",
+        "compare two captures of a server",
+        "Compare two captures of a server: its tools, prompts and resources, its answers, its latency.",
+        Positional("old", "A"),
+        Positional("new", "B"),
+        IGNORE,
+        Option("--format", placeholder="FORMAT", choices=("text", "json"), text="format of the report"),
+        epilog="Exit status 1: something differs.",
+    ),
+)
+"""The group `Replay` of `mcpspy --help`."""

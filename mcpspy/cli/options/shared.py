@@ -1,0 +1,32 @@
+"""What commands of several groups have in common: arguments, and the names of rules, revisions and clients.
+
+The options that `wrap` has too stand in `mcpspy.cli.options`, which does not import these.
+"""
+
+from mcpspy.cli.options import Option, Positional
+
+SEVERITIES = ("error", "warning", "info")
+REVISIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+CAPTURE = Positional("capture", "CAPTURE")
+ALL_CAPTURES = Positional("captures", "CAPTURE|DIR", "default: the capture directory", many="*")
+CAPTURE_DIRECTORY = Positional("directory", "DIR", "default: the capture directory", many="?")
+FOLDER_OF_CAPTURES = Option("--capture-dir", placeholder="DIR", dest="folder", text="write the captures into DIR")
+REPORT = Option("--output", placeholder="FILE", text="write the report to FILE")
+URL = Option("--url", placeholder="URL", text="URL of the server, instead of its command")
+HEADER = Option(
+    "--header", placeholder="'NAME: VALUE'", many=True, text="send this header with each request; repeatable"
+)
+
+
+def rules() -> dict[str, str]:
+    """Return the rules with their explanations."""
+    from mcpspy.rules import RULES
+
+    return {rule.id: rule.explanation for rule in RULES.values()}
+
+
+def clients() -> dict[str, str]:
+    """Return the ids of the MCP clients whose configuration is known, with their names."""
+    from mcpspy.clients.table import CLIENTS
+
+    return {client.id: client.name for client in CLIENTS}
