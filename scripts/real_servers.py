@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import queue
+import re
 import shutil
 import signal
 import subprocess
@@ -35,9 +36,10 @@ def problems(program: Path, cache: Path) -> dict[str, list[str]]:
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # it exits with 1 if something failed
     told: dict[str, list[str]] = {}
     for problem in json.loads(done.stdout)["problems"]:
-        sentence = problem["headline"].replace(str(cache), "CACHE")
+        sentence = re.sub(r" [0-9,]+ times", "", problem["headline"].replace(str(cache), "CACHE"), count=1)
         for capture in problem["captures"]:
-            told.setdefault(Path(capture["path"]).stem, []).append(f"{sentence} ({problem['side']})")
+            often = f", {capture['count']} times" if capture["count"] > 1 else ""
+            told.setdefault(Path(capture["path"]).stem, []).append(f"{sentence} ({problem['side']}{often})")
     return told
 
 
