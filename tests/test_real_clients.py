@@ -147,8 +147,18 @@ def test_the_page_has_a_line_for_each_client_and_what_is_different():
     }
     findings = {"error framing/not-json, noise wrap": 1, "error framing/not-json, noise proxy": 2}
     clients = [
-        {"name": "one", "package": "one@1", "date": "2026-01-01", "facts": known, "findings": findings} | ran,
-        {"name": "two", "package": "two@2", "date": None, "facts": {}, "findings": {}, "outcomes": {}, "different": {}},
+        {"name": "one", "package": "one@1", "date": "2026-01-01", "facts": known, "findings": findings, "problems": []}
+        | ran,
+        {
+            "name": "two",
+            "package": "two@2",
+            "date": None,
+            "facts": {},
+            "findings": {},
+            "outcomes": {},
+            "different": {},
+            "problems": [],
+        },
     ]
     page = client_facts.page(clients)
     for line in (
