@@ -27,7 +27,7 @@ _REDIRECTION = 300
 
 ASPECTS: tuple[Aspect, ...] = (
     *("bytes", "shape", "meta", "pairing", "handshake", "http", "direction"),
-    *("refusal", "content", "listening", "login"),
+    *("refusal", "content", "listening", "login", "failure"),
 )
 """The aspects with a test, in the order of `aspects`."""
 
@@ -43,10 +43,11 @@ def aspects(message: Message, method: str | None, session: Session) -> tuple[boo
     - http: not over HTTP;
     - direction: not a request or notification, or its sender may send its method; the methods of extensions never pass;
     - content: a result without an image or a sound;
+    - failure: not an answer, or the outcome of its request is ok;
     - refusal, listening, login: never, because the rules about these look at few messages (see `unit_aspects`).
     """
     body, http, told = message.body, message.http, facts(method, message.revision)
-    meta, pairing, direction = method != "initialize", True, True
+    meta, pairing, direction, failure = method != "initialize", True, True, True
     if type(body) is Request or type(body) is Notification:
         params = body.value.get("params")
         if type(params) is dict and "_meta" in params:
@@ -54,6 +55,7 @@ def aspects(message: Message, method: str | None, session: Session) -> tuple[boo
         direction = message.sender in told.senders
     elif type(body) is Result or type(body) is Error:
         exchange = message.exchange
+        failure = exchange is None or exchange.outcome == "ok"
         pairing = exchange is not None and not exchange.cancelled and session.left is None
         pairing = pairing and (http is None or answers_by_id(message))
     else:
@@ -62,7 +64,20 @@ def aspects(message: Message, method: str | None, session: Session) -> tuple[boo
     shape = fits(message, told) and not (told.extended and is_extended(message, session))
     raw = message.frame.raw
     content = type(body) is Result and MARK not in raw and b"\\u" not in raw  # the mark may be escaped
-    return in_bytes(message), shape, meta, pairing, begun, http is None, direction, False, content, False, False
+    return (
+        in_bytes(message),
+        shape,
+        meta,
+        pairing,
+        begun,
+        http is None,
+        direction,
+        False,
+        content,
+        False,
+        False,
+        failure,
+    )
 
 
 def unit_aspects(unit: HttpUnit) -> tuple[bool, ...]:
@@ -78,7 +93,7 @@ def unit_aspects(unit: HttpUnit) -> tuple[bool, ...]:
     refusal = type(code) is not int or code < _REDIRECTION
     content, listening = unit.frame is None, place.summary["method"] != "GET"
     login = refusal and (request is None or bool(request.carried))
-    return True, True, True, True, True, False, True, refusal, content, listening, login
+    return True, True, True, True, True, False, True, refusal, content, listening, login, True
 
 
 def in_bytes(message: Message) -> bool:

@@ -35,6 +35,7 @@ Aspect = Literal[
     "content",
     "listening",
     "login",
+    "failure",
 ]
 """The aspect that a rule is about. It does not run on messages that are plain in it (`mcpspy.rules.plain`).
 
@@ -48,7 +49,8 @@ Aspect = Literal[
 - refusal: over HTTP, it is of an answer with a status of failure, or a redirect;
 - content: it has an image or a sound, or is invalid, or it is a body or an event without a message;
 - listening: it is of a GET, or of the answer to one;
-- login: it is of an answer that refuses or redirects, or of one to a request without a message.
+- login: it is of an answer that refuses or redirects, or of one to a request without a message;
+- failure: it is an answer, and what came of its request is not ok.
 """
 
 EVERY = (Request, Notification, Result, Error, Invalid)

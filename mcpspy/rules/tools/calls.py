@@ -131,6 +131,7 @@ def arguments_fit(message: Message, session: Session) -> Iterator[Fault]:
     meanwhile="Do not offer the tool.",
     blame="server",
     spec=f"{_TOOLS}#error-handling",
+    about="failure",
     explains=("error", "tool-error"),
     fails=LISTED + '        > 3 tools/call {"name":"echo","arguments":{"text":"a"}}\n'
     '        < 3 ! {"code":-32602,"message":"Unknown tool: echo"}',
