@@ -252,6 +252,7 @@ def _loose_matches(message: Message) -> Iterator[Exchange]:
     was cancelled this is a warning, because an answer may still arrive.""",
     fix="Use a new `id` for each request, for example a counter.",
     spec=_REQUESTS,
+    about="pairing",
     fails="""
         = 2025-06-18
         > 2 tools/list

@@ -38,7 +38,8 @@ def aspects(message: Message, method: str | None, session: Session) -> tuple[boo
     - bytes: one complete JSON object in ASCII, not large, with nothing that a rule looks for;
     - shape: exactly what its definition allows, and no extension adds to it;
     - meta: no `_meta`, and not `initialize`: nothing about revisions, progress or subscriptions;
-    - pairing: a request or notification, or the response to a waiting request, with its id, before the client leaves;
+    - pairing: a notification, a request whose id is free, or the response to a waiting request, with its id, before the
+      client leaves;
     - handshake: the session began in the right order;
     - http: not over HTTP;
     - direction: not a request or notification, or its sender may send its method; the methods of extensions never pass;
@@ -53,6 +54,8 @@ def aspects(message: Message, method: str | None, session: Session) -> tuple[boo
         if type(params) is dict and "_meta" in params:
             meta = False
         direction = message.sender in told.senders
+        if type(body) is Request:
+            pairing = len(message.session.pending.get((message.sender, body.id), ())) < 2
     elif type(body) is Result or type(body) is Error:
         exchange = message.exchange
         failure = exchange is None or exchange.outcome == "ok"

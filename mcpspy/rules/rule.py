@@ -42,7 +42,8 @@ Aspect = Literal[
 - bytes: the frame contains something unusual, whatever it means;
 - shape: the message does not match its definition exactly;
 - meta: it has `_meta`, or is an `initialize`;
-- pairing: it is a response that belongs to no request, or to a cancelled one, or the client has left; or invalid;
+- pairing: it is invalid, or a request whose id is in use, or a response that belongs to no request or to a cancelled
+  one, or the client has left;
 - handshake: the session has not begun in the right order yet;
 - http: it was sent over HTTP;
 - direction: its sender may not send it;
