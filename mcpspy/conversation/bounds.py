@@ -18,6 +18,8 @@ EXCHANGES = 8192
 """
 FACTS = 4096
 """The entries of each table of facts that rules use: tools, requests with progress, subscriptions, tasks, …"""
+REMEMBERED = 4096
+"""The bytes of a frame that a rule may keep until the end of its session."""
 ROUNDS = 1024
 """The methods and names whose `input_required` responses are known (2026-07-28)."""
 SAME_ROUNDS = 32

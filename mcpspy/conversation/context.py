@@ -109,9 +109,15 @@ def asks_for_stream(request: HttpChannel) -> bool:
 
 
 def asked(event: Message | HttpUnit) -> HttpChannel | None:
-    """Return the request, if an event is the first one of its response from the server; else None."""
+    """Return the request, if an event is the first one of its response over Streamable HTTP; else None."""
+    request = asked_over_http(event)
+    return request if request and event.http and not event.http.legacy else None
+
+
+def asked_over_http(event: Message | HttpUnit) -> HttpChannel | None:
+    """Return the same, also for HTTP+SSE."""
     place = event.http
-    if place is None or place.request is None or place.legacy or place.opened.role != "response":
+    if place is None or place.request is None or place.opened.role != "response":
         return None
     return place.request if (event.n, event.part, place.opened.sender) == (place.first, 0, "server") else None
 

@@ -97,6 +97,7 @@ class Judge:
         self._clients = frozenset(clients)
         self._report = report
         self._reported: set[str] = set()
+        self._closing = [rule for rule in RULES.values() if rule.closes]
         kind = as_revision is not None, bool(self._clients), operations is not None
         self._lists = LISTS.setdefault(kind, {})
         self._conversation = Conversation(self._rest, self._drop)
@@ -160,7 +161,7 @@ class Judge:
                 if not (request.act and request.act.made):
                     yield from self._findings(rule, request, rule.end(request, request.session))
         for session in sessions:
-            yield from self._close(session, [rule for rule in RULES.values() if rule.closes])
+            yield from self._close(session, self._closing)
         yield from outcomes
 
     def pending(self) -> Iterator[Exchange]:
@@ -303,7 +304,7 @@ class Judge:
         self._lose(session)
         self._found_late += self._late(session, self._t)
         if session not in self._later:
-            of_session = [rule for rule in RULES.values() if rule.closes and not rule.id.startswith(_ON_OPERATIONS)]
+            of_session = [rule for rule in self._closing if not rule.id.startswith(_ON_OPERATIONS)]
             self._found_late += self._close(session, of_session)  # what they remember is forgotten now
             session.rest_facts()
 

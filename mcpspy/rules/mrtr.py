@@ -7,7 +7,7 @@ recorded a moment later, so every check of a retry runs a second after it.
 
 from collections.abc import Iterator
 
-from mcpspy.conversation.bounds import keep
+from mcpspy.conversation.bounds import REMEMBERED, keep
 from mcpspy.conversation.context import ASKED, capabilities
 from mcpspy.conversation.model import Message, Session
 from mcpspy.conversation.rounds import continued, mark, rounds_before
@@ -21,7 +21,6 @@ from mcpspy.wire.jsonrpc import Request, Result
 _MRTR = "basic/patterns/mrtr"
 _ASKING = ("tools/call", "prompts/get", "resources/read")
 """Methods whose answer may request input."""
-_KEPT = 4096  # bytes of a result that is remembered
 _SOON, _BY_A_PERSON = 10_000_000_000, 600_000_000_000  # nanoseconds for which a client may take to find the input
 
 
@@ -291,7 +290,7 @@ class NeverRetried(StatefulCheck):
 
     def note(self, message: Message) -> None:
         """Remember a result that requests input."""
-        if message.exchange and message.exchange.inputs is not None and message.frame.size <= _KEPT:
+        if message.exchange and message.exchange.inputs is not None and message.frame.size <= REMEMBERED:
             keep(self._asking, message.n, (message, not message.exchange.inputs.isdisjoint(PERSONAL)))
 
     def close(self) -> Iterator[Fault]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpspy.conversation.bounds import keep
+from mcpspy.conversation.bounds import REMEMBERED, keep
 from mcpspy.conversation.context import capabilities
 from mcpspy.conversation.model import Exchange, Message, Session
 from mcpspy.conversation.outcomes import still_failed
@@ -19,7 +19,6 @@ from mcpspy.wire.jsonrpc import Error, Result
 
 _PAGE = "https://github.com/modelcontextprotocol/ext-apps/blob/main/specification/2026-01-26/apps.mdx"
 _FLAT = "ui/resourceUri"
-_KEPT = 4096  # bytes of an error
 _SCHEME = "ui://"
 
 
@@ -206,7 +205,7 @@ class Unreadable(StatefulCheck):
 
     def check(self, message: Message) -> Iterator[Fault]:
         """Remember a refusal."""
-        if message.exchange and (message.name or "").startswith(_SCHEME) and message.frame.size <= _KEPT:
+        if message.exchange and (message.name or "").startswith(_SCHEME) and message.frame.size <= REMEMBERED:
             keep(self._refused, message.name, (message, message.exchange))
         return iter(())
 

@@ -36,12 +36,10 @@ def may_hold_messages(content_type: str) -> bool:
 
 def header(head: Head | None, name: str) -> str | None:
     """Return the value of the first field with that name, given in lower case; None if there is none."""
-    fields, size = head.get("headers") if head else None, len(name)
+    fields = head.get("headers") if head else None
     for field in fields if isinstance(fields, list) else ():
-        if isinstance(field, list) and len(field) == 2:
-            key = field[0] if type(field[0]) is str else str(field[0])
-            if len(key) == size and key.lower() == name:  # the size is a quick test that excludes most fields
-                return str(field[1])
+        if isinstance(field, list) and len(field) == 2 and str(field[0]).lower() == name:
+            return str(field[1])
     return None
 
 

@@ -9,7 +9,7 @@ answered itself is nobody's fault. An answer is checked once, at the first event
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mcpspy.conversation.bounds import keep
+from mcpspy.conversation.bounds import REMEMBERED, keep
 from mcpspy.conversation.context import asked, asks, posted
 from mcpspy.conversation.model import Exchange, HttpChannel, HttpUnit, Message, Session
 from mcpspy.conversation.outcomes import still_failed
@@ -28,7 +28,6 @@ _WILDCARDS = ("*/*", "application/*", "text/*")
 _NOT_ACCEPTABLE, _UNSUPPORTED = 406, 415
 _WRONG_PARAMS = -32602
 _ACCEPTED, _NO_CONTENT = 202, 204
-_KEPT = 4096  # bytes of a frame
 _NOT_JSON, _WRONG_PARAMS, _INTERNAL = -32700, -32602, -32603
 _REDIRECTS = (301, 302, 303, 307, 308)
 _STATUSES = {-32020: 400, -32021: 400, -32022: 400, -32601: 404}  # by the code of the error (2026-07-28)
@@ -104,7 +103,7 @@ def request_type(message: Message, session: Session) -> Iterator[Fault]:
 
 def remembered(event: Message | HttpUnit) -> Message | HttpUnit | None:
     """Return the beginning of an answer in a form that may be kept until the end; None if it is too large for that."""
-    if event.frame is None or event.frame.size <= _KEPT:
+    if event.frame is None or event.frame.size <= REMEMBERED:
         return event
     return replace(event, frame=None) if isinstance(event, HttpUnit) else None
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from mcpspy.conversation import bounds
-from mcpspy.conversation.context import asked
+from mcpspy.conversation.context import asked, asked_over_http
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.conversation.outcomes import still_failed
 from mcpspy.conversation.refusals import has_credentials, leads_to, leads_to_login, refusal, status_line
@@ -340,18 +340,15 @@ def _tells(event: Message | HttpUnit, code: int, others: tuple[int, ...], about:
     found = status(answer.opened.head)
     if found == code:
         return found if event.n == answer.first and not event.part else 0
-    told = found in others and event.frame and about.search(answer.said)
-    return found if told and not is_about_call(event) else 0
+    return found if found in others and event.frame and about.search(answer.said) else 0
 
 
 def _refused(event: Message | HttpUnit) -> HttpChannel | None:
     """Return the POST, if an event is the first of an answer of the server that refuses it by status; else None."""
-    answer = event.http
-    if answer is None or answer.request is None or answer.opened.role != "response":
+    request, answer = asked_over_http(event), event.http
+    if request is None or answer is None or answer.summary["method"] != "POST":
         return None
-    first = (event.n, event.part, answer.opened.sender) == (answer.first, 0, "server")
-    refuses = status(answer.opened.head) >= _REDIRECTION and answer.summary["method"] == "POST"
-    return answer.request if first and refuses else None
+    return request if status(answer.opened.head) >= _REDIRECTION else None
 
 
 def _lost(request: HttpChannel, code: int, session: Session) -> Message | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from mcpspy.conversation import bounds
+from mcpspy.conversation.context import asked
 from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.conversation.refusals import UNKNOWN, denies_session, has_credentials, one_line
 from mcpspy.json_values import member
@@ -201,12 +202,11 @@ class LostSession(StatefulCheck):
 
     def check(self, event: Message | HttpUnit) -> Iterator[Fault]:
         """Remember an answer of status 404 soon after the session began."""
-        answer, session = event.http, self.session
-        if answer is None or answer.request is None or answer.legacy or status(answer.opened.head) != _NOT_FOUND:
+        answer, session, request = event.http, self.session, asked(event)
+        if answer is None or request is None or status(answer.opened.head) != _NOT_FOUND:
             return iter(())
-        request, given = answer.request, session.given
-        first = (event.n, event.part, answer.opened.sender) == (answer.first, 0, "server")
-        if not first or given is None or not request.named or request.summary["method"] != "POST":
+        given = session.given
+        if given is None or not request.named or request.summary["method"] != "POST":
             return iter(())
         deleted = session.over is not None and session.over.by_client
         other_reason = isinstance(event, Message) and member(event.body.value, "error", "code") == _METHOD_MISSING

@@ -401,16 +401,11 @@ class FailedHandshake(StatefulCheck):
                 bounds.keep(self._answers, exchange.ordinal, _Answer.of(message))
         return iter(())
 
-    def _left(self) -> bool:
-        """Return whether the client sent nothing after an answer to its first request."""
-        sent = sum(side == "client" for side, _ in (*self.session.completed, *self.session.pending))
-        return not self.session.initialized and not self.session.lossy and sent == 1
-
     def close(self) -> Iterator[Fault]:
         """Report the attempts that failed, unless another one succeeded. An answer that came late is no refusal."""
         for ordinal, exchange in self._begun.items():
             request, answer = exchange.request, self._answers.get(ordinal)
-            if answer and answer.succeeds and answer.sentence and self._left():
+            if answer and answer.succeeds and answer.sentence and _went_silent(self.session):
                 yield Fault(answer.sentence, related=(answer.n,), at=request, blame=other(request.sender))
             if self.session.agreed is not None:
                 continue
@@ -425,6 +420,12 @@ class FailedHandshake(StatefulCheck):
                 wrong = request.http is not None and asks_for_refusal(request.http, code)
                 yield Fault(how, related=(row,) if row else (), at=request, severity=answer and answer.severity,
                             blame=request.sender if wrong else other(request.sender))  # fmt: skip
+
+
+def _went_silent(session: Session) -> bool:
+    """Return whether the client sent nothing after its first request."""
+    sent = sum(side == "client" for side, _ in (*session.completed, *session.pending))
+    return not session.initialized and not session.lossy and sent == 1
 
 
 def _unanswered_handshake(exchange: Exchange) -> str | None:
@@ -485,12 +486,11 @@ class VersionDeclined(StatefulCheck):
     def close(self) -> Iterator[Fault]:
         """Report it if the client sent nothing more, and left."""
         session = self.session
-        if self._answer is None or session.initialized or session.lossy or session.gone is not None:
+        if self._answer is None or session.gone is not None:
             return
         answer, requested, given = self._answer
         left = answer.http is not None or (session.left is not None and session.left >= answer.t)
-        sent = [side for side, _ in (*session.completed, *session.pending) if side == "client"]
-        if left and len(sent) == 1:
+        if left and _went_silent(session):
             revisions = f"the client named {requested[:40]}, the server answered with {given[:40]}"
             yield Fault(f"{revisions}, and the client left without `notifications/initialized`",
                         "/result/protocolVersion", at=answer)  # fmt: skip
