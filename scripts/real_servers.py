@@ -36,7 +36,8 @@ def problems(program: Path, cache: Path) -> dict[str, list[str]]:
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # it exits with 1 if something failed
     told: dict[str, list[str]] = {}
     for problem in json.loads(done.stdout)["problems"]:
-        sentence = re.sub(r" [0-9,]+ times", "", problem["headline"].replace(str(cache), "CACHE"), count=1)
+        sentence = problem["headline"].replace(str(cache / "place" / "work"), "WORK").replace(str(cache), "CACHE")
+        sentence = re.sub(r" [0-9,]+ times", "", sentence, count=1)
         for capture in problem["captures"]:
             often = f", {capture['count']} times" if capture["count"] > 1 else ""
             told.setdefault(Path(capture["path"]).stem, []).append(f"{sentence} ({problem['side']}{often})")
