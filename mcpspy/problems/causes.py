@@ -29,7 +29,8 @@ _SAME = 60  # characters of an error: a line of stderr that has them adds nothin
 _ROWS = 8  # line numbers of a problem
 _FURTHER = 4  # causes after the first
 _METHOD_MISSING, _WRONG_PARAMS, _INTERNAL = -32601, -32602, -32603
-_NO_COMMON_REVISION = -32022  # then no answer could help
+_MISMATCH = -32020
+_OF_NEWEST = (-32022, _MISMATCH)  # sent by a server that speaks only 2026-07-28; then no answer could help
 _OF_VERSION = re.compile(r"protocol[ _-]*version|protocolversion|\bversion\b.{0,40}\bsupported|revision", re.IGNORECASE)
 _OF_SCHEMA, _MANY, _POINTER = "schema/invalid", " violations: ", 100
 _NOT_A_CAUSE = ("ops/", "security/", "compat/", "schema/deprecated", "pairing/late-after-cancel", "cancel/initialize",
@@ -283,8 +284,11 @@ def _causes(
         yield from _unfilled(evidence.header)
     for proof in proofs:
         yield Cause(_sentence(proof), "known", (proof.frame, *proof.related))
-    if kind == "handshake" and failure.code != _NO_COMMON_REVISION and _OF_VERSION.search(failure.text):
+    if kind == "handshake" and failure.code not in _OF_NEWEST and _OF_VERSION.search(failure.text):
         yield Cause("the server refuses the revision that the client names; it must answer with one that it supports",
+                    "known", (failure.answer,) if failure.answer else ())  # fmt: skip
+    if kind == "handshake" and failure.code == _MISMATCH:
+        yield Cause("the server expects the headers of 2026-07-28, which no client sends with `initialize`",
                     "known", (failure.answer,) if failure.answer else ())  # fmt: skip
     if _is_impatient(failure):
         yield Cause(f"the server had reported progress {duration_text(failure.quiet or 0)} before; the {failure.side} "

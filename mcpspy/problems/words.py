@@ -20,7 +20,7 @@ _TIMES = "\0"  # where the words for how often belong
 _ARTICLES = ("the ", "login ")
 _REDIRECTION, _NO_RIGHT, _NOT_FOUND, _PROXY, _SERVER_FAILURE = 300, 403, 404, 407, 500
 _ABSENT, _MOVED = (404, 405, 410), (307, 308)
-_METHOD_MISSING, _NO_COMMON_REVISION = -32601, -32022
+_METHOD_MISSING, _NO_COMMON_REVISION, _MISMATCH = -32601, -32022, -32020
 
 
 def kind_of_failure(failure: FailedRequest) -> Kind:
@@ -221,6 +221,7 @@ _REVISION = (
     "Use a revision that both sides support: the error lists those of the server in `data.supported`.",
     "Else update the client, or install a version of the server that supports the revision of the client.",
 )
+_UPDATE = ("Use a client that supports 2026-07-28, or a server that also supports an older revision.",)
 _PATIENT = (
     "In the client, restart the time-out with each progress notification (TypeScript SDK: `resetTimeoutOnProgress`).",
 )
@@ -257,6 +258,8 @@ def advice_for(kind: Kind, first: FailedRequest) -> tuple[str, ...]:
         return _OF_PROXY
     if first.code == _NO_COMMON_REVISION:
         return _REVISION
+    if kind == "handshake" and first.code == _MISMATCH:
+        return _UPDATE
     if kind == "login" and first.challenge is None and not first.credentials:
         return _NO_LOGIN
     if kind in ("call", "handshake") and first.status >= _REDIRECTION:

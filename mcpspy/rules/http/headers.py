@@ -70,10 +70,9 @@ def header_missing(message: Message, session: Session) -> Iterator[Fault]:
     missing = _missing(message, place)
     if missing:
         yield Fault(f"the request has no {' and no '.join(missing)}")
-    for name, where, value, listed in _parameters(message, session):
-        if value is not None and header(place.opened.head, name.lower()) is None:
-            yield Fault(f"the request has no {name}, which the tool's inputSchema asks for", where, (listed,),
-                        severity="warning")  # fmt: skip
+    for name, where, listed in _missing_parameters(message, place, session):
+        yield Fault(f"the request has no {name}, which the tool's inputSchema asks for", where, (listed,),
+                    severity="warning")  # fmt: skip
 
 
 def _missing(message: Message, place: HttpChannel) -> list[str]:
@@ -82,6 +81,13 @@ def _missing(message: Message, place: HttpChannel) -> list[str]:
     if isinstance(_name(message), str):
         needed.append("Mcp-Name")
     return [name for name in needed if header(place.opened.head, name.lower()) is None]
+
+
+def _missing_parameters(message: Message, place: HttpChannel, session: Session) -> Iterator[tuple[str, str, int]]:
+    """Yield the headers of a called tool that are not set: name, pointer to the argument, line of the listing."""
+    for name, where, value, listed in _parameters(message, session):
+        if value is not None and header(place.opened.head, name.lower()) is None:
+            yield name, where, listed
 
 
 @rule(
@@ -195,7 +201,9 @@ def match_refused(message: Message, session: Session) -> Iterator[Fault]:
         return
     if "mcp-param-" in said and request.name not in session.listing.tools:
         return
-    if missing_meta(request) or _missing(request, place) or any(True for _ in _mismatches(request, session)):
+    if missing_meta(request) or _missing(request, place) or any(_missing_parameters(request, place, session)):
+        return
+    if any(True for _ in _mismatches(request, session)):
         return
     told = ", ".join(f"{name} is {excerpt(value)}" for name, value in values.items() if value is not None)
     yield Fault(f"the request is refused with -32020, but its headers match its body: {told}", "/error/code",

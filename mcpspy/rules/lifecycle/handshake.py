@@ -22,7 +22,8 @@ from mcpspy.wire.http_head import status
 from mcpspy.wire.jsonrpc import Error, Notification, Request, Result
 
 _KNOWN = ", ".join(revision.value for revision in Revision)
-_NO_COMMON_REVISION, _WRONG_PARAMS = -32022, -32602
+_WRONG_PARAMS = -32602
+_OF_NEWEST = (-32022, -32020, -32601)  # with these, a server that speaks only 2026-07-28 refuses `initialize`
 _LOGIN = (401, 407)
 
 
@@ -354,7 +355,7 @@ class _Answer(NamedTuple):
         error = member(message.body.value, "error")
         code, supported = member(error, "code"), member(error, "data", "supported")
         told = f"initialize is refused with error {excerpt(code)}: {excerpt(member(error, 'message'))}"
-        mild = code == _NO_COMMON_REVISION or (code == _WRONG_PARAMS and isinstance(supported, list))
+        mild = code in _OF_NEWEST or (code == _WRONG_PARAMS and isinstance(supported, list))
         return cls(message.n, succeeds=False, sentence=told, severity="warning" if mild else None)
 
 
@@ -364,7 +365,8 @@ class _Answer(NamedTuple):
     """The server refused `initialize`, never answered it, or named no revision in its answer, so the client cannot
     use the server. A revision is no reason to refuse: a server must answer with a revision that it supports itself,
     and the client decides whether to go on. It is a warning if the error names the revisions that the server supports,
-    as -32022 does, and -32602 in an example of the specification: then a client can try again with one of them. Not
+    as -32022 does, and -32602 in an example of the specification: then a client can try again with one of them. It is
+    a warning for -32601 and -32020 too, with which servers refuse `initialize` if they speak only 2026-07-28. Not
     reported if the client needs a login, or if another finding tells why there is no answer.""",
     fix="""Answer `initialize` with a result. If you do not support the revision that the client names, answer with one
     that you support.""",
@@ -407,7 +409,7 @@ class FailedHandshake(StatefulCheck):
             request, answer = exchange.request, self._answers.get(ordinal)
             if answer and answer.succeeds and answer.sentence and _went_silent(self.session):
                 yield Fault(answer.sentence, related=(answer.n,), at=request, blame=other(request.sender))
-            if self.session.agreed is not None:
+            if self.session.agreed is not None or request.revision in STATELESS:
                 continue
             late = answer is not None and answer.succeeds
             if late or not still_failed(exchange) or request.n in self.session.explained:
