@@ -26,6 +26,16 @@ class Number(str):
     __slots__ = ()
 
 
+def parsed(text: str | bytes) -> "Any":
+    """Return the value of a JSON text. Raises ValueError, also if it is nested too deeply."""
+    import json
+
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def member(value: "Any", *names: str) -> "Any":
     """Return the value at a path of names; None if there is none."""
     for name in names:

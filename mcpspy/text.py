@@ -14,7 +14,7 @@ from mcpspy.errors import UsageError
 
 TYPE_CHECKING = False  # each Tab imports this module
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 """The units of sizes, in bytes."""
@@ -26,6 +26,7 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
 # direction.
 _UNSAFE = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 _MARKS = frozenset(("Mn", "Me"))  # drawn above, below or around the preceding character
+_COMPARED = 100  # characters of a wrong name: the time grows with the square
 _PILE = 4  # maximum marks on one character: no written language uses more
 _BLANK = frozenset("\u034f\u115f\u1160\u2800\u3164\ufe0f\uffa0")  # invisible, although in other categories
 
@@ -143,6 +144,20 @@ def _width(character: str) -> int:
 def plural(number: int, noun: str) -> str:
     """Return a number with its noun: `1 frame`, `2 frames`, `1,000 frames`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def series(words: "Sequence[str]", last: str = "and") -> str:
+    """Return words as a list in a sentence: `a`, `a and b`, `a, b and c`."""
+    return f"{', '.join(words[:-1])} {last} {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def suggestion(name: str, known: "Iterable[str]", otherwise: str, most: int = 1) -> str:
+    """Return `did you mean 'a'?` with the known names that are nearest to a wrong one; `otherwise` if none is near."""
+    from difflib import get_close_matches  # imported only for a mistake
+
+    by_case = {it.lower(): it for it in known}
+    near = [repr(by_case[it]) for it in get_close_matches(name[:_COMPARED].lower(), by_case, most)]
+    return f"did you mean {series(near, 'or')}?" if near else otherwise
 
 
 def size_text(size: float) -> str:

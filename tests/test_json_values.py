@@ -11,6 +11,7 @@ from mcpspy.json_values import (
     excerpt,
     member,
     nearest,
+    parsed,
     pointer,
     resolve,
     steps_of,
@@ -25,6 +26,13 @@ POINTERS = {
     "": EXAMPLE, "/foo": ["bar", "baz"], "/foo/0": "bar", "/": 0, "/a~1b": 1, "/c%d": 2, "/e^f": 3, "/g|h": 4,
     "/i\\j": 5, '/k"l': 6, "/ ": 7, "/m~0n": 8,
 }  # fmt: skip
+
+
+def test_a_value_that_cannot_be_parsed_is_one_kind_of_error():
+    assert parsed(b'{"a": [1]}') == {"a": [1]}
+    for text in ("{", b"\xff", "[" * 100_000):
+        with pytest.raises(ValueError, match=r"\S"):
+            parsed(text)
 
 
 def test_a_member_is_looked_for_in_objects_only():

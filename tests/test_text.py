@@ -19,10 +19,13 @@ from mcpspy.text import (
     measured,
     plural,
     printable,
+    series,
     size_text,
+    suggestion,
     without_unsafe,
     wrapped,
 )
+from tests.each import each
 
 # Characters that change direction, are invisible or join others. The list must not come from the code under test.
 HIDDEN = "\u061c\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufeff\ufff9\ufffa\ufffb"
@@ -260,3 +263,32 @@ def test_text_in_lines_is_safe_and_complete(text):
     assert max(map(columns, lines)) <= 40
     assert not any(map(unsafe, lines))
     assert "".join(lines).replace(" ", "") == printable(text, 10**6).replace(" ", "")
+
+
+@each(
+    "words, text",
+    [
+        ([], ""),
+        (["a"], "a"),
+        (["a", "b"], "a and b"),
+        (["a", "b", "c"], "a, b and c"),
+    ],
+)
+def test_words_are_listed_as_in_a_sentence(words, text):
+    assert series(words) == text
+
+
+@each(
+    "name, hint",
+    [
+        ("tols", "did you mean 'Tools'?"),
+        ("TOOLS", "did you mean 'Tools'?"),
+        ("x" * 10_000, "there are Tools and prompts"),
+    ],
+)
+def test_a_wrong_name_gets_the_nearest_one(name, hint):
+    assert suggestion(name, ("Tools", "prompts"), "there are Tools and prompts") == hint
+
+
+def test_several_near_names_are_choices():
+    assert suggestion("list", ("lists", "last", "other"), "", 2) == "did you mean 'lists' or 'last'?"

@@ -22,6 +22,7 @@ from mcpspy.spec.definitions import DIALECT
 from mcpspy.spec.extensions import all_definitions
 from mcpspy.spec.revisions import Revision
 from mcpspy.spec.shapes import Schema
+from mcpspy.text import series
 
 _ERRORS = 50  # the most relevant of these is shown; a message may have any number
 _UNIONS = 4  # refused unions of a message of which the alternative that was meant is found
@@ -270,10 +271,10 @@ def _alternatives(error: Any, tag: str | None) -> str:
     if tag:
         values = [inner.validator_value for inner in error.context if list(inner.path) == [tag]]
         names = [name for value in values for name in ([value] if isinstance(value, str) else value)]
-        return _one_of([json.dumps(name) for name in dict.fromkeys(names)])
+        return series([json.dumps(name) for name in dict.fromkeys(names)], "or")
     kinds = [inner.validator_value for inner in error.context if not inner.path and inner.validator == "type"]
     names = [name for kind in kinds for name in ([kind] if isinstance(kind, str) else kind)]
-    return _one_of([_TYPES[name] for name in dict.fromkeys(names)]) if names else _ANY_SHAPE
+    return series([_TYPES[name] for name in dict.fromkeys(names)], "or") if names else _ANY_SHAPE
 
 
 _TYPES = {
@@ -298,14 +299,14 @@ def _expected(keyword: str, value: Any, instance: Any, message: str) -> str:
     """Return what a keyword with a value requires, in words. `message` is what the validator says."""
     match keyword:
         case "type":
-            return _one_of([_TYPES[name] for name in ([value] if isinstance(value, str) else value)])
+            return series([_TYPES[name] for name in ([value] if isinstance(value, str) else value)], "or")
         case "required":
             missing = [json.dumps(name) for name in value if name not in instance]
-            return f"the member{'s' if len(missing) > 1 else ''} {_one_of(missing, 'and')}"
+            return f"the member{'s' if len(missing) > 1 else ''} {series(missing)}"
         case "const":
             return json.dumps(value)
         case "enum":
-            return _one_of([json.dumps(name) for name in value])
+            return series([json.dumps(name) for name in value], "or")
         case "minimum":
             return f"at least {value}"
         case "maximum":
@@ -313,7 +314,3 @@ def _expected(keyword: str, value: Any, instance: Any, message: str) -> str:
         case "maxItems":
             return f"at most {value} items"
     return str(message)
-
-
-def _one_of(names: list[str], last: str = "or") -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
