@@ -1,0 +1,249 @@
+"""The content of a message as lines: what a person reads, in place of the JSON on the wire.
+
+A line has a depth, a label and a text; a line that opens a value is followed by deeper lines. Text has its own line
+breaks; JSON within a string is unfolded like the JSON around it, at any depth; an image, a sound or a blob is one line
+that says what its bytes are. Members keep their order, except that `_meta` comes last. The envelope (`jsonrpc`, `id`,
+`method`) is left out, because viewers show it beside the message.
+
+Lines are made one after the other, so the first screen of a message of megabytes takes no longer than that of a small
+one. Nothing is made safe for a screen here: who shows a line does that (`mcpspy.text`).
+"""
+
+from collections.abc import Generator, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mcpspy.json_text import only_value, scanner
+from mcpspy.json_values import Number, Path, member
+from mcpspy.reading.media import MediaFile, disagreement, media_of
+from mcpspy.text import plural
+
+if TYPE_CHECKING:
+    from mcpspy.json_text import Scanner
+
+READ = frozenset(
+    ("tools/call", "tools/list", "prompts/get", "prompts/list", "resources/read", "sampling/createMessage",
+     "notifications/message", "completion/complete", "elicitation/create", "initialize", "server/discover")
+)  # fmt: skip
+"""The methods whose messages are shown in this form, unless the user chooses another one."""
+
+_LARGEST_INNER = 1 << 20  # characters of a string that is tried as JSON
+_LEAST_MEDIA = 64  # characters of a string that is taken for base64 by its bytes alone
+_SHORT = 80  # characters of a text that stays on the line of its label
+_LONGEST = 1000  # characters of one line; a longer line of a text continues on the next one
+_TITLES = ("role", "name", "uri", "uriTemplate", "title", "id")
+_FOLDED = frozenset(("_meta", "inputSchema", "outputSchema", "icons", "annotations", "execution"))
+_BLOBS = ("data", "blob")
+_BLOCKS = {"text": "text", "image": "data", "audio": "data", "resource": "resource"}
+"""The types of content blocks, with the member that is shown as the block itself."""
+_ENVELOPE = ("jsonrpc", "id", "method")
+_NO_NAMES = ("-", "content")  # labels that say less than the type of a content block
+_INNER = "\0"  # a step of a path: from a string into the JSON that it holds
+
+
+class ContentLine(NamedTuple):
+    """One line of a message."""
+
+    depth: int
+    label: str
+    """The name of the member, or what an element is; empty for a line of text."""
+    text: str
+    kind: str
+    """What the text is: text, string, number, literal, media, or note for what no peer wrote."""
+    path: Path
+    """The position of its value in the message; equal for all lines of one text."""
+    opens: bool = False
+    """Whether the deeper lines that follow belong to it."""
+    folded: bool = False
+    """Whether these are hidden at first."""
+    start: int = 0
+    """For a line of a text: the position of its first character in the whole text."""
+
+
+def pointed(path: Path) -> Path:
+    """Return the part of a path that leads through the message itself, and not into the JSON of a string."""
+    return path[: path.index(_INNER)] if _INNER in path else path
+
+
+def parse(text: str) -> Any:
+    """Return the JSON value of a text, with the digits of its numbers kept. Raises ValueError."""
+    try:
+        return only_value(text, _scanner())
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def value_of(message: Any, path: Path) -> Any:
+    """Return the value at the path of a line. Raises LookupError or ValueError if there is none."""
+    for step in path:
+        message = parse(message) if step == _INNER else message[step]
+    return message
+
+
+def content_lines(message: Any) -> Iterator[ContentLine]:
+    """Yield the lines of a decoded message, or of any JSON value."""
+    repeated = _same_as_text(message)
+    waiting = _parts(message)[::-1]
+    if not waiting:
+        yield ContentLine(0, "", "no params", "note", ())
+    while waiting:
+        value = waiting.pop()
+        of, path = value.value, value.path
+        if isinstance(of, str) and not isinstance(of, Number):
+            inner = yield from _string_lines(value)
+            waiting += inner[::-1]
+        elif not isinstance(of, dict | list) or not of:
+            yield ContentLine(value.depth, value.label, *_scalar(of), path)
+        elif block := _block(value):
+            waiting += block[::-1]
+        else:
+            folded = value.label in _FOLDED or path == repeated
+            note = "the same as the JSON in the text" if path == repeated else ""
+            many = plural(len(of), "element" if isinstance(of, list) else "member") if folded else ""
+            yield ContentLine(value.depth, value.label, note or many, "note", path, opens=True, folded=folded)
+            waiting += _inside(value, value.depth + 1)[::-1]
+
+
+class _Value(NamedTuple):
+    """A value that is to be shown."""
+
+    depth: int
+    label: str
+    path: Path
+    value: Any
+    said: Any = None
+    """The `mimeType` beside it."""
+
+
+def _parts(message: Any) -> list[_Value]:
+    """Return what of a message is shown without indentation."""
+    if not isinstance(message, dict):
+        return [_Value(0, "", (), message)]
+    for name in ("params", "result", "error"):
+        if isinstance(message.get(name), dict):
+            found = _members(0, message[name], (name,)) or [_Value(0, name, (name,), message[name])]
+            return [it for value in found for it in (_inside(value, 0) if _is_list_of_blocks(value) else [value])]
+    return _members(0, message, (), _ENVELOPE)
+
+
+def _members(depth: int, value: dict[str, Any], path: Path, without: tuple[str, ...] = ()) -> list[_Value]:
+    """Return the members of an object; `_meta` comes last."""
+    names = sorted((name for name in value if name not in without), key="_meta".__eq__)
+    return [_Value(depth, name, (*path, name), value[name], value.get("mimeType")) for name in names]
+
+
+def _is_list_of_blocks(value: _Value) -> bool:
+    """Return whether the label of a value says no more than the fact that it is shown."""
+    return value.label in ("content", "contents") and isinstance(value.value, list)
+
+
+def _inside(value: _Value, depth: int) -> list[_Value]:
+    """Return the members or elements of a value, to be shown at a depth."""
+    of = value.value
+    if isinstance(of, dict):
+        told = tuple(name for name in _TITLES if of.get(name) == value.label) if _is_element(value) else ()
+        return _members(depth, of, value.path, told[:1])
+    return [_Value(depth, _title(it), (*value.path, n), it) for n, it in enumerate(of)]
+
+
+def _is_element(value: _Value) -> bool:
+    return bool(value.path) and type(value.path[-1]) is int
+
+
+def _title(element: Any) -> str:
+    """Return the label of an element of an array: what names it, if anything does."""
+    named = (element.get(name) for name in _TITLES) if isinstance(element, dict) else ()
+    return next((it for it in named if isinstance(it, str) and it), "-")
+
+
+def _scalar(value: Any) -> tuple[str, str]:
+    """Return the text of a value without parts, and its kind."""
+    if isinstance(value, Number):
+        return str(value), "number"
+    if isinstance(value, dict | list):
+        return "{}" if isinstance(value, dict) else "[]", "literal"
+    return {None: "null", True: "true", False: "false"}[value], "literal"
+
+
+def _block(value: _Value) -> list[_Value]:
+    """Return what is shown of a content block: its main value, labelled by its type, and its other members."""
+    of = value.value
+    kind = of.get("type") if isinstance(of, dict) else None
+    main = _BLOCKS.get(kind) if isinstance(kind, str) else None
+    if main is None or not isinstance(of.get(main), str | dict):
+        return []
+    label = kind if value.label in _NO_NAMES else value.label
+    shown = _Value(value.depth, str(label), (*value.path, main), of[main], of.get("mimeType"))
+    return [shown, *_members(value.depth + 1, of, value.path, ("type", "mimeType", main))]
+
+
+def _string_lines(value: _Value) -> Generator[ContentLine, None, list[_Value]]:
+    """Yield the lines of a string. Returns what is shown inside it: the members of its JSON."""
+    depth, label, path, text, said = value
+    media = _media(value)
+    inner = None if media else _json_in(text)
+    if media:
+        yield ContentLine(depth, label, "; ".join(filter(None, (str(media), disagreement(media, said)))), "media", path)
+    elif inner is not None:
+        yield ContentLine(depth, label, "JSON in a string", "note", path, opens=True)
+        return _inside(_Value(depth, label, (*path, _INNER), inner), depth + 1)
+    elif "\n" in text or len(text) > _SHORT:
+        yield ContentLine(depth, label, "", "text", path, opens=True)
+        for start, line in _text_lines(text):
+            yield ContentLine(depth + 1, "", line, "text", path, start=start)
+    else:
+        yield ContentLine(depth, label, text, "string", path)
+    return []
+
+
+def _text_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text with their positions; a line that is too long is broken, after a blank if it can be."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start, start + _LONGEST)
+        if end < 0 and len(text) - start > _LONGEST:
+            end = text.rfind(" ", start + 1, start + _LONGEST) + 1 or start + _LONGEST
+            yield start, text[start:end]
+            start = end
+        else:
+            end = len(text) if end < 0 else end
+            yield start, text[start:end].removesuffix("\r")
+            start = end + 1
+
+
+def _media(value: _Value) -> MediaFile | None:
+    """Return what a string holds, if it is an image, a sound or another file in base64."""
+    text, path = value.value, value.path
+    named = bool(path) and path[-1] in _BLOBS and isinstance(value.said, str)
+    if not (named or len(text) >= _LEAST_MEDIA or text.startswith("data:")):
+        return None
+    media = media_of(text)
+    return media if media and (media.types or named) else None
+
+
+def _json_in(text: str) -> Any:
+    """Return the object or array that a string holds as JSON; None if it holds none."""
+    if not ("{" in text[:_SHORT] or "[" in text[:_SHORT]) or len(text) > _LARGEST_INNER:
+        return None
+    try:
+        value = parse(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict | list) and value else None
+
+
+def _same_as_text(message: Any) -> Path | None:
+    """Return the path of the structured content of a result, if a text of the result has the same JSON."""
+    result = message.get("result") if isinstance(message, dict) else None
+    content = result.get("content") if isinstance(result, dict) else None
+    structured = result.get("structuredContent") if isinstance(result, dict) else None
+    if not isinstance(content, list) or len(content) != 1 or not structured:
+        return None
+    text = member(content[0], "text")
+    told = _json_in(text) if isinstance(text, str) else None
+    return ("result", "structuredContent") if told == structured else None
+
+
+@cache
+def _scanner() -> "Scanner":
+    return scanner(Number)
