@@ -1,14 +1,16 @@
 """Text for people: captured text made safe for a terminal, and quantities.
 
-Captured text is untrusted until `printable` has processed it (F-08). `escaped` is the last barrier: whatever is written
-to a terminal passes it, so text that nobody has made printable is escaped there (`cli/terminal.py`, `tui/barrier.py`).
+Captured text is untrusted until `printable` has processed it (F-08). Invisible characters stay only where they do what
+they are for: they join the pictures of an emoji (UTS #51), or letters of Arabic and Indic scripts (UAX #31, 2.3).
+`escaped` is the last barrier: whatever is written to a terminal passes it, so text that nobody has made printable is
+escaped there (`cli/terminal.py`, `tui/barrier.py`).
 
 A server can hide what it did with an escape sequence. It can change how text reads with a right-to-left override. It
 can make the screen unusable with a line of 100 kB. It can draw over the lines above and below with many combining
 accents on one letter.
 """
 
-from unicodedata import category, east_asian_width
+from unicodedata import category, combining, east_asian_width
 
 from mcpspy.errors import UsageError
 
@@ -29,6 +31,11 @@ _MARKS = frozenset(("Mn", "Me"))  # drawn above, below or around the preceding c
 _COMPARED = 100  # characters of a wrong name: the time grows with the square
 _PILE = 4  # maximum marks on one character: no written language uses more
 _BLANK = frozenset("\u034f\u115f\u1160\u2800\u3164\ufe0f\uffa0")  # invisible, although in other categories
+_JOINER, _NON_JOINER, _AS_PICTURE = "\u200d", "\u200c", "\ufe0f"
+_JOINS = 4  # maximum joined pictures in one: no emoji has more
+_VIRAMA = 9  # the combining class of the signs that join letters of Indic scripts
+_BINDING = frozenset((_JOINER, _NON_JOINER, _AS_PICTURE))
+_KEYCAPS = frozenset("0123456789#*")
 
 
 def printable(text: str, limit: int) -> str:
@@ -60,19 +67,52 @@ def _is_latin(text: str) -> bool:
 
 def _shown(text: str, escape: "Callable[[str], str]") -> "Iterator[str]":
     """Yield each character as it is shown; `escape` returns what is shown of an unsafe one."""
-    pile = 0
-    for character in text:
+    pile = joined = 0
+    for at, character in enumerate(text):
         if " " <= character <= "~":
-            pile = 0
+            pile = joined = 0
             yield character
             continue
         kind = category(character)
         pile = pile + 1 if kind in _MARKS else 0
         tag = "\U000e0000" <= character <= "\U000e0fff"  # most of these are unassigned, and all are invisible
-        if kind in _UNSAFE or character in _BLANK or tag or pile > _PILE:
+        if character not in _BINDING and text[at - 1 : at] not in _BINDING:
+            joined = 0
+        if character in _BINDING and pile <= _PILE and joined < _JOINS and _binds(text, at):
+            joined += character == _JOINER
+            yield character
+        elif kind in _UNSAFE or character in _BLANK or tag or pile > _PILE:
             yield escape(character)
         else:
             yield character
+
+
+def _binds(text: str, at: int) -> bool:
+    """Return whether an invisible character joins pictures or letters, or keeps letters apart, as it is meant to."""
+    character, before, after = text[at], text[at - 1 : at], text[at + 1 : at + 2]
+    if not before:
+        return False
+    if character == _AS_PICTURE:
+        return _is_picture(before) or (before in _KEYCAPS and after == "\u20e3")
+    if not after:
+        return False
+    if character == _JOINER and (before == _AS_PICTURE or _is_tone(before) or _is_picture(before)):
+        return _is_picture(after)
+    letters = _script(before) == _script(after) != 0 and category(after) == "Lo"
+    return letters and (character == _NON_JOINER or combining(before) == _VIRAMA)
+
+
+def _is_picture(character: str) -> bool:
+    return category(character) == "So"
+
+
+def _is_tone(character: str) -> bool:
+    return "\U0001f3fb" <= character <= "\U0001f3ff"
+
+
+def _script(character: str) -> int:
+    """Return 1 for letters of Arabic, 2 for those of the Indic scripts, which are joined too, and 0 for others."""
+    return 1 if "\u0600" <= character <= "\u08ff" else 2 if "\u0900" <= character <= "\u0dff" else 0
 
 
 def _escape(character: str) -> str:
@@ -91,7 +131,7 @@ def _json_escape(character: str) -> str:
 
 def columns(text: str) -> int:
     """Return the width of a printable text in terminal columns."""
-    return len(text) if text.isascii() or _is_latin(text) else sum(map(_width, text))
+    return len(text) if text.isascii() or _is_latin(text) else sum(_widths(text))
 
 
 def fitted(text: str, room: int) -> str:
@@ -110,8 +150,10 @@ def measured(text: str, room: int) -> tuple[str, int]:
     taken = columns(shown)
     if taken > room:
         used, end = 1, 0  # one column is reserved for `…`
-        while used + _width(shown[end]) <= room:
-            used += _width(shown[end])
+        for width in _widths(shown):
+            if used + width > room:
+                break
+            used += width
             end += 1
         shown, taken = f"{shown[:end]}…", used
     return shown, taken
@@ -122,8 +164,8 @@ def wrapped(text: str, room: int) -> "Iterator[str]":
     for line in text.split("\n"):
         shown = printable(line.removesuffix("\r"), 10 * len(line) + 1)  # no escape has more than 10 characters
         start = blank = used = 0
-        for end, character in enumerate(shown if columns(shown) > room else ""):
-            width = _width(character)
+        broken = shown if columns(shown) > room else ""
+        for end, (character, width) in enumerate(zip(broken, _widths(broken), strict=True)):
             if used + width > max(room, 1) and end > start:
                 cut = end if character == " " or blank <= start else blank
                 yield shown[start:cut]
@@ -135,10 +177,23 @@ def wrapped(text: str, room: int) -> "Iterator[str]":
         yield shown[start:]
 
 
-def _width(character: str) -> int:
-    if category(character) in _MARKS:
-        return 0
-    return 2 if east_asian_width(character) in ("W", "F") else 1
+def _widths(text: str) -> "Iterator[int]":
+    """Yield how many columns each character of a printable text adds, as terminals that join pictures show it."""
+    before, last = "", 0
+    for character in text:
+        if character == _AS_PICTURE:
+            width = 1 if last == 1 else 0
+        elif (
+            before == _JOINER
+            or character in _BINDING
+            or category(character) in _MARKS
+            or (_is_tone(character) and last)
+        ):
+            width = 0
+        else:
+            width = 2 if east_asian_width(character) in ("W", "F") else 1
+        before, last = character, width
+        yield width
 
 
 def plural(number: int, noun: str) -> str:

@@ -6,6 +6,7 @@ from random import Random
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from mcpspy.errors import UsageError
 from mcpspy.text import (
@@ -42,14 +43,67 @@ def unsafe(text):
     ]
 
 
+def without_joins(text):
+    """Remove the joins that belong to emoji and to letters of Arabic and Indic scripts."""
+    kept = ""
+    for at, character in enumerate(text):
+        sides = [unicodedata.category(side) for side in text[max(at - 1, 0) : at + 2 : 2]]
+        letters = {"\u0600" <= side <= "\u0dff" for side in text[max(at - 1, 0) : at + 2 : 2]} == {True}
+        emoji = sides in (["So", "So"], ["Mn", "So"], ["Sk", "So"])
+        if not (
+            0 < at < len(text) - 1 and character in "\u200c\u200d" and (letters or (emoji and character == "\u200d"))
+        ):
+            kept += character
+    return kept
+
+
 @given(st.lists(UNSAFE | st.characters()).map("".join), st.integers(1, 300))
 @example("\x1b" * 50, 1)
 @example("\u2028" * 50, 5)
 def test_no_text_can_hijack_or_flood_a_terminal(text, limit):
     """F-08."""
     shown = printable(text, limit)
-    assert not unsafe(shown)
+    assert not unsafe(without_joins(shown))
     assert len(shown) <= limit
+
+
+@each(
+    "text, width",
+    [
+        ("\U0001f468\u200d\U0001f469\u200d\U0001f467", 2),  # a family
+        ("\u2764\ufe0f", 2),  # a heart
+        ("\U0001f44d\U0001f3fd", 2),  # a thumb with a tone
+        ("\U0001f3f3\ufe0f\u200d\U0001f308", 2),  # a flag
+        ("1\ufe0f\u20e3", 2),  # a key
+        ("\U0001f469\u200d\u2764\ufe0f\u200d\U0001f48b\u200d\U0001f469", 2),  # a kiss
+        ("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", 7),  # Persian
+        ("\u0915\u094d\u200d\u0937", 1),  # Devanagari
+    ],
+)
+def test_what_joins_pictures_and_letters_is_kept(text, width):
+    """U-01."""
+    assert printable(text * 3, 99) == text * 3
+    assert columns(text) == width == cell_len(text)
+
+
+@each(
+    "text",
+    [
+        "a\u200db",
+        "\u200d\U0001f469",
+        "\U0001f469\u200d",
+        "\U0001f469\u200c\U0001f469",
+        "x\ufe0f",
+        "1\ufe0f",
+        "\u0645\u200d\u0645",
+        "\u0645\u200ca",
+        "\U0001f469\ufe0f\ufe0f",
+        "\U0001f468" + "\u200d\U0001f469" * 9,
+    ],
+)
+def test_what_hides_is_not_kept(text):
+    """F-08."""
+    assert "\\u" in printable(text, 999)
 
 
 @given(st.text(st.sampled_from("a\u0300\u0489\u20dd\u0e31\u200b\ufe0f"), max_size=60))
