@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from mcpspy.gate.facts import Facts
 from mcpspy.gate.verdicts import PASS, Pass, Send
+from mcpspy.json_values import parsed
 from mcpspy.relay.http.heads import Origin, RawHeaders, every, origin_of
 from mcpspy.wire.http_head import authority_of
 
@@ -75,8 +76,8 @@ def named_resource(headers: RawHeaders) -> str | None:
 def resource_of(document: bytes) -> str | None:
     """Return the resource that a metadata document names; None if it is not such a document."""
     try:
-        value = json.loads(document)
-    except (ValueError, RecursionError):
+        value = parsed(document)
+    except ValueError:
         return None
     resource = value.get("resource") if isinstance(value, dict) else None
     return resource if isinstance(resource, str) else None
