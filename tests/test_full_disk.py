@@ -19,7 +19,7 @@ from mcpspy.errors import McpspyError
 from mcpspy.exporters.single_message import save
 from mcpspy.relay.mitm.authority import Authority, write_bundle
 from mcpspy.replay.script.load import accept
-from mcpspy.secrets.key import user_key
+from mcpspy.secrets.redactor import user_key
 from mcpspy.telemetry import checkpoint
 from tests import limits
 from tests.importers.files import entry, har
