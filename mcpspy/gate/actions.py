@@ -20,8 +20,7 @@ The transport of a relay limits the actions: `status` needs HTTP, `exit` needs a
 """
 
 from mcpspy.gate.check import TRUE, VALUES, bounded, check, is_answer, is_patch, is_sent, one_of
-from mcpspy.gate.messages import json_of
-from mcpspy.gate.splice import changed, edited, with_message
+from mcpspy.gate.messages import changed, edited, json_of, with_message
 from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Exit, Hold, Refuse, Reply, Send
 
 TYPE_CHECKING = False

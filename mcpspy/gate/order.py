@@ -9,8 +9,7 @@ Frames and times are arguments. The results are the frames to forward now, each 
 apply.
 """
 
-from mcpspy.gate.messages import read
-from mcpspy.gate.splice import with_message
+from mcpspy.gate.messages import read, with_message
 from mcpspy.gate.verdicts import Drop, Hold, Pass, Reply, Send
 
 TYPE_CHECKING = False

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import Gate
+from mcpspy.gate.messages import with_message
 from mcpspy.gate.order import FrameOrder, GatedFrame
-from mcpspy.gate.splice import with_message
 from mcpspy.gate.verdicts import Hold, Pass
 
 FRAMES = 100
