@@ -20,8 +20,8 @@ The transport of a relay limits the actions: `status` needs HTTP, `exit` needs a
 """
 
 from mcpspy.gate.check import TRUE, VALUES, bounded, check, is_answer, is_patch, is_sent, one_of
+from mcpspy.gate.gate import PASS, CloseStream, Drop, Exit, Hold, Refuse, Reply, Send
 from mcpspy.gate.messages import changed, edited, json_of, with_message
-from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Exit, Hold, Refuse, Reply, Send
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcpspy.gate.check import Allowed
-    from mcpspy.gate.facts import Facts
-    from mcpspy.gate.verdicts import AtOnce, Verdict
+    from mcpspy.gate.gate import AtOnce, Facts, Verdict
 
 _SECOND = 1_000_000_000
 

@@ -14,8 +14,8 @@ from _blake2 import blake2b  # the `hash` of a text differs from run to run
 
 from mcpspy.gate.actions import GateAction
 from mcpspy.gate.check import NAME, OBJECT, TRUE, bounded, check, fault_of, size_fault_of
+from mcpspy.gate.gate import PASS
 from mcpspy.gate.terms import When
-from mcpspy.gate.verdicts import PASS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcpspy.gate.check import Allowed
-    from mcpspy.gate.facts import Facts
-    from mcpspy.gate.verdicts import Verdict
+    from mcpspy.gate.gate import Facts, Verdict
 
     Answerers = Mapping[str, Callable[[bytes], bytes | None]]
     """By the name of a gate: a function that returns the response to a request, or None to let the request pass."""

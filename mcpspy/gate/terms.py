@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from mcpspy.gate.check import Allowed
-    from mcpspy.gate.facts import Facts
+    from mcpspy.gate.gate import Facts
     from mcpspy.gate.messages import Envelope
 
     Test: TypeAlias = Callable[[Envelope | None, Facts], bool]

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.gate.facts import Facts
-from mcpspy.gate.in_flight import InFlight
+from mcpspy.gate.gate import Facts, InFlight
 from mcpspy.gate.messages import json_of, read
 from mcpspy.gate.terms import When, matches
 

@@ -14,8 +14,7 @@ This module knows no HTTP library. The relay of the body opens its channel and w
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
-from mcpspy.gate.gate import LIMIT, Gate
-from mcpspy.gate.verdicts import PASS, UNDECIDED, Hold, Pass, Refuse, Reply
+from mcpspy.gate.gate import LIMIT, PASS, UNDECIDED, Gate, Hold, Pass, Refuse, Reply
 from mcpspy.recording.http_body import Body
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.encoders import coded, encoder
@@ -26,8 +25,7 @@ from mcpspy.relay.live_gate import LiveGate
 from mcpspy.wire.content_coding import Decoder
 
 if TYPE_CHECKING:
-    from mcpspy.gate.facts import Facts
-    from mcpspy.gate.verdicts import Verdict
+    from mcpspy.gate.gate import Facts, Verdict
 
 
 def decodable(encoding: str) -> bool:

@@ -11,8 +11,7 @@ Nothing here reads, writes or waits. The caller records what `recorded` returns,
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from mcpspy.gate.gate import Gate
-from mcpspy.gate.verdicts import Send
+from mcpspy.gate.gate import Gate, Send
 from mcpspy.relay.http.encoders import Encoder, encoder
 from mcpspy.wire.content_coding import Decoder
 from mcpspy.wire.sse import Events, parse_event

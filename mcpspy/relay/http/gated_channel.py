@@ -19,18 +19,16 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from mcpspy.gate.facts import Facts
-from mcpspy.gate.gate import Gate
+from mcpspy.gate.gate import PASS, CloseStream, Exit, Facts, Gate, Hold, Pass, Refuse, Reply, Send
 from mcpspy.gate.order import BYTES, FRAMES, FrameOrder, GatedFrame
-from mcpspy.gate.verdicts import PASS, CloseStream, Exit, Hold, Pass, Refuse, Reply, Send
 from mcpspy.recording.http_body import Body, Fields
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.gated_body import Piece
 from mcpspy.relay.live_gate import LiveGate
 
 if TYPE_CHECKING:
+    from mcpspy.gate.gate import Verdict
     from mcpspy.gate.messages import Key
-    from mcpspy.gate.verdicts import Verdict
 
 
 AT_ONCE = 64

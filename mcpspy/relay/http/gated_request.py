@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 from aiohttp.http import HttpVersion11
 
-from mcpspy.gate.gate import LIMIT
-from mcpspy.gate.verdicts import Drop, Hold, Pass, Refuse, Reply, Send
+from mcpspy.gate.gate import LIMIT, Drop, Hold, Pass, Refuse, Reply, Send
 from mcpspy.recording.http_body import Body
 from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, keeps_body
 from mcpspy.relay.http.gated_channel import cancel
@@ -31,7 +30,7 @@ from mcpspy.relay.http.route import RequestContext, say_once
 from mcpspy.relay.live_gate import LiveGate
 
 if TYPE_CHECKING:
-    from mcpspy.gate.verdicts import Verdict
+    from mcpspy.gate.gate import Verdict
 
 
 async def collect(request: web.BaseRequest, head: Head) -> tuple[bytes, bool, bool]:

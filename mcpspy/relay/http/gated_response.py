@@ -24,10 +24,8 @@ from typing import Any
 
 from aiohttp.http import HttpVersion11
 
-from mcpspy.gate.facts import Facts
-from mcpspy.gate.gate import LIMIT, Gate
+from mcpspy.gate.gate import LIMIT, PASS, UNDECIDED, Facts, Gate, Pass, Reply
 from mcpspy.gate.order import FRAMES
-from mcpspy.gate.verdicts import PASS, UNDECIDED, Pass, Reply
 from mcpspy.recording.http_body import Body
 from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, decodable
 from mcpspy.relay.http.encoders import Encoder, encoder

@@ -23,8 +23,7 @@ from aiohttp.base_protocol import BaseProtocol
 from aiohttp.http_writer import StreamWriter
 
 from mcpspy.capture.format import VIEWER
-from mcpspy.gate.gate import LIMIT
-from mcpspy.gate.verdicts import Reply
+from mcpspy.gate.gate import LIMIT, Reply
 from mcpspy.recording.http_body import Body
 from mcpspy.relay.http.gated_body import Piece
 from mcpspy.relay.http.gated_channel import AT_ONCE, GatedChannel

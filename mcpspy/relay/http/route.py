@@ -14,7 +14,7 @@ from mcpspy.relay.http.known_heads import KnownHeads, RequestHead, ResponseHead
 from mcpspy.relay.http.upstream import Upstream
 
 if TYPE_CHECKING:
-    from mcpspy.gate.verdicts import Reply
+    from mcpspy.gate.gate import Reply
     from mcpspy.relay.http.gated_channel import GatedChannel
     from mcpspy.relay.live_gate import LiveGate
 

@@ -18,8 +18,7 @@ Nothing here imports mitmproxy; only attributes of its flows and messages are us
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from mcpspy.gate.facts import Facts
-from mcpspy.gate.verdicts import Drop, Pass, Refuse, Reply, Send
+from mcpspy.gate.gate import Drop, Facts, Pass, Refuse, Reply, Send
 from mcpspy.recording.http_body import Body, Fields
 from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, decodable
 from mcpspy.relay.http.gated_channel import GatedChannel, cancel
@@ -32,7 +31,7 @@ from mcpspy.relay.mitm.gated_socket import GatedSocket
 from mcpspy.relay.mitm.queue import Turns
 
 if TYPE_CHECKING:
-    from mcpspy.gate.verdicts import Verdict
+    from mcpspy.gate.gate import Verdict
 
 Answer = tuple[int, bytes, RawHeaders]
 """Status, body and headers of our own response."""

@@ -15,7 +15,7 @@ Nothing here imports mitmproxy.
 import struct
 from collections.abc import Callable, Iterator
 
-from mcpspy.gate.verdicts import PASS, Reply
+from mcpspy.gate.gate import PASS, Reply
 from mcpspy.relay.http.gated_body import Piece
 from mcpspy.relay.http.gated_channel import GatedChannel
 from mcpspy.relay.live_gate import LiveGate

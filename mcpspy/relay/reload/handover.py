@@ -11,8 +11,8 @@ lock.
 """
 
 from mcpspy.capture.format import OWN_ID, RELOAD
+from mcpspy.gate.gate import PASS, Drop, Pass, Send
 from mcpspy.gate.messages import CANCELLED, Envelope, decode, edited, json_of, json_text
-from mcpspy.gate.verdicts import PASS, Drop, Pass, Send
 from mcpspy.json_values import member
 from mcpspy.relay.reload.repeats import SUBSCRIPTION, Repeats, changes_for
 

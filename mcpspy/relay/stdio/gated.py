@@ -25,9 +25,8 @@ import time
 from _thread import allocate_lock, start_new_thread
 
 from mcpspy.capture.format import VIEWER
-from mcpspy.gate.gate import LIMIT
+from mcpspy.gate.gate import LIMIT, CloseStream, Exit, Pass, Reply, Send
 from mcpspy.gate.order import BYTES, FRAMES, FrameOrder, GatedFrame
-from mcpspy.gate.verdicts import CloseStream, Exit, Pass, Reply, Send
 from mcpspy.relay.control import HOLDING
 from mcpspy.relay.stdio.pump import CHUNK, NEVER, wait_for
 from mcpspy.relay.stdio.session import one_line, signal
@@ -37,7 +36,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcpspy.gate.facts import Facts
+    from mcpspy.gate.gate import Facts
     from mcpspy.relay.stdio.pump import Pump
     from mcpspy.relay.stdio.session import GatedSession
 

@@ -9,18 +9,16 @@ Imported on the `wrap` path if a gate may come: no heavy imports here.
 from _thread import allocate_lock
 
 from mcpspy.capture.format import OWN_ID
+from mcpspy.gate.gate import PASS, Hold, Refuse
 from mcpspy.gate.messages import json_of, read
-from mcpspy.gate.verdicts import PASS, Hold, Refuse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _thread import LockType
     from collections.abc import Callable
 
-    from mcpspy.gate.facts import Facts
-    from mcpspy.gate.gate import Gate
+    from mcpspy.gate.gate import Facts, Gate, Verdict
     from mcpspy.gate.messages import Key
-    from mcpspy.gate.verdicts import Verdict
 
 _ESCAPE = b"\\u00"  # may encode a letter of the id
 

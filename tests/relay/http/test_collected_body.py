@@ -7,8 +7,7 @@ import zlib
 import brotli
 import pytest
 
-from mcpspy.gate.gate import LIMIT
-from mcpspy.gate.verdicts import PASS, Send
+from mcpspy.gate.gate import LIMIT, PASS, Send
 from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much
 from mcpspy.relay.live_gate import LiveGate
 

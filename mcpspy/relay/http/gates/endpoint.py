@@ -8,8 +8,7 @@ is changed; every other byte of the event stays.
 import re
 from collections.abc import Callable
 
-from mcpspy.gate.facts import Facts
-from mcpspy.gate.verdicts import PASS, Pass, Send
+from mcpspy.gate.gate import PASS, Facts, Pass, Send
 from mcpspy.wire.sse import parse_event
 
 _DATA = re.compile(rb"(?m)(?<![^\r\n])(data: ?)([^\r\n]*)")

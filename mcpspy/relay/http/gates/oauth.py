@@ -14,8 +14,7 @@ import re
 from collections.abc import Callable, Container
 from urllib.parse import urlsplit
 
-from mcpspy.gate.facts import Facts
-from mcpspy.gate.verdicts import PASS, Pass, Send
+from mcpspy.gate.gate import PASS, Facts, Pass, Send
 from mcpspy.json_values import parsed
 from mcpspy.relay.http.heads import Origin, RawHeaders, every, origin_of
 from mcpspy.wire.http_head import authority_of
