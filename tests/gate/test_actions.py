@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpspy.gate.actions import GateAction
+from mcpspy.gate.compiled import GateAction
 from mcpspy.gate.gate import PASS, Exit, Facts, Hold, InFlight, Refuse, Reply, Send
 
 SECOND = 1_000_000_000
