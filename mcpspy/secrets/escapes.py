@@ -23,7 +23,7 @@ _ESCAPE = re.compile(
 )
 _SIGNS = ("%", "&#", "\\u00", "\\x", "\\/")
 _ROUNDS = 4  # escapes of escapes that are followed
-_PERCENT = re.compile(b"%" + 2 * _HEX.encode())
+_PERCENT_ESCAPE = re.compile(b"%" + 2 * _HEX.encode())
 _TO_QUOTED, _FROM_QUOTED = bytes.maketrans(b"%=\r\n", b"=\x7f\1\2"), bytes.maketrans(b"\x7f\1\2", b"=\r\n")
 
 
@@ -38,7 +38,7 @@ def without_percent(raw: bytes) -> bytes:
     The C function for quoted-printable is ten times as fast as `unquote_to_bytes`.
     """
     for _ in range(_ROUNDS):
-        if not _PERCENT.search(raw):
+        if not _PERCENT_ESCAPE.search(raw):
             break
         raw = a2b_qp(raw.translate(_TO_QUOTED)).translate(_FROM_QUOTED)
     return raw

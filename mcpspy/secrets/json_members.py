@@ -12,7 +12,7 @@ def redacted_members(
     text: str, is_secret: Callable[[str], bool], mark: Callable[[str], str], prose: Callable[[str, str], str] | None
 ) -> str:
     """Redact what is below each secret name that has a list or an object. In a message, `prose` decides."""
-    for quote, head, part in _FORMS:
+    for quote, head, part in _OPENED_MEMBERS:
         clean, end, done = [], 0, 0
         for found in head.finditer(text):
             if found.start() < done or not is_secret(found["name"]):
@@ -54,7 +54,7 @@ def _form(quote: str, string: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 # JSON, and JSON inside a string.
-_FORMS = (
+_OPENED_MEMBERS = (
     ('"', *_form('"', r'(?:[^"\\]|\\.)*+')),
     ('\\"', *_form(r'\\"', r'(?:[^"\\]|\\\\\\?.|\\[^"\\])*+')),
 )

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from mcpspy.secrets.patterns import is_secret_name
 from mcpspy.secrets.tokens import replaced
 
-Kind = Literal["variable", "example", "no value"]
+PlaceholderKind = Literal["variable", "example", "no value"]
 
 _LONGEST, _DIGITS = 120, 3
 _NOUN = r"(?:(?:api)?keys?|tokens?|secrets?|passwords?|credentials?|values?|here|pat|jwt|id)"
@@ -31,7 +31,7 @@ _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 """Where a word of `YourApiKey` begins."""
 
 
-def placeholder(value: str) -> Kind | None:
+def placeholder(value: str) -> PlaceholderKind | None:
     """Return what a value in the place of a secret is, if it is not a secret."""
     value = value.strip()
     if value[:1] in ("'", '"') and value[-1:] == value[:1]:

@@ -25,7 +25,7 @@ from mcpspy.wire.log_records import is_log_record
 _INT_DIGITS = 4300  # CPython's own limit for converting digits to an integer
 _LONG_INTEGER = re.compile(rb"[:\[,]\s*-?[0-9]{19}")  # orjson rounds integers below -2**63 and from 2**64 on
 _DIGITS = bytes(ord("0") if byte in b"0123456789" else 32 for byte in range(256))
-_LEVELS = 1024
+_DEEPEST = 1024
 """The deepest nesting of a message: orjson's own limit. Python's parser reads 994 levels in 3.11, 9,998 in 3.13."""
 _EVERY = 9  # bytes: among 19 digits in a row, a sample of every ninth byte has at least two in a row
 
@@ -244,7 +244,7 @@ def _decode_leniently(raw: bytes) -> tuple[Any, str | None, str | None]:
     except ValueError as error:
         where = f" (error at character {error.pos})" if isinstance(error, json.JSONDecodeError) else ""
         return None, refused, f"not JSON{where}"
-    if raw.count(b"[") + raw.count(b"{") > _LEVELS and _is_deeper(value, _LEVELS):
+    if raw.count(b"[") + raw.count(b"{") > _DEEPEST and _is_deeper(value, _DEEPEST):
         return None, refused, "nested too deeply to decode"
     return value, refused or "a lone surrogate, NaN, an infinity, or a number beyond the usual limits", None
 

@@ -10,11 +10,11 @@ from typing import Any
 
 from mcpspy.json_values import member
 
-_LEVELS = frozenset({"level", "severity", "levelname", "lvl", "loglevel", "log.level", "@l", "severitytext"})
+_LEVEL_NAMES = frozenset({"level", "severity", "levelname", "lvl", "loglevel", "log.level", "@l", "severitytext"})
 _TIMES = frozenset({"time", "timestamp", "ts", "@timestamp", "@t", "datetime", "asctime"})
 _TEXTS = frozenset({"msg", "message", "event", "text", "short_message", "@m", "@mt", "data", "fields"})
 _MEMBERS = 64  # of an object that are looked at
-_BEGINNING = 300  # bytes of a line
+_EXAMINED = 300  # bytes of a line
 _ESCAPES = re.compile(r"\x1b\[[\d;]*m")
 _LEVEL = r"(?:TRACE|DEBUG|DBG|INFO|INF|NOTICE|WARN|WARNING|WRN|ERROR|ERR|FATAL|FTL|CRITICAL|SEVERE)"
 _LINE = re.compile(
@@ -34,11 +34,11 @@ def is_log_record(value: dict[str, Any], *, without_level: bool = False) -> bool
     """Return whether a JSON object has a level, and a text or a time. Without a level, both are required."""
     names = {name.lower() for name in islice(value, _MEMBERS)}
     told, timed = not names.isdisjoint(_TEXTS), not names.isdisjoint(_TIMES)
-    if names.isdisjoint(_LEVELS) and "level" not in (member(value, "record") or ()):
+    if names.isdisjoint(_LEVEL_NAMES) and "level" not in (member(value, "record") or ()):
         return without_level and told and timed
     return told or timed
 
 
 def is_log_line(raw: bytes) -> bool:
     """Return whether a line begins like one of a log."""
-    return _LINE.match(_ESCAPES.sub("", raw[:_BEGINNING].decode(errors="replace")).lstrip()) is not None
+    return _LINE.match(_ESCAPES.sub("", raw[:_EXAMINED].decode(errors="replace")).lstrip()) is not None

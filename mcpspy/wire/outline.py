@@ -12,7 +12,7 @@ from typing import Any
 from mcpspy.json_values import Number
 from mcpspy.wire.jsonrpc import Body, Error, Id, Notification, Request, Result, Undecoded
 
-_DECODER = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=Number, strict=False)
+_LENIENT = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=Number, strict=False)
 _KEY = re.compile(r'\s*+,?\s*+("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*')
 _LAST = re.compile(r'(?:^|[,{])\s*("[^"\\]*(?:\\.[^"\\]*)*"\s*:\s*(?:"[^"\\]*(?:\\.[^"\\]*)*"|[-+.\w]+))\s*$')
 _OPENED = ("params", "error")  # if one of these does not end, its own members are read
@@ -42,7 +42,7 @@ def first_members(text: str) -> dict[str, Any]:
     while text.startswith("{") and (key := _KEY.match(text, at)):
         name = str(_value(key[1]))
         try:
-            value, at = _DECODER.raw_decode(text, key.end())
+            value, at = _LENIENT.raw_decode(text, key.end())
         except (ValueError, RecursionError):
             found[name] = first_members(text[key.end() :]) if name in _OPENED else None
             break
@@ -69,6 +69,6 @@ def last_members(text: str) -> dict[str, Any]:
 def _value(text: str) -> Any:
     """Decode a JSON text; return None if it is not JSON."""
     try:
-        return _DECODER.decode(text)
+        return _LENIENT.decode(text)
     except (ValueError, RecursionError):
         return None
