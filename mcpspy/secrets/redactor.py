@@ -146,7 +146,7 @@ class Redactor:
         """Return the replacement of `secret`; a placeholder stays as it is."""
         from _blake2 import blake2b  # the import of `hashlib` takes 3 ms
 
-        from mcpspy.secrets.placeholders import placeholder
+        from mcpspy.secrets.tokens import placeholder
 
         if placeholder(secret):
             return secret

@@ -27,7 +27,7 @@ _REST = (
     "concurrent.futures.thread",  # resolves names
     "encodings.utf_8_sig",  # for bodies of logins
     "mcpspy.secrets.body",
-    "mcpspy.secrets.placeholders",
+    "mcpspy.secrets.tokens",
     "mcpspy.relay.http.gated_request",
     "mcpspy.relay.http.gated_response",
     "mcpspy.relay.http.gated_tunnel",
