@@ -21,9 +21,8 @@ import os
 
 from orjson import OPT_APPEND_NEWLINE, dumps
 
-from mcpspy.capture.encode import base64_text, to_json
 from mcpspy.capture.files import open_new, open_next, open_output
-from mcpspy.capture.format import FORMAT
+from mcpspy.capture.format import FORMAT, base64_text, to_json
 from mcpspy.capture.location import iso_time
 
 TYPE_CHECKING = False

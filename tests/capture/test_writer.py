@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mcpspy.capture import files
 from mcpspy.capture import writer as module
-from mcpspy.capture.encode import as_sent, to_json
+from mcpspy.capture.format import as_sent, to_json
 from mcpspy.capture.reader import Capture, Records
 from mcpspy.capture.records import End, Frame, Gap, Open, Release
 from mcpspy.capture.writer import create
