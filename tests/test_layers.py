@@ -477,7 +477,7 @@ def imported(home, *arguments):
     found = [name for name in names(home, full) if name not in before]
     late = set(names(home, f"{bare}\nimport orjson")) - LIGHT
     first = next((at for at, name in enumerate(found) if name in late), len(found))
-    rest = {"mcpspy.capture.writer", "mcpspy.capture.files", "mcpspy.capture.format", "mcpspy.process.witness"}
+    rest = {"mcpspy.capture.writer", "mcpspy.capture.format", "mcpspy.process.witness"}
     assert {name for name in found[first:] if name not in late and name not in LIGHT} <= rest
     return [name for name in found if name not in late]
 
