@@ -7,7 +7,7 @@ from mcpspy import __version__
 from mcpspy.capture.records import Header
 from mcpspy.telemetry.span import Value, bounded
 
-_LONGEST = 256  # characters of an attribute
+_LONGEST_VALUE = 256  # characters of an attribute
 
 
 def resource_attributes(header: Header, client: str, redact: Callable[[str], str]) -> dict[str, Value]:
@@ -18,8 +18,8 @@ def resource_attributes(header: Header, client: str, redact: Callable[[str], str
     """
     found: dict[str, Value] = {
         "service.version": __version__,
-        "service.instance.id": bounded(header.id, redact, _LONGEST),
-        "mcpspy.server": bounded(header.name, redact, _LONGEST),
+        "service.instance.id": bounded(header.id, redact, _LONGEST_VALUE),
+        "mcpspy.server": bounded(header.name, redact, _LONGEST_VALUE),
         "mcpspy.transport": header.transport,
     }
     return found | {"mcpspy.client": client} if client else found
