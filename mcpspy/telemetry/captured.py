@@ -14,9 +14,7 @@ from mcpspy.rules import LocatedFinding
 from mcpspy.rules.judge import JudgedEvent, JudgedEvents
 from mcpspy.telemetry.logs import LogEntry, Logs
 from mcpspy.telemetry.measures import Measure, Measures, of_span
-from mcpspy.telemetry.resource import resource_attributes
-from mcpspy.telemetry.span import ExchangeSpan, Value, bounded
-from mcpspy.telemetry.spans import Spans
+from mcpspy.telemetry.spans import ExchangeSpan, Spans, Value, bounded, resource_attributes
 from mcpspy.wire.jsonrpc import Request
 
 _LONGEST = 256  # characters of the name and version of a client

@@ -16,8 +16,7 @@ from mcpspy.telemetry.captured import CapturedTelemetry, Telemetry
 from mcpspy.telemetry.checkpoint import Checkpoint, file_of, load, save
 from mcpspy.telemetry.logs import LogEntry
 from mcpspy.telemetry.measures import Measure
-from mcpspy.telemetry.resource import start_of
-from mcpspy.telemetry.span import ExchangeSpan, Value
+from mcpspy.telemetry.spans import ExchangeSpan, Value, start_of
 
 _CHUNK = 1 << 16  # bytes of each capture that are in memory while others have their turn
 OUT_OF_ORDER = 4096

@@ -13,7 +13,7 @@ from mcpspy.capture.records import Frame
 from mcpspy.conversation.model import Event, Exchange, Message
 from mcpspy.json_values import member
 from mcpspy.rules import RULES, Finding, LocatedFinding
-from mcpspy.telemetry.span import TraceContext, Value, bounded
+from mcpspy.telemetry.spans import TraceContext, Value, bounded
 
 _LOG = "notifications/message"
 _LEVELS = {

@@ -12,8 +12,7 @@ from mcpspy.capture.records import Frame
 from mcpspy.conversation.model import Event, Message, Session
 from mcpspy.rules import LocatedFinding
 from mcpspy.spec.revisions import STATELESS, Revision
-from mcpspy.telemetry.attributes import network_attributes
-from mcpspy.telemetry.span import ExchangeSpan, Value
+from mcpspy.telemetry.spans import ExchangeSpan, Value, network_attributes
 
 BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
 """Upper bounds in seconds, from the conventions."""

@@ -41,7 +41,7 @@ from mcpspy.telemetry.followed import Batch
 from mcpspy.telemetry.logs import LogEntry
 from mcpspy.telemetry.measures import BUCKETS, BYTES, FINDINGS, OPERATIONS, SESSIONS, Measure
 from mcpspy.telemetry.session import TOO_LARGE, CollectorSession
-from mcpspy.telemetry.span import ExchangeSpan, TraceContext, Value, nanoseconds, valid_text, valid_values
+from mcpspy.telemetry.spans import ExchangeSpan, TraceContext, Value, nanoseconds, valid_text, valid_values
 
 _Given = TypeVar("_Given")
 _Sent = TypeVar("_Sent")

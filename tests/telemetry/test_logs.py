@@ -10,12 +10,10 @@ from mcpspy.capture.reader import Capture
 from mcpspy.secrets.body import redacted_content
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.telemetry import measures
-from mcpspy.telemetry.attributes import server_attributes
 from mcpspy.telemetry.captured import CapturedTelemetry
 from mcpspy.telemetry.logs import LogEntry
 from mcpspy.telemetry.measures import Measure
-from mcpspy.telemetry.resource import resource_attributes, start_of
-from mcpspy.telemetry.span import ExchangeSpan
+from mcpspy.telemetry.spans import ExchangeSpan, resource_attributes, server_attributes, start_of
 from tests.each import each
 from tests.telemetry.folded import STDIO
 from tests.timelines import CAPTURES

@@ -13,7 +13,7 @@ from mcpspy.telemetry.logs import LogEntry
 from mcpspy.telemetry.measures import BUCKETS, BYTES, OPERATIONS, Measure
 from mcpspy.telemetry.sender import Sender
 from mcpspy.telemetry.session import CollectorSession, NotTaken
-from mcpspy.telemetry.span import ExchangeSpan, SpanEvent, TraceContext
+from mcpspy.telemetry.spans import ExchangeSpan, SpanEvent, TraceContext
 from tests.ports import free
 from tests.telemetry.collector import Collector, attributes
 
