@@ -12,10 +12,8 @@ from typing import NamedTuple
 from mcpspy.capture.reader import Capture, FollowedRecords
 from mcpspy.conversation.model import Exchange
 from mcpspy.errors import CaptureError
-from mcpspy.telemetry.captured import CapturedTelemetry, Telemetry
+from mcpspy.telemetry.captured import CapturedTelemetry, LogEntry, Measure, Telemetry
 from mcpspy.telemetry.checkpoint import Checkpoint, file_of, load, save
-from mcpspy.telemetry.logs import LogEntry
-from mcpspy.telemetry.measures import Measure
 from mcpspy.telemetry.spans import ExchangeSpan, Value, start_of
 
 _CHUNK = 1 << 16  # bytes of each capture that are in memory while others have their turn

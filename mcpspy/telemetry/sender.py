@@ -37,9 +37,8 @@ from opentelemetry.trace import (
 )
 
 from mcpspy import __version__
+from mcpspy.telemetry.captured import BUCKETS, BYTES, FINDINGS, OPERATIONS, SESSIONS, LogEntry, Measure
 from mcpspy.telemetry.followed import Batch
-from mcpspy.telemetry.logs import LogEntry
-from mcpspy.telemetry.measures import BUCKETS, BYTES, FINDINGS, OPERATIONS, SESSIONS, Measure
 from mcpspy.telemetry.session import TOO_LARGE, CollectorSession
 from mcpspy.telemetry.spans import ExchangeSpan, TraceContext, Value, nanoseconds, valid_text, valid_values
 

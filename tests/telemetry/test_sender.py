@@ -8,9 +8,8 @@ from socket import gethostname
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
+from mcpspy.telemetry.captured import BUCKETS, BYTES, OPERATIONS, LogEntry, Measure
 from mcpspy.telemetry.followed import Batch
-from mcpspy.telemetry.logs import LogEntry
-from mcpspy.telemetry.measures import BUCKETS, BYTES, OPERATIONS, Measure
 from mcpspy.telemetry.sender import Sender
 from mcpspy.telemetry.session import CollectorSession, NotTaken
 from mcpspy.telemetry.spans import ExchangeSpan, SpanEvent, TraceContext

@@ -8,9 +8,9 @@ from subprocess import PIPE
 import pytest
 
 from mcpspy.capture.reader import Capture
+from mcpspy.telemetry.captured import Measure
 from mcpspy.telemetry.checkpoint import Claims
 from mcpspy.telemetry.followed import Batch, FollowedTelemetry
-from mcpspy.telemetry.measures import Measure
 from mcpspy.telemetry.service import AT_ONCE, TelemetryService
 from mcpspy.telemetry.watched import WatchedCaptures
 from tests import limits
