@@ -555,7 +555,7 @@ READING = {
     "replay.script.load": MADE,
     "clients.routes": DIRECTORY,
     "replay.script.growth": DIRECTORY,
-    "telemetry.checkpoint": "a file of locks, which is not read",
+    "telemetry.followed": "a file of locks, which is not read",
     "relay.mitm.authority": "the key that mitmproxy has made, and the certificates of the system",
     "relay.http.upstream": "certificates that were read by foreign_file",
     "relay.stdio.pump": "the null device",

@@ -18,11 +18,9 @@ from mcpspy.errors import CaptureError, UsageError
 from mcpspy.secrets.body import redacted_content
 from mcpspy.secrets.patterns import is_secret_name
 from mcpspy.secrets.redactor import Redactor, shown
-from mcpspy.telemetry.checkpoint import Claims, folder
-from mcpspy.telemetry.followed import FollowedTelemetry
+from mcpspy.telemetry.followed import Claims, FollowedTelemetry, WatchedCaptures, folder
 from mcpspy.telemetry.service import TelemetryService
 from mcpspy.telemetry.spans import bounded, content_attributes
-from mcpspy.telemetry.watched import WatchedCaptures
 from mcpspy.text import plural, printable
 
 if TYPE_CHECKING:
