@@ -10,8 +10,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from mcpspy.telemetry.captured import BUCKETS, BYTES, OPERATIONS, LogEntry, Measure
 from mcpspy.telemetry.followed import Batch
-from mcpspy.telemetry.sender import Sender
-from mcpspy.telemetry.session import CollectorSession, NotTaken
+from mcpspy.telemetry.sender import CollectorSession, NotTaken, Sender
 from mcpspy.telemetry.spans import ExchangeSpan, SpanEvent, TraceContext
 from tests.ports import free
 from tests.telemetry.collector import Collector, attributes
