@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcpspy.gate.compiled import Answerers
     from mcpspy.recording.recording import Recording
     from mcpspy.relay.stdio.companion import Companion
-    from mcpspy.relay.stdio.watch import Gated, Watch
+    from mcpspy.relay.stdio.gated import Gated, Watch
 
 _END = 200_000_000  # the longest time in nanoseconds of our own end, without that of the interpreter
 _ASIDE = 150_000_000  # the part of it in which the end waits until our sentences are read
@@ -134,7 +134,7 @@ def _import_rest(*, check: bool, control: bool) -> None:
         names += ["resource", "mcpspy.process.witness"]  # for the end, and for signals
         names += ["mcpspy.relay.stdio.companion"] if check else []
     if control:  # for the first viewer
-        names += ["mcpspy.relay.stdio.watch", "mcpspy.capture.live", "mcpspy.relay.stdio.gated"]
+        names += ["mcpspy.capture.live", "mcpspy.relay.stdio.gated"]
     for name in names:
         __import__(name)
 
@@ -166,8 +166,7 @@ class _Gating:
         if self._begun is None:
             from mcpspy.gate.compiled import DeclaredGate
             from mcpspy.gate.gate import Gate
-            from mcpspy.relay.stdio.gated import gate_lines
-            from mcpspy.relay.stdio.session import GatedSession
+            from mcpspy.relay.stdio.gated import GatedSession, gate_lines
 
             gate = Gate([DeclaredGate(compiled, self._answerers) for compiled in self._gates], say_aside)
             session = GatedSession(gate, say_aside, self._end_server)
@@ -190,7 +189,7 @@ class _Gating:
 
 def _watch(recording: "Recording", gating: _Gating) -> "Watch | None":
     """Start a `Watch` for viewers and return it; None if nothing is recorded."""
-    from mcpspy.relay.stdio.watch import Watch
+    from mcpspy.relay.stdio.gated import Watch
 
     if recording.live_path is None:
         return None
