@@ -69,8 +69,7 @@ def run(
         start_new_thread(pump.run, ())
     _import_rest(check=check, control=control)  # after the pumps have started, and before there is a capture
     from mcpspy.recording.recording import Channel, Clock, Recording
-    from mcpspy.relay.stdio.drain import drain
-    from mcpspy.relay.stdio.hangup import watch
+    from mcpspy.relay.stdio.ending import drain, watch
 
     recording = Recording(say_aside, Clock(started, wall))
     variables = [os.fsdecode(variable) for variable in environ]
@@ -129,7 +128,7 @@ def _import_rest(*, check: bool, control: bool) -> None:
 
     The modules that the start of the recording imports are not listed.
     """
-    names = ["mcpspy.relay.stdio.drain"]
+    names = ["mcpspy.relay.stdio.ending"]
     if sys.platform != "win32":
         names += ["resource", "mcpspy.process.witness"]  # for the end, and for signals
         names += ["mcpspy.relay.stdio.companion"] if check else []
