@@ -559,7 +559,7 @@ READING = {
     "relay.mitm.authority": "the key that mitmproxy has made, and the certificates of the system",
     "relay.http.upstream": "certificates that were read by foreign_file",
     "relay.stdio.pump": "the null device",
-    "relay.reload.streams": "the null device",
+    "relay.reload.server": "the null device",
 }
 """The modules that may open files for reading without `foreign_file`, and what they read."""
 OPENING = {"open", "os.open", "io.open", "io.open_code", "open_code", "os.fdopen", "codecs.open"}
