@@ -25,12 +25,10 @@ from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.live_gate import LiveGate
 from mcpspy.relay.mitm import layers, reverse
 from mcpspy.relay.mitm.allowlist import Hosts, names
-from mcpspy.relay.mitm.flow import Flow
+from mcpspy.relay.mitm.flow import MOST, Flow, Origin, Origins, Turns
 from mcpspy.relay.mitm.gated import GatedFlow
 from mcpspy.relay.mitm.gated_socket import GatedSocket
 from mcpspy.relay.mitm.notices import Bugs, Notices, no_listening, no_tls
-from mcpspy.relay.mitm.origins import MOST, Origin, Origins
-from mcpspy.relay.mitm.queue import Turns
 from mcpspy.secrets.redactor import unquoted
 from mcpspy.wire.http_head import authority_of
 

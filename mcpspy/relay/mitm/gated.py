@@ -25,10 +25,9 @@ from mcpspy.relay.http.gated_channel import GatedChannel, cancel
 from mcpspy.relay.http.heads import RawHeaders, every, first, is_json
 from mcpspy.relay.http.local_replies import gated_answer, reason
 from mcpspy.relay.live_gate import LiveGate
-from mcpspy.relay.mitm.flow import Flow
+from mcpspy.relay.mitm.flow import Flow, Turns
 from mcpspy.relay.mitm.gated_events import GatedEvents
 from mcpspy.relay.mitm.gated_socket import GatedSocket
-from mcpspy.relay.mitm.queue import Turns
 
 if TYPE_CHECKING:
     from mcpspy.gate.gate import Verdict

@@ -13,8 +13,7 @@ from mcpspy.gate.gate import LIMIT, PASS, CloseStream, Drop, Exit, Facts, Gate, 
 from mcpspy.recording.http_body import Body, Fields
 from mcpspy.relay.http.encoders import encoder
 from mcpspy.relay.http.gated_body import EventBlocks, Piece
-from mcpspy.relay.mitm.flow import Flow
-from mcpspy.relay.mitm.queue import Turns
+from mcpspy.relay.mitm.flow import Flow, Turns
 from mcpspy.wire.content_coding import Decoder
 
 Decided = tuple[Piece, "Pass | Send | Drop | CloseStream"]

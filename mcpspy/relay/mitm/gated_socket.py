@@ -19,7 +19,7 @@ from mcpspy.gate.gate import PASS, Reply
 from mcpspy.relay.http.gated_body import Piece
 from mcpspy.relay.http.gated_channel import GatedChannel
 from mcpspy.relay.live_gate import LiveGate
-from mcpspy.relay.mitm.queue import Turns
+from mcpspy.relay.mitm.flow import Turns
 
 TEXT, BINARY = 1, 2  # RFC 6455, 5.2
 _HEAD = struct.Struct(">BQ")  # opcode and length of a message, because a gated channel writes bytes

@@ -5,7 +5,7 @@ import zlib
 from mcpspy.capture.records import Frame, Release
 from mcpspy.relay.live_gate import LiveGate
 from mcpspy.relay.mitm import gated_events
-from mcpspy.relay.mitm.queue import Turns
+from mcpspy.relay.mitm.flow import Turns
 from mcpspy.wire.lines import PIECE
 from tests.relay.interception import gated, needs_mitmproxy
 from tests.relay.mitm.kept import EVENTS as EVENT_STREAM

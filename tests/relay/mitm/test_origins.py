@@ -1,6 +1,6 @@
 from mcpspy.capture.records import End
-from mcpspy.relay.mitm import origins as module
-from mcpspy.relay.mitm.origins import Origins
+from mcpspy.relay.mitm import flow as module
+from mcpspy.relay.mitm.flow import Origins
 from tests.relay.mitm.kept import CALL, JSON, pass_through
 
 
