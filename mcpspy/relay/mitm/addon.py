@@ -26,8 +26,7 @@ from mcpspy.relay.live_gate import LiveGate
 from mcpspy.relay.mitm import layers, reverse
 from mcpspy.relay.mitm.allowlist import Hosts, names
 from mcpspy.relay.mitm.flow import MOST, Flow, Origin, Origins, Turns
-from mcpspy.relay.mitm.gated import GatedFlow
-from mcpspy.relay.mitm.gated_socket import GatedSocket
+from mcpspy.relay.mitm.gated import GatedFlow, GatedSocket
 from mcpspy.relay.mitm.notices import Bugs, Notices, no_listening, no_tls
 from mcpspy.secrets.redactor import unquoted
 from mcpspy.wire.http_head import authority_of
