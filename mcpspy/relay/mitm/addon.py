@@ -25,7 +25,7 @@ from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.live_gate import LiveGate
 from mcpspy.relay.mitm import layers, reverse
 from mcpspy.relay.mitm.allowlist import Hosts, names
-from mcpspy.relay.mitm.flow import MOST, Flow, Origin, Origins, Turns
+from mcpspy.relay.mitm.flow import MOST_ORIGINS, Flow, Origin, Origins, Turns
 from mcpspy.relay.mitm.gated import GatedFlow, GatedSocket
 from mcpspy.relay.mitm.notices import Bugs, Notices, no_listening, no_tls
 from mcpspy.secrets.redactor import unquoted
@@ -99,7 +99,7 @@ class Interceptor:
     def requestheaders(self, flow: Any) -> None:
         """Called with the head of a request."""
         request = flow.request
-        refusal = reverse.refusal(self._guard, flow) if self._guard else None
+        refusal = reverse.reverse_refusal(self._guard, flow) if self._guard else None
         request.stream = refusal is None
         flow.metadata[_REFUSAL] = refusal
         origin = self._origin(flow)
@@ -281,7 +281,7 @@ class Interceptor:
         url = f"{scheme}://{authority_of(scheme, name, port)}"
         origin = self._origins.at(url, lambda: {turns.flow.origin for turns in self._all()})
         if origin is None:
-            self._said.once("too many servers at once:", str(MOST), "; no other is recorded until one is idle")
+            self._said.once("too many servers at once:", str(MOST_ORIGINS), "; no other is recorded until one is idle")
         return origin
 
     def _all(self) -> list[Turns]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcpspy.relay.http.gated_channel import GatedChannel
     from mcpspy.relay.live_gate import LiveGate
 
-MOST = 64
+MOST_ORIGINS = 64
 """The most origins at a time: some systems allow a process only 256 open files."""
 
 
@@ -76,7 +76,7 @@ class Origins:
         """Return the origin of that URL; None if there are too many and all are in `busy`, which have flows."""
         origin = self._known.pop(url, None)
         if origin is None:
-            if len(self._known) >= MOST:
+            if len(self._known) >= MOST_ORIGINS:
                 working = busy()
                 idle = next((it for it in self._known.values() if it not in working), None)
                 if idle is None:

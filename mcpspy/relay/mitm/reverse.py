@@ -12,7 +12,7 @@ from mcpspy.relay.http.local_replies import answer
 from mcpspy.wire.http_head import authority_of
 
 
-def refusal(guard: Guard, flow: Any) -> str | None:
+def reverse_refusal(guard: Guard, flow: Any) -> str | None:
     """Return why the request of a flow is refused; None if it is accepted, and then set the Host of its server."""
     request, server = flow.request, flow.server_conn
     headers = list(request.headers.fields)
