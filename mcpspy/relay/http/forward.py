@@ -219,7 +219,7 @@ class ForwardedRequest:
         forward: Pump = pump
         gated_tunnel = None
         if self.route.gate is not None:
-            from mcpspy.relay.http.gated_tunnel import GatedTunnel
+            from mcpspy.relay.http.tunnel import GatedTunnel
 
             gated_tunnel = GatedTunnel(self, self.route.gate, self.request.protocol, protocol)
             forward = gated_tunnel.pump

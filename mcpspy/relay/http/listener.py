@@ -30,7 +30,7 @@ _REST = (
     "mcpspy.secrets.tokens",
     "mcpspy.relay.http.gated_request",
     "mcpspy.relay.http.gated_response",
-    "mcpspy.relay.http.gated_tunnel",
+    "mcpspy.relay.http.tunnel",
 )
 
 
