@@ -224,7 +224,7 @@ class Response:
                     head.replace(index, rewritten, "oauth")
                     self._remember_metadata(oauth.named_path([(name, rewritten)], self._exchange.request.raw_path))
                     if first(self._exchange.headers, b"authorization") is not None:
-                        self._say_once(oauth.refusal(self._exchange.route.upstream.authority))
+                        self._say_once(oauth.oauth_refusal(self._exchange.route.upstream.authority))
 
     def _remember_metadata(self, path: str | None) -> None:
         """Remember a metadata path that only the challenge names, because it is not the well-known one."""
@@ -236,7 +236,7 @@ class Response:
         """Tell the user if clients will refuse this resource, because it has another origin than the proxy."""
         if named is not None:
             own = own_origin(self._exchange.headers)
-            self._say_once(oauth.diagnosis(named, own, self._exchange.route.upstream.authority))
+            self._say_once(oauth.oauth_diagnosis(named, own, self._exchange.route.upstream.authority))
 
     def _say_once(self, sentence: str | None) -> None:
         if sentence and not self._exchange.route.diagnosed:

@@ -102,7 +102,7 @@ def rewritten_metadata(document: bytes, mapped: Mapping) -> bytes | None:
     return rewritten if resource_of(rewritten) == url else None
 
 
-def diagnosis(named: str, own: Origin | None, upstream: str) -> str | None:
+def oauth_diagnosis(named: str, own: Origin | None, upstream: str) -> str | None:
     """Return the notice about `named` (a resource or its metadata URL) if it has another origin than the proxy.
 
     None if the origin is the same.
@@ -117,7 +117,7 @@ def diagnosis(named: str, own: Origin | None, upstream: str) -> str | None:
     )
 
 
-def refusal(upstream: str) -> str:
+def oauth_refusal(upstream: str) -> str:
     """Return the notice about a token that is refused although the metadata was rewritten."""
     return (
         f"{upstream} refuses a client's token. After a new login, the reason is that the token was requested for this"

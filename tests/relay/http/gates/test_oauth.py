@@ -93,7 +93,7 @@ def test_nothing_of_a_peer_raises(raw, url):
     oauth.rewritten_challenge(raw, mapped)
     oauth.named_resource([(b"WWW-Authenticate", raw)])
     oauth.named_path(named(raw), "/mcp")
-    oauth.diagnosis(url, None, "http://up")
+    oauth.oauth_diagnosis(url, None, "http://up")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_nothing_of_a_peer_raises(raw, url):
     ],
 )
 def test_the_diagnosis_names_the_origin_as_a_url_has_it(named, shown):
-    assert shown in oauth.diagnosis(named, ("http", "127.0.0.1", 6278), "http://up")
+    assert shown in oauth.oauth_diagnosis(named, ("http", "127.0.0.1", 6278), "http://up")
 
 
 def challenge(there, path=WELL_KNOWN + b"/mcp"):
