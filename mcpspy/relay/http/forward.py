@@ -21,7 +21,7 @@ from aiohttp.streams import StreamReader
 
 from mcpspy.recording.http_body import Body
 from mcpspy.recording.http_exchange import HttpExchange
-from mcpspy.relay.http.gates import oauth
+from mcpspy.relay.http import own_gates
 from mcpspy.relay.http.heads import (
     UPGRADE,
     Head,
@@ -72,7 +72,7 @@ class ForwardedRequest:
         self._t = route.now()
         peer = request.protocol.peername
         self._peer = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else None
-        self.metadata = oauth.is_metadata(request.raw_path, route.metadata)
+        self.metadata = own_gates.is_metadata(request.raw_path, route.metadata)
         plain = self.metadata and relay.rewrite_oauth
         self.known = route.requests.find(
             request.raw_headers,

@@ -31,8 +31,8 @@ from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, 
 from mcpspy.relay.http.encoders import Encoder, encoder
 from mcpspy.relay.http.gated_body import EventBlocks
 from mcpspy.relay.http.gated_channel import GatedChannel
-from mcpspy.relay.http.gates.endpoint import EndpointGate
 from mcpspy.relay.http.heads import Head, every, is_json
+from mcpspy.relay.http.own_gates import EndpointGate
 from mcpspy.relay.http.response import Response, chunk, record
 from mcpspy.relay.http.route import AnswerStream, say_once
 from mcpspy.relay.live_gate import LiveGate

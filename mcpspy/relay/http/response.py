@@ -18,7 +18,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.streams import StreamReader
 
 from mcpspy.recording.http_body import Body
-from mcpspy.relay.http.gates import oauth
+from mcpspy.relay.http import own_gates
 from mcpspy.relay.http.heads import Head, every, first, own_origin
 from mcpspy.relay.http.http1 import arrived, unread
 from mcpspy.relay.http.known_heads import judged_response
@@ -67,7 +67,7 @@ class Response:
         """Whether the client can tell that the body is complete."""
         self._events = not self._empty and self._known.events
         self._held: HeldBody | None = None
-        self._metadata: oauth.MetadataGate | None = None
+        self._metadata: own_gates.MetadataGate | None = None
         self._rewritten = False  # whether a gate has changed it
 
     async def forward(self) -> None:
@@ -119,14 +119,14 @@ class Response:
             return
         from mcpspy.gate.gate import Gate
         from mcpspy.relay.http.gated_body import FirstEvent, HeldDocument
-        from mcpspy.relay.http.gates.endpoint import EndpointGate
+        from mcpspy.relay.http.own_gates import EndpointGate
 
         encoding, say = every(self._headers, b"content-encoding"), exchange.relay.say
         if legacy:
             self._held = FirstEvent(Gate([EndpointGate(exchange.endpoint)], say), encoding, say)
             return
         rewrite = exchange.relay.rewrite_oauth and exchange.request.version >= HttpVersion11
-        self._metadata = oauth.MetadataGate(exchange.mapped if rewrite else None)
+        self._metadata = own_gates.MetadataGate(exchange.mapped if rewrite else None)
         self._held = HeldDocument(Gate([self._metadata], say), encoding, hold=rewrite)
         if rewrite:
             head.chunk("oauth")
@@ -215,16 +215,16 @@ class Response:
     def _challenge(self, head: Head) -> None:
         """Process the OAuth challenge of a 401 response."""
         if not self._exchange.relay.rewrite_oauth:
-            self._diagnose(oauth.named_resource(self._headers))
+            self._diagnose(own_gates.named_resource(self._headers))
             return
         for index, (name, value) in enumerate(head.headers):
             if name.lower() == b"www-authenticate":
-                rewritten = oauth.rewritten_challenge(value, self._exchange.mapped)
+                rewritten = own_gates.rewritten_challenge(value, self._exchange.mapped)
                 if rewritten is not None:
                     head.replace(index, rewritten, "oauth")
-                    self._remember_metadata(oauth.named_path([(name, rewritten)], self._exchange.request.raw_path))
+                    self._remember_metadata(own_gates.named_path([(name, rewritten)], self._exchange.request.raw_path))
                     if first(self._exchange.headers, b"authorization") is not None:
-                        self._say_once(oauth.oauth_refusal(self._exchange.route.upstream.authority))
+                        self._say_once(own_gates.oauth_refusal(self._exchange.route.upstream.authority))
 
     def _remember_metadata(self, path: str | None) -> None:
         """Remember a metadata path that only the challenge names, because it is not the well-known one."""
@@ -236,7 +236,7 @@ class Response:
         """Tell the user if clients will refuse this resource, because it has another origin than the proxy."""
         if named is not None:
             own = own_origin(self._exchange.headers)
-            self._say_once(oauth.oauth_diagnosis(named, own, self._exchange.route.upstream.authority))
+            self._say_once(own_gates.oauth_diagnosis(named, own, self._exchange.route.upstream.authority))
 
     def _say_once(self, sentence: str | None) -> None:
         if sentence and not self._exchange.route.diagnosed:
