@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 from mcpspy.gate.gate import LIMIT, PASS, UNDECIDED, Gate, Hold, Pass, Refuse, Reply
 from mcpspy.recording.http_body import Body
 from mcpspy.recording.recording import Recording
-from mcpspy.relay.http.encoders import coded, encoder
-from mcpspy.relay.http.gated_body import Piece
+from mcpspy.relay.http.gated_body import Piece, coded, encoder
 from mcpspy.relay.http.gated_channel import GatedChannel
 from mcpspy.relay.http.heads import RawHeaders, first
 from mcpspy.relay.live_gate import LiveGate
