@@ -22,8 +22,7 @@ from aiohttp.http import HttpVersion11
 
 from mcpspy.gate.gate import LIMIT, Drop, Hold, Pass, Refuse, Reply, Send
 from mcpspy.recording.http_body import Body
-from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, keeps_body
-from mcpspy.relay.http.gated_channel import cancel
+from mcpspy.relay.http.gated_channel import CollectedBody, announces_too_much, cancel, keeps_body
 from mcpspy.relay.http.heads import Head, every, recorded
 from mcpspy.relay.http.local_replies import gated_answer, reason
 from mcpspy.relay.http.route import RequestContext, say_once

@@ -27,9 +27,8 @@ from aiohttp.http import HttpVersion11
 from mcpspy.gate.gate import LIMIT, PASS, UNDECIDED, Facts, Gate, Pass, Reply
 from mcpspy.gate.order import FRAMES
 from mcpspy.recording.http_body import Body
-from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, decodable
 from mcpspy.relay.http.gated_body import Encoder, EventBlocks, encoder
-from mcpspy.relay.http.gated_channel import GatedChannel
+from mcpspy.relay.http.gated_channel import CollectedBody, GatedChannel, announces_too_much, decodable
 from mcpspy.relay.http.heads import Head, every, is_json
 from mcpspy.relay.http.own_gates import EndpointGate
 from mcpspy.relay.http.response import Response, chunk, record

@@ -34,9 +34,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcpspy.gate.gate import LIMIT, PASS, CloseStream, Drop, Exit, Facts, Gate, Hold, Pass, Refuse, Reply, Send
 from mcpspy.recording.http_body import Body, Fields
-from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, decodable
 from mcpspy.relay.http.gated_body import EventBlocks, Piece, encoder
-from mcpspy.relay.http.gated_channel import GatedChannel, cancel
+from mcpspy.relay.http.gated_channel import CollectedBody, GatedChannel, announces_too_much, cancel, decodable
 from mcpspy.relay.http.heads import RawHeaders, every, first, is_json
 from mcpspy.relay.http.local_replies import gated_answer, reason
 from mcpspy.relay.live_gate import LiveGate
