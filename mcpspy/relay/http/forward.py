@@ -181,7 +181,7 @@ class ForwardedRequest:
     def _response(self, message: RawResponseMessage, payload: StreamReader, protocol: ResponseHandler) -> Response:
         if self.route.gate is None:
             return Response(self, message, payload, protocol)
-        from mcpspy.relay.http.gated_response import GatedResponse
+        from mcpspy.relay.http.response import GatedResponse
 
         return GatedResponse(self, message, payload, protocol)
 

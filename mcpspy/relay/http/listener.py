@@ -29,7 +29,7 @@ _REST = (
     "mcpspy.secrets.body",
     "mcpspy.secrets.tokens",
     "mcpspy.relay.http.gated_request",
-    "mcpspy.relay.http.gated_response",
+    "mcpspy.relay.http.response",
     "mcpspy.relay.http.tunnel",
 )
 
