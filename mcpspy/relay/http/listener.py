@@ -28,7 +28,7 @@ _REST = (
     "encodings.utf_8_sig",  # for bodies of logins
     "mcpspy.secrets.body",
     "mcpspy.secrets.tokens",
-    "mcpspy.relay.http.gated_request",
+    "mcpspy.relay.http.forward",
     "mcpspy.relay.http.response",
     "mcpspy.relay.http.tunnel",
 )
