@@ -20,7 +20,7 @@ from mcpspy.gate_files import file as gate_file
 from mcpspy.importers import forms
 from mcpspy.recording.append import write_with_sessions
 from mcpspy.relay.http.heads import Address
-from mcpspy.relay.http.upstream import Upstream
+from mcpspy.relay.http.route import Upstream
 from mcpspy.relay.mitm import authority
 from mcpspy.replay import settings
 from mcpspy.report import waivers

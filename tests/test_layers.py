@@ -557,7 +557,7 @@ READING = {
     "replay.script.growth": DIRECTORY,
     "telemetry.followed": "a file of locks, which is not read",
     "relay.mitm.authority": "the key that mitmproxy has made, and the certificates of the system",
-    "relay.http.upstream": "certificates that were read by foreign_file",
+    "relay.http.route": "certificates that were read by foreign_file",
     "relay.stdio.pump": "the null device",
     "relay.reload.server": "the null device",
 }

@@ -58,9 +58,8 @@ from mcpspy.relay.http.http1 import arrived, is_chunked, unread
 from mcpspy.relay.http.known_heads import judged_request, recorded_request
 from mcpspy.relay.http.local_replies import answer, gated_answer, reason
 from mcpspy.relay.http.response import BROKEN, Response, chunk, record
-from mcpspy.relay.http.route import HttpRoute, LatestRequest, RelayContext, RequestContext, say_once
+from mcpspy.relay.http.route import HttpRoute, LatestRequest, RelayContext, RequestContext, protocol_of, say_once
 from mcpspy.relay.http.tunnel import Pump, pump, tunnel
-from mcpspy.relay.http.upstream import protocol_of
 from mcpspy.relay.live_gate import LiveGate
 from mcpspy.wire.http_head import LEGACY_SESSION, query
 from mcpspy.wire.lines import PIECE

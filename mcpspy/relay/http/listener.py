@@ -38,8 +38,7 @@ from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.http.http1 import Http1Server
 from mcpspy.relay.http.local_replies import answer, reason
 from mcpspy.relay.http.response import BROKEN, record
-from mcpspy.relay.http.route import HttpRoute, LatestRequest, OpenSocket
-from mcpspy.relay.http.upstream import protocol_of
+from mcpspy.relay.http.route import HttpRoute, LatestRequest, OpenSocket, protocol_of
 from mcpspy.relay.live_gate import LiveGate
 from mcpspy.wire.content_coding import Decoder
 
