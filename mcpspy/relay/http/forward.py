@@ -57,9 +57,9 @@ from mcpspy.relay.http.heads import (
 from mcpspy.relay.http.http1 import arrived, is_chunked, unread
 from mcpspy.relay.http.known_heads import judged_request, recorded_request
 from mcpspy.relay.http.local_replies import answer, gated_answer, reason
-from mcpspy.relay.http.response import BROKEN, Response, chunk, record
+from mcpspy.relay.http.response import BROKEN, GatedResponse, Response, chunk, record
 from mcpspy.relay.http.route import HttpRoute, LatestRequest, RelayContext, RequestContext, protocol_of, say_once
-from mcpspy.relay.http.tunnel import Pump, pump, tunnel
+from mcpspy.relay.http.tunnel import GatedTunnel, Pump, pump, tunnel
 from mcpspy.relay.live_gate import LiveGate
 from mcpspy.wire.http_head import LEGACY_SESSION, query
 from mcpspy.wire.lines import PIECE
@@ -433,8 +433,6 @@ class ForwardedRequest:
     def _response(self, message: RawResponseMessage, payload: StreamReader, protocol: ResponseHandler) -> Response:
         if self.route.gate is None:
             return Response(self, message, payload, protocol)
-        from mcpspy.relay.http.response import GatedResponse
-
         return GatedResponse(self, message, payload, protocol)
 
     @property
@@ -471,8 +469,6 @@ class ForwardedRequest:
         forward: Pump = pump
         gated_tunnel = None
         if self.route.gate is not None:
-            from mcpspy.relay.http.tunnel import GatedTunnel
-
             gated_tunnel = GatedTunnel(self, self.route.gate, self.request.protocol, protocol)
             forward = gated_tunnel.pump
             if self.route.own:

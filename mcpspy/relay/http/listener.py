@@ -217,9 +217,6 @@ _REST = (
     "encodings.utf_8_sig",  # for bodies of logins
     "mcpspy.secrets.body",
     "mcpspy.secrets.tokens",
-    "mcpspy.relay.http.forward",
-    "mcpspy.relay.http.response",
-    "mcpspy.relay.http.tunnel",
 )
 
 
@@ -248,9 +245,6 @@ class Relay:
                 self._set_gate(route)
 
     def _set_gate(self, route: HttpRoute) -> None:
-        from mcpspy.relay.http.listener import OwnRequests
-        from mcpspy.relay.live_gate import LiveGate
-
         gate = LiveGate(self.gates or (), self.answerers or {}, self.say, control=self.control)
         own = OwnRequests(route, gate, self.say)
         gate.begin(route.recording, own.send)

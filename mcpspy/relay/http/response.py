@@ -39,7 +39,7 @@ from mcpspy.gate.gate import LIMIT, PASS, UNDECIDED, Facts, Gate, Pass, Reply
 from mcpspy.gate.order import FRAMES
 from mcpspy.recording.http_body import Body
 from mcpspy.relay.http import own_gates
-from mcpspy.relay.http.gated_body import Encoder, EventBlocks, encoder
+from mcpspy.relay.http.gated_body import Encoder, EventBlocks, FirstEvent, HeldDocument, encoder
 from mcpspy.relay.http.gated_channel import CollectedBody, GatedChannel, announces_too_much, decodable
 from mcpspy.relay.http.heads import Head, every, first, is_json, own_origin
 from mcpspy.relay.http.http1 import arrived, unread
@@ -142,10 +142,6 @@ class Response:
         legacy = exchange.known.legacy and self._events and first(self._headers, b"content-length") is None
         if not legacy and not (exchange.metadata and self._message.code == 200 and not self._empty):
             return
-        from mcpspy.gate.gate import Gate
-        from mcpspy.relay.http.gated_body import FirstEvent, HeldDocument
-        from mcpspy.relay.http.own_gates import EndpointGate
-
         encoding, say = every(self._headers, b"content-encoding"), exchange.relay.say
         if legacy:
             self._held = FirstEvent(Gate([EndpointGate(exchange.endpoint)], say), encoding, say)
