@@ -11,9 +11,9 @@ that stays open for days therefore costs one entry. Log entries have no ids and 
 number is enough. A capture that has ended and has not changed since need not be read again. There is one small file for
 each capture and endpoint, replaced after each batch, in a directory of the user.
 
-`Watched` finds the captures to send: the named files and directories, and files that appear there later. While no file
-appears, a check only costs the listing of a directory: thousands of finished captures cost almost nothing. A file that
-is not readable as a capture is checked again when it changes.
+`WatchedCaptures` finds the captures to send: the named files and directories, and files that appear there later. While
+no file appears, a check only costs the listing of a directory: thousands of finished captures cost almost nothing. A
+file that is not readable as a capture is checked again when it changes.
 """
 
 import os

@@ -1,7 +1,7 @@
 """One HTTP exchange or WebSocket that passes the interceptor, recorded in the capture of its server if it is MCP.
 
 What has been forwarded is recorded in short turns of the event loop, because other traffic must not wait for a
-recording (`RecordQueue`). So a compressed body, which may decode to many times its size, is decoded piece by piece.
+recording (`Turns`). So a compressed body, which may decode to many times its size, is decoded piece by piece.
 
 This module does not know mitmproxy. It gets heads and chunks, with the times at which they were read.
 """
