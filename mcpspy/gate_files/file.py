@@ -34,7 +34,7 @@ from mcpspy.gate.check import BOUNDS, GATES, TEXTS, count_texts
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate_files import values
 from mcpspy.gate_files.values import Reader, instead, is_json_number, shown
-from mcpspy.text import printable
+from mcpspy.text import printable, series
 from mcpspy.toml_text import toml_values
 
 _PART = r"""[ \t]*(?:"(?:[^"\\\n]++|\\.)*+"|'[^'\n]*'|[^\s."'=\]\[#]+)[ \t]*"""
@@ -202,7 +202,7 @@ def _merged(parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
 def _term(term: Term) -> dict[str, Any]:
     if term.key not in _TERMS:
         sentence = (
-            f"{printable(str(term), 60)} needs more than one frame to answer; a gate can ask for {_listed(_TERMS)}"
+            f"{printable(str(term), 60)} needs more than one frame to answer; a gate can ask for {series(list(_TERMS))}"
         )
         raise GateError(sentence, 1, term.column)
     try:
@@ -246,15 +246,10 @@ def _one_of(key: str, names: tuple[str, ...]) -> Callable[[Value], list[Any]]:
     def chosen(value: Value) -> list[Any]:
         found: list[Any] = list(filter(glob(value), names))
         if not found:
-            raise ValueError(f"{key}:{value.text} never passes a gate; {key} is {_listed(names, 'or')}")
+            raise ValueError(f"{key}:{value.text} never passes a gate; {key} is {series(names, 'or')}")
         return found
 
     return chosen
-
-
-def _listed(names: Iterable[str], joint: str = "and") -> str:
-    *most, last = names
-    return f"{', '.join(most)} {joint} {last}"
 
 
 _TERMS: dict[str, Callable[[Value], list[Any]]] = {
@@ -413,7 +408,7 @@ class _GateFile:
         if "miss" in gate and chosen != ["answer-from"]:
             self._fail(self._places.key(number, "miss"), "miss says what answer-from does; use them together")
         if "reorder" in gate and not any(key in gate for key in _WAITING):
-            what = f"no frame waits here; use reorder together with {', '.join(_WAITING[:-1])} or {_WAITING[-1]}"
+            what = f"no frame waits here; use reorder together with {series(_WAITING, 'or')}"
             self._fail(self._places.key(number, "reorder"), what)
 
     def _when(self, number: int, gate: dict[str, Any]) -> dict[str, Any]:
