@@ -31,7 +31,7 @@ from mcpspy.capture.format import OWN_ID, VIEWER
 from mcpspy.gate.gate import LIMIT, PASS, CloseStream, Exit, Hold, Pass, Refuse, Reply, Send
 from mcpspy.gate.messages import json_of, read
 from mcpspy.gate.order import BYTES, FRAMES, FrameOrder, GatedFrame
-from mcpspy.relay.control import HOLDING, Control
+from mcpspy.relay.control import HOLDING, INTERVAL, Control
 from mcpspy.relay.stdio.pump import CHUNK, NEVER, wait_for
 from mcpspy.wire.lines import Lines
 
@@ -500,7 +500,6 @@ def gate_lines(there: "Pump", back: "Pump", session: "GatedSession") -> tuple[Ga
     return pair
 
 
-INTERVAL = 100_000_000  # nanoseconds between two checks for the directory, as in `relay.control`
 IDLE, CONTROLLED = 1.0, 0.1  # seconds between two checks while nothing passes: without and with a viewer
 
 
