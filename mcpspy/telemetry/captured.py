@@ -26,6 +26,7 @@ from mcpspy.rules import RULES, Finding, LocatedFinding
 from mcpspy.rules.judge import JudgedEvent, JudgedEvents
 from mcpspy.spec.revisions import STATELESS, Revision
 from mcpspy.telemetry.spans import (
+    LONGEST_VALUE,
     ExchangeSpan,
     Spans,
     TraceContext,
@@ -245,8 +246,6 @@ class _Duration:
             yield Measure(metric, (self.last - self.first) / 1e9, attributes)
 
 
-_LONGEST = 256  # characters of the name and version of a client
-
 Telemetry = ExchangeSpan | LogEntry | Measure
 
 
@@ -297,7 +296,7 @@ class CapturedTelemetry:
             if isinstance(event, Message) and event.exchange:
                 self._logs.know(event, event.exchange, self._spans.context(event.exchange))
                 if not self.client and event.method in INTRODUCE and isinstance(event.body, Request):
-                    self.client = bounded(introduction(event.body.value), self._redact, _LONGEST)
+                    self.client = bounded(introduction(event.body.value), self._redact, LONGEST_VALUE)
             yield from self._logs.feed(event, self._t)
             yield from self._measures.feed(event)
 

@@ -145,7 +145,8 @@ def _hash(text: str, size: int) -> bytes:
     return found if any(found) else b"\1" * size  # an id of zeros is invalid
 
 
-_LONGEST_VALUE = 256  # characters of an attribute
+LONGEST_VALUE = 256
+"""The most characters of an attribute of a resource."""
 
 
 def resource_attributes(header: Header, client: str, redact: Callable[[str], str]) -> dict[str, Value]:
@@ -156,8 +157,8 @@ def resource_attributes(header: Header, client: str, redact: Callable[[str], str
     """
     found: dict[str, Value] = {
         "service.version": __version__,
-        "service.instance.id": bounded(header.id, redact, _LONGEST_VALUE),
-        "mcpspy.server": bounded(header.name, redact, _LONGEST_VALUE),
+        "service.instance.id": bounded(header.id, redact, LONGEST_VALUE),
+        "mcpspy.server": bounded(header.name, redact, LONGEST_VALUE),
         "mcpspy.transport": header.transport,
     }
     return found | {"mcpspy.client": client} if client else found
