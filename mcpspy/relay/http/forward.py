@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from mcpspy.gate.gate import Verdict
 
 
-async def collect(request: web.BaseRequest, head: Head) -> tuple[bytes, bool, bool]:
+async def _collect(request: web.BaseRequest, head: Head) -> tuple[bytes, bool, bool]:
     """Read a body until it is complete or too long for a decision.
 
     Returns the bytes read so far, whether they are the whole body, and whether it is too long; if it is, more may
@@ -91,7 +91,7 @@ async def collect(request: web.BaseRequest, head: Head) -> tuple[bytes, bool, bo
     return b"".join(parts), content.at_eof() and not broken, size > LIMIT
 
 
-async def decide(
+async def _decide(
     exchange: RequestContext, gate: LiveGate, body: bytes, head: Head, *, chunked: bool, begin: Callable[[], Body]
 ) -> bytes | Pass | None:
     """Apply the gate's verdict to the body of a request.
@@ -195,14 +195,14 @@ class RequestBody:
         if self._request.method != "POST" or not is_json(self._exchange.headers):
             return True
         if self.whole is None:
-            self._collected, whole, self._undecided = await collect(self._request, head)
+            self._collected, whole, self._undecided = await _collect(self._request, head)
             if not whole:
                 return True
             self.whole, self.begun, self._collected = self._collected, self._collected[:_KEPT], b""
         if not self.whole:
             return True
         begin = self._exchange.open_request
-        outcome = await decide(
+        outcome = await _decide(
             self._exchange, gate, self.whole, head, chunked=self._chunked, begin=lambda: begin(head.fields())
         )
         if isinstance(outcome, bytes):

@@ -38,7 +38,7 @@ from mcpspy.secrets.redactor import unquoted
 from mcpspy.wire.http_head import authority_of
 
 
-def reverse_refusal(guard: Guard, flow: Any) -> str | None:
+def _reverse_refusal(guard: Guard, flow: Any) -> str | None:
     """Return why the request of a flow is refused; None if it is accepted, and then set the Host of its server."""
     request, server = flow.request, flow.server_conn
     headers = list(request.headers.fields)
@@ -50,7 +50,7 @@ def reverse_refusal(guard: Guard, flow: Any) -> str | None:
     return why
 
 
-def forbidden(request: Any, why: str) -> tuple[Head, bytes]:
+def _forbidden(request: Any, why: str) -> tuple[Head, bytes]:
     """Return the answer to a refused request, whose body has arrived."""
     is_json = request.method == "POST" and "json" in every(list(request.headers.fields), b"content-type").lower()
     return answer(403, why, json_request=(request.raw_content or b"null") if is_json else None)
@@ -124,7 +124,7 @@ class Interceptor:
     def requestheaders(self, flow: Any) -> None:
         """Called with the head of a request."""
         request = flow.request
-        refusal = reverse_refusal(self._guard, flow) if self._guard else None
+        refusal = _reverse_refusal(self._guard, flow) if self._guard else None
         request.stream = refusal is None
         flow.metadata[_REFUSAL] = refusal
         origin = self._origin(flow)
@@ -169,7 +169,7 @@ class Interceptor:
         self._afterwards(flow, lambda recording, t: recording.request_ended(t))
         if refusal:
             flow.metadata[_ANSWERED] = True
-            head, body = forbidden(flow.request, refusal)
+            head, body = _forbidden(flow.request, refusal)
             flow.response = http.Response.make(403, body, head.headers)
             self._afterwards(flow, lambda recording, t: recording.refuse(t, 403, "Forbidden", refusal))
 

@@ -99,7 +99,7 @@ class Repeats:
         return frames, sentences
 
 
-def changes_for(key: "Key", params: "Any") -> list[bytes]:
+def _changes_for(key: "Key", params: "Any") -> list[bytes]:
     """Return the `list_changed` notifications for a subscription that has acknowledged them (2026-07-28)."""
     meta = b'"_meta":{"' + SUBSCRIPTION.encode() + b'":' + json_of(key) + b"}"
     asked = member(params, "notifications")
@@ -261,7 +261,7 @@ class Handover:
             if running.method == LISTEN and named is not None and key[1] == str(named):
                 again = running.resent and running.acknowledged
                 running.acknowledged, running.resent = True, False
-                return (Drop(RELOAD), changes_for(key, params)) if again else (PASS, [])
+                return (Drop(RELOAD), _changes_for(key, params)) if again else (PASS, [])
         return PASS, []
 
     # The change from one server to the next.
