@@ -19,8 +19,8 @@ from mcpspy.errors import McpspyError
 from mcpspy.exporters.single_message import save
 from mcpspy.relay.mitm.authority import Authority, write_bundle
 from mcpspy.replay.script.load import accept
-from mcpspy.secrets.key import user_key
-from mcpspy.telemetry import checkpoint
+from mcpspy.secrets.redactor import user_key
+from mcpspy.telemetry import followed
 from tests import limits
 from tests.importers.files import entry, har
 from tests.relay.interception import certificate
@@ -153,7 +153,7 @@ CASES = {
     "sql": (old("q.csv"), mcpspy("sql", "SELECT * FROM messages", "{capture}", "-o", "q.csv", "--force")),
     "checkpoint": (
         old("otel.json", "{}"),
-        lambda place: checkpoint.save(str(place.full / "otel.json"), checkpoint.Checkpoint(1, {(1, 2)}, set(), 3, 4)),
+        lambda place: followed.save(str(place.full / "otel.json"), followed.Checkpoint(1, {(1, 2)}, set(), 3, 4)),
     ),
     "settings of replay": (
         with_settings,

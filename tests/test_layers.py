@@ -477,7 +477,7 @@ def imported(home, *arguments):
     found = [name for name in names(home, full) if name not in before]
     late = set(names(home, f"{bare}\nimport orjson")) - LIGHT
     first = next((at for at, name in enumerate(found) if name in late), len(found))
-    rest = {"mcpspy.capture.writer", "mcpspy.capture.files", "mcpspy.capture.format", "mcpspy.process.witness"}
+    rest = {"mcpspy.capture.writer", "mcpspy.capture.format", "mcpspy.process.witness"}
     assert {name for name in found[first:] if name not in late and name not in LIGHT} <= rest
     return [name for name in found if name not in late]
 
@@ -555,11 +555,11 @@ READING = {
     "replay.script.load": MADE,
     "clients.routes": DIRECTORY,
     "replay.script.growth": DIRECTORY,
-    "telemetry.checkpoint": "a file of locks, which is not read",
+    "telemetry.followed": "a file of locks, which is not read",
     "relay.mitm.authority": "the key that mitmproxy has made, and the certificates of the system",
-    "relay.http.upstream": "certificates that were read by foreign_file",
+    "relay.http.route": "certificates that were read by foreign_file",
     "relay.stdio.pump": "the null device",
-    "relay.reload.streams": "the null device",
+    "relay.reload.server": "the null device",
 }
 """The modules that may open files for reading without `foreign_file`, and what they read."""
 OPENING = {"open", "os.open", "io.open", "io.open_code", "open_code", "os.fdopen", "codecs.open"}

@@ -21,9 +21,8 @@ from itertools import pairwise
 from mcpspy.agent.clean import Scrubber, safe
 from mcpspy.browse.library import Library, ListedCapture
 from mcpspy.browse.timeline import OpenCapture
-from mcpspy.capture.listing import first_files
+from mcpspy.capture.listing import first_files, runs
 from mcpspy.capture.records import Header
-from mcpspy.capture.runs import runs
 from mcpspy.clients.agent import is_agent
 from mcpspy.errors import CaptureError, UsageError
 

@@ -13,10 +13,9 @@ from itertools import pairwise
 
 import orjson
 
-from mcpspy.capture.listing import Listed, Listing
+from mcpspy.capture.listing import Listed, Listing, client_process
 from mcpspy.capture.reader import Capture, Records, Window
 from mcpspy.capture.records import Record
-from mcpspy.capture.runs import client_process
 from mcpspy.conversation.counts import COUNTED, Counts
 from mcpspy.conversation.gate_acts import GateAct
 from mcpspy.conversation.model import Message

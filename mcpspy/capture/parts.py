@@ -5,13 +5,13 @@ match. In the continuation files, the header and the repeated `open` records are
 that of one large file. Line numbers run through all files.
 """
 
-import json
 import os
 from typing import BinaryIO, NamedTuple, Self
 
 from mcpspy.capture.format import is_live
 from mcpspy.errors import CaptureError, NotACapture
 from mcpspy.foreign_file import NotRegular, open_foreign, similar
+from mcpspy.json_values import parsed
 
 _TAIL = 1024  # bytes at the end of a file that contain the record with the name of the next file
 _CONTINUED = b'{"kind":"continued",'
@@ -149,7 +149,7 @@ class JoinedFiles:
             self._files.pop(number).close()
 
 
-_NO_CONTINUATION = (CaptureError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
+_NO_CONTINUATION = (CaptureError, ValueError, KeyError, TypeError, AttributeError, OverflowError)
 """The exceptions for a file that does not continue the one before."""
 
 
@@ -192,9 +192,9 @@ def _next_name(file: BinaryIO) -> str | None:
     if not line.startswith(_CONTINUED):
         return None
     try:
-        name = json.loads(line)["file"]
+        name = parsed(line)["file"]
         os.fsencode(name)
-    except (ValueError, KeyError, TypeError, RecursionError):  # not a valid file name
+    except (ValueError, KeyError, TypeError):  # not a valid file name
         return None
     plain = isinstance(name, str) and name == os.path.basename(name) and "\0" not in name
     return name if plain and name not in ("", ".", "..") else None
@@ -202,7 +202,7 @@ def _next_name(file: BinaryIO) -> str | None:
 
 def _header_id(file: BinaryIO) -> str:
     file.seek(0)
-    return str(json.loads(_read(file, _HEAD).partition(b"\n")[0])["id"])
+    return str(parsed(_read(file, _HEAD).partition(b"\n")[0])["id"])
 
 
 def _preamble(file: BinaryIO, before: str) -> int:
@@ -216,7 +216,7 @@ def _preamble(file: BinaryIO, before: str) -> int:
     line, newline, _ = head.partition(b"\n")
     if not newline:
         return 0
-    continues = json.loads(line)["continues"]
+    continues = parsed(line)["continues"]
     if continues["id"] != before:
         raise ValueError("it goes on from another capture")
     lines = int(continues["lines"])

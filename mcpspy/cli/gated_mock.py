@@ -17,8 +17,7 @@ from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.http.listener import Relay
-from mcpspy.relay.http.route import HttpRoute
-from mcpspy.relay.http.upstream import Upstream
+from mcpspy.relay.http.route import HttpRoute, Upstream
 from mcpspy.relay.stdio.relay import run
 from mcpspy.replay.mock.http import Front
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import orjson
 
-from mcpspy.capture.listing import Listed, Refused, captures, omitted
+from mcpspy.capture.listing import Listed, Refused, captures, client_process, omitted, runs
 from mcpspy.capture.location import directory, iso_time
-from mcpspy.capture.runs import client_process, runs
 from mcpspy.cli.output import line_width, path_text, say
 from mcpspy.conversation.counts import COUNTED, Counts, count
 from mcpspy.conversation.turns import RunTurn, turns

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from mcpspy.cli.output import say
 from mcpspy.gate.compiled import DeclaredGate
-from mcpspy.gate.facts import Facts
-from mcpspy.gate.gate import Gate
-from mcpspy.gate.verdicts import PASS
+from mcpspy.gate.gate import PASS, Facts, Gate
 from mcpspy.timeline import Row, Streamed
 
 if TYPE_CHECKING:
-    from mcpspy.gate.verdicts import Verdict
+    from mcpspy.gate.gate import Verdict
 
 _FRAMES = frozenset(("request", "notification", "result", "error", "invalid"))
 """The kinds of rows that are frames and pass through gates."""

@@ -18,18 +18,15 @@ from mcpspy.errors import CaptureError, UsageError
 from mcpspy.secrets.body import redacted_content
 from mcpspy.secrets.patterns import is_secret_name
 from mcpspy.secrets.redactor import Redactor, shown
-from mcpspy.telemetry.attributes import content_attributes
-from mcpspy.telemetry.checkpoint import Claims, folder
-from mcpspy.telemetry.followed import FollowedTelemetry
+from mcpspy.telemetry.followed import Claims, FollowedTelemetry, WatchedCaptures, folder
 from mcpspy.telemetry.service import TelemetryService
-from mcpspy.telemetry.span import bounded
-from mcpspy.telemetry.watched import WatchedCaptures
+from mcpspy.telemetry.spans import bounded, content_attributes
 from mcpspy.text import plural, printable
 
 if TYPE_CHECKING:
     from mcpspy.conversation.model import Exchange
     from mcpspy.telemetry.sender import Sender
-    from mcpspy.telemetry.span import Value
+    from mcpspy.telemetry.spans import Value
 
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")

@@ -21,8 +21,7 @@ from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.host_guard import Guard, arrives_at, is_loopback
 from mcpspy.relay.http.listener import Relay
-from mcpspy.relay.http.route import HttpRoute
-from mcpspy.relay.http.upstream import Upstream
+from mcpspy.relay.http.route import HttpRoute, Upstream
 from mcpspy.secrets.redactor import shown
 from mcpspy.text import capture_limit
 

@@ -17,8 +17,7 @@ from mcpspy.conversation.model import Event, Exchange, HttpChannel, HttpUnit, Me
 from mcpspy.conversation.outcomes import Outcome, Outcomes
 from mcpspy.conversation.pairing import join_refusal, pair
 from mcpspy.conversation.recent import Recent
-from mcpspy.wire.jsonrpc import Error, Notification, Request, parse
-from mcpspy.wire.outline import outline
+from mcpspy.wire.jsonrpc import Error, Notification, Request, outline, parse
 
 _AT_ONCE = 50_000_000  # nanoseconds
 

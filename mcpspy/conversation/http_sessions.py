@@ -38,8 +38,7 @@ from mcpspy.conversation.refusals import body_text
 from mcpspy.json_values import text_of
 from mcpspy.spec.revisions import PROTOCOL_VERSION, STATELESS, Revision
 from mcpspy.wire.http_head import LEGACY_SESSION, Head, header, media_type, query, stands_alone, status, title
-from mcpspy.wire.jsonrpc import Body, Request, Undecoded
-from mcpspy.wire.outline import outline
+from mcpspy.wire.jsonrpc import Body, Request, Undecoded, outline
 from mcpspy.wire.sse import Event, parse_event
 
 _CLIENT_INFO = "io.modelcontextprotocol/clientInfo"

@@ -16,8 +16,16 @@ from mcpspy import __version__
 from mcpspy.exporters.source import ExportSource
 from mcpspy.secrets.redactor import Withheld
 from mcpspy.telemetry.captured import CapturedTelemetry
-from mcpspy.telemetry.resource import start_of
-from mcpspy.telemetry.span import ExchangeSpan, SpanEvent, TraceContext, Value, nanoseconds, valid_text, valid_values
+from mcpspy.telemetry.spans import (
+    ExchangeSpan,
+    SpanEvent,
+    TraceContext,
+    Value,
+    nanoseconds,
+    start_of,
+    valid_text,
+    valid_values,
+)
 
 _CLIENT, _ERROR = 3, 2  # SpanKind and StatusCode
 _SAMPLED = 1

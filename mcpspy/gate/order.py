@@ -9,16 +9,15 @@ Frames and times are arguments. The results are the frames to forward now, each 
 apply.
 """
 
-from mcpspy.gate.messages import read
-from mcpspy.gate.splice import with_message
-from mcpspy.gate.verdicts import Drop, Hold, Pass, Reply, Send
+from mcpspy.gate.gate import Drop, Hold, Pass, Reply, Send
+from mcpspy.gate.messages import read, with_message
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mcpspy.gate.gate import AtOnce, Verdict
     from mcpspy.gate.messages import Key
-    from mcpspy.gate.verdicts import AtOnce, Verdict
 
 FRAMES, BYTES = 1000, 1 << 20
 """The number and size of waiting frames at which the relay stops reading."""

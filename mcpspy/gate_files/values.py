@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from difflib import get_close_matches
 from typing import Any
 
 import jsonpatch
@@ -12,7 +11,7 @@ import jsonpointer
 
 from mcpspy.gate.check import BOUNDS
 from mcpspy.json_values import excerpt
-from mcpspy.text import printable
+from mcpspy.text import printable, suggestion
 
 Reader = Callable[[Any], Any]
 
@@ -176,8 +175,7 @@ def shown(value: Any) -> str:
 
 def instead(word: str, known: Any) -> str:
     """Return the advice for an unknown word: the nearest known one, or all known ones."""
-    near = get_close_matches(word, known, n=1)
-    return f"did you mean {near[0]}?" if near else f"it takes {', '.join(known)}"
+    return suggestion(word, known, f"it takes {', '.join(known)}")
 
 
 def is_json_number(text: str) -> bool:

@@ -18,7 +18,7 @@ from mcpspy.problems.problem import Cause, Kind, Problem
 from mcpspy.problems.words import ADVICE, ANSWER, NO_INPUT, advice_for, capitalized, headline, loss_of, with_stdin
 from mcpspy.rules import RULES, SEVERITIES, Finding
 from mcpspy.rules.follows import LOST_ANSWER, UNFIT
-from mcpspy.secrets.placeholders import unfilled
+from mcpspy.secrets.tokens import unfilled
 from mcpspy.spec.containers import run_without_stdin
 from mcpspy.text import duration_text, plural, printable
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from mcpspy.capture.encode import written
+from mcpspy.capture.format import written
 from mcpspy.secrets.redactor import LARGEST_BODY, withheld
 from mcpspy.wire.content_coding import Decoder, Whole
 from mcpspy.wire.sse import Events

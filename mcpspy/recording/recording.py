@@ -14,7 +14,7 @@ import os
 import time
 from _thread import allocate_lock
 
-from mcpspy.capture.encode import written
+from mcpspy.capture.format import written
 from mcpspy.wire.lines import PIECE, Lines
 
 TYPE_CHECKING = False

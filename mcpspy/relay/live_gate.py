@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any
 from mcpspy.capture.format import OWN_ID, VIEWER
 from mcpspy.capture.live import LiveFolder
 from mcpspy.gate.compiled import DeclaredGate
-from mcpspy.gate.gate import LIMIT, Gate
+from mcpspy.gate.gate import LIMIT, Drop, Gate
 from mcpspy.gate.messages import read
-from mcpspy.gate.verdicts import Drop
 from mcpspy.relay.control import HOLDING, Control
 
 if TYPE_CHECKING:
     from mcpspy.gate.compiled import Answerers
-    from mcpspy.gate.facts import Facts
+    from mcpspy.gate.gate import Facts, Verdict
     from mcpspy.gate.messages import Key
-    from mcpspy.gate.verdicts import Verdict
     from mcpspy.recording.recording import Recording
 
 _AWAITED = 100  # the most requests of viewers that wait for a response

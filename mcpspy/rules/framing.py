@@ -13,9 +13,18 @@ from mcpspy.conversation.model import Exchange, HttpUnit, Message, Session
 from mcpspy.json_values import excerpt
 from mcpspy.rules.rule import Fault, Later, StatefulCheck, rule
 from mcpspy.text import plural
-from mcpspy.wire.glued import messages_within
-from mcpspy.wire.jsonrpc import Body, Error, Invalid, Notification, Request, Result, parse
-from mcpspy.wire.log_records import is_log_line, is_log_record
+from mcpspy.wire.jsonrpc import (
+    Body,
+    Error,
+    Invalid,
+    Notification,
+    Request,
+    Result,
+    is_log_line,
+    is_log_record,
+    messages_within,
+    parse,
+)
 
 _STDIO = "basic/transports#stdio"
 _OURS = ("is not known", "is not installed", "is decoded no further")  # decoding errors that are not the sender's fault

@@ -1,14 +1,18 @@
 """Redacts what is written to a capture: command lines, URLs, HTTP heads, forms, OAuth bodies, logins.
 
-A secret becomes `«redacted:8hex»`: eight hex digits of a hash keyed with the user's key. Equal secrets look equal, and
-nobody can guess the secret. `mcpspy.secrets.patterns` defines what counts as a secret. Session ids stay, because
-pairing and replay need them, and they authenticate nobody. Placeholders stay (`mcpspy.secrets.placeholders`): they are
-no secrets, and the user has to see them.
+A secret becomes `«redacted:8hex»`: eight hex digits of a hash keyed with the user's key, which is 32 random bytes in
+`~/.mcpspy/key`, readable only by the user. Equal secrets look equal, and nobody can guess the secret.
+`mcpspy.secrets.patterns` defines what counts as a secret. Session ids stay, because pairing and replay need them, and
+they authenticate nobody. Placeholders stay (`mcpspy.secrets.tokens`): they are no secrets, and the user has to see
+them.
 
 Imported on the `wrap` path: `re` (9 ms) is imported only if a word may contain a secret.
 """
 
-from mcpspy.secrets.key import user_key
+import os
+
+from mcpspy.capture.location import home, make_directory
+from mcpspy.foreign_file import open_foreign
 from mcpspy.secrets.patterns import (
     KINDS,
     LOGIN_OPTION,
@@ -25,6 +29,43 @@ from mcpspy.secrets.patterns import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+
+def user_key() -> bytes:
+    """Return the key, which is created on first use. If it can be neither read nor created, return a temporary one."""
+    path = os.path.join(home(), "key")
+    for _ in range(2):
+        try:
+            with open_foreign(path) as file:
+                key = file.read(64)
+            if len(key) == 32:
+                return key
+        except OSError:
+            pass
+        try:
+            _make(path)
+        except OSError:
+            break
+    return os.urandom(32)
+
+
+def _make(path: str) -> None:
+    """Create the complete key at `path` in one step, because several servers may start at the same moment."""
+    make_directory(os.path.dirname(path))
+    draft = f"{path}-{os.getpid()}-{os.urandom(4).hex()}"
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    try:
+        try:
+            os.write(fd, os.urandom(32))
+        finally:
+            os.close(fd)
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        os.unlink(draft)
+
+
 __all__ = [
     "LARGEST_BODY",
     "Redactor",
@@ -105,7 +146,7 @@ class Redactor:
         """Return the replacement of `secret`; a placeholder stays as it is."""
         from _blake2 import blake2b  # the import of `hashlib` takes 3 ms
 
-        from mcpspy.secrets.placeholders import placeholder
+        from mcpspy.secrets.tokens import placeholder
 
         if placeholder(secret):
             return secret

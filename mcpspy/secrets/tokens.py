@@ -1,20 +1,102 @@
-r"""Searches for tokens of a known kind in frames and in texts. Both searches are built from the table `KINDS`.
+"""Searches for tokens of a known kind in frames and in texts, and recognises placeholders of secrets.
 
-A frame may be large, and nearly every frame has no token. So the kinds are grouped by one byte of their literal, and
-most of these bytes are rare. The regex of a group begins with its byte, which the regex engine finds at the speed of
-`memchr`, and then looks behind for the beginning of the literal. A text is short: each kind is searched for if one of
-its literals occurs. Each regex is compiled on first use.
+A frame may be large, and nearly every frame has no token. So the kinds of the table `KINDS` are grouped by one byte of
+their literal, and most of these bytes are rare. The regex of a group begins with its byte, which the regex engine finds
+at the speed of `memchr`, and then looks behind for the beginning of the literal. A text is short: each kind is searched
+for if one of its literals occurs. Each regex is compiled on first use.
 
-The last character of an escape (`%2F`, `\n`) is not a letter before a token. A token with escapes inside it is found
-in the text without them (`mcpspy.secrets.escapes`): in a frame with percent escapes only, in a text with all of them.
+The last character of an escape, such as `%2F`, is not a letter before a token. A token with escapes inside it is found
+in the text without them: in a frame with percent escapes only, in a text with all of them (percent-encoding of URLs,
+escapes of JSON and of source code, references of HTML). Any of them may be applied several times, one after another. So
+a text is unescaped until it has no more escapes, and each place in the result is mapped to its place in the original.
+Only escapes of ASCII characters count: all tokens consist of these.
+
+A placeholder is in the place of a secret, but is not one: an unexpanded variable, an example, the text of no value. It
+is not redacted, because it is what a user has to see. The decision is strict: the whole value has one of these forms,
+and no token of a known kind is inside. A value that also holds something else stays a secret. An example ends with the
+word for what is missing, because a password may be a sentence that begins like an example.
 """
 
 import re
-from collections.abc import Callable
+from binascii import a2b_qp
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from functools import cache
+from typing import Literal
+from urllib.parse import unquote
 
-from mcpspy.secrets.escapes import BEFORE, Unescaped, has_escapes, without_percent
-from mcpspy.secrets.patterns import KINDS, Kind
+from mcpspy.secrets.patterns import KINDS, Kind, is_secret_name
+
+_HEX = "[0-9A-Fa-f]"
+BEFORE = (
+    r"\\[bfnrt]",
+    *(rf"{sign}{_HEX}{{2}}" for sign in ("%", "%25", "%2525", r"\\u0025", r"\\x", r"\\u00")),
+    "=3D",  # quoted-printable
+)
+"""Regexes of fixed width for escapes that end with a letter or a digit, which is not part of the word after them."""
+_CODE = r"[2-7][0-9A-Fa-f]|0[9AaDd]"  # printable ASCII, and white space
+_ESCAPE = re.compile(
+    rf"(?:%(?:25)*+|\\{{1,8}}(?:u00|x))(?P<hex>{_CODE})|&#[xX]0{{0,4}}(?P<reference>{_CODE});"
+    r"|&#0{0,4}(?P<decimal>9|1[03]|3[2-9]|[4-9][0-9]|1[01][0-9]|12[0-6]);|\\{1,8}/"
+)
+_SIGNS = ("%", "&#", "\\u00", "\\x", "\\/")
+_ROUNDS = 4  # escapes of escapes that are followed
+_PERCENT_ESCAPE = re.compile(b"%" + 2 * _HEX.encode())
+_TO_QUOTED, _FROM_QUOTED = bytes.maketrans(b"%=\r\n", b"=\x7f\1\2"), bytes.maketrans(b"\x7f\1\2", b"=\r\n")
+
+
+def has_escapes(text: str) -> bool:
+    """Return whether a text has an escape of an ASCII character."""
+    return any(sign in text for sign in _SIGNS) and _ESCAPE.search(text) is not None
+
+
+def without_percent(raw: bytes) -> bytes:
+    """Return bytes without percent-encoding; the same object if there is none. Any other `%` may become `=`.
+
+    The C function for quoted-printable is ten times as fast as `unquote_to_bytes`.
+    """
+    for _ in range(_ROUNDS):
+        if not _PERCENT_ESCAPE.search(raw):
+            break
+        raw = a2b_qp(raw.translate(_TO_QUOTED)).translate(_FROM_QUOTED)
+    return raw
+
+
+class Unescaped:
+    """A text without its escapes."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._rounds: list[tuple[list[int], list[int]]] = []
+        for _ in range(_ROUNDS):
+            if not self._unescape():
+                break
+
+    def place(self, at: int) -> int:
+        """Return the place in the original of a place in `text`."""
+        for befores, afters in reversed(self._rounds):
+            last = bisect_right(befores, at) - 1
+            at += afters[last] - befores[last] if last >= 0 else 0
+        return at
+
+    def _unescape(self) -> bool:
+        """Unescape once; for each escape, note where it ends in the new text and in the old one."""
+        parts: list[str] = []
+        befores, afters = [], []
+        done = size = 0
+        for found in _ESCAPE.finditer(self.text):
+            name = found.lastgroup
+            character = chr(int(found[name], 10 if name == "decimal" else 16)) if name else "/"
+            parts += [self.text[done : found.start()], character]
+            size += found.start() - done + len(character)
+            done = found.end()
+            befores.append(size)
+            afters.append(done)
+        if parts:
+            self.text = "".join(parts) + self.text[done:]
+            self._rounds.append((befores, afters))
+        return bool(parts)
+
 
 _ANCHORS = "_JKGA-.p"
 """Bytes of literals, in the order of preference: rare in JSON, and in few groups. The last two are frequent."""
@@ -166,3 +248,56 @@ def _in_text(kind: Kind, full: bool) -> re.Pattern[str]:
     if kind.kept:
         return re.compile(f"{before}(?P<kept>{literals})(?P<token>{rest})", re.ASCII)
     return re.compile(f"{before}(?P<kept>)(?P<token>(?:{literals}){rest})", re.ASCII)
+
+
+PlaceholderKind = Literal["variable", "example", "no value"]
+
+_LONGEST, _DIGITS = 120, 3
+_NOUN = r"(?:(?:api)?keys?|tokens?|secrets?|passwords?|credentials?|values?|here|pat|jwt|id)"
+_FORM = re.compile(
+    r"(?P<variable>\$\{(?:[A-Za-z_]\w*|(?:env|input|config|vars?|secrets?)[:.][A-Za-z_][\w.-]*)(?::?-)?\}"
+    r"|\$\{\{\s?[A-Za-z_][\w.-]*\s?\}\}|\{\{\s?[A-Za-z_][\w.:-]*\s?\}\}|\$env:[A-Za-z_]\w*)"
+    r"|\$(?P<shell>[A-Za-z_]\w*)|%(?P<windows>[A-Za-z_]\w*)%"
+    r"|<(?P<angle>[A-Za-z][A-Za-z _.-]*)>"
+    rf"|(?P<example>(?i:(?:your|insert|replace|enter|paste)(?:[\s_-]+[a-z]+)*[\s_-]+{_NOUN}[\s_.!…-]*))"
+    r"|(?P<nothing>(?i:undefined|null|none|nil|\(null\)|\[object object\]))"
+)
+_OF_SHELL = re.compile(r"[A-Z_]{3,}|[A-Z][A-Z0-9]*_[A-Z0-9_]+")
+_EXAMPLE = re.compile(rf"(?i:(?:.*[ _.-])?{_NOUN}|your[ _.-].*)")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
+"""Where a word of `YourApiKey` begins."""
+
+
+def placeholder(value: str) -> PlaceholderKind | None:
+    """Return what a value in the place of a secret is, if it is not a secret."""
+    value = value.strip()
+    if value[:1] in ("'", '"') and value[-1:] == value[:1]:
+        value = value[1:-1]
+    if not 0 < len(value) <= _LONGEST or replaced(value, lambda _: "", full=False) != value:
+        return None
+    found = _FORM.fullmatch(value) or ("%" in value and _FORM.fullmatch(unquote(value))) or None
+    if found is None:
+        return None
+    if sum(map(str.isdigit, found.string)) > _DIGITS:  # it looks random
+        return None
+    name = found["shell"] or found["windows"]
+    if name:
+        return "variable" if _OF_SHELL.fullmatch(name) else None
+    if found["angle"]:
+        return "example" if _EXAMPLE.fullmatch(_HUMP.sub("-", found["angle"])) else None
+    return "variable" if found["variable"] else "example" if found["example"] else "no value"
+
+
+def unfilled(words: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the placeholders of a command line, each with the option or variable that it belongs to, if it has one.
+
+    A variable counts as a whole word and after `=`; the other kinds only below the name of a secret.
+    """
+    before = ""
+    for word in words:
+        name, equals, value = word.partition("=")
+        owner, value = (name, value) if equals and not word.startswith("$") else (before, word)
+        kind = placeholder(value)
+        if kind == "variable" or (kind and is_secret_name(owner.lstrip("-"))):
+            yield owner, value
+        before = word if word.startswith("-") else ""

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from mcpspy.errors import CaptureError
-from mcpspy.telemetry.checkpoint import Claims
-from mcpspy.telemetry.followed import Batch, FollowedTelemetry
-from mcpspy.telemetry.span import Value
+from mcpspy.telemetry.followed import Batch, Claims, FollowedTelemetry
+from mcpspy.telemetry.spans import Value
 
 AT_ONCE = 512
 """Maximum number of spans, log entries and measures of one capture in a batch."""

@@ -1,6 +1,6 @@
-"""Parse the bytes of a frame into JSON-RPC 2.0 messages (https://www.jsonrpc.org/specification).
+"""JSON-RPC 2.0 messages in the bytes of a frame (https://www.jsonrpc.org/specification), and what is there instead.
 
-The rules:
+The rules of `parse`:
 
 - The keys of a message decide its kind, never the truth of their values: `{}` is the usual result, and `tools/list` has
   no params.
@@ -9,23 +9,68 @@ The rules:
 - Nothing raises. What is not a message is `Invalid`, with the reason.
 - What only a strict parser refuses (a lone surrogate, NaN, a byte order mark) is decoded as most peers decode it, and
   `refused` has the reason.
+
+The kind of a message that is too large to decode is found from its first and last bytes (`outline`). Peers write the
+members of a message in any order. `jsonrpc`, `id` and `method` are short, and the large member comes first or last. So
+members are read from the front up to the first one that does not end within those bytes, and short members are read
+from the back. What neither end shows stays unknown.
+
+Among the lines that are not messages, some hold messages between other text (`messages_within`), and some are records
+of a log, as the usual logging libraries write them: the JSON of pino, bunyan, winston, zap, zerolog, logrus, slog,
+structlog, loguru, python-json-logger, tracing (Rust), Serilog, ECS and Google Cloud, and lines with a time or a level
+at their beginning.
 """
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 import orjson
 
-from mcpspy.json_values import Number
-from mcpspy.wire.log_records import is_log_record
+from mcpspy.json_values import Number, member
+
+_LEVEL_NAMES = frozenset({"level", "severity", "levelname", "lvl", "loglevel", "log.level", "@l", "severitytext"})
+_TIMES = frozenset({"time", "timestamp", "ts", "@timestamp", "@t", "datetime", "asctime"})
+_TEXTS = frozenset({"msg", "message", "event", "text", "short_message", "@m", "@mt", "data", "fields"})
+_MEMBERS = 64  # of an object that are looked at
+_EXAMINED = 300  # bytes of a line
+_ESCAPES = re.compile(r"\x1b\[[\d;]*m")
+_LEVEL = r"(?:TRACE|DEBUG|DBG|INFO|INF|NOTICE|WARN|WARNING|WRN|ERROR|ERR|FATAL|FTL|CRITICAL|SEVERE)"
+_LINE = re.compile(
+    rf"""\W{{0,3}}\d{{4}}[-/.]\d\d[-/.]\d\d[T ]\d\d:\d\d(?::\d\d)?\b  # 2026-04-17 10:00:00
+    | \W{{0,3}}\d\d:\d\d:\d\d(?:[.,]\d+)?\W+(?:.{{0,40}}?\W)?{_LEVEL}\b  # 10:00:00.123 [main] INFO
+    | [\[(<]\s*(?:{_LEVEL}|{_LEVEL.lower()})\s*[\])>]  # [info]
+    | (?:{_LEVEL}|{_LEVEL.lower()})(?:\[\d+\]|\s*[:|]|\s+\[)  # INFO: or WARN[0000] or info: Namespace
+    | (?:\w+=(?:"[^"]{{0,80}}"|\S{{0,80}})\s+){{0,3}}(?:level|lvl)=\w+\b  # time=... level=info
+    | [IWEF]\d{{4}}\s\d\d:\d\d:\d\d\.\d+  # klog
+    | (?:<\d+>)?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\s[\s\d]\d\s\d\d:\d\d:\d\d\s  # syslog
+    """,
+    re.VERBOSE,
+)
+
+
+def is_log_record(value: dict[str, Any], *, without_level: bool = False) -> bool:
+    """Return whether a JSON object has a level, and a text or a time. Without a level, both are required."""
+    names = {name.lower() for name in islice(value, _MEMBERS)}
+    told, timed = not names.isdisjoint(_TEXTS), not names.isdisjoint(_TIMES)
+    if names.isdisjoint(_LEVEL_NAMES) and "level" not in (member(value, "record") or ()):
+        return without_level and told and timed
+    return told or timed
+
+
+def is_log_line(raw: bytes) -> bool:
+    """Return whether a line begins like one of a log."""
+    return _LINE.match(_ESCAPES.sub("", raw[:_EXAMINED].decode(errors="replace")).lstrip()) is not None
+
 
 _INT_DIGITS = 4300  # CPython's own limit for converting digits to an integer
 _LONG_INTEGER = re.compile(rb"[:\[,]\s*-?[0-9]{19}")  # orjson rounds integers below -2**63 and from 2**64 on
 _DIGITS = bytes(ord("0") if byte in b"0123456789" else 32 for byte in range(256))
-_LEVELS = 1024
+_DEEPEST = 1024
 """The deepest nesting of a message: orjson's own limit. Python's parser reads 994 levels in 3.11, 9,998 in 3.13."""
 _EVERY = 9  # bytes: among 19 digits in a row, a sample of every ninth byte has at least two in a row
 
@@ -144,7 +189,7 @@ class Invalid:
 
 @dataclass(slots=True)
 class Undecoded:
-    """A message that is too large to decode, and whose kind its two ends do not show (`mcpspy.wire.outline`)."""
+    """A message that is too large to decode, and whose kind its two ends do not show (`mcpspy.wire.jsonrpc`)."""
 
     value: ClassVar[Any] = None
     refused: ClassVar[str | None] = None
@@ -244,7 +289,7 @@ def _decode_leniently(raw: bytes) -> tuple[Any, str | None, str | None]:
     except ValueError as error:
         where = f" (error at character {error.pos})" if isinstance(error, json.JSONDecodeError) else ""
         return None, refused, f"not JSON{where}"
-    if raw.count(b"[") + raw.count(b"{") > _LEVELS and _is_deeper(value, _LEVELS):
+    if raw.count(b"[") + raw.count(b"{") > _DEEPEST and _is_deeper(value, _DEEPEST):
         return None, refused, "nested too deeply to decode"
     return value, refused or "a lone surrogate, NaN, an infinity, or a number beyond the usual limits", None
 
@@ -282,3 +327,107 @@ def _type_name(value: Any) -> str:
         return "null"
     names = {bool: "a boolean", str: "a string", list: "an array", dict: "an object"}
     return names.get(type(value), "a number")
+
+
+_LONGEST = 1 << 20  # bytes of a line that is searched
+_BROKEN = 16  # broken objects after which the search ends
+_BEGINNING = re.compile(r'\{\s*"(?:jsonrpc|id|method|result|error|params)"')
+_DECODER = json.JSONDecoder()
+
+
+class Glued(NamedTuple):
+    """A message inside a line. The positions are in characters."""
+
+    body: Body
+    start: int
+    end: int
+
+
+def messages_within(raw: bytes) -> tuple[str, list[Glued]]:
+    """Return a line as text, with the messages inside it. Takes a time that is linear in its length."""
+    if b'"jsonrpc"' not in raw or len(raw) > _LONGEST:
+        return "", []
+    text = raw.decode(errors="replace")
+    return text, list(_within(text))
+
+
+def _within(text: str) -> Iterator[Glued]:
+    place = broken = read = 0
+    while broken < _BROKEN and (found := _BEGINNING.search(text, place)):
+        try:
+            _, place = _DECODER.raw_decode(text, found.start())
+        except RecursionError:
+            return
+        except json.JSONDecodeError as error:
+            place, read = found.start() + 1, max(read, error.pos)
+            broken += 1
+            continue
+        except ValueError:  # an integer of more digits than Python converts
+            place = found.start() + 1
+            broken += 1
+            continue
+        (body,) = parse(text[found.start() : place].encode())
+        if place > read and not isinstance(body, Invalid) and "jsonrpc" in body.value:
+            yield Glued(body, found.start(), place)  # what a broken object holds as a whole is a part of it
+
+
+_LENIENT = json.JSONDecoder(parse_int=Number, parse_float=Number, parse_constant=Number, strict=False)
+_KEY = re.compile(r'\s*+,?\s*+("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*')
+_LAST = re.compile(r'(?:^|[,{])\s*("[^"\\]*(?:\\.[^"\\]*)*"\s*:\s*(?:"[^"\\]*(?:\\.[^"\\]*)*"|[-+.\w]+))\s*$')
+_OPENED = ("params", "error")  # if one of these does not end, its own members are read
+
+
+def outline(head: bytes, tail: bytes) -> Body | Undecoded:
+    """Return a message whose `value` has only the members found in these bytes; `Undecoded` if they do not suffice."""
+    value = last_members(tail.decode(errors="replace")) | first_members(head.decode(errors="replace"))
+    method, id_ = value.get("method"), Id.of(value["id"]) if "id" in value else None
+    if type(method) is str:
+        return Request(value, None, id_, method) if id_ else Notification(value, None, method)
+    if id_ and "error" in value:
+        return Error(value, None, id_)
+    if id_ and "result" in value:
+        return Result(value, None, id_)
+    return Undecoded()
+
+
+def first_members(text: str) -> dict[str, Any]:
+    """Return the members at the start of the object that a text begins with.
+
+    The value of a member that does not end in the text is `None`; for `params` and `error` it has the first members.
+    """
+    found: dict[str, Any] = {}
+    text = text.lstrip("\ufeff \t\r\n")
+    at = 1
+    while text.startswith("{") and (key := _KEY.match(text, at)):
+        name = str(_value(key[1]))
+        try:
+            value, at = _LENIENT.raw_decode(text, key.end())
+        except (ValueError, RecursionError):
+            found[name] = first_members(text[key.end() :]) if name in _OPENED else None
+            break
+        if at == len(text):  # a number may continue
+            break
+        found[name] = value
+    return found
+
+
+def last_members(text: str) -> dict[str, Any]:
+    """Return the last members of an object, from the back up to the first value that is no string, number or word."""
+    found: dict[str, Any] = {}
+    text = text.rstrip()
+    text = text[:-1] if text.endswith("}") else ""
+    while match := _LAST.search(text):
+        member = _value("{" + match[1] + "}")
+        if not isinstance(member, dict):
+            break
+        found = member | found
+        text = text[: match.start()]
+    return found
+
+
+def _value(text: str) -> Any:
+    """Decode a JSON text; return None if it is not JSON."""
+    try:
+        return _LENIENT.decode(text)
+    except (ValueError, RecursionError):
+        return None

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from mcpspy.capture.encode import to_json
+from mcpspy.capture.format import to_json
 
 
 @pytest.mark.parametrize(

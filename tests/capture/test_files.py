@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from mcpspy.capture import files
-from mcpspy.capture.files import open_new, open_output
+from mcpspy.capture import writer
+from mcpspy.capture.writer import open_new, open_output
 
 
 def test_a_file_has_a_name_of_its_own(tmp_path):
@@ -20,7 +20,7 @@ def test_a_file_has_a_name_of_its_own(tmp_path):
 
 
 def test_names_that_are_always_taken_are_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "file_name", lambda *_: "taken")
+    monkeypatch.setattr(writer, "file_name", lambda *_: "taken")
     (tmp_path / "taken").touch()
     with pytest.raises(FileExistsError):
         open_new(str(tmp_path), {}, "weather", 0)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from mcpspy.capture.listing import client_process, runs
 from mcpspy.capture.records import Header, Imported
-from mcpspy.capture.runs import client_process, runs
 
 HOUR = 3600
 

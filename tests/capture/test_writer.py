@@ -12,9 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mcpspy.capture import files
 from mcpspy.capture import writer as module
-from mcpspy.capture.encode import as_sent, to_json
+from mcpspy.capture.format import as_sent, to_json
 from mcpspy.capture.reader import Capture, Records
 from mcpspy.capture.records import End, Frame, Gap, Open, Release
 from mcpspy.capture.writer import create
@@ -656,7 +655,7 @@ def test_no_descriptor_is_left_open(tmp_path):
 
 def test_a_name_that_another_capture_has_by_chance_is_drawn_again(tmp_path, monkeypatch):
     drawn = iter(["taken.jsonl", "taken.jsonl", "free.jsonl"])
-    monkeypatch.setattr(files, "file_name", lambda *_: next(drawn))
+    monkeypatch.setattr("mcpspy.capture.writer.file_name", lambda *_: next(drawn))
     first, second = (make(None, output=None, folder=str(tmp_path), environ={}, wall=WALL) for _ in range(2))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["free.jsonl", "taken.jsonl"]
     for writer, said in (first, second):

@@ -55,7 +55,7 @@ def test_the_two_ways_to_compile_give_the_same(gates, monkeypatch):
     assert compiled_apart("--gates") == compiled("--gates", "stdio")
 
 
-LINE = 'mcpspy: {}:3:1: a gate has no key "dorp"; did you mean drop?'
+LINE = "mcpspy: {}:3:1: a gate has no key \"dorp\"; did you mean 'drop'?"
 WRONG = "[[gate]]\nname = 'a'\ndorp = true\n"
 
 

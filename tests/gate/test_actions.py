@@ -2,10 +2,8 @@
 
 import pytest
 
-from mcpspy.gate.actions import GateAction
-from mcpspy.gate.facts import Facts
-from mcpspy.gate.in_flight import InFlight
-from mcpspy.gate.verdicts import PASS, Exit, Hold, Refuse, Reply, Send
+from mcpspy.gate.compiled import GateAction
+from mcpspy.gate.gate import PASS, Exit, Facts, Hold, InFlight, Refuse, Reply, Send
 
 SECOND = 1_000_000_000
 CALL = b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"a","arguments":{"n":1.10}}}'

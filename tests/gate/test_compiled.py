@@ -3,10 +3,8 @@ import json
 import pytest
 
 from mcpspy.gate.compiled import DeclaredGate
-from mcpspy.gate.facts import Facts
-from mcpspy.gate.in_flight import InFlight
+from mcpspy.gate.gate import PASS, CloseStream, Drop, Facts, Hold, InFlight, Reply, Send
 from mcpspy.gate.messages import read
-from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Hold, Reply, Send
 
 CALL = b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"search_docs"}}'
 RESULT = b'{"jsonrpc":"2.0","id":3,"result":{"isError":true}}'

@@ -1,5 +1,4 @@
-from mcpspy.gate.facts import Facts
-from mcpspy.gate.in_flight import InFlight
+from mcpspy.gate.gate import Facts, InFlight
 from mcpspy.gate.messages import read
 from tests.memory import objects_in
 

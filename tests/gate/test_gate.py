@@ -3,8 +3,7 @@
 import pytest
 
 from mcpspy.gate.compiled import DeclaredGate
-from mcpspy.gate.gate import LIMIT, Gate
-from mcpspy.gate.verdicts import PASS, Drop, Hold, Pass, Send
+from mcpspy.gate.gate import LIMIT, PASS, Drop, Gate, Hold, Pass, Send
 
 CALL = b'{"id":3,"method":"tools/call","params":{"name":"search"}}'
 PING = b'{"id":4,"method":"ping"}'

@@ -1,5 +1,5 @@
-from mcpspy.gate import in_flight
-from mcpspy.gate.in_flight import REQUESTS, InFlight
+from mcpspy.gate import gate
+from mcpspy.gate.gate import REQUESTS, InFlight
 from mcpspy.gate.messages import Envelope
 
 
@@ -45,7 +45,7 @@ def test_the_oldest_request_gives_way():
 
 
 def test_the_oldest_session_gives_way(monkeypatch):
-    monkeypatch.setattr(in_flight, "SENDERS", 3)
+    monkeypatch.setattr(gate, "SENDERS", 3)
     table = InFlight()
     for session in "abcd":
         table.note(session, "client", request(1))

@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.gate.compiled import DeclaredGate
-from mcpspy.gate.gate import Gate
+from mcpspy.gate.gate import Gate, Hold, Pass
+from mcpspy.gate.messages import with_message
 from mcpspy.gate.order import FrameOrder, GatedFrame
-from mcpspy.gate.splice import with_message
-from mcpspy.gate.verdicts import Hold, Pass
 
 FRAMES = 100
 """The number of frames in one example; the 500 examples of the nightly run have 50,000."""

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcpspy.gate.gate import PASS, CloseStream, Drop, Hold, Pass, Reply, Send
 from mcpspy.gate.messages import read
 from mcpspy.gate.order import BYTES, FRAMES, FrameOrder, GatedFrame
-from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Hold, Pass, Reply, Send
 
 URGENT = Pass(overtakes=True)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.gate.splice import changed, edited, json_text, patched, with_message
+from mcpspy.gate.messages import changed, edited, json_text, patched, with_message
 
 MESSAGE = '{ "id" : 1.0, "params":{"a":1.10, "a/b" : [1, 2 ,3],"~":"\\u00e9"},"id":2e3 }'
 

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.gate.facts import Facts
-from mcpspy.gate.in_flight import InFlight
+from mcpspy.gate.compiled import When, matches
+from mcpspy.gate.gate import Facts, InFlight
 from mcpspy.gate.messages import json_of, read
-from mcpspy.gate.terms import When, matches
 
 CALL = b'{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"search_docs"}}'
 RESULT = b'{"jsonrpc":"2.0","id":3,"result":{"isError":true}}'

@@ -1,6 +1,6 @@
 import pytest
 
-from mcpspy.gate.verdicts import PASS, UNDECIDED, CloseStream, Drop, Hold, Pass, Reply, Send
+from mcpspy.gate.gate import PASS, UNDECIDED, CloseStream, Drop, Hold, Pass, Reply, Send
 
 ALL = [
     PASS,

@@ -22,7 +22,7 @@ def test_a_mistake_is_one_line_and_exit_status_2(tmp_path, capsys):
     path = tmp_path / "gates.toml"
     path.write_text(FILE.replace("delay", "dealy"))
     assert main([str(path), "--transport", "http"]) == 2
-    assert capsys.readouterr() == ("", f'mcpspy: {path}:3:1: a gate has no key "dealy"; did you mean delay?\n')
+    assert capsys.readouterr() == ("", f"mcpspy: {path}:3:1: a gate has no key \"dealy\"; did you mean 'delay'?\n")
 
 
 def test_a_transport_is_one_of_the_table(tmp_path, capsys):

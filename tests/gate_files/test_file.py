@@ -109,8 +109,8 @@ MISTAKES = [
     ("when = 'a", "2:10: this is not valid TOML: expected \"'\"; " + HINT),
     ("drop = true\ndrop = true", "3:12: this is not valid TOML: cannot overwrite a value; " + HINT),
     ("drop = maybe", "2:8: this is not valid TOML: invalid value; " + HINT),
-    ("dorp = true", '2:1: a gate has no key "dorp"; did you mean drop?'),
-    ("drop = true\n[seeed]", '3:1: a gate file has no key "seeed"; did you mean seed?'),
+    ("dorp = true", '2:1: a gate has no key "dorp"; did you mean \'drop\'?'),
+    ("drop = true\n[seeed]", '3:1: a gate file has no key "seeed"; did you mean \'seed\'?'),
     ("drop = true\n[defaults]", '3:1: a gate file has no key "defaults"; it takes seed, gate'),
     ("", ("1:1: the gate does nothing; give it an action: hold, throttle, edit, drop, repeat, answer, answer-from,"
      " send, cut, garble, close, status, exit or delay")),
@@ -134,7 +134,7 @@ MISTAKES = [
     ("answer = {result = 2026-01-01}", ("2:10: answer: it holds a date or time, which JSON does not have; write it as a"
      " text in quotes")),
     ("edit = [{op = 'add', path = '/a'}]", "2:8: edit: operation 1: add needs value; it takes path and value"),
-    ("edit = [{op = 'ad', path = '/a'}]", '2:8: edit: operation 1: op is "ad"; did you mean add?'),
+    ("edit = [{op = 'ad', path = '/a'}]", '2:8: edit: operation 1: op is "ad"; did you mean \'add\'?'),
     ("edit = [{op = 'remove', path = 'a'}]", ("2:8: edit: operation 1: location must start with /; a JSON Pointer"
      ' begins with / (RFC 6901), such as "/params"')),
     ("drop = true\nchance = 2", "3:10: chance: it is 2; write a number from 0 to 1, such as 0.2"),
@@ -142,7 +142,7 @@ MISTAKES = [
     ("drop = true\ntimes = 0", "3:9: times: it is 0; write a whole number from 1 to 9007199254740992"),
     ("drop = true\nreorder = true", "3:1: no frame waits here; use reorder together with hold, delay or throttle"),
     ("drop = true\nmiss = 'nearest'", "3:1: miss says what answer-from does; use them together"),
-    ("answer-from = 'weather.jsonl'\nmiss = 'near'", '3:8: miss: it is "near"; did you mean nearest?'),
+    ("answer-from = 'weather.jsonl'\nmiss = 'near'", '3:8: miss: it is "near"; did you mean \'nearest\'?'),
     ("drop = true\nname = ''", '3:8: name: it is ""; write a text in quotes'),
     ("drop = true\nname = 'a'\n[[gate]]\ndrop = true\nname = 'a'", '6:8: two gates have the name "a"; rename one'),
     ("drop = true\nname = '2'\n[[gate]]\ndrop = true", '4:1: two gates have the name "2"; rename one'),
@@ -172,7 +172,7 @@ def test_a_mistake_is_one_line_with_its_place_and_what_to_do(compiled, text, lin
     [
         ("", "gates.toml:1:1: the file has no gate; write [[gate]] above each"),
         ("seed = 1.5", "gates.toml:1:8: seed: it is 1.5; write a whole number or a text"),
-        ("gates = 1", 'gates.toml:1:1: a gate file has no key "gates"; did you mean gate?'),
+        ("gates = 1", "gates.toml:1:1: a gate file has no key \"gates\"; did you mean 'gate'?"),
         ("\n[gate]\ndrop = true", "gates.toml:2:1: gate must be a table in an array; write [[gate]] above each"),
         ("gate = 5", "gates.toml:1:1: gate must be a table in an array; write [[gate]] above each"),
         ("x = " + "[" * 5000, "gates.toml:1:1: values are nested too deeply; take out some levels"),

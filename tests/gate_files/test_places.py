@@ -2,7 +2,7 @@ import tomllib
 
 import pytest
 
-from mcpspy.gate_files.places import Places
+from mcpspy.gate_files.file import Places
 
 TEXT = '''\
 # [[gate]]

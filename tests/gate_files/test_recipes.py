@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcpspy.gate.compiled import DeclaredGate
-from mcpspy.gate.gate import Gate
-from mcpspy.gate.verdicts import PASS, CloseStream, Drop, Hold, Refuse, Reply, Send
+from mcpspy.gate.gate import PASS, CloseStream, Drop, Gate, Hold, Refuse, Reply, Send
 from mcpspy.gate_files.file import compile_file
 
 PAGE = (Path(__file__).parents[2] / "docs" / "gate.md").read_text()

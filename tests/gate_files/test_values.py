@@ -53,7 +53,7 @@ def test_what_is_no_share_is_refused(value):
 def test_of_some_words_the_nearest_is_named():
     read = values.one_of("not-json", "bom")
     assert read("bom") == "bom"
-    with pytest.raises(ValueError, match='it is "not_json"; did you mean not-json'):
+    with pytest.raises(ValueError, match="it is \"not_json\"; did you mean 'not-json'"):
         read("not_json")
     with pytest.raises(ValueError, match="it is 7; it takes not-json, bom"):
         read(7)
@@ -121,9 +121,9 @@ def test_a_json_patch_stays_as_it_is():
         ([], r"it is \[\]; write an array of operations"),
         (["x"], "write an array of operations"),
         ([{}], "operation 1: it has no op; it takes add, replace, test, remove, move, copy"),
-        ([PATCH[0], {"op": "rename"}], 'operation 2: op is "rename"; did you mean remove'),
+        ([PATCH[0], {"op": "rename"}], "operation 2: op is \"rename\"; did you mean 'remove'"),
         ([{"op": "add", "path": "/a"}], "add needs value; it takes path and value"),
-        ([{"op": "add", "path": "/a", "vaule": 1}], 'add takes no "vaule"; did you mean value'),
+        ([{"op": "add", "path": "/a", "vaule": 1}], "add takes no \"vaule\"; did you mean 'value'"),
         ([{"op": "remove"}], "remove needs path"),
         ([{"op": "move", "path": "/a"}], "move needs from"),
         ([{"op": "remove", "path": 1}], "path is 1; write a JSON Pointer in quotes"),

@@ -2,7 +2,7 @@ import pytest
 
 from mcpspy.errors import GateError
 from mcpspy.gate.compiled import DeclaredGate
-from mcpspy.gate_files.when import compile_when
+from mcpspy.gate_files.file import compile_when
 
 
 @pytest.mark.parametrize(

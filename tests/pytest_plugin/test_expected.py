@@ -43,9 +43,9 @@ def test_terms_are_those_of_a_file(session, expected, told):
     "expected, told",
     [
         ({}, "expect\\(\\) expects nothing; it takes tool, order, max_duration"),
-        ({"tol": "echo"}, "expect\\(\\) has no argument tol; did you mean tool\\?"),
+        ({"tol": "echo"}, "expect\\(\\) has no argument tol; did you mean 'tool'\\?"),
         ({"times": 2}, 'expect\\(\\): times is about the calls of a tool; add tool="NAME"'),
-        ({"tool": "echo", "time": 1}, 'expect\\(\\), tool 1: a tool has no key "time"; did you mean times\\?'),
+        ({"tool": "echo", "time": 1}, "expect\\(\\), tool 1: a tool has no key \"time\"; did you mean 'times'\\?"),
         ({"tool": "echo", "server": "x"}, "no session is of a server 'x'"),
         ({"max_duration": 5}, "max_duration: it is 5; write a time with its unit"),
     ],

@@ -248,7 +248,7 @@ def test_a_client_is_tested_with_a_faulty_server_and_a_mistake_in_gates_has_its_
     assert code == 0, out
     code, out = suite(FAULTS.replace("answer =", "anser ="), ci=True)
     assert code == 1
-    assert 'mcpspy-gates-1.toml:5:1: a gate has no key "anser"; did you mean answer?' in out
+    assert "mcpspy-gates-1.toml:5:1: a gate has no key \"anser\"; did you mean 'answer'?" in out
 
 
 EXPECTING = """

@@ -11,7 +11,7 @@ import sys
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.process.child import environment, spawn
 from mcpspy.relay import control
-from mcpspy.relay.stdio import watch
+from mcpspy.relay.stdio import gated
 from mcpspy.relay.stdio.relay import run
 
 SOON = 0.01
@@ -26,8 +26,8 @@ def raising(gate, frame, facts, t):
 
 def main(gates, _wrap, _output, capture, _end, *command):
     DeclaredGate.decide = raising
-    control.INTERVAL = watch.INTERVAL = 0
-    watch.IDLE = watch.CONTROLLED = SOON
+    control.INTERVAL = gated.INTERVAL = 0
+    gated.IDLE = gated.CONTROLLED = SOON
     environ = environment()
     server = spawn(list(command), environ)
     options = {"name": None, "output": capture, "folder": None, "check": False}

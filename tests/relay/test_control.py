@@ -4,8 +4,7 @@ import pytest
 
 from mcpspy.capture.live import LiveFolder, LiveViewer
 from mcpspy.gate.check import GATES, TEXTS
-from mcpspy.gate.gate import Gate
-from mcpspy.gate.verdicts import PASS, Drop
+from mcpspy.gate.gate import PASS, Drop, Gate
 from mcpspy.relay.control import HOLDING, INTERVAL, Control
 
 DROP = {"name": "d", "when": {"method": "a"}, "action": {"drop": True}}

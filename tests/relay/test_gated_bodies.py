@@ -11,7 +11,7 @@ import pytest
 from mcpspy.capture.live import live_directory
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Gates, Release
-from mcpspy.relay.http.encoders import coded
+from mcpspy.relay.http.gated_body import coded
 from mcpspy.wire.content_coding import Decoder
 from tests.relay.harness import until
 from tests.relay.http.test_forward import chunk

@@ -7,7 +7,7 @@ import pytest
 from mcpspy.capture.live import LiveViewer
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Gates
-from mcpspy.gate.verdicts import PASS, Drop
+from mcpspy.gate.gate import PASS, Drop
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.control import INTERVAL
 from mcpspy.relay.live_gate import LiveGate

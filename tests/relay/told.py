@@ -1,7 +1,7 @@
 """Gates with an extra effect that their name selects (`raises`, `refuses 503`), for the programs in this folder."""
 
 from mcpspy.gate.compiled import DeclaredGate
-from mcpspy.gate.verdicts import Hold, Refuse, Reply
+from mcpspy.gate.gate import Hold, Refuse, Reply
 from mcpspy.relay import control, live_gate
 
 

@@ -21,7 +21,7 @@ BY_SEVERITY = {
     "report/checked.py": "thresholds",
     "report/findings.py": "levels of SARIF and of GitHub",
     "rules/rule.py": "the severities themselves",
-    "telemetry/logs.py": "levels of OpenTelemetry",
+    "telemetry/captured.py": "levels of OpenTelemetry",
     "tui/message/facts.py": "styles of a document",
 }
 

@@ -7,7 +7,7 @@ release record.
 
 import json
 
-from mcpspy.capture.encode import written
+from mcpspy.capture.format import written
 from mcpspy.capture.records import Close, End, Frame, Gates, Open, Release
 from tests.transcript import begin, finish
 

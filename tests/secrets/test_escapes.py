@@ -2,9 +2,8 @@
 
 import pytest
 
-from mcpspy.secrets.escapes import Unescaped, without_percent
 from mcpspy.secrets.redactor import Withheld
-from mcpspy.secrets.tokens import in_frame, replaced
+from mcpspy.secrets.tokens import Unescaped, in_frame, replaced, without_percent
 from tests.each import each
 from tests.limits import proportionate
 from tests.secrets.examples import TOKENS, secret, token

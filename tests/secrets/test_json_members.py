@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mcpspy.secrets.json_members import redacted_members
 from mcpspy.secrets.patterns import is_secret_name
-from mcpspy.secrets.text import redacted_text, redacted_url
+from mcpspy.secrets.text import redacted_members, redacted_text, redacted_url
 from tests.cases import pairs
 from tests.limits import proportionate
 

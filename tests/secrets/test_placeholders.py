@@ -2,8 +2,8 @@
 
 import pytest
 
-from mcpspy.secrets.placeholders import placeholder, unfilled
 from mcpspy.secrets.redactor import Redactor
+from mcpspy.secrets.tokens import placeholder, unfilled
 from tests.secrets.examples import KINDS, token
 
 VARIABLES = (

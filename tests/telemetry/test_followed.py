@@ -10,10 +10,17 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.writer import create
 from mcpspy.errors import UsageError
-from mcpspy.telemetry import followed, watched
-from mcpspy.telemetry.checkpoint import Checkpoint, Claims, file_of, folder, load, save
-from mcpspy.telemetry.followed import FollowedTelemetry
-from mcpspy.telemetry.watched import WatchedCaptures
+from mcpspy.telemetry import followed
+from mcpspy.telemetry.followed import (
+    Checkpoint,
+    Claims,
+    FollowedTelemetry,
+    WatchedCaptures,
+    file_of,
+    folder,
+    load,
+    save,
+)
 from tests.transcript import WALL, begin, capture, finish, record
 
 CALL = '> {"id":1,"method":"ping"}\n< {"id":1,"result":{}}'
@@ -45,7 +52,7 @@ def test_a_capture_that_replaces_another_is_a_new_one(tmp_path, watch):
 
 @pytest.mark.parametrize("named", [False, True])
 def test_a_capture_that_is_written_into_the_file_of_another_is_a_new_one(tmp_path, monkeypatch, named):
-    monkeypatch.setattr(watched, "EVERY", 1)
+    monkeypatch.setattr(followed, "EVERY", 1)
     path = capture(tmp_path / "a.jsonl", CALL)
     look = WatchedCaptures([path if named else str(tmp_path)], print, follow=True).look
     assert look() == [path]
@@ -96,8 +103,8 @@ def test_a_look_reads_no_capture_where_nothing_is_new(tmp_path, watch, monkeypat
     folder, _ = watch
     capture(tmp_path / "a.jsonl", CALL)
     folder.look()
-    monkeypatch.setattr(watched, "captures", None)
-    monkeypatch.setattr(watched, "Capture", None)
+    monkeypatch.setattr(followed, "captures", None)
+    monkeypatch.setattr(followed, "Capture", None)
     assert folder.look() == []
 
 
@@ -306,7 +313,7 @@ def test_one_process_sends_a_capture(tmp_path):
     """T-04."""
     claims, path = Claims(str(tmp_path)), file_of(str(tmp_path), "a")
     assert claims.take(path)
-    other = f"from mcpspy.telemetry.checkpoint import Claims; print(Claims({str(tmp_path)!r}).take({path!r}))"
+    other = f"from mcpspy.telemetry.followed import Claims; print(Claims({str(tmp_path)!r}).take({path!r}))"
     assert run([sys.executable, "-c", other], stdout=PIPE, check=True).stdout == b"False\n"
     claims.release(path)
     assert run([sys.executable, "-c", other], stdout=PIPE, check=True).stdout == b"True\n"

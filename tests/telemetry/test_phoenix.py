@@ -15,8 +15,7 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.telemetry.captured import CapturedTelemetry
-from mcpspy.telemetry.resource import start_of
-from mcpspy.telemetry.span import ExchangeSpan
+from mcpspy.telemetry.spans import ExchangeSpan, start_of
 from mcpspy.timeline import final_rows
 from tests import backends, limits
 from tests.telemetry.collector import Collector

@@ -10,7 +10,7 @@ from signal import SIGTERM
 
 import pytest
 
-from mcpspy.telemetry.measures import BYTES, FINDINGS, OPERATIONS, SESSIONS
+from mcpspy.telemetry.captured import BYTES, FINDINGS, OPERATIONS, SESSIONS
 from tests import backends, limits
 from tests.ports import free
 from tests.telemetry.test_phoenix import PATHS, expected, otel

@@ -8,12 +8,10 @@ from socket import gethostname
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
+from mcpspy.telemetry.captured import BUCKETS, BYTES, OPERATIONS, LogEntry, Measure
 from mcpspy.telemetry.followed import Batch
-from mcpspy.telemetry.logs import LogEntry
-from mcpspy.telemetry.measures import BUCKETS, BYTES, OPERATIONS, Measure
-from mcpspy.telemetry.sender import Sender
-from mcpspy.telemetry.session import CollectorSession, NotTaken
-from mcpspy.telemetry.span import ExchangeSpan, SpanEvent, TraceContext
+from mcpspy.telemetry.sender import CollectorSession, NotTaken, Sender
+from mcpspy.telemetry.spans import ExchangeSpan, SpanEvent, TraceContext
 from tests.ports import free
 from tests.telemetry.collector import Collector, attributes
 

@@ -8,11 +8,9 @@ from subprocess import PIPE
 import pytest
 
 from mcpspy.capture.reader import Capture
-from mcpspy.telemetry.checkpoint import Claims
-from mcpspy.telemetry.followed import Batch, FollowedTelemetry
-from mcpspy.telemetry.measures import Measure
+from mcpspy.telemetry.captured import Measure
+from mcpspy.telemetry.followed import Batch, Claims, FollowedTelemetry, WatchedCaptures
 from mcpspy.telemetry.service import AT_ONCE, TelemetryService
-from mcpspy.telemetry.watched import WatchedCaptures
 from tests import limits
 from tests.transcript import capture
 
@@ -185,7 +183,7 @@ def test_a_capture_that_another_process_sends_is_left_to_it(tmp_path, run):
     """T-04."""
     path, place = capture(tmp_path / "a.jsonl", CALL.format(1)), str(tmp_path / "otel")
     words = (
-        "import sys; from mcpspy.telemetry.checkpoint import Claims, file_of; "
+        "import sys; from mcpspy.telemetry.followed import Claims, file_of; "
         f"print(Claims({place!r}).take(file_of({place!r}, {Capture(path).header.id!r})), flush=True); sys.stdin.read()"
     )
     with limits.Popen([sys.executable, "-c", words], stdin=PIPE, stdout=PIPE) as other:

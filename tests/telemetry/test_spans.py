@@ -6,9 +6,18 @@ from dataclasses import replace
 
 from mcpspy.capture.reader import Capture
 from mcpspy.recording.copy import record_line
-from mcpspy.telemetry.attributes import content_attributes, server_attributes
 from mcpspy.telemetry.captured import CapturedTelemetry
-from mcpspy.telemetry.span import SpanEvent, TraceContext, bounded, nanoseconds, parse_traceparent, span_id, trace_id
+from mcpspy.telemetry.spans import (
+    SpanEvent,
+    TraceContext,
+    bounded,
+    content_attributes,
+    nanoseconds,
+    parse_traceparent,
+    server_attributes,
+    span_id,
+    trace_id,
+)
 from mcpspy.timeline import final_rows
 from tests.each import each
 from tests.telemetry.folded import STDIO, spans, spans_of

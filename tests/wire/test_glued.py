@@ -1,7 +1,6 @@
 """Messages inside a line: where they are, and that no line takes long."""
 
-from mcpspy.wire.glued import messages_within
-from mcpspy.wire.jsonrpc import Notification, Result
+from mcpspy.wire.jsonrpc import Notification, Result, messages_within
 from tests.each import each
 from tests.limits import proportionate
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result, Undecoded, parse
-from mcpspy.wire.outline import outline
+from mcpspy.wire.jsonrpc import Error, Id, Notification, Request, Result, Undecoded, outline, parse
 from tests.limits import proportionate
 
 BIG = json.dumps({"content": [{"type": "text", "text": 'with "id":7, } and \\ in it' * 4000}]})

@@ -7,7 +7,7 @@ and not a parse error.
 import json
 from http import HTTPStatus
 
-from mcpspy.gate.verdicts import Refuse, Reply
+from mcpspy.gate.gate import Refuse, Reply
 from mcpspy.relay.http.heads import Head
 from mcpspy.wire.jsonrpc import Request, parse
 

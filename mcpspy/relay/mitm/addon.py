@@ -6,6 +6,10 @@
 While no gate is in force, every body is streamed, so that an event is forwarded when it arrives. The tee that gets each
 chunk only schedules its recording in the event loop. So recording comes after forwarding, and a failure of it cannot
 affect the flow (S-01, M-03). If a gate can come into force, `gated` decides what is streamed and what is collected.
+
+In a reverse mode, the port takes the place of a server, so Host and Origin are checked (A-06). mitmproxy is configured
+to keep the client's Host. An accepted request gets the Host of its server here, as mitmproxy would have set it. A
+refused request is answered with 403.
 """
 
 import asyncio
@@ -21,18 +25,36 @@ from mitmproxy import ctx, http  # type: ignore[import-not-found]
 from mcpspy.errors import UsageError
 from mcpspy.recording.http_body import Fields
 from mcpspy.recording.recording import Clock, Recording
+from mcpspy.relay.http.heads import Head, every
 from mcpspy.relay.http.host_guard import Guard
+from mcpspy.relay.http.local_replies import answer
 from mcpspy.relay.live_gate import LiveGate
-from mcpspy.relay.mitm import layers, reverse
+from mcpspy.relay.mitm import layers
 from mcpspy.relay.mitm.allowlist import Hosts, names
-from mcpspy.relay.mitm.flow import Flow
-from mcpspy.relay.mitm.gated import GatedFlow
-from mcpspy.relay.mitm.gated_socket import GatedSocket
+from mcpspy.relay.mitm.flow import MOST_ORIGINS, Flow, Origin, Origins, Turns
+from mcpspy.relay.mitm.gated import GatedFlow, GatedSocket
 from mcpspy.relay.mitm.notices import Bugs, Notices, no_listening, no_tls
-from mcpspy.relay.mitm.origins import MOST, Origin, Origins
-from mcpspy.relay.mitm.queue import Turns
 from mcpspy.secrets.redactor import unquoted
 from mcpspy.wire.http_head import authority_of
+
+
+def _reverse_refusal(guard: Guard, flow: Any) -> str | None:
+    """Return why the request of a flow is refused; None if it is accepted, and then set the Host of its server."""
+    request, server = flow.request, flow.server_conn
+    headers = list(request.headers.fields)
+    if request.authority and "host" not in request.headers:  # HTTP/2
+        headers.append((b"host", request.authority.encode()))
+    why = guard.refusal(headers)
+    if why is None:
+        request.host_header = authority_of("https" if server.tls else "http", *server.address[:2])
+    return why
+
+
+def _forbidden(request: Any, why: str) -> tuple[Head, bytes]:
+    """Return the answer to a refused request, whose body has arrived."""
+    is_json = request.method == "POST" and "json" in every(list(request.headers.fields), b"content-type").lower()
+    return answer(403, why, json_request=(request.raw_content or b"null") if is_json else None)
+
 
 _REFUSAL = "mcpspy refusal"  # key in a flow's metadata: why the flow is refused
 _ANSWERED = "mcpspy answered"  # key in a flow's metadata: the response is our own
@@ -102,7 +124,7 @@ class Interceptor:
     def requestheaders(self, flow: Any) -> None:
         """Called with the head of a request."""
         request = flow.request
-        refusal = reverse.refusal(self._guard, flow) if self._guard else None
+        refusal = _reverse_refusal(self._guard, flow) if self._guard else None
         request.stream = refusal is None
         flow.metadata[_REFUSAL] = refusal
         origin = self._origin(flow)
@@ -147,7 +169,7 @@ class Interceptor:
         self._afterwards(flow, lambda recording, t: recording.request_ended(t))
         if refusal:
             flow.metadata[_ANSWERED] = True
-            head, body = reverse.forbidden(flow.request, refusal)
+            head, body = _forbidden(flow.request, refusal)
             flow.response = http.Response.make(403, body, head.headers)
             self._afterwards(flow, lambda recording, t: recording.refuse(t, 403, "Forbidden", refusal))
 
@@ -284,7 +306,7 @@ class Interceptor:
         url = f"{scheme}://{authority_of(scheme, name, port)}"
         origin = self._origins.at(url, lambda: {turns.flow.origin for turns in self._all()})
         if origin is None:
-            self._said.once("too many servers at once:", str(MOST), "; no other is recorded until one is idle")
+            self._said.once("too many servers at once:", str(MOST_ORIGINS), "; no other is recorded until one is idle")
         return origin
 
     def _all(self) -> list[Turns]:

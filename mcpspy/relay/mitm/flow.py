@@ -1,18 +1,96 @@
-"""One HTTP exchange or WebSocket that passes the interceptor, recorded if it is MCP.
+"""One HTTP exchange or WebSocket that passes the interceptor, recorded in the capture of its server if it is MCP.
+
+What has been forwarded is recorded in short turns of the event loop, because other traffic must not wait for a
+recording (`Turns`). So a compressed body, which may decode to many times its size, is decoded piece by piece.
 
 This module does not know mitmproxy. It gets heads and chunks, with the times at which they were read.
 """
 
-from collections.abc import Callable
-from typing import Any
+import time
+from collections import deque
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from mcpspy.recording.http_body import Body, Fields
 from mcpspy.recording.http_exchange import HttpExchange
 from mcpspy.recording.pending import Pending
-from mcpspy.recording.recording import Recording
+from mcpspy.recording.recording import Clock, Recording
 from mcpspy.relay.http.heads import RawHeaders, every, recorded
-from mcpspy.relay.mitm.origins import Origin
 from mcpspy.wire.http_head import may_hold_messages, speaks_mcp
+
+if TYPE_CHECKING:
+    from mcpspy.relay.http.gated_channel import GatedChannel
+    from mcpspy.relay.live_gate import LiveGate
+
+MOST_ORIGINS = 64
+"""The most origins at a time: some systems allow a process only 256 open files."""
+
+
+class Origin:
+    """A server, identified by its URL, with its clock; its first MCP exchange opens its capture.
+
+    `begin` creates the recording for a URL and a clock; if that fails, it has reported the reason.
+    """
+
+    def __init__(self, url: str, begin: Callable[[str, Clock], Recording], gate: "LiveGate | None" = None) -> None:
+        self.url = url
+        self.gate = gate
+        """Decides on frames; None if all frames pass and that cannot change."""
+        self.clock = Clock()
+        self._begin = begin
+        self._recording: Recording | None = None
+        self.held: list[tuple[str, GatedChannel]] = []
+        """The sessions and bodies of the requests that wait for a gate."""
+
+    def now(self) -> int:
+        """Return the nanoseconds since the origin was first seen."""
+        return self.clock.now()
+
+    def recording(self) -> Recording:
+        """Return the recording of the capture; the first call creates it."""
+        if self._recording is None:
+            self._recording = self._begin(self.url, self.clock)
+            if self.gate:
+                self.gate.begin(self._recording)
+        return self._recording
+
+    def end(self) -> None:
+        """End the capture, if there is one."""
+        if self.gate:
+            self.gate.end()
+        if self._recording:
+            self._recording.end(self.now())
+
+
+class Origins:
+    """The latest origins, by URL; a new one may end the capture of the one that has been idle for longest."""
+
+    def __init__(self, begin: Callable[[str, Clock], Recording], gate: "Callable[[], LiveGate] | None" = None) -> None:
+        """`gate` creates the gate of an origin."""
+        self._begin = begin
+        self._gate = gate
+        self._known: dict[str, Origin] = {}  # least recently used first
+
+    def at(self, url: str, busy: Callable[[], Collection[Origin]]) -> Origin | None:
+        """Return the origin of that URL; None if there are too many and all are in `busy`, which have flows."""
+        origin = self._known.pop(url, None)
+        if origin is None:
+            if len(self._known) >= MOST_ORIGINS:
+                working = busy()
+                idle = next((it for it in self._known.values() if it not in working), None)
+                if idle is None:
+                    return None
+                self._known.pop(idle.url).end()
+            origin = Origin(url, self._begin, self._gate() if self._gate else None)
+        self._known[url] = origin
+        return origin
+
+    def end(self) -> None:
+        """End every capture."""
+        for origin in self._known.values():
+            origin.end()
+
 
 _SWITCHED = 101
 
@@ -124,3 +202,77 @@ class Flow:
     def _discard_if_mute(self) -> None:
         if self._mute and "request" not in self._open:
             self.pending.discard()
+
+
+CODED_PIECE = 1024
+"""Bytes of a compressed body that are decoded at once; one byte may decode to a thousand."""
+TURN = 5_000_000
+"""Nanoseconds of decoding in one turn of the event loop."""
+BACKLOG = 16 << 20
+"""Bytes of a flow that may wait to be recorded; if there are more, the turn goes on and other traffic waits."""
+
+
+class Turns:
+    """The entries of a flow that are forwarded and not recorded yet, in order; a compressed body takes many turns.
+
+    `later` schedules a function for a later turn of the event loop.
+    """
+
+    def __init__(self, flow: Flow, later: Callable[[Callable[[], None]], object]) -> None:
+        self.flow = flow
+        self._later = later
+        self._waiting: deque[Callable[[], bool]] = deque()  # each returns whether it decoded a compressed body
+        self._size = 0
+
+    def add(self, record: Callable[[Flow, int], object]) -> None:
+        """Add an entry; `record` is called with the current time, unless the flow is over by then."""
+        t = self.flow.origin.now()
+
+        def step() -> bool:
+            if not self.flow.over:
+                record(self.flow, t)
+            return False
+
+        self._append(step)
+
+    def feed(self, chunk: bytes, *, by_client: bool) -> None:
+        """Add bytes of a body: of the request, or of the response."""
+        t, rest = self.flow.origin.now(), chunk
+        self._size += len(chunk)
+
+        def step() -> bool:
+            nonlocal rest
+            body = self.flow.request if by_client else self.flow.response
+            coded = body is not None and body.coded
+            piece = rest[:CODED_PIECE] if coded and not self.flow.pending.discarded else rest
+            self._size -= len(piece)
+            rest = rest[len(piece) :]
+            if rest:
+                self._waiting.appendleft(step)
+            if body and not self.flow.pending.discarded:
+                body.feed(piece, t)
+            return coded
+
+        self._append(step)
+
+    def finish(self) -> None:
+        """Record everything now; an exception of a bug stops it silently."""
+        with suppress(Exception):
+            while self._waiting:
+                self._waiting.popleft()()
+
+    def _append(self, step: Callable[[], bool]) -> None:
+        self._waiting.append(step)
+        if len(self._waiting) == 1:
+            self._later(self._turn)
+
+    def _turn(self) -> None:
+        until = time.monotonic_ns() + TURN
+        try:
+            while self._waiting:
+                coded = self._waiting.popleft()()
+                if coded and time.monotonic_ns() >= until and self._size <= BACKLOG:
+                    break
+        finally:
+            if self._waiting:
+                self._later(self._turn)

@@ -1,4 +1,4 @@
-"""The gate of `mitm` for one flow: JSON bodies here, events and WebSocket messages in other modules.
+"""The gate of `mitm` for one flow: JSON bodies, event streams and the messages of a WebSocket.
 
 The rules:
 
@@ -12,27 +12,245 @@ The rules:
 - While no gate is in force, nothing is collected. A gate that comes into force applies from the next head on, or from
   the next message of a WebSocket on.
 
+**An event stream** gets only those verdicts that need no waiting: mitmproxy calls for the bytes to forward when a chunk
+arrives, and never later. So a frame that a gate would hold is forwarded at once, as the verdict after the hold
+requires, and the user gets a notice. An event that is too long passes undecided. A compressed stream is decoded part by
+part, because a small chunk may decode to megabytes, and encoded again with a flush after each part. Events after one
+that ends the stream are not forwarded; they are recorded as dropped by the same gate.
+
+**A WebSocket:** mitmproxy handles both directions one event after the other, so its hook for a message must not wait. A
+message that is forwarded at once, unchanged and with no message held before it, simply passes. Any other message is
+removed; what is sent in its place is put into `out`. The layer of mitmproxy sends `out` in order: at once, or after
+`wake` was called. While more is held of one peer than `FrameOrder` allows, nothing more is read from it. The read waits
+for `room` outside of mitmproxy's events, so that the other direction continues. The alternative, to release the oldest
+message, would break delays and release messages that a person is editing, whenever a peer sends much.
+
 Nothing here imports mitmproxy; only attributes of its flows and messages are used.
 """
 
-from collections.abc import Callable, Iterable
+import struct
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from mcpspy.gate.facts import Facts
-from mcpspy.gate.verdicts import Drop, Pass, Refuse, Reply, Send
+from mcpspy.gate.gate import LIMIT, PASS, CloseStream, Drop, Exit, Facts, Gate, Hold, Pass, Refuse, Reply, Send
 from mcpspy.recording.http_body import Body, Fields
-from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much, decodable
-from mcpspy.relay.http.gated_channel import GatedChannel, cancel
+from mcpspy.relay.http.gated_body import EventBlocks, Piece, encoder
+from mcpspy.relay.http.gated_channel import CollectedBody, GatedChannel, announces_too_much, cancel, decodable
 from mcpspy.relay.http.heads import RawHeaders, every, first, is_json
 from mcpspy.relay.http.local_replies import gated_answer, reason
 from mcpspy.relay.live_gate import LiveGate
-from mcpspy.relay.mitm.flow import Flow
-from mcpspy.relay.mitm.gated_events import GatedEvents
-from mcpspy.relay.mitm.gated_socket import GatedSocket
-from mcpspy.relay.mitm.queue import Turns
+from mcpspy.relay.mitm.flow import Flow, Turns
+from mcpspy.wire.content_coding import Decoder
 
 if TYPE_CHECKING:
-    from mcpspy.gate.verdicts import Verdict
+    from mcpspy.gate.gate import Verdict
+
+Decided = tuple[Piece, "Pass | Send | Drop | CloseStream"]
+
+
+class GatedEvents:
+    """The value of `response.stream`: called with each chunk, and with an empty one at the end."""
+
+    def __init__(self, gate: Gate, facts: Facts, turns: Turns, encoding: str, say: Callable[[str], None]) -> None:
+        self._gate = gate
+        self._facts = facts
+        self._turns = turns
+        self._say = say
+        self._decoder = Decoder(encoding)
+        self._encoder = None if self._decoder.plain else encoder(encoding)
+        self._blocks = EventBlocks(LIMIT)
+        self._closed_by: Drop | None = None  # the verdict for events after the one that ended the stream
+        self.closed = False
+        """Whether a verdict or a decoding fault has ended the stream."""
+        turns.add(lambda flow, _: flow.response.decoded() if flow.response else None)
+
+    def __call__(self, chunk: bytes) -> list[bytes]:
+        """Return the parts to forward now."""
+        out = [self._take(self._blocks.feed(plain)) for plain in self._decoder.feed(chunk)]
+        if self._decoder.fault:
+            self.closed = True
+        if not chunk:
+            out.append(self._take(self._blocks.end()))
+            if self._encoder and not self.closed:
+                out.append(self._encoder.finish())
+        return [part for part in out if part]
+
+    def rest(self) -> list[bytes]:
+        """Return the part of an incomplete event to forward, because the server broke off."""
+        out = self._take(self._blocks.end())
+        return [out] if out else []
+
+    def abandon(self) -> None:
+        """Record the part of an incomplete event, because the client has disconnected."""
+        body, now = self._turns.flow.response, self._turns.flow.origin.now()
+        for piece in self._blocks.end():
+            if body:
+                _record_piece(body, piece, self._closed_by or PASS, now)
+
+    def _take(self, pieces: list[Piece]) -> bytes:
+        """Decide on the pieces, schedule their recording, and return the bytes to forward."""
+        t = self._turns.flow.origin.now()
+        decided: list[Decided] = []
+        out: list[bytes] = []
+        for piece in pieces:
+            verdict = self._closed_by or (PASS if piece.frame is None else self._decide(piece.frame, t))
+            decided.append((piece, verdict))
+            if isinstance(verdict, Pass):
+                out.append(piece.passes)
+            elif isinstance(verdict, Send):
+                out += [frame + piece.delimiter for frame in verdict.frames]
+            elif isinstance(verdict, CloseStream):
+                self.closed, self._closed_by = True, Drop(verdict.by)
+        if decided:
+            self._turns.add(lambda flow, t: _record(flow, decided, t))
+        plain = b"".join(out)
+        return self._encoder.encode(plain) if self._encoder and plain else plain
+
+    def _decide(self, frame: bytes, t: int) -> Pass | Send | Drop | CloseStream:
+        verdict = self._gate.decide(frame, self._facts, t)
+        if isinstance(verdict, Hold):
+            self._say(f"{verdict.by} cannot hold or delay events of a stream; they pass at once")
+            verdict = verdict.then
+        if isinstance(verdict, Reply | Refuse | Exit):
+            self._say(f"{verdict.by} cannot answer a server over HTTP; such frames pass unchanged")
+            return PASS
+        return verdict
+
+
+def _record(flow: Flow, decided: list[Decided], t: int) -> None:
+    """Record the decisions on a chunk that was read at `t`."""
+    if flow.response:
+        for piece, verdict in decided:
+            _record_piece(flow.response, piece, verdict, t)
+
+
+def _record_piece(channel: Body, piece: Piece, verdict: Pass | Send | Drop | CloseStream, t: int) -> None:
+    if piece.frame is None:
+        if piece.undecided:
+            channel.undecided()
+        if not isinstance(verdict, Drop):
+            channel.feed(piece.passes, t)
+        elif piece.passes.strip(b"\r\n"):
+            channel.frame(piece.passes, t, cut=True, gated={"sent": None, "by": verdict.by})
+        return
+    frames = verdict.frames if isinstance(verdict, Send) else ()
+    gated: Fields = {}
+    if not isinstance(verdict, Pass):
+        gated = {"sent": frames[0] if frames else None, "by": verdict.by}
+    channel.frame(piece.frame, t, gated=gated)
+    for extra in frames[1:]:
+        channel.frame(extra, t, gated={"from": "mcpspy", "by": gated["by"]})
+
+
+TEXT, BINARY = 1, 2  # RFC 6455, 5.2
+_HEAD = struct.Struct(">BQ")  # opcode and length of a message, because a gated channel writes bytes
+_OPS = {TEXT: None, BINARY: "binary"}
+
+Message = tuple[bool, int, bytes]
+"""Whether the message is sent to the client, its opcode, its payload."""
+
+
+class GatedSocket:
+    """Both directions of a WebSocket; `wake` makes mitmproxy send what is in `out`."""
+
+    def __init__(self, gate: LiveGate, turns: Turns, say: Callable[[str], None], wake: Callable[[], None]) -> None:
+        self.out: list[Message] = []
+        """The messages to send now."""
+        self.closed = False
+        """Whether a verdict has ended the connection."""
+        self._asked = False  # whether mitmproxy waits for a hook; it sends what is in `out` after it
+        self._gate = gate
+        self._wake = wake
+        self._turns = turns
+        turns.finish()  # opens the channels
+        session = object()  # identifies this connection for the gate
+        self._facts = {sender: gate.facts(sender, "message", session) for sender in ("client", "server")}
+        self._gated_channels = {sender: self._gated_channel(sender, say) for sender in self._facts}
+
+    async def message(self, opcode: int, payload: bytes, *, from_client: bool) -> bool:
+        """Process a received message; return True if it is forwarded unchanged and need not be removed."""
+        sender = "client" if from_client else "server"
+        piece = Piece(_packed(opcode, payload), payload, op=_OPS[opcode])
+        t = self._turns.flow.origin.now()
+        gated_channel = self._gated_channels[sender]
+        decides = self._gate.look(t) and not gated_channel.closed
+        verdict = self._gate.decide(payload, self._facts[sender], t) if decides else PASS
+        self._asked = True
+        try:
+            await gated_channel.take(piece, verdict, t)
+        finally:
+            self._asked = False
+        passes = self.out == [(not from_client, opcode, payload)]
+        if passes:
+            self.out.clear()
+        return passes
+
+    async def room(self, sender: str) -> None:
+        """Wait while so much of one peer is held that no more should be read from it."""
+        await self._gated_channels[sender].room()
+
+    async def closing(self, *, by_client: bool) -> None:
+        """Process the end of one side: release what it has sent, and drop what it would receive."""
+        closer, other = ("client", "server") if by_client else ("server", "client")
+        self._asked = True
+        try:
+            await self._gated_channels[closer].end()
+            self._gated_channels[other].abandon()
+        finally:
+            self._asked = False
+
+    def abandon(self) -> None:
+        """Record that held messages are not forwarded."""
+        for gated_channel in self._gated_channels.values():
+            gated_channel.abandon()
+
+    def _gated_channel(self, sender: str, say: Callable[[str], None]) -> GatedChannel:
+        channels, recording = self._turns.flow.sockets, self._turns.flow.recording
+        other = "server" if sender == "client" else "client"
+
+        async def write(raw: bytes) -> None:
+            self.out += [(sender == "server", opcode, payload) for opcode, payload in _unpacked(raw)]
+            self._waken()
+
+        async def reply(answer: Reply) -> None:
+            self.out.append((sender == "client", TEXT, answer.frame))
+            channels[other].frame(answer.frame, recording.clock.now(), gated={"from": "mcpspy", "by": answer.by})
+            self._waken()
+
+        return GatedChannel(
+            self._gate,
+            self._facts[sender],
+            channels[sender],
+            recording,
+            write,
+            say,
+            render=lambda frame, piece: _packed(BINARY if piece.op else TEXT, frame),
+            reply=reply,
+            close=self._close,
+        )
+
+    def _close(self) -> None:
+        self.closed = True
+        self._waken()
+
+    def _waken(self) -> None:
+        if not self._asked:
+            self._wake()
+
+
+def _packed(opcode: int, payload: bytes) -> bytes:
+    """Encode a message with its opcode and length, so that several can be joined."""
+    return _HEAD.pack(opcode, len(payload)) + payload
+
+
+def _unpacked(raw: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield opcode and payload of the messages in `raw`."""
+    start = 0
+    while start < len(raw):
+        opcode, size = _HEAD.unpack_from(raw, start)
+        start += _HEAD.size + size
+        yield opcode, raw[start - size : start]
+
 
 Answer = tuple[int, bytes, RawHeaders]
 """Status, body and headers of our own response."""

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from mcpspy.process.ports import holder
 from mcpspy.secrets.redactor import unquoted
 
-MOST = 20
+MOST_NOTICES = 20
 """The most sentences of one kind."""
-_REFUSAL = re.compile(r"alert ([a-z ]*certificate[a-z ]*|unknown ca)")  # RFC 8446, 6.2; in the wording of OpenSSL
+_TLS_REFUSAL = re.compile(r"alert ([a-z ]*certificate[a-z ]*|unknown ca)")  # RFC 8446, 6.2; in the wording of OpenSSL
 _REASON = re.compile(r"'([^']*)'\)\]")  # the last word of an error of OpenSSL
 
 
@@ -29,10 +29,10 @@ class Notices:
     def once(self, what: str, which: str, details: str = "") -> None:
         """Give the notice that `what` happened with `which`, followed by `details`, unless it was given before."""
         known = self._known[what]
-        if which in known or len(known) > MOST:
+        if which in known or len(known) > MOST_NOTICES:
             return
         known.add(which)
-        enough = len(known) > MOST
+        enough = len(known) > MOST_NOTICES
         self._say(f"{what} another host; no more of these are reported" if enough else f"{what} {which}{details}")
 
 
@@ -62,7 +62,7 @@ def no_tls(host: str, why: str, *, greeted: bool) -> tuple[str, str, str] | None
         ": it does not trust the authority, so start it with 'mcpspy run -- CLIENT' (or see 'mcpspy ca env'); or it"
         f" accepts only the server's own certificate, and cannot be intercepted: leave {host} out of --allow"
     )
-    if refusal := _REFUSAL.search(why):
+    if refusal := _TLS_REFUSAL.search(why):
         return "a client refused our certificate for", host, f" ({refusal[1]}){advice}"
     if "disconnected" in why or "closed early" in why:
         left = greeted and "early" not in why  # else it disconnected before it got a certificate

@@ -26,12 +26,10 @@ from mcpspy.errors import SpawnError
 from mcpspy.process.child import Child, die_by, spawn
 from mcpspy.recording.recording import Channel, Clock, Recording
 from mcpspy.relay.reload.files import StartChanges, WatchedFiles, age, import_watcher
-from mcpspy.relay.reload.server import STDERR, ReloadableServer, write_errors
+from mcpspy.relay.reload.server import STDERR, LineSource, ReloadableServer, write_errors
 from mcpspy.relay.reload.session import HOLDING, IDLING, REST, RUNNING, ReloadSession
-from mcpspy.relay.reload.streams import LineSource
 from mcpspy.relay.stdio.companion import Companion
-from mcpspy.relay.stdio.drain import drain
-from mcpspy.relay.stdio.hangup import watch
+from mcpspy.relay.stdio.ending import drain, watch
 
 AFTER_IDLE = 30.0
 """The longest time in seconds that `--reload-after idle` waits for running calls."""

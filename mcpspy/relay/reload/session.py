@@ -13,11 +13,10 @@ from collections.abc import Callable
 from threading import Lock
 
 from mcpspy.capture.format import RELOAD
+from mcpspy.gate.gate import PASS, Drop, Send
 from mcpspy.gate.messages import Envelope, json_of, read
-from mcpspy.gate.verdicts import PASS, Drop, Send
 from mcpspy.relay.reload.handover import Carried, Handover
-from mcpspy.relay.reload.server import ReloadableServer
-from mcpspy.relay.reload.streams import LineSink
+from mcpspy.relay.reload.server import LineSink, ReloadableServer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

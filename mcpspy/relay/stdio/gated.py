@@ -1,4 +1,4 @@
-"""One direction of the relay of `wrap` with a gate between the read and the write.
+"""The relay of `wrap` with a gate between the read and the write: when it comes into force, and each direction then.
 
 The rules:
 
@@ -17,6 +17,9 @@ waits for both peers.
 The timekeeper may write before the pump has handed over, once it knows that the pump waits in a read. A direction is
 never handed back to the pump: if no gate is left, lines pass with little more work.
 
+Both directions share a `GatedSession`. A request of a viewer has an id of ours, a string that begins with `mcpspy-`.
+Its response is recognised by that id. It is recorded and not forwarded, because the client did not send the request.
+
 Imported on the `wrap` path if a gate may come: no heavy imports here.
 """
 
@@ -24,22 +27,108 @@ import os
 import time
 from _thread import allocate_lock, start_new_thread
 
-from mcpspy.capture.format import VIEWER
-from mcpspy.gate.gate import LIMIT
+from mcpspy.capture.format import OWN_ID, VIEWER
+from mcpspy.gate.gate import LIMIT, PASS, CloseStream, Exit, Hold, Pass, Refuse, Reply, Send
+from mcpspy.gate.messages import json_of, read
 from mcpspy.gate.order import BYTES, FRAMES, FrameOrder, GatedFrame
-from mcpspy.gate.verdicts import CloseStream, Exit, Pass, Reply, Send
-from mcpspy.relay.control import HOLDING
+from mcpspy.relay.control import HOLDING, INTERVAL, Control
 from mcpspy.relay.stdio.pump import CHUNK, NEVER, wait_for
-from mcpspy.relay.stdio.session import one_line, signal
 from mcpspy.wire.lines import Lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from _thread import LockType
     from collections.abc import Callable
+    from typing import TypeAlias
 
-    from mcpspy.gate.facts import Facts
+    from mcpspy.gate.gate import Facts, Gate, Verdict
+    from mcpspy.gate.messages import Key
+    from mcpspy.recording.recording import Recording
     from mcpspy.relay.stdio.pump import Pump
-    from mcpspy.relay.stdio.session import GatedSession
+
+    Gated: TypeAlias = "tuple[GatedSession, GatedLines]"
+    """A gate in force, and its direction from client to server."""
+
+_ESCAPE = b"\\u00"  # may encode a letter of the id
+
+
+class GatedSession:
+    """A gate in force; `end_server` kills the server, and `wrap` then ends with the given status."""
+
+    def __init__(self, gate: "Gate", report: "Callable[[str], None]", end_server: "Callable[[int], None]") -> None:
+        self.gate = gate
+        self.report = report
+        self.end_server = end_server
+        self.deciding = allocate_lock()
+        """Hold it to use the gate."""
+        self._asked: set[Key] = set()  # the ids of requests of viewers that have no response yet
+        self._reported: set[str] = set()
+
+    def decide(self, line: bytes, facts: "Facts", t: int) -> "Verdict":
+        """Return the verdict on a line that was read at `t`; never raises."""
+        try:
+            with self.deciding:
+                verdict = self.gate.decide(line, facts, t)
+        except Exception as error:
+            self._report_once(f"the gate failed ({type(error).__name__}: {error}); traffic passes unchanged")
+            return PASS
+        if verdict is PASS:
+            return PASS
+        action = verdict.then if isinstance(verdict, Hold) else verdict
+        if isinstance(action, Refuse):
+            self._report_once(f"{action.by}: status works over HTTP only; frames on stdio pass unchanged")
+            return PASS
+        return verdict
+
+    def asks(self, frame: bytes) -> bytes | None:
+        """Return a viewer's request in one line; if its id is not one of ours, report that and return None."""
+        messages = read(frame, "lines")
+        key = messages[0].id if len(messages) == 1 and messages[0].kind == "request" else None
+        if key is None or key[0] != "string" or not key[1].startswith(OWN_ID):
+            what = "it must be one JSON-RPC request, its id a string"
+            self._report_once(f"a viewer's request was not sent: {what} {OWN_ID}…")
+            return None
+        self._asked.add(key)
+        return one_line(frame)
+
+    def is_answer(self, line: bytes) -> bool:
+        """Return whether a line is the response to a viewer's request; true only once per request."""
+        if not self._asked or not (OWN_ID.encode() in line or _ESCAPE in line):
+            return False
+        messages = read(line, "lines")
+        if len(messages) != 1 or not messages[0].answers or messages[0].id not in self._asked:
+            return False
+        self._asked.discard(messages[0].id)
+        return True
+
+    def begins_answer(self, start: bytes) -> bool:
+        """Return whether a long line that begins with `start` is the response to a viewer's request.
+
+        The id is found only if it precedes the result or error.
+        """
+        head = min(start.partition(b'"result"')[0], start.partition(b'"error"')[0], key=len)
+        found = [key for key in list(self._asked) if b'"id":' + json_of(key) in head.replace(b'"id": ', b'"id":')]
+        self._asked.difference_update(found)
+        return bool(found)
+
+    def _report_once(self, sentence: str) -> None:
+        if sentence not in self._reported:
+            self._reported.add(sentence)
+            self.report(sentence)
+
+
+def signal(lock: "LockType") -> None:
+    """Wake the thread that waits for the lock."""
+    try:
+        lock.release()
+    except RuntimeError:  # it was released already
+        pass
+
+
+def one_line(message: bytes) -> bytes:
+    """Replace the line ends of a JSON text by spaces; its strings contain none."""
+    return message.replace(b"\r", b" ").replace(b"\n", b" ")
+
 
 _STEP = 0.005  # seconds between two checks of a pump that has not handed over yet
 
@@ -409,3 +498,92 @@ def gate_lines(there: "Pump", back: "Pump", session: "GatedSession") -> tuple[Ga
     for gated in pair:
         gated.wake()
     return pair
+
+
+IDLE, CONTROLLED = 1.0, 0.1  # seconds between two checks while nothing passes: without and with a viewer
+
+
+class Watch:
+    """Watches the live directory at `path` for a relay with these pumps; `gated` returns its gate."""
+
+    def __init__(
+        self, path: str, recording: "Recording", pumps: "tuple[Pump, Pump]", gated: "Callable[[], Gated]"
+    ) -> None:
+        self._path = path
+        self._recording = recording
+        self._pumps = pumps
+        self._gated = gated
+        self._session: GatedSession | None = None
+        self._control: Control | None = None
+        self._looking = allocate_lock()
+        self._due = 0
+        self._ended = False
+
+    def start(self) -> None:
+        """Begin to check."""
+        for pump in self._pumps:
+            pump.look, pump.due = self.look, 0
+        try:
+            start_new_thread(self._look_when_idle, ())
+        except RuntimeError:  # no thread can be started: then checks are made only before writes
+            pass
+
+    def look(self, t: int) -> None:
+        """Apply changes of viewers if a check is due; `t` is the current time. Never raises or waits for a peer."""
+        with self._looking:
+            try:
+                if self._control is None and self._due <= t < NEVER:
+                    self._due = t + INTERVAL
+                    if os.path.lexists(self._path):
+                        self._begin()
+                if self._control and self._session:
+                    with self._session.deciding:
+                        self._control.look(t)
+                    self._due = self._control.due
+            except Exception as error:
+                self._due = NEVER
+                self._recording.report(
+                    f"this session cannot be controlled ({type(error).__name__}: {error}); traffic goes on"
+                )
+            for pump in self._pumps:
+                pump.due = NEVER if self._ended else self._due
+
+    def end(self) -> None:
+        """Stop checking."""
+        with self._looking:
+            self._ended = True
+            self._control, self._due = None, NEVER
+            for pump in self._pumps:
+                pump.due = NEVER
+
+    def remove(self) -> None:
+        """Remove the live directory at the end of the session."""
+        if os.path.lexists(self._path):
+            from mcpspy.capture.live import LiveFolder
+
+            LiveFolder(self._path).remove()
+
+    def _begin(self) -> None:
+        from mcpspy.capture.live import LiveFolder
+
+        recording = self._recording
+        self._session, there = self._gated()
+
+        def send(frame: bytes, _: str | None) -> None:
+            assert self._session
+            request = self._session.asks(frame)
+            if request is not None:
+                there.reply(request, VIEWER)
+
+        self._control = Control(
+            LiveFolder(self._path),
+            self._session.gate,
+            recording.report,
+            lambda gates: recording.gates(recording.clock.now(), gates, "viewer"),
+            send,
+        )
+
+    def _look_when_idle(self) -> None:
+        while not self._ended:
+            time.sleep(CONTROLLED if self._control else IDLE)
+            self.look(self._recording.clock.now())

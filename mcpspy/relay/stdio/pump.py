@@ -174,7 +174,7 @@ class Pump:
             self.reading = False
 
     def reader_left(self) -> None:
-        """End this direction, because the reader of the sink has left; another thread calls this (`hangup.watch`)."""
+        """End this direction, because the reader of the sink has left; another thread calls this (`ending.watch`)."""
         self.reader_gone = True
         if self.gated:
             self.gated.reader_left()
@@ -327,7 +327,7 @@ def interrupt(source: int, reader: "Callable[[], int]") -> None:
 
     `reader` returns the thread that reads it, or 0 if none has begun to.
 
-    The handler of the signal does nothing (`hangup.watch`): a read that waits fails with EINTR and is repeated. The
+    The handler of the signal does nothing (`ending.watch`): a read that waits fails with EINTR and is repeated. The
     read end of the pipe must be ours alone, because every process that shares it gets it non-blocking.
     """
     os.set_blocking(source, False)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcpspy.gate.compiled import Answerers
     from mcpspy.recording.recording import Recording
     from mcpspy.relay.stdio.companion import Companion
-    from mcpspy.relay.stdio.watch import Gated, Watch
+    from mcpspy.relay.stdio.gated import Gated, Watch
 
 _END = 200_000_000  # the longest time in nanoseconds of our own end, without that of the interpreter
 _ASIDE = 150_000_000  # the part of it in which the end waits until our sentences are read
@@ -69,8 +69,7 @@ def run(
         start_new_thread(pump.run, ())
     _import_rest(check=check, control=control)  # after the pumps have started, and before there is a capture
     from mcpspy.recording.recording import Channel, Clock, Recording
-    from mcpspy.relay.stdio.drain import drain
-    from mcpspy.relay.stdio.hangup import watch
+    from mcpspy.relay.stdio.ending import drain, watch
 
     recording = Recording(say_aside, Clock(started, wall))
     variables = [os.fsdecode(variable) for variable in environ]
@@ -129,12 +128,12 @@ def _import_rest(*, check: bool, control: bool) -> None:
 
     The modules that the start of the recording imports are not listed.
     """
-    names = ["mcpspy.relay.stdio.drain"]
+    names = ["mcpspy.relay.stdio.ending"]
     if sys.platform != "win32":
         names += ["resource", "mcpspy.process.witness"]  # for the end, and for signals
         names += ["mcpspy.relay.stdio.companion"] if check else []
     if control:  # for the first viewer
-        names += ["mcpspy.relay.stdio.watch", "mcpspy.capture.live", "mcpspy.relay.stdio.gated"]
+        names += ["mcpspy.capture.live", "mcpspy.relay.stdio.gated"]
     for name in names:
         __import__(name)
 
@@ -166,8 +165,7 @@ class _Gating:
         if self._begun is None:
             from mcpspy.gate.compiled import DeclaredGate
             from mcpspy.gate.gate import Gate
-            from mcpspy.relay.stdio.gated import gate_lines
-            from mcpspy.relay.stdio.session import GatedSession
+            from mcpspy.relay.stdio.gated import GatedSession, gate_lines
 
             gate = Gate([DeclaredGate(compiled, self._answerers) for compiled in self._gates], say_aside)
             session = GatedSession(gate, say_aside, self._end_server)
@@ -190,7 +188,7 @@ class _Gating:
 
 def _watch(recording: "Recording", gating: _Gating) -> "Watch | None":
     """Start a `Watch` for viewers and return it; None if nothing is recorded."""
-    from mcpspy.relay.stdio.watch import Watch
+    from mcpspy.relay.stdio.gated import Watch
 
     if recording.live_path is None:
         return None

@@ -1,7 +1,7 @@
 """Rules about the credentials that a client sends.
 
 Secrets are redacted before they are written, so the capture does not show them. Only placeholders are visible: a
-variable that nothing expanded, an example, the text of no value (`mcpspy.secrets.placeholders`).
+variable that nothing expanded, an example, the text of no value (`mcpspy.secrets.tokens`).
 """
 
 import re
@@ -15,7 +15,7 @@ from mcpspy.conversation.model import HttpChannel, HttpUnit, Message, Session
 from mcpspy.json_values import excerpt
 from mcpspy.rules.rule import Fault, StatefulCheck, rule
 from mcpspy.secrets.patterns import SCHEMES, is_secret_name
-from mcpspy.secrets.placeholders import placeholder
+from mcpspy.secrets.tokens import placeholder
 from mcpspy.wire.http_head import status
 from mcpspy.wire.jsonrpc import Error, Request
 

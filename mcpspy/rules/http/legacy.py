@@ -1,7 +1,7 @@
 """Rules about HTTP+SSE (2024-11-05): the stream, and the endpoint event, which names the URL to which the client posts.
 
 The official SDKs refuse a URL on another origin, because a server could otherwise make the client send its messages
-elsewhere. The proxy rewrites a URL on the origin of the server itself (`mcpspy.relay.http.gates.endpoint`), so that
+elsewhere. The proxy rewrites a URL on the origin of the server itself (`mcpspy.relay.http.own_gates`), so that
 origin is right as well. What a client accepted after all costs nothing, so this is decided at the end.
 """
 

@@ -4,7 +4,7 @@ A server that wants a login answers 401 with a challenge (RFC 9110, 15.5.2), whi
 resource (RFC 9728, 5.1). Clients also try well-known URLs. In the metadata, `resource` must be the URL in use
 (RFC 9728, 3.3): many clients compare it whole; the SDKs accept the same origin with a parent path.
 
-Behind a reverse proxy the URL in use is not the one that the server knows. `mcpspy.relay.http.gates.oauth` warns the
+Behind a reverse proxy the URL in use is not the one that the server knows. `mcpspy.relay.http.own_gates` warns the
 user while this happens, and can rewrite the metadata (O-01).
 
 A client asks for the documents in one session and tries again in the next one. So the documents belong to the capture,

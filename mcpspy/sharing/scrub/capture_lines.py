@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from mcpspy.capture.encode import as_sent
+from mcpspy.capture.format import as_sent
 from mcpspy.capture.scan import LARGEST, is_damage, parse_line
 from mcpspy.recording.copy import record_line
 from mcpspy.secrets.redactor import untitled, withheld

@@ -7,7 +7,7 @@ Without a name, a word must look random (`looks_random`), and then it is only sh
 import re
 
 from mcpspy.secrets.patterns import is_secret_name
-from mcpspy.secrets.placeholders import placeholder
+from mcpspy.secrets.tokens import placeholder
 from mcpspy.sharing.scrub.categories import LABEL
 
 LONGEST = 200

@@ -8,7 +8,7 @@ from base64 import b64decode
 from hashlib import blake2b
 from typing import Any
 
-from mcpspy.capture.encode import as_sent
+from mcpspy.capture.format import as_sent
 from mcpspy.sharing.scrub.frames import FrameScrub
 from mcpspy.sharing.scrub.messages import MessageScrub
 from mcpspy.sharing.scrub.protocol_words import is_word_of

@@ -18,8 +18,7 @@ from mcpspy.capture.reader import Capture
 from mcpspy.capture.scan import FileLines
 from mcpspy.report.checked import Checked, Repeated
 from mcpspy.rules import Finding
-from mcpspy.secrets.escapes import has_escapes
-from mcpspy.secrets.tokens import in_frame
+from mcpspy.secrets.tokens import has_escapes, in_frame
 from mcpspy.sharing.scrub.capture_lines import DAMAGED, LineScrub
 from mcpspy.sharing.scrub.categories import WITHHELD, Category
 from mcpspy.sharing.scrub.frames import FrameScrub

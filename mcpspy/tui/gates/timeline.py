@@ -16,7 +16,7 @@ from textual.events import DescendantBlur, DescendantFocus
 from mcpspy.browse.gates import HeldFrame, breakpoint_text
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import CaptureError, UsageError
-from mcpspy.gate_files.when import compile_when
+from mcpspy.gate_files.file import compile_when
 from mcpspy.text import printable
 from mcpspy.timeline import Row
 from mcpspy.tui.gates.editor import MessageEditor

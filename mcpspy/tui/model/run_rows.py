@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from mcpspy.browse.library import ListedCapture
-from mcpspy.capture.runs import client_process, runs
+from mcpspy.capture.listing import client_process, runs
 from mcpspy.conversation.turns import turns
 from mcpspy.report.words import FOLDS
 from mcpspy.rules import SEVERITIES

@@ -7,9 +7,8 @@ import zlib
 import brotli
 import pytest
 
-from mcpspy.gate.gate import LIMIT
-from mcpspy.gate.verdicts import PASS, Send
-from mcpspy.relay.http.collected_body import CollectedBody, announces_too_much
+from mcpspy.gate.gate import LIMIT, PASS, Send
+from mcpspy.relay.http.gated_channel import CollectedBody, announces_too_much
 from mcpspy.relay.live_gate import LiveGate
 
 CALL = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"search"}}'

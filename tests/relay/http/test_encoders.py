@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcpspy.relay.http.encoders import encoder
+from mcpspy.relay.http.gated_body import encoder
 from mcpspy.wire.content_coding import Decoder
 
 

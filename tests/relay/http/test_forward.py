@@ -16,8 +16,7 @@ from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.http.listener import Relay
 from mcpspy.relay.http.response import Response
-from mcpspy.relay.http.route import HttpRoute
-from mcpspy.relay.http.upstream import Upstream
+from mcpspy.relay.http.route import HttpRoute, Upstream
 from mcpspy.wire.lines import PIECE
 from tests.relay.interception import RELAYS, relaying
 from tests.relay.stage import scripted, stage

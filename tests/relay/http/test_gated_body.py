@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mcpspy.gate.gate import Gate
 from mcpspy.relay.http import gated_body
 from mcpspy.relay.http.gated_body import HELD, EventBlocks, FirstEvent, HeldDocument
-from mcpspy.relay.http.gates.oauth import MetadataGate
+from mcpspy.relay.http.own_gates import MetadataGate
 from mcpspy.wire.content_coding import Decoder
 from mcpspy.wire.sse import Events
 

@@ -6,10 +6,9 @@ import pytest
 
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Frame, Release
-from mcpspy.gate.gate import LIMIT
+from mcpspy.gate.gate import LIMIT, Exit, Refuse, Reply
 from mcpspy.gate.messages import read
 from mcpspy.gate.order import BYTES, FRAMES
-from mcpspy.gate.verdicts import Exit, Refuse, Reply
 from mcpspy.recording.http_exchange import HttpExchange
 from mcpspy.recording.recording import Recording
 from mcpspy.relay.http.gated_body import EventBlocks, Piece

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcpspy.relay.http.gated_messages import MessagePieces
+from mcpspy.relay.http.tunnel import MessagePieces
 from tests.wire.test_websocket import OPCODES, frame
 
 MASK = b"\x12\x34\x56\x78"

@@ -7,12 +7,11 @@ import pytest
 from aiohttp.base_protocol import BaseProtocol
 
 from mcpspy.capture.records import Close, Frame, Release
-from mcpspy.gate.gate import LIMIT
+from mcpspy.gate.gate import LIMIT, Reply
 from mcpspy.gate.order import FRAMES
-from mcpspy.gate.verdicts import Reply
 from mcpspy.recording.http_exchange import HttpExchange
 from mcpspy.recording.recording import Recording
-from mcpspy.relay.http.gated_tunnel import GatedTunnel
+from mcpspy.relay.http.tunnel import GatedTunnel
 from mcpspy.relay.live_gate import LiveGate
 from tests.memory import objects_in
 from tests.relay.http.test_tunnel import MASK, opened

@@ -12,8 +12,7 @@ from mcpspy.recording.recording import Clock, Recording
 from mcpspy.relay.http.heads import Address
 from mcpspy.relay.http.host_guard import Guard
 from mcpspy.relay.http.listener import Relay
-from mcpspy.relay.http.route import HttpRoute
-from mcpspy.relay.http.upstream import Upstream
+from mcpspy.relay.http.route import HttpRoute, Upstream
 from tests.relay.http.aiohttp_internals import let_an_hour_pass
 from tests.relay.http.test_forward import CALL, LAST, OK, POST, memory
 from tests.relay.stage import scripted, stage

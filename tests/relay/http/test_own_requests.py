@@ -7,7 +7,7 @@ import pytest
 
 from mcpspy.capture.records import Frame
 from mcpspy.gate.messages import read
-from mcpspy.relay.http.own_requests import fitting
+from mcpspy.relay.http.listener import fitting
 from mcpspy.wire.websocket import TEXT, encode
 from tests.relay.harness import until
 from tests.relay.http.test_forward import CALL, LAST, POST, STREAM, chunk

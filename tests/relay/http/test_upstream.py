@@ -9,7 +9,7 @@ import pytest
 
 from mcpspy.errors import UsageError
 from mcpspy.relay.http.heads import Address
-from mcpspy.relay.http.upstream import TIMEOUT, Upstream, protocol_of
+from mcpspy.relay.http.route import TIMEOUT, Upstream, protocol_of
 from tests.relay.http.aiohttp_internals import is_timed, limit
 from tests.relay.stage import scripted, stage
 

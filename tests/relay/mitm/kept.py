@@ -1,8 +1,7 @@
 """An origin whose capture is in a directory of the test, and flows for it."""
 
 from mcpspy.recording.recording import Recording
-from mcpspy.relay.mitm.flow import Flow
-from mcpspy.relay.mitm.origins import Origin
+from mcpspy.relay.mitm.flow import Flow, Origin
 from tests.capture.test_reader import decode
 
 CALL = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'

@@ -4,8 +4,8 @@ import zlib
 
 from mcpspy.capture.records import Frame, Release
 from mcpspy.relay.live_gate import LiveGate
-from mcpspy.relay.mitm import gated_events
-from mcpspy.relay.mitm.queue import Turns
+from mcpspy.relay.mitm import gated as module
+from mcpspy.relay.mitm.flow import Turns
 from mcpspy.wire.lines import PIECE
 from tests.relay.interception import gated, needs_mitmproxy
 from tests.relay.mitm.kept import EVENTS as EVENT_STREAM
@@ -110,18 +110,18 @@ def test_a_chunk_that_decodes_to_megabytes_is_decoded_part_by_part(kept, monkeyp
     """Three kilobytes can decode to thousands of times their size (A-12)."""
     sizes = []
 
-    class Watched(gated_events.EventBlocks):
+    class Watched(module.EventBlocks):
         def feed(self, plain):
             sizes.append(len(plain))
             return super().feed(plain)
 
-    monkeypatch.setattr(gated_events, "EventBlocks", Watched)
+    monkeypatch.setattr(module, "EventBlocks", Watched)
     flow = kept.flow((b"Accept", b"text/event-stream"))
     later = []
     turns = Turns(flow, later.append)
     turns.add(lambda flow, t: flow.respond(t, 200, "OK", [*EVENT_STREAM, (b"Content-Encoding", b"gzip")]))
     checked = LiveGate((), {}, kept.said.append)
-    events = gated_events.GatedEvents(checked, checked.facts("server", "sse"), turns, "gzip", kept.said.append)
+    events = module.GatedEvents(checked, checked.facts("server", "sse"), turns, "gzip", kept.said.append)
     long = A + b"data: " + b"x" * (4 << 20) + b"\n\n" + C
     coder = zlib.compressobj(wbits=31)
     decoder = zlib.decompressobj(31)

@@ -201,7 +201,7 @@ async def test_a_client_that_leaves_before_it_has_our_certificate_has_not_refuse
 BUGS = """
 import sys
 import mcpspy.relay.mitm.addon
-from mcpspy.relay.mitm.queue import Flow
+from mcpspy.relay.mitm.flow import Flow
 from mcpspy.relay.mitm.addon import Interceptor
 def bug(*_, **__):
     raise ZeroDivisionError("planted")

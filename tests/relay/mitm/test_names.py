@@ -173,8 +173,8 @@ async def test_where_a_client_dials_an_address_its_host_names_the_server(tmp_pat
 
 FEW = """
 import sys
-import mcpspy.relay.mitm.origins
-mcpspy.relay.mitm.origins.MOST = {origins}
+import mcpspy.relay.mitm.flow
+mcpspy.relay.mitm.flow.MOST_ORIGINS = {origins}
 from mcpspy.cli import main
 sys.exit(main())
 """

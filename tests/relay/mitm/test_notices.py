@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from mcpspy.relay.mitm.notices import MOST, Bugs, Notices, no_tls
+from mcpspy.relay.mitm.notices import MOST_NOTICES, Bugs, Notices, no_tls
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def test_no_kind_of_thing_is_said_without_end(said, heard):
     """A client can choose the server name freely; other kinds of messages are still written."""
     for number in range(1000):
         said.once("a client refused our certificate for", f"x{number}.example", ": why")
-    assert len(heard) == MOST + 1
-    assert heard[MOST] == "a client refused our certificate for another host; no more of these are reported"
+    assert len(heard) == MOST_NOTICES + 1
+    assert heard[MOST_NOTICES] == "a client refused our certificate for another host; no more of these are reported"
     said.once("cannot reach", "x.example")
     assert heard[-1] == "cannot reach x.example"
 

@@ -1,12 +1,12 @@
 from mcpspy.capture.records import End
-from mcpspy.relay.mitm import origins as module
-from mcpspy.relay.mitm.origins import Origins
+from mcpspy.relay.mitm import flow as module
+from mcpspy.relay.mitm.flow import Origins
 from tests.relay.mitm.kept import CALL, JSON, pass_through
 
 
 def test_of_many_origins_the_one_that_was_idle_for_longest_ends(kept, monkeypatch):
     """Its capture ends too; a later flow of that origin gets a new one."""
-    monkeypatch.setattr(module, "MOST", 2)
+    monkeypatch.setattr(module, "MOST_ORIGINS", 2)
     origins = Origins(kept.begin)
     busy = set()
     origin = {name: origins.at(f"https://{name}", lambda: busy) for name in "ab"}

@@ -6,8 +6,8 @@ from collections import deque
 import pytest
 
 from mcpspy.capture.records import Close, Frame
-from mcpspy.relay.mitm import queue as module
-from mcpspy.relay.mitm.queue import BACKLOG, CODED_PIECE, Turns
+from mcpspy.relay.mitm import flow as module
+from mcpspy.relay.mitm.flow import BACKLOG, CODED_PIECE, Turns
 from tests.relay.mitm.kept import CALL, JSON
 
 

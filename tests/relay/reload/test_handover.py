@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from mcpspy.gate.gate import Drop, Pass, Send
 from mcpspy.gate.messages import read
-from mcpspy.gate.verdicts import Drop, Pass, Send
 from mcpspy.relay.reload.handover import Handover
 from tests.memory import objects_in
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mcpspy.gate.messages import read
-from mcpspy.relay.reload.repeats import Repeats
+from mcpspy.relay.reload.handover import Repeats
 
 INITIALIZE = b'{"id":0,"method":"initialize"}'
 

@@ -11,9 +11,8 @@ from mcpspy.capture.records import Frame, Release
 from mcpspy.process.pipes import waiting
 from mcpspy.recording.recording import Channel, Recording
 from mcpspy.relay.reload import session as module
-from mcpspy.relay.reload.server import ReloadableServer
+from mcpspy.relay.reload.server import LineSink, ReloadableServer
 from mcpspy.relay.reload.session import FAILED, HOLDING, IDLING, ReloadSession
-from mcpspy.relay.reload.streams import LineSink
 from tests import limits
 from tests.relay.harness import until
 from tests.relay.reload.test_server import Pipes

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from mcpspy.relay.reload.streams import LineSink, LineSource
+from mcpspy.relay.reload.server import LineSink, LineSource
 from tests import limits
 
 

@@ -8,9 +8,8 @@ from mcpspy.capture.records import Frame
 from mcpspy.gate.compiled import DeclaredGate
 from mcpspy.gate.gate import Gate
 from mcpspy.recording.recording import Channel, Recording
-from mcpspy.relay.stdio.gated import gate_lines
+from mcpspy.relay.stdio.gated import GatedSession, gate_lines
 from mcpspy.relay.stdio.pump import Pump
-from mcpspy.relay.stdio.session import GatedSession
 from tests import limits
 from tests.relay.harness import LIMIT as SECONDS
 from tests.transcript import begin

@@ -14,7 +14,7 @@ import pytest
 from mcpspy.capture.reader import Capture
 from mcpspy.capture.records import Close, Frame
 from mcpspy.process.pipes import waiting
-from mcpspy.relay.stdio.hangup import watch
+from mcpspy.relay.stdio.ending import watch
 from mcpspy.relay.stdio.pump import CHUNK, interrupt
 from tests import limits
 from tests.relay.harness import end_group, python, running, until
@@ -296,7 +296,7 @@ def _read(fd):
 
 def test_a_file_and_the_null_device_have_no_reader(monkeypatch, tmp_path):
     started = []
-    monkeypatch.setattr("mcpspy.relay.stdio.hangup.start_new_thread", lambda run, _: started.append(run))
+    monkeypatch.setattr("mcpspy.relay.stdio.ending.start_new_thread", lambda run, _: started.append(run))
     closed = os.dup(0)
     os.close(closed)
     with (tmp_path / "file").open("w") as file, open(os.devnull, "w") as null:

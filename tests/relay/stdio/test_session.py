@@ -3,9 +3,8 @@
 import pytest
 
 from mcpspy.capture.records import Frame
-from mcpspy.gate.gate import LIMIT, Gate
-from mcpspy.gate.verdicts import PASS, UNDECIDED, Drop, Hold, Refuse
-from mcpspy.relay.stdio.session import GatedSession
+from mcpspy.gate.gate import LIMIT, PASS, UNDECIDED, Drop, Gate, Hold, Refuse
+from mcpspy.relay.stdio.gated import GatedSession
 from tests import limits
 from tests.relay.stdio.pair import Pair, aside, exactly, line, send
 

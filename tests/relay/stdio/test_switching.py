@@ -10,8 +10,7 @@ import pytest
 
 from mcpspy.capture.records import Close, Frame
 from mcpspy.gate.compiled import DeclaredGate
-from mcpspy.gate.gate import LIMIT
-from mcpspy.gate.verdicts import PASS, Exit
+from mcpspy.gate.gate import LIMIT, PASS, Exit
 from tests import NIGHTLY, limits
 from tests.each import each
 from tests.relay.harness import LIMIT as SECONDS

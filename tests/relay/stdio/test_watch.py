@@ -8,9 +8,8 @@ from mcpspy.capture.live import LiveViewer
 from mcpspy.gate.gate import Gate
 from mcpspy.recording.recording import Clock
 from mcpspy.relay.control import HOLDING, INTERVAL
+from mcpspy.relay.stdio.gated import GatedSession, Watch
 from mcpspy.relay.stdio.pump import NEVER, Pump
-from mcpspy.relay.stdio.session import GatedSession
-from mcpspy.relay.stdio.watch import Watch
 
 DROP = {"name": "d", "when": {}, "action": {"drop": True}}
 

@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.capture.records import Frame
-from mcpspy.gate.gate import Gate
-from mcpspy.gate.verdicts import PASS
+from mcpspy.gate.gate import PASS, Gate
 from mcpspy.relay.http.gated_body import FirstEvent
-from mcpspy.relay.http.gates.endpoint import EndpointGate
+from mcpspy.relay.http.own_gates import EndpointGate
 from mcpspy.wire.content_coding import Decoder
 from tests.limits import proportionate
 from tests.relay.http.test_forward import STREAM, chunk

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcpspy.capture.records import Frame
-from mcpspy.relay.http.gates import oauth
+from mcpspy.relay.http import own_gates
 from tests.relay.http.test_forward import LAST
 from tests.relay.stage import scripted, stage
 
@@ -32,7 +32,7 @@ def mapped(url):
     ],
 )
 def test_metadata_is_known_by_its_path(target, expected):
-    assert oauth.is_metadata(target) is expected
+    assert own_gates.is_metadata(target) is expected
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_metadata_is_known_by_its_path(target, expected):
     ],
 )
 def test_a_challenge_names_our_url(value, expected):
-    assert oauth.rewritten_challenge(value, mapped) == expected
+    assert own_gates.rewritten_challenge(value, mapped) == expected
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_challenge_names_our_url(value, expected):
     ],
 )
 def test_metadata_names_our_url_and_nothing_else_changes(document, expected):
-    assert oauth.rewritten_metadata(document, mapped) == expected
+    assert own_gates.rewritten_metadata(document, mapped) == expected
 
 
 def named(url):
@@ -83,17 +83,17 @@ def named(url):
 )
 def test_a_challenge_may_name_any_path(url, path):
     """O-01: RFC 9728, 5.1."""
-    assert oauth.named_path(named(url), "/mcp?session=1") == path
-    assert oauth.is_metadata("/custom/location.json?y", {path}) is (path is not None)
+    assert own_gates.named_path(named(url), "/mcp?session=1") == path
+    assert own_gates.is_metadata("/custom/location.json?y", {path}) is (path is not None)
 
 
 @given(st.binary(), st.text())
 def test_nothing_of_a_peer_raises(raw, url):
-    oauth.rewritten_metadata(raw, mapped)
-    oauth.rewritten_challenge(raw, mapped)
-    oauth.named_resource([(b"WWW-Authenticate", raw)])
-    oauth.named_path(named(raw), "/mcp")
-    oauth.diagnosis(url, None, "http://up")
+    own_gates.rewritten_metadata(raw, mapped)
+    own_gates.rewritten_challenge(raw, mapped)
+    own_gates.named_resource([(b"WWW-Authenticate", raw)])
+    own_gates.named_path(named(raw), "/mcp")
+    own_gates.oauth_diagnosis(url, None, "http://up")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_nothing_of_a_peer_raises(raw, url):
     ],
 )
 def test_the_diagnosis_names_the_origin_as_a_url_has_it(named, shown):
-    assert shown in oauth.diagnosis(named, ("http", "127.0.0.1", 6278), "http://up")
+    assert shown in own_gates.oauth_diagnosis(named, ("http", "127.0.0.1", 6278), "http://up")
 
 
 def challenge(there, path=WELL_KNOWN + b"/mcp"):

@@ -1,10 +1,15 @@
-"""OAuth through a reverse proxy: what clients refuse, and what can be rewritten (RFC 9728; O-01).
+"""The two gates that the proxy itself has: the endpoint event of HTTP+SSE, and OAuth metadata.
 
-The protected-resource metadata of a server names the URL that tokens are for. Both SDKs require it to have the origin
-that they connected to. Through a reverse proxy it has another origin, so a login fails. `--rewrite-oauth` rewrites the
-metadata and passes that check. But then the client requests a token for *our* URL from the authorization server. That
-works only if the authorization server ignores the `resource` parameter, or if it issues such a token and the resource
-server does not check the audience. If both check, the client must keep the server's own URL: `mcpspy mitm`.
+**The endpoint event** (H-08; specification 2024-11-05). The first event of the stream, `endpoint`, has the URL that the
+client must post to. An absolute URL at the upstream's own origin would bypass the proxy, and the client would refuse
+it. A path would lack the prefix of a route. Only the URL is changed; every other byte of the event stays.
+
+**OAuth** (RFC 9728; O-01). The protected-resource metadata of a server names the URL that tokens are for. Both SDKs
+require it to have the origin that they connected to. Through a reverse proxy it has another origin, so a login fails.
+`--rewrite-oauth` rewrites the metadata and passes that check. But then the client requests a token for *our* URL from
+the authorization server. That works only if the authorization server ignores the `resource` parameter, or if it issues
+such a token and the resource server does not check the audience. If both check, the client must keep the server's own
+URL: `mcpspy mitm`.
 
 Nothing here communicates with a peer; the relay decides when to call it.
 """
@@ -14,10 +19,46 @@ import re
 from collections.abc import Callable, Container
 from urllib.parse import urlsplit
 
-from mcpspy.gate.facts import Facts
-from mcpspy.gate.verdicts import PASS, Pass, Send
+from mcpspy.gate.gate import PASS, Facts, Pass, Send
+from mcpspy.json_values import parsed
 from mcpspy.relay.http.heads import Origin, RawHeaders, every, origin_of
 from mcpspy.wire.http_head import authority_of
+from mcpspy.wire.sse import parse_event
+
+_DATA = re.compile(rb"(?m)(?<![^\r\n])(data: ?)([^\r\n]*)")
+
+
+class EndpointGate:
+    """Decides on the first event with data of one stream, and lets all others pass.
+
+    `mapped` is `heads.mapped_reference` for the request.
+    """
+
+    by = "endpoint"
+    follows = waits = False
+
+    def __init__(self, mapped: Callable[[str], str | None]) -> None:
+        self._mapped = mapped
+        self._done = False
+
+    def wants(self, facts: Facts) -> bool:  # noqa: ARG002 (as every gate has it)
+        """Return False: this gate never needs the request of a response."""
+        return False
+
+    def decide(self, frame: bytes, facts: Facts, t: int) -> Pass | Send:  # noqa: ARG002 (as every gate has it)
+        """Return the event with the URL that the client needs; Pass if the URL needs no change."""
+        if self._done:
+            return PASS
+        event = parse_event(frame)
+        self._done = event.data is not None
+        if event.name != "endpoint" or event.data is None:
+            return PASS
+        mapped = self._mapped(event.data.decode("utf-8", "surrogateescape"))
+        if mapped is None:
+            return PASS
+        url = mapped.encode("utf-8", "surrogateescape")
+        return Send((_DATA.sub(lambda line: line[1] + url, frame, count=1),), self.by)
+
 
 LARGEST = 65536
 """The most bytes of a metadata document that is inspected."""
@@ -75,8 +116,8 @@ def named_resource(headers: RawHeaders) -> str | None:
 def resource_of(document: bytes) -> str | None:
     """Return the resource that a metadata document names; None if it is not such a document."""
     try:
-        value = json.loads(document)
-    except (ValueError, RecursionError):
+        value = parsed(document)
+    except ValueError:
         return None
     resource = value.get("resource") if isinstance(value, dict) else None
     return resource if isinstance(resource, str) else None
@@ -102,7 +143,7 @@ def rewritten_metadata(document: bytes, mapped: Mapping) -> bytes | None:
     return rewritten if resource_of(rewritten) == url else None
 
 
-def diagnosis(named: str, own: Origin | None, upstream: str) -> str | None:
+def oauth_diagnosis(named: str, own: Origin | None, upstream: str) -> str | None:
     """Return the notice about `named` (a resource or its metadata URL) if it has another origin than the proxy.
 
     None if the origin is the same.
@@ -117,7 +158,7 @@ def diagnosis(named: str, own: Origin | None, upstream: str) -> str | None:
     )
 
 
-def refusal(upstream: str) -> str:
+def oauth_refusal(upstream: str) -> str:
     """Return the notice about a token that is refused although the metadata was rewritten."""
     return (
         f"{upstream} refuses a client's token. After a new login, the reason is that the token was requested for this"
