@@ -6,7 +6,6 @@ members. An answer leaves out members without content.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from mcpspy.agent.answers import Answer
@@ -21,6 +20,7 @@ from mcpspy.agent.start import explain_start
 from mcpspy.agent.usage import tool_usage
 from mcpspy.agent.waiting import LONGEST
 from mcpspy.errors import UsageError
+from mcpspy.text import series, suggestion
 
 Schema = dict[str, Any]
 
@@ -274,8 +274,7 @@ _ARTICLES = {"integer": "a whole number", "boolean": "true or false"}
 def tool_named(name: str) -> AgentTool:
     """Return the tool with that name. Raises UsageError, with the nearest name."""
     if name not in BY_NAME:
-        near = get_close_matches(name, BY_NAME, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(BY_NAME)}"
+        hint = suggestion(name, BY_NAME, f"there are {series(list(BY_NAME))}")
         raise UsageError(f"there is no tool {safe(name, 60)!r}; {hint}")
     return BY_NAME[name]
 
@@ -285,8 +284,7 @@ def checked(tool: AgentTool, arguments: dict[str, Any] | None) -> dict[str, Any]
     given = {name: value for name, value in (arguments or {}).items() if value is not None}
     for name, value in given.items():
         if name not in tool.takes:
-            near = get_close_matches(name, tool.takes, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(tool.takes)}"
+            hint = suggestion(name, tool.takes, f"it takes {series(list(tool.takes))}")
             raise UsageError(f"{tool.name} has no argument {safe(name, 60)!r}; {hint}")
         _check_value(tool.name, name, value, tool.takes[name])
     for name in tool.required:

@@ -51,7 +51,7 @@ def test_all_definitions_together_cost_little():
 @each(
     "tool, given, sentence",
     [
-        ("find_problems", {"sesion": "x"}, "has no argument 'sesion'; did you mean session"),
+        ("find_problems", {"sesion": "x"}, "has no argument 'sesion'; did you mean 'session'"),
         ("find_problems", {"xyz": 1}, "it takes session"),
         ("read_message", {}, "needs the argument address: such as 3d345f#17"),
         ("read_timeline", {"limit": "5"}, "limit of read_timeline must be a whole number, not '5'"),
@@ -74,7 +74,7 @@ def test_null_is_as_if_it_was_not_there():
 
 
 def test_an_unknown_tool_has_a_nearest():
-    with pytest.raises(UsageError, match="did you mean find_problems"):
+    with pytest.raises(UsageError, match="did you mean 'find_problems'"):
         tool_named("find_problem")
 
 

@@ -219,7 +219,7 @@ REFUSED = {
         if name not in ANYWHERE
     },
     "17": "goto works in a session only",
-    "theme nrod": "no theme 'nrod'; did you mean nord?",
+    "theme nrod": "no theme 'nrod'; did you mean 'nord'?",
     "x": "no command 'x'",
 }
 

@@ -1,10 +1,10 @@
 """The commands of the command line `:`, and the history of typed text; without a screen or a session."""
 
-from difflib import get_close_matches
 from typing import NamedTuple
 
 from mcpspy.errors import UsageError
 from mcpspy.exporters import FORMATS
+from mcpspy.text import series, suggestion
 
 
 class PromptCommand(NamedTuple):
@@ -49,7 +49,7 @@ def parse(text: str, commands: dict[str, PromptCommand]) -> tuple[str, str]:
     if not fits:
         raise UsageError(f"no command {word!r}; {nearest(word, list(commands))}")
     if len(fits) > 1:
-        raise UsageError(f"{word!r} may be {' or '.join(fits)}")
+        raise UsageError(f"{word!r} may be {series(fits, 'or')}")
     if argument and not commands[fits[0]].argument:
         raise UsageError(f"{fits[0]} takes no argument")
     return fits[0], argument
@@ -57,8 +57,7 @@ def parse(text: str, commands: dict[str, PromptCommand]) -> tuple[str, str]:
 
 def nearest(word: str, names: list[str]) -> str:
     """Return the end of an error message about an unknown name: the nearest name, or all names."""
-    near = get_close_matches(word.lower(), names, n=1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+    return suggestion(word, names, f"there are {series(names)}")
 
 
 class History:

@@ -243,9 +243,9 @@ def test_what_is_said_of_a_search_stays_while_rows_stream_in_and_are_followed(tm
 
 REFUSED = [
     (f"goto {'9' * 5000}", "goto needs the number of a frame"),
-    ("fliter x", "no command 'fliter'; did you mean filter?"),
+    ("fliter x", "no command 'fliter'; did you mean 'filter'?"),
     ("filter metod:x", "unknown key 'metod' at column 1; did you mean method?"),
-    ("theme nrod", "no theme 'nrod'; did you mean nord?"),
+    ("theme nrod", "no theme 'nrod'; did you mean 'nord'?"),
     ("goto x", "goto needs the number of a frame, such as 17"),
 ]
 
