@@ -5,9 +5,8 @@ A key without it is found as a whole, by its form.
 
 import re
 
-from mcpspy.sharing.scrub.categories import Category
-from mcpspy.sharing.scrub.looks import is_placeholder
 from mcpspy.sharing.scrub.texts import Texts
+from mcpspy.sharing.scrub.values import Category, is_placeholder
 
 _PEM_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:\\[nr]|\W){0,16}$")
 _PEM_BODY = re.compile(r"[\w+/=:,. -]{0,200}\s*")

@@ -16,15 +16,23 @@ import orjson
 
 from mcpspy.json_values import pointer
 from mcpspy.secrets.patterns import JWK_SECRETS, SCHEMES, is_secret_name
-from mcpspy.sharing.scrub.categories import STATE, VALUE
 from mcpspy.sharing.scrub.json_strings import Level, Levels, changed
 from mcpspy.sharing.scrub.key_lines import without_keys
-from mcpspy.sharing.scrub.known_values import KnownValues
-from mcpspy.sharing.scrub.looks import VAGUE, is_phrase, is_placeholder, looks_random, looks_secret
-from mcpspy.sharing.scrub.protocol_words import is_member, is_word_of
 from mcpspy.sharing.scrub.schema_looks import are_schemas, is_schema
 from mcpspy.sharing.scrub.tables import is_secret_cell
 from mcpspy.sharing.scrub.texts import Texts
+from mcpspy.sharing.scrub.values import (
+    STATE,
+    VAGUE,
+    VALUE,
+    KnownValues,
+    is_member,
+    is_phrase,
+    is_placeholder,
+    is_word_of,
+    looks_random,
+    looks_secret,
+)
 
 _SCHEMAS = frozenset("inputSchema outputSchema requestedSchema input_schema output_schema $defs".split())
 _SAMPLES = frozenset("default const example examples enum".split())

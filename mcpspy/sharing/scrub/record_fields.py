@@ -11,8 +11,8 @@ from typing import Any
 from mcpspy.capture.encode import as_sent
 from mcpspy.sharing.scrub.frames import FrameScrub
 from mcpspy.sharing.scrub.messages import MessageScrub
-from mcpspy.sharing.scrub.protocol_words import is_word_of
 from mcpspy.sharing.scrub.texts import Texts
+from mcpspy.sharing.scrub.values import is_word_of
 
 _FIXED = frozenset("kind from role framing how transport started tool id peer to op".split())
 """Members of records that are words of the format, or ids; only tokens and addresses are replaced there."""

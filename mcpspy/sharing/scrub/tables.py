@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 
 from mcpspy.secrets.patterns import FOREIGN_NAMES, FOREIGN_WORDS, is_secret_name
-from mcpspy.sharing.scrub.looks import is_placeholder, looks_random, looks_secret_below
+from mcpspy.sharing.scrub.values import is_placeholder, looks_random, looks_secret_below
 
 _PASSWORD = re.compile(rf"(?i)(?:passw(?:or)?d|pwd|passphrase|{'|'.join((*FOREIGN_NAMES, *FOREIGN_WORDS))})s?\d*$")
 _RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*")

@@ -23,12 +23,25 @@ from mcpspy.secrets.patterns import (
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.secrets.text import redacted_fields, redacted_text
 from mcpspy.secrets.tokens import kind_of, may_hold_token, replaced
-from mcpspy.sharing.scrub.categories import EMAIL, HOME, LABEL, MATCH, SESSION, VALUE, Category, of_token
-from mcpspy.sharing.scrub.known_values import KnownValues, is_personal
-from mcpspy.sharing.scrub.looks import is_placeholder, looks_random, looks_secret, looks_secret_below
 from mcpspy.sharing.scrub.options import ScrubOptions
-from mcpspy.sharing.scrub.protocol_words import is_word_of
 from mcpspy.sharing.scrub.tables import redacted_tables
+from mcpspy.sharing.scrub.values import (
+    EMAIL,
+    HOME,
+    LABEL,
+    MATCH,
+    SESSION,
+    VALUE,
+    Category,
+    KnownValues,
+    is_personal,
+    is_placeholder,
+    is_word_of,
+    looks_random,
+    looks_secret,
+    looks_secret_below,
+    of_token,
+)
 
 Found = Callable[[Category, str], None]
 """Called for each replaced place, with its category and label."""
