@@ -25,9 +25,8 @@ from mcpspy.json_values import Number, pointer, resolve
 from mcpspy.secrets.redactor import Redactor
 from mcpspy.sharing.scrub.frames import FrameScrub
 from mcpspy.sharing.scrub.messages import MessageScrub
-from mcpspy.sharing.scrub.options import ScrubOptions
 from mcpspy.sharing.scrub.scrub import may_change
-from mcpspy.sharing.scrub.texts import Texts
+from mcpspy.sharing.scrub.texts import ScrubOptions, Texts
 from mcpspy.sharing.scrub.values import KnownValues
 from mcpspy.text import printable
 from mcpspy.timeline import Row

@@ -10,9 +10,8 @@ import re
 from typing import Any
 
 from mcpspy.json_values import Number
-from mcpspy.sharing.scrub.key_lines import KeyLines
 from mcpspy.sharing.scrub.messages import MessageScrub
-from mcpspy.sharing.scrub.texts import Texts
+from mcpspy.sharing.scrub.texts import KeyLines, Texts
 from mcpspy.wire.outline import first_members, last_members
 
 _LINE = re.compile(r"(?P<name>\ufeff?[^:\r\n]*)(?P<colon>: ?)?(?P<value>[^\r\n]*)(?P<end>\r\n|\r|\n|\Z)")

@@ -17,10 +17,8 @@ import orjson
 from mcpspy.json_values import pointer
 from mcpspy.secrets.patterns import JWK_SECRETS, SCHEMES, is_secret_name
 from mcpspy.sharing.scrub.json_strings import Level, Levels, changed
-from mcpspy.sharing.scrub.key_lines import without_keys
 from mcpspy.sharing.scrub.schema_looks import are_schemas, is_schema
-from mcpspy.sharing.scrub.tables import is_secret_cell
-from mcpspy.sharing.scrub.texts import Texts
+from mcpspy.sharing.scrub.texts import Texts, is_secret_cell, without_keys
 from mcpspy.sharing.scrub.values import (
     STATE,
     VAGUE,
