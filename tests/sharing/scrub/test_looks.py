@@ -7,7 +7,7 @@ from urllib.parse import quote
 from mcpspy.secrets.patterns import KINDS
 from mcpspy.secrets.tokens import in_frame
 from mcpspy.sharing.scrub import values
-from mcpspy.sharing.scrub.schema_looks import are_schemas, is_schema
+from mcpspy.sharing.scrub.messages import are_schemas, is_schema
 from mcpspy.sharing.scrub.values import (
     LABEL,
     RULES,
