@@ -23,7 +23,7 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.scan import TEXT_FRAME
 from mcpspy.json_values import Number, pointer, resolve
 from mcpspy.secrets.redactor import Redactor
-from mcpspy.sharing.scrub.frames import FrameScrub
+from mcpspy.sharing.scrub.lines import FrameScrub
 from mcpspy.sharing.scrub.messages import MessageScrub
 from mcpspy.sharing.scrub.scrub import may_change
 from mcpspy.sharing.scrub.texts import ScrubOptions, Texts

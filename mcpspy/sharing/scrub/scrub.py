@@ -20,10 +20,8 @@ from mcpspy.report.checked import Checked, Repeated
 from mcpspy.rules import Finding
 from mcpspy.secrets.escapes import has_escapes
 from mcpspy.secrets.tokens import in_frame
-from mcpspy.sharing.scrub.capture_lines import DAMAGED, LineScrub
-from mcpspy.sharing.scrub.frames import FrameScrub
+from mcpspy.sharing.scrub.lines import DAMAGED, FrameScrub, LineScrub, RecordScrub
 from mcpspy.sharing.scrub.messages import MessageScrub
-from mcpspy.sharing.scrub.record_fields import RecordScrub
 from mcpspy.sharing.scrub.texts import ScrubOptions, Texts, is_suspicious
 from mcpspy.sharing.scrub.values import WITHHELD, Category, KnownValues, Leftover, Leftovers, may_have_leftovers
 
