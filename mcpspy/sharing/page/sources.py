@@ -1,4 +1,8 @@
-"""The page as one file: its frame, its styles and its JavaScript modules, joined.
+"""The sources of the page: the module `names.js` as text, and all sources as one file.
+
+The page must know the names of `mcpspy.filters`, or it would refuse filters that `show --filter` accepts. It shows the
+marks and words of the other outputs (`report/words.py`, `conversation/outcomes.py`). So `scripts/write-rules` writes
+`names.js`, and a test compares it.
 
 The sources are modules, so that they can be read and checked one by one. The page needs one script, because a page that
 is opened from a disk cannot import anything. So the modules are concatenated, each after those that it imports, without
@@ -11,10 +15,56 @@ wherever it is shown.
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import NamedTuple
+
+from mcpspy.conversation.outcomes import EXPECTED
+from mcpspy.filters.terms import KINDS, SENDERS, STATUSES
+from mcpspy.report.words import ARROWS, MARKS, WAYS
+from mcpspy.rules import FORMER, RULES, SEVERITIES
+from mcpspy.spec.revisions import Revision
+
+_NAMES = {
+    "senders": SENDERS,
+    "kinds": KINDS,
+    "statuses": STATUSES,
+    "revisions": tuple(revision.value for revision in Revision),
+    "severities": SEVERITIES,
+    "rules": tuple(RULES),
+}
+
+_SIGNS = {"ARROWS": ARROWS, "WAYS": WAYS, "MARKS": MARKS, "EXPECTED": EXPECTED}
+_WIDTH = 121  # length of a line with its newline
+
+
+def names_module() -> str:
+    """Return the text of `names.js`."""
+    members = "".join(_member(key, names) for key, names in _NAMES.items())
+    former = "".join(f"  {json.dumps(old)}: {json.dumps(new)},\n" for old, new in FORMER.items())
+    return (
+        "// The names for filters, and marks. scripts/write-rules writes this module.\n\n"
+        f"export const FILTER_NAMES = {{\n{members}}};\n\n"
+        "/** By an id that a rule had before: the one that it has now.\n * @type {Record<string, string>} */\n"
+        f"export const FORMER_RULES = {{{chr(10) + former if former else ''}}};\n"
+        f"\n{''.join(_signs(name, table) for name, table in _SIGNS.items())}"
+    )
+
+
+def _signs(name: str, signs: Mapping[str, str]) -> str:
+    members = [f"{key}: {json.dumps(sign, ensure_ascii=False)}" for key, sign in signs.items()]
+    line = f"export const {name} = {{ {', '.join(members)} }};\n"
+    lines = "".join(f"  {member},\n" for member in members)
+    return line if len(line) <= _WIDTH else f"export const {name} = {{\n{lines}}};\n"
+
+
+def _member(key: str, names: tuple[str, ...]) -> str:
+    """Return a list of names, on one line if it fits, as the formatter of the page's sources requires."""
+    line = f"  {key}: {json.dumps(names)},\n"
+    return line if len(line) <= _WIDTH else f"  {key}: [\n" + "".join(f'    "{name}",\n' for name in names) + "  ],\n"
+
 
 _IMPORT = re.compile(r'^import\s(?:[^;"]*\sfrom\s)?"\./([\w-]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=async function|function|const|let|class)", re.MULTILINE)
