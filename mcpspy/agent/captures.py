@@ -17,7 +17,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from mcpspy.agent.clean import Scrubber, safe
+from mcpspy.agent.answers import Scrubber, safe
 from mcpspy.browse.library import Library, ListedCapture
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.listing import first_files

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mcpspy.agent.answers import Answer
+from mcpspy.agent.answers import Answer, safe
 from mcpspy.agent.captures import AgentCaptures
-from mcpspy.agent.clean import safe
 from mcpspy.agent.comparing import compare
 from mcpspy.agent.problems import find_problems
 from mcpspy.agent.rows import read_message, read_timeline

@@ -4,9 +4,20 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from mcpspy.agent.answers import LARGEST, Answer, address, cursor_at, facts, milliseconds, place_of, split_address
+from mcpspy.agent.answers import (
+    LARGEST,
+    Answer,
+    Scrubber,
+    address,
+    clipped,
+    cursor_at,
+    facts,
+    milliseconds,
+    place_of,
+    size_of,
+    split_address,
+)
 from mcpspy.agent.captures import AgentCaptures
-from mcpspy.agent.clean import Scrubber, clipped, size_of
 from mcpspy.agent.rows import payload, place_at
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import UsageError

@@ -1,8 +1,7 @@
 """What failed in a session, and why, or in all sessions of a run, as one answer: the problems of `mcpspy why`."""
 
-from mcpspy.agent.answers import LARGEST, Answer, address, facts, fitting, progress
+from mcpspy.agent.answers import LARGEST, Answer, Scrubber, address, facts, fitting, progress, safe, size_of
 from mcpspy.agent.captures import RUN, AgentCaptures
-from mcpspy.agent.clean import Scrubber, safe, size_of
 from mcpspy.agent.rulebook import told_groups
 from mcpspy.browse.library import ListedCapture
 from mcpspy.browse.timeline import OpenCapture

@@ -4,9 +4,8 @@ from typing import NamedTuple
 
 import orjson
 
-from mcpspy.agent.answers import cursor_at, place_of
+from mcpspy.agent.answers import cursor_at, place_of, safe
 from mcpspy.agent.captures import AgentCaptures
-from mcpspy.agent.clean import safe
 from mcpspy.agent.problems import find_problems
 from mcpspy.agent.rulebook import the_rule
 from mcpspy.errors import UsageError

@@ -5,10 +5,23 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from mcpspy.agent.answers import LARGEST, Answer, cursor_at, facts, milliseconds, place_of, progress, split_address
+from mcpspy.agent.answers import (
+    LARGEST,
+    Answer,
+    Scrubber,
+    clipped,
+    cursor_at,
+    facts,
+    milliseconds,
+    place_of,
+    progress,
+    rest,
+    safe,
+    size_of,
+    split_address,
+)
 from mcpspy.agent.answers import address as at_line
 from mcpspy.agent.captures import AgentCaptures
-from mcpspy.agent.clean import Scrubber, clipped, rest, safe, size_of
 from mcpspy.agent.rulebook import told_findings
 from mcpspy.browse.library import ListedCapture
 from mcpspy.browse.search import verdict

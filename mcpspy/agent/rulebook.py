@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator
 from textwrap import dedent
 
-from mcpspy.agent.answers import Answer, address, facts, fitting
-from mcpspy.agent.clean import Scrubber, safe
+from mcpspy.agent.answers import Answer, Scrubber, address, facts, fitting, safe
 from mcpspy.browse.findings import Group
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import UsageError

@@ -19,10 +19,9 @@ from mcp.server.lowlevel import Server
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from mcpspy import __version__
-from mcpspy.agent.answers import Answer
+from mcpspy.agent.answers import Answer, safe
 from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.catalogue import INSTRUCTIONS, TOOLS, AgentTool, answer, checked, tool_named
-from mcpspy.agent.clean import safe
 from mcpspy.agent.resources import PROMPTS, TEMPLATES, listed, prompt_text, read
 from mcpspy.agent.waiting import STEP, NextMatch
 from mcpspy.errors import McpspyError, UsageError

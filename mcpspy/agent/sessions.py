@@ -2,9 +2,8 @@
 
 from datetime import UTC, datetime
 
-from mcpspy.agent.answers import LARGEST, Answer, cursor_at, facts, place_of
+from mcpspy.agent.answers import LARGEST, Answer, Scrubber, cursor_at, facts, place_of, size_of
 from mcpspy.agent.captures import AgentCaptures
-from mcpspy.agent.clean import Scrubber, size_of
 from mcpspy.browse.library import ListedCapture
 from mcpspy.conversation.counts import COUNTED
 

@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
-from mcpspy.agent.answers import LARGEST, Answer, address, facts, milliseconds, progress
+from mcpspy.agent.answers import LARGEST, Answer, Scrubber, address, facts, milliseconds, progress, size_of
 from mcpspy.agent.captures import AgentCaptures
-from mcpspy.agent.clean import Scrubber, size_of
 from mcpspy.agent.problems import end_of, stderr, told_problem
 from mcpspy.agent.rulebook import told_groups
 from mcpspy.browse.timeline import OpenCapture

@@ -1,8 +1,7 @@
 """The tools of a server: the size of their definitions in tokens, how often they were called, and with what outcome."""
 
-from mcpspy.agent.answers import LARGEST, Answer, address, cursor_at, facts, milliseconds, place_of, progress
+from mcpspy.agent.answers import LARGEST, Answer, address, cursor_at, facts, milliseconds, place_of, progress, size_of
 from mcpspy.agent.captures import AgentCaptures
-from mcpspy.agent.clean import size_of
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.cost import tokens
 from mcpspy.overview import ToolUse

@@ -6,9 +6,8 @@ Only what happens from now on counts: new rows, and requests that change, for ex
 
 from bisect import bisect_right
 
-from mcpspy.agent.answers import Answer, address, split_address
+from mcpspy.agent.answers import Answer, address, safe, split_address
 from mcpspy.agent.captures import AgentCaptures
-from mcpspy.agent.clean import safe
 from mcpspy.agent.rows import matches, told_row, wanted_filter
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import UsageError

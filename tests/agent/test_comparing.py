@@ -3,8 +3,7 @@ import sys
 import pytest
 
 from mcpspy.agent import comparing
-from mcpspy.agent.answers import LARGEST
-from mcpspy.agent.clean import size_of
+from mcpspy.agent.answers import LARGEST, size_of
 from mcpspy.agent.comparing import compare
 from mcpspy.errors import UsageError
 from tests.agent.conftest import EXAMPLE

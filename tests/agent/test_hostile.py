@@ -9,10 +9,9 @@ import re
 import pytest
 
 from mcpspy.agent import resources
-from mcpspy.agent.answers import LARGEST
+from mcpspy.agent.answers import LARGEST, size_of
 from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.catalogue import BY_NAME, answer
-from mcpspy.agent.clean import size_of
 from mcpspy.errors import UsageError
 
 TOKENS = {name: f"ghp_{name}{'a1B2' * 9}"[:40] for name in ("Client", "Server", "Tool", "Error", "Id", "Why", "File")}

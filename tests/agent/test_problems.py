@@ -7,8 +7,7 @@ import sys
 import pytest
 
 import mcpspy
-from mcpspy.agent.answers import LARGEST
-from mcpspy.agent.clean import size_of
+from mcpspy.agent.answers import LARGEST, size_of
 from mcpspy.agent.problems import find_problems
 from mcpspy.agent.rows import read_message
 from mcpspy.agent.sessions import list_sessions

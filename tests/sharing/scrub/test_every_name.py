@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from mcpspy.agent.clean import Scrubber
+from mcpspy.agent.answers import Scrubber
 from mcpspy.contract.clean import canonical, clean
 from mcpspy.secrets.body import redacted_content
 from mcpspy.secrets.redactor import Withheld
