@@ -57,10 +57,10 @@ def compare(captures: AgentCaptures, *, a: str, b: str, cursor: str = "") -> Ans
     head = {"a": captures.name(first), "b": captures.name(second), "same": not report.differs}
     head |= {"totals": {outcome: number for outcome, number in totals(report.compared).items() if number}}
     sides = [(captures.open(entry), captures.name(entry)) for entry in (first, second)]
-    return _page(head, _told(captures.scrubber, report, sides), cursor, key)
+    return _page(head, _told_changes(captures.scrubber, report, sides), cursor, key)
 
 
-def _told(scrubber: Scrubber, report: Changes, sides: list[tuple[OpenCapture, str]]) -> Iterator[Answer]:
+def _told_changes(scrubber: Scrubber, report: Changes, sides: list[tuple[OpenCapture, str]]) -> Iterator[Answer]:
     """Yield all changes, those of the server's offers first."""
     yield from ({"where": "server"} | _difference(scrubber, it) for it in report.told)
     yield from (_change(scrubber, it) for it in report.changes)

@@ -11,7 +11,7 @@ from mcpspy.problems.problem import Cause, Problem
 _PROBLEMS, _STDERR = 12, 8  # limits for one answer
 _DETAILED = 3  # problems that share the room equally; more of them are not shorter
 _SIZES = ((500, 4), (200, 2), (60, 0))  # characters of a text, and further causes: as many as there is room for
-_RELATED = 8  # addresses of a cause
+_CAUSE_ROWS = 8  # addresses of a cause
 _LAST = 6  # the number of last rows that are searched for the end of the session
 _PENDING = STATUSES.index("pending")
 
@@ -56,7 +56,7 @@ def problems_of(captures: AgentCaptures, entry: ListedCapture, room: int) -> Ans
 def told_problem(scrubber: Scrubber, capture: OpenCapture, name: str, problem: Problem, room: int) -> Answer:
     """Return a problem as facts, within about `room` bytes; scrubbed after the frames that it may quote were read."""
     causes = (problem.cause, *problem.further)
-    scrubber.learn(capture, (*problem.rows, *(n for cause in causes for n in cause.rows[:_RELATED])))
+    scrubber.learn(capture, (*problem.rows, *(n for cause in causes for n in cause.rows[:_CAUSE_ROWS])))
     told: Answer = {}
     for length, further in _SIZES:
         cause, *others = [_cause(scrubber, name, it, length) for it in causes[: 1 + further]]
@@ -78,7 +78,7 @@ def told_problem(scrubber: Scrubber, capture: OpenCapture, name: str, problem: P
 
 
 def _cause(scrubber: Scrubber, name: str, cause: Cause, length: int) -> Answer:
-    at = [address(name, n) for n in cause.rows[:_RELATED]]
+    at = [address(name, n) for n in cause.rows[:_CAUSE_ROWS]]
     return facts(text=scrubber.excerpt(cause.text, length), certainty=cause.certainty, at=at)
 
 

@@ -11,7 +11,7 @@ from mcpspy.report.waivers import no_rule
 from mcpspy.rules import RULES, SEVERITIES, Finding, Rule, current
 from mcpspy.timeline import Row
 
-_MOST = 30  # findings per answer
+_MOST_FINDINGS = 30  # findings per answer
 _RELATED = 5  # frames listed for a finding besides its own
 _SAME = 5  # frames listed for a group
 
@@ -51,7 +51,7 @@ def told_findings(
 ) -> list[Answer]:
     """Return findings, the worst first. The fix of a rule is given with its first finding."""
     ranked = sorted(findings, key=lambda it: (SEVERITIES.index(it.severity), it.frame))
-    return list(fitting(_each(scrubber, capture, name, ranked), room, _MOST))
+    return list(fitting(_each(scrubber, capture, name, ranked), room, _MOST_FINDINGS))
 
 
 def _each(scrubber: Scrubber, capture: OpenCapture, name: str, findings: Iterable[Finding]) -> Iterator[Answer]:
@@ -60,7 +60,7 @@ def _each(scrubber: Scrubber, capture: OpenCapture, name: str, findings: Iterabl
         rule = RULES.get(finding.rule)
         more = advice(rule, finding.blame) if rule and finding.rule not in explained else {}
         explained.add(finding.rule)
-        yield _told(scrubber, capture, name, finding) | more
+        yield _told_finding(scrubber, capture, name, finding) | more
 
 
 def told_groups(
@@ -68,13 +68,13 @@ def told_groups(
 ) -> list[Answer]:
     """Return findings by rule and responsible side, the worst first: count, frames, the first finding, the fix."""
     ranked = sorted(groups, key=lambda it: (SEVERITIES.index(it.severity), -it.count, it.rule))
-    return list(fitting((_group(scrubber, capture, name, it) for it in ranked), room, _MOST))
+    return list(fitting((_group(scrubber, capture, name, it) for it in ranked), room, _MOST_FINDINGS))
 
 
 def _group(scrubber: Scrubber, capture: OpenCapture, name: str, group: Group) -> Answer:
     rule, first = RULES.get(group.rule), group.findings[0] if group.findings else None
     fields = (
-        _told(scrubber, capture, name, first)
+        _told_finding(scrubber, capture, name, first)
         if first
         else facts(rule=group.rule, severity=group.severity, blame=group.blame)
     )
@@ -87,7 +87,7 @@ def _is_text(row: Row) -> bool:
     return row.kind == "invalid" and row.value is None
 
 
-def _told(scrubber: Scrubber, capture: OpenCapture, name: str, finding: Finding) -> Answer:
+def _told_finding(scrubber: Scrubber, capture: OpenCapture, name: str, finding: Finding) -> Answer:
     scrubber.learn(capture, finding.related[:_RELATED])  # the message may quote their values
     place = capture.index.row_of(finding.frame)
     row = scrubber.rows(capture, place)[0] if place is not None else None
