@@ -23,7 +23,7 @@ from mcpspy.agent.answers import Answer, safe
 from mcpspy.agent.captures import AgentCaptures
 from mcpspy.agent.catalogue import INSTRUCTIONS, TOOLS, AgentTool, answer, checked, tool_named
 from mcpspy.agent.resources import PROMPTS, TEMPLATES, listed, prompt_text, read
-from mcpspy.agent.waiting import STEP, NextMatch
+from mcpspy.agent.rows import STEP, NextMatch
 from mcpspy.errors import McpspyError, UsageError
 from mcpspy.output_file import OutputClosed
 from mcpspy.report.differences import to_json
