@@ -10,13 +10,11 @@ from typing import Any
 
 from mcpspy.agent.answers import Answer, safe
 from mcpspy.agent.captures import AgentCaptures
-from mcpspy.agent.comparing import compare
 from mcpspy.agent.problems import find_problems
 from mcpspy.agent.rows import LONGEST, read_message, read_timeline
 from mcpspy.agent.rulebook import explain_rule
-from mcpspy.agent.sessions import list_sessions
+from mcpspy.agent.sessions import compare, list_sessions, tool_usage
 from mcpspy.agent.start import explain_start
-from mcpspy.agent.usage import tool_usage
 from mcpspy.errors import UsageError
 from mcpspy.text import series, suggestion
 

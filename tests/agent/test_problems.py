@@ -10,9 +10,8 @@ import mcpspy
 from mcpspy.agent.answers import LARGEST, size_of
 from mcpspy.agent.problems import find_problems
 from mcpspy.agent.rows import read_message
-from mcpspy.agent.sessions import list_sessions
+from mcpspy.agent.sessions import list_sessions, tool_usage
 from mcpspy.agent.start import explain_start
-from mcpspy.agent.usage import tool_usage
 from tests import limits
 from tests.agent.conftest import EXAMPLE
 from tests.each import each
