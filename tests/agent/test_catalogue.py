@@ -11,9 +11,21 @@ from jsonschema import Draft202012Validator
 
 import mcpspy
 from mcpspy.agent.answers import Scrubber, size_of
-from mcpspy.agent.catalogue import BY_NAME, TOOLS, answer, checked, tool_named
+from mcpspy.agent.catalogue import (
+    BY_NAME,
+    CAPTURE,
+    PROMPTS,
+    RULE,
+    TEMPLATES,
+    TOOLS,
+    answer,
+    checked,
+    listed,
+    prompt_text,
+    read,
+    tool_named,
+)
 from mcpspy.agent.problems import find_problems
-from mcpspy.agent.resources import CAPTURE, PROMPTS, RULE, TEMPLATES, listed, prompt_text, read
 from mcpspy.agent.rulebook import explain_rule, told_findings
 from mcpspy.errors import UsageError
 from mcpspy.rules import FORMER, RULES, Finding
