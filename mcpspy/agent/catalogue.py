@@ -12,11 +12,9 @@ import orjson
 
 from mcpspy.agent.answers import Answer, cursor_at, place_of, safe
 from mcpspy.agent.captures import AgentCaptures
-from mcpspy.agent.problems import find_problems
+from mcpspy.agent.problems import explain_rule, explain_start, find_problems, the_rule
 from mcpspy.agent.rows import LONGEST, read_message, read_timeline
-from mcpspy.agent.rulebook import explain_rule, the_rule
 from mcpspy.agent.sessions import compare, list_sessions, tool_usage
-from mcpspy.agent.start import explain_start
 from mcpspy.errors import UsageError
 from mcpspy.report.catalogue import explanation
 from mcpspy.rules import RULES

@@ -29,7 +29,7 @@ from mcpspy.agent.answers import (
 )
 from mcpspy.agent.answers import address as at_line
 from mcpspy.agent.captures import AgentCaptures
-from mcpspy.agent.rulebook import told_findings
+from mcpspy.agent.problems import told_findings
 from mcpspy.browse.library import ListedCapture
 from mcpspy.browse.search import verdict
 from mcpspy.browse.timeline import OpenCapture

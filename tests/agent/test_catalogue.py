@@ -25,8 +25,7 @@ from mcpspy.agent.catalogue import (
     read,
     tool_named,
 )
-from mcpspy.agent.problems import find_problems
-from mcpspy.agent.rulebook import explain_rule, told_findings
+from mcpspy.agent.problems import explain_rule, find_problems, told_findings
 from mcpspy.errors import UsageError
 from mcpspy.rules import FORMER, RULES, Finding
 from tests.each import each
