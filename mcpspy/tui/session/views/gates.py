@@ -6,7 +6,7 @@ from typing import ClassVar
 from rich.cells import cell_len, set_cell_size
 from textual.binding import BindingType
 
-from mcpspy.browse.control import SetGate
+from mcpspy.browse.gates import SetGate
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import CaptureError
 from mcpspy.tui.model.gate_list import GateLine, gate_lines
