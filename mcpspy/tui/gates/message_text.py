@@ -12,7 +12,7 @@ from typing import Any
 from mcpspy.capture.format import OWN_ID
 from mcpspy.text import escaped
 from mcpspy.timeline import Row
-from mcpspy.tui.message.pretty import spans
+from mcpspy.tui.message.document import spans
 from mcpspy.wire.jsonrpc import Id
 
 _ID = re.compile(r'"id"\s*:')

@@ -16,8 +16,7 @@ from mcpspy.text import duration_text, plural, printable, size_text
 from mcpspy.timeline import Row, wall_time
 from mcpspy.tui.message.arguments import Argument, arguments
 from mcpspy.tui.message.context import Around
-from mcpspy.tui.message.document import SummaryLine
-from mcpspy.tui.message.pretty import Piece
+from mcpspy.tui.message.document import Piece, SummaryLine
 from mcpspy.wire.http_head import Head, title
 
 _SEVERE = {"error": "warning", "warning": "number", "info": "label"}
