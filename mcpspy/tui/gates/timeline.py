@@ -20,7 +20,8 @@ from mcpspy.gate_files.when import compile_when
 from mcpspy.text import printable
 from mcpspy.timeline import Row
 from mcpspy.tui.gates.editor import MessageEditor
-from mcpspy.tui.gates.message_text import (
+from mcpspy.tui.gates.prompt import BreakpointPrompt
+from mcpspy.tui.message.text import (
     answer_mistake,
     answer_text,
     json_mistake,
@@ -29,7 +30,6 @@ from mcpspy.tui.gates.message_text import (
     pretty,
     request_mistake,
 )
-from mcpspy.tui.gates.prompt import BreakpointPrompt
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.session.views.timeline import TimelineView
 from mcpspy.tui.widgets.bindings import bindings

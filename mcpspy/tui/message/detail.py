@@ -25,7 +25,7 @@ from mcpspy.tui.message.dialogs import Choice, CopyMenu, SavePrompt
 from mcpspy.tui.message.document import FORMS, Body, Document, Folds, HexDump, SummaryLine, Text, Tree
 from mcpspy.tui.message.facts import entries
 from mcpspy.tui.message.pane import Pane
-from mcpspy.tui.message.whole import whole
+from mcpspy.tui.message.text import whole
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.programs import edited_outside, editor_command, pager_command
 

@@ -1,7 +1,7 @@
-"""Messages as text for editing, with one member per line, and back on one line.
+"""Messages as text for an editor or a pager, with one member per line, and back on one line.
 
 Each token keeps its original text: 1.10 stays 1.10, and a duplicate key stays duplicate. Invisible characters become
-JSON escapes, so that no frame can hide its content (F-08).
+JSON escapes, so that no frame can hide its content (F-08). Text that is not JSON is shown line by line, as in the pane.
 """
 
 import json
@@ -10,7 +10,8 @@ import re
 from typing import Any
 
 from mcpspy.capture.format import OWN_ID
-from mcpspy.text import escaped
+from mcpspy.errors import UsageError
+from mcpspy.text import escaped, printable, size_text
 from mcpspy.timeline import Row
 from mcpspy.tui.message.document import spans
 from mcpspy.wire.jsonrpc import Id
@@ -91,3 +92,21 @@ def answer_text(request: Row) -> str:
 
 def _id_text(number: Id) -> str:
     return json.dumps(number.token) if number.kind == "string" else number.token
+
+
+def whole(row: Row) -> str:
+    """Return the text of a frame, or the part that is kept in memory. Raises UsageError if there is none."""
+    if not row.raw and not row.text:
+        raise UsageError(f"#{row.n} has no text to open")
+    text = row.raw.decode(errors="replace") if row.raw else row.text or ""
+    missing = row.size - len(row.raw) - len(row.tail) if row.raw else 0
+    if missing > 0 or row.tail:
+        note = f"… {size_text(missing)} are not shown: s saves the whole frame …"
+        return "\n".join([_lines(text), note, _lines(row.tail.decode(errors="replace"))])
+    if row.raw and row.value is not None and row.refused is None:
+        return pretty(text)
+    return _lines(text)
+
+
+def _lines(text: str) -> str:
+    return "\n".join(printable(line, len(line) * 10 + 1) for line in text.rstrip("\n").split("\n"))
