@@ -17,9 +17,8 @@ from textual.strip import Strip
 
 from mcpspy import tui
 from mcpspy.tui.app import Spy
-from mcpspy.tui.message.detail import Detail
+from mcpspy.tui.message.detail import Detail, Pane
 from mcpspy.tui.message.document import Document, Piece
-from mcpspy.tui.message.pane import Pane
 from mcpspy.tui.session.views.timeline import TimelineRows
 from mcpspy.tui.session_rows import SessionRows
 from tests.limits import LIMIT

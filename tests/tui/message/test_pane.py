@@ -2,8 +2,8 @@
 
 from textual.app import App
 
+from mcpspy.tui.message.detail import Pane
 from mcpspy.tui.message.document import Document, Folds, SummaryLine, Text, Tree
-from mcpspy.tui.message.pane import Pane
 from tests.tui.screen import STYLES, play, shown, texts, until
 
 NESTED = '{"a":[1,{"b":null}],"c":"x"}'
