@@ -14,8 +14,7 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.text import plural, printable, size_text
 from mcpspy.tui.compare.columns import COLUMNS
 from mcpspy.tui.compare.rows import ComparedRows
-from mcpspy.tui.message.context import Around
-from mcpspy.tui.message.facts import entries
+from mcpspy.tui.message.facts import Around, entries
 from mcpspy.tui.model.comparison import Pairing, comparable, compared
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.widgets.bindings import bindings

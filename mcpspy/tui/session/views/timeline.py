@@ -15,8 +15,8 @@ from mcpspy.browse.timeline import OpenCapture, TimelineRow
 from mcpspy.filters import Filter, parse
 from mcpspy.tui.compare.messages import MessagesCompared, side_of
 from mcpspy.tui.compare.sessions import SessionsCompared
-from mcpspy.tui.message.context import around
 from mcpspy.tui.message.detail import Detail
+from mcpspy.tui.message.facts import around
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.selection import Hunt, Selection, Wanted, failed_or_found, matching
 from mcpspy.tui.session.views.row_text import LOOKS, SLOW, Face, cells, waiting_text
