@@ -24,7 +24,7 @@ from mcpspy.tui.compare.columns import COLUMNS
 from mcpspy.tui.compare.messages import ComparedSide, MessagesCompared
 from mcpspy.tui.compare.rows import ComparedRows
 from mcpspy.tui.model.comparison import listed
-from mcpspy.tui.model.session_comparison import ChangeEntry, entries
+from mcpspy.tui.model.session_comparison import ChangeEntry, change_entries
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.keys import Keys
 from mcpspy.tui.widgets.rows import Cell
@@ -135,7 +135,7 @@ class SessionsCompared(Screen[None]):
         try:
             whole = max(sum(_size(path) for path, _ in self._captures), 1)
             old, new = (script_of(path, advance) for path, _ in self._captures)
-            totals, found = entries(old, new)
+            totals, found = change_entries(old, new)
         except _Left:
             return
         except (McpspyError, OSError, RecursionError) as error:

@@ -28,7 +28,7 @@ class ChangeEntry(NamedTuple):
     """The whole value in each capture."""
 
 
-def entries(old: Script, new: Script) -> tuple[str, list[ChangeEntry]]:
+def change_entries(old: Script, new: Script) -> tuple[str, list[ChangeEntry]]:
     """Return a line of totals, and all changes: offers, responses, and calls that are much slower or faster."""
     report = examine(old, new, [])
     found = [*_offers(report, old, new), *_answers(report, old, new)]
