@@ -20,7 +20,7 @@ from mcpspy.errors import CaptureError, McpspyError, UsageError
 from mcpspy.exporters import FORMATS
 from mcpspy.text import printable
 from mcpspy.tui.barrier import Barrier
-from mcpspy.tui.compare.sessions import FrameWanted
+from mcpspy.tui.compare import FrameWanted
 from mcpspy.tui.model.actions import SCOPES
 from mcpspy.tui.model.exports import SHARE
 from mcpspy.tui.session.screen import SessionScreen

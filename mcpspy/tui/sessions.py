@@ -18,7 +18,7 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.capture.listing import omitted
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.text import plural, printable
-from mcpspy.tui.compare.sessions import SessionsCompared
+from mcpspy.tui.compare import SessionsCompared
 from mcpspy.tui.message.dialogs import Choice, CopyMenu
 from mcpspy.tui.model import commands
 from mcpspy.tui.model.merged import Merged

@@ -13,8 +13,7 @@ from textual.reactive import reactive
 from mcpspy.browse.gates import held_time
 from mcpspy.browse.timeline import OpenCapture, TimelineRow
 from mcpspy.filters import Filter, parse
-from mcpspy.tui.compare.messages import MessagesCompared, side_of
-from mcpspy.tui.compare.sessions import SessionsCompared
+from mcpspy.tui.compare import MessagesCompared, SessionsCompared, side_of
 from mcpspy.tui.message.detail import Detail
 from mcpspy.tui.message.facts import around
 from mcpspy.tui.model.merged import Merged
