@@ -22,7 +22,7 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import CaptureError, FilterError, UsageError
 from mcpspy.filters import Filter, parse
 from mcpspy.text import printable
-from mcpspy.tui.gates.timeline import GatedTimeline
+from mcpspy.tui.gates import GatedTimeline
 from mcpspy.tui.message.detail import Detail
 from mcpspy.tui.model import commands
 from mcpspy.tui.model.exports import requested

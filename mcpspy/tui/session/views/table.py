@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from mcpspy.browse.timeline import OpenCapture
-from mcpspy.tui.gates.timeline import GatedTimeline
+from mcpspy.tui.gates import GatedTimeline
 from mcpspy.tui.model import commands
 from mcpspy.tui.model.actions import Action, Scope
 from mcpspy.tui.model.merged import Merged

@@ -1,26 +1,30 @@
 """The timeline with the keys that control a running session: breakpoints, held frames, requests sent again.
 
 Each row belongs to one session, in a merge too, and an order is written to the live directory of that session's
-capture. The result of the order appears in the capture, like all other events.
+capture. The result of the order appears in the capture, like all other events. A message is edited until it is valid,
+in the user's editor if one is set, else here.
 """
 
+import os
 import time
 from collections.abc import Callable
 from datetime import datetime
 from typing import ClassVar
 
 from textual import on
+from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Vertical
 from textual.events import DescendantBlur, DescendantFocus
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static, TextArea
 
 from mcpspy.browse.gates import HeldFrame, breakpoint_text
 from mcpspy.browse.timeline import OpenCapture
-from mcpspy.errors import CaptureError, UsageError
+from mcpspy.errors import CaptureError, GateError, McpspyError, UsageError
 from mcpspy.gate_files.when import compile_when
 from mcpspy.text import printable
 from mcpspy.timeline import Row
-from mcpspy.tui.gates.editor import MessageEditor
-from mcpspy.tui.gates.prompt import BreakpointPrompt
 from mcpspy.tui.message.text import (
     answer_mistake,
     answer_text,
@@ -33,7 +37,118 @@ from mcpspy.tui.message.text import (
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.session.views.timeline import TimelineView
 from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.keys import Keys
+from mcpspy.tui.widgets.programs import edited_outside, editor_command
+from mcpspy.tui.widgets.prompt import TextLine, caret
 from mcpspy.tui.widgets.rows import Jump
+
+
+class BreakpointPrompt(ModalScreen[str | None]):
+    """A dialog that asks for a filter until `accept` accepts it; the result is the return value of `accept`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("breakpoint")
+
+    def __init__(self, where: str, text: str, accept: Callable[[str], str]) -> None:
+        """`accept` may raise McpspyError, which is shown below the line, at its column if it has one."""
+        super().__init__()
+        self._where, self._text, self._accept = where, text, accept
+
+    def compose(self) -> ComposeResult:
+        """Yield the title, the input, and a line for errors."""
+        with Vertical(classes="dialog"):
+            title = printable(f"hold the frames of {self._where} that match", 80)
+            yield Static(title, classes="dialog--title", markup=False)
+            yield TextLine(self._text, select_on_focus=False)
+            yield Static(id="why", markup=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Try the filter."""
+        event.stop()
+        why = self.query_one("#why", Static)
+        try:
+            answer = self._accept(event.value)
+        except GateError as error:
+            column = max(error.column - round(event.input.scroll_x), 1)
+            why.update(caret(column, printable(error.what, 300), event.input.size.width))
+        except McpspyError as error:
+            why.update(printable(str(error), 300))
+        else:
+            self.dismiss(answer)
+
+
+class MessageEditor(ModalScreen[str | None]):
+    """A dialog to edit a text until it is valid; the result is the text, or None if it was cancelled."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("editor")
+
+    def __init__(
+        self, title: Callable[[], str], text: str, mistake: Callable[[str], str | None], *, outside: bool = False
+    ) -> None:
+        """`title` is called every second; `mistake` returns what is wrong with a text.
+
+        `outside`: start in the user's own editor.
+        """
+        super().__init__()
+        self.draft = text
+        """The current text."""
+        self._title, self._mistake, self._outside = title, mistake, outside
+        self._judged = text  # the text that was checked last
+
+    def compose(self) -> ComposeResult:
+        """Yield the title, the text, a line for errors, and the keys."""
+        with Vertical(classes="dialog"):
+            yield Static(classes="dialog--title", markup=False)
+            yield TextArea(self.draft, soft_wrap=True, show_line_numbers=True)
+            yield Static(id="why", markup=False)
+            yield Keys()
+
+    def on_mount(self) -> None:
+        """Start editing."""
+        self._show_title()
+        self.set_interval(1, self._show_title)
+        self.query_one(TextArea).focus()
+        if self._outside and (os.environ.get("VISUAL") or os.environ.get("EDITOR")) and not self.app.is_web:
+            self.call_after_refresh(self.action_outside)
+
+    def _show_title(self) -> None:
+        self.query_one(".dialog--title", Static).update(printable(self._title(), 200))
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        """Store the typed text, and remove the error message for an earlier text."""
+        self.draft = event.text_area.text
+        if self.draft != self._judged:
+            self._tell("")
+
+    def action_done(self) -> None:
+        """Accept the text, or show what is wrong with it."""
+        self.draft = self._judged = self.query_one(TextArea).text
+        wrong = self._mistake(self.draft)
+        if wrong:
+            self._tell(wrong)
+        else:
+            self.dismiss(self.draft)
+
+    def action_outside(self) -> None:
+        """Edit in the user's own editor; a changed text is accepted directly if it is valid."""
+        area = self.query_one(TextArea)
+        if self.app.is_web:
+            self._tell("no editor in the browser")
+            return
+        try:
+            text = edited_outside(self.app, area.text, editor_command(os.environ))
+        except UsageError as error:
+            self._tell(str(error))
+            return
+        if text == area.text:
+            self._tell("the editor changed nothing")
+            return
+        with self.prevent(TextArea.Changed):
+            area.text = text
+        self.action_done()
+
+    def _tell(self, text: str) -> None:
+        self.query_one("#why", Static).update(printable(text, 300))
+
 
 _OF_HELD = ("release", "edit", "answer")
 _LOOK = 0.05  # seconds of reading the capture before an order
