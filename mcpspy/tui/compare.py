@@ -33,15 +33,16 @@ from mcpspy.tui.message.facts import Around, entries
 from mcpspy.tui.model.comparison import (
     DIFFERENT,
     MOST,
+    ChangeEntry,
     ComparedLine,
     ComparisonOutline,
     Pairing,
+    change_entries,
     comparable,
     compared,
     listed,
 )
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.model.session_comparison import ChangeEntry, change_entries
 from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.keys import Keys
 from mcpspy.tui.widgets.rows import Cell

@@ -3,7 +3,7 @@
 import json
 
 from mcpspy.replay.compare.values import ABSENT
-from mcpspy.tui.model.session_comparison import change_entries
+from mcpspy.tui.model.comparison import change_entries
 from tests.replay.scripts import INITIALIZE, INITIALIZED, call, result, script
 
 LIST = '{"jsonrpc":"2.0","id":9,"method":"tools/list"}'
