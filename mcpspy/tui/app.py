@@ -27,8 +27,8 @@ from mcpspy.tui.session.screen import SessionScreen
 from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE
 from mcpspy.tui.sessions import SessionsScreen
 from mcpspy.tui.textual_internals import failure, filter_first, filter_lines, print_no_traceback
-from mcpspy.tui.widgets.bindings import bindings
 from mcpspy.tui.widgets.help import HelpScreen
+from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.rows import BREATH, Jump, Keyed
 
 

@@ -43,8 +43,7 @@ from mcpspy.tui.model.comparison import (
     listed,
 )
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.widgets.bindings import bindings
-from mcpspy.tui.widgets.keys import Keys
+from mcpspy.tui.widgets.keys import Keys, bindings
 from mcpspy.tui.widgets.rows import Cell
 from mcpspy.tui.widgets.view import RowsOrNotice, fit
 

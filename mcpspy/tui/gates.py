@@ -36,8 +36,7 @@ from mcpspy.tui.message.text import (
 )
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.session.views.timeline import TimelineView
-from mcpspy.tui.widgets.bindings import bindings
-from mcpspy.tui.widgets.keys import Keys
+from mcpspy.tui.widgets.keys import Keys, bindings
 from mcpspy.tui.widgets.programs import edited_outside, editor_command
 from mcpspy.tui.widgets.prompt import TextLine, caret
 from mcpspy.tui.widgets.rows import Jump

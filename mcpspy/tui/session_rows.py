@@ -14,7 +14,7 @@ from mcpspy.report.words import MARKS
 from mcpspy.rules import SEVERITIES
 from mcpspy.text import age_text, plural, printable, size_text
 from mcpspy.tui.model.run_rows import ListedRow, ListedRun, RunRows, RunSummary
-from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.rows import Cell, Rows
 from mcpspy.tui.widgets.view import fit
 

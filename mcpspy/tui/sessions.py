@@ -26,8 +26,7 @@ from mcpspy.tui.session.open_sessions import TurnScreen
 from mcpspy.tui.session.screen import SessionScreen
 from mcpspy.tui.session.views.table import COMMANDS
 from mcpspy.tui.session_rows import SessionRows, heading
-from mcpspy.tui.widgets.bindings import bindings
-from mcpspy.tui.widgets.keys import Keys
+from mcpspy.tui.widgets.keys import Keys, bindings
 from mcpspy.tui.widgets.prompt import Prompt, common
 from mcpspy.tui.widgets.rows import BREATH, slice_now
 from mcpspy.tui.widgets.view import fit

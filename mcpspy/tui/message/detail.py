@@ -30,7 +30,7 @@ from mcpspy.tui.message.dialogs import Choice, CopyMenu, SavePrompt
 from mcpspy.tui.message.document import FORMS, Body, Document, Folds, HexDump, SummaryLine, Text, Tree
 from mcpspy.tui.message.facts import Around, entries
 from mcpspy.tui.message.text import whole
-from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.programs import edited_outside, editor_command, pager_command
 from mcpspy.tui.widgets.rows import BREATH, CursorLines, set_height
 

@@ -14,7 +14,7 @@ from textual.widgets import Input, Static
 
 from mcpspy.errors import McpspyError
 from mcpspy.text import printable
-from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.prompt import TextLine
 
 _EDGES = 6  # columns of the border and padding of a dialog

@@ -9,7 +9,7 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 
 from mcpspy.spec.client_limits import CLIENTS
-from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.keys import bindings
 
 _WIDTH = max(map(len, CLIENTS))
 _CHOICES: dict[str, frozenset[str]] = {

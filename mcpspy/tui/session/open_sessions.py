@@ -9,7 +9,7 @@ from textual.binding import BindingType
 
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.session.screen import SessionScreen
-from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.keys import bindings
 
 
 class TurnScreen(SessionScreen):

@@ -33,8 +33,7 @@ from mcpspy.tui.session.exporting import begin
 from mcpspy.tui.session.status import Status, title
 from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE, VIEWS, create
 from mcpspy.tui.session.views.timeline import TimelineRows, TimelineView
-from mcpspy.tui.widgets.bindings import bindings, bound
-from mcpspy.tui.widgets.keys import Keys
+from mcpspy.tui.widgets.keys import Keys, bindings, bound
 from mcpspy.tui.widgets.prompt import Prompt, common
 from mcpspy.tui.widgets.rows import BREATH, SLICE, Jump, Keyed, Rows, slice_now
 from mcpspy.tui.widgets.view import RowsOrNotice, View

@@ -10,7 +10,7 @@ from textual.widgets import Static
 from mcpspy.report.words import ARROWS, MARKS
 from mcpspy.tui.model.actions import Scope, by_title
 from mcpspy.tui.model.commands import ANYWHERE, PromptCommand
-from mcpspy.tui.widgets.bindings import bindings, keys_text
+from mcpspy.tui.widgets.keys import bindings, keys_text
 from mcpspy.tui.widgets.rows import Cell, Rows
 
 _KEYS = 18  # columns

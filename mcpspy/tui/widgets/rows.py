@@ -19,7 +19,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from mcpspy.tui.textual_internals import update_scrollbars
-from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.keys import bindings
 
 _STRIPS = 500  # maximum number of cached rows
 

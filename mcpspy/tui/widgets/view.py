@@ -12,7 +12,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from mcpspy.text import printable
-from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.rows import BREATH, Rows, slice_now
 
 

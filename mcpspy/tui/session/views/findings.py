@@ -14,7 +14,7 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.report.words import FOLDS, MARKS
 from mcpspy.rules import RULES
 from mcpspy.text import printable
-from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import RowsOrNotice, View
 

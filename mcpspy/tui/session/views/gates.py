@@ -12,7 +12,7 @@ from mcpspy.errors import CaptureError
 from mcpspy.tui.model.gate_list import GateLine, gate_lines
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.session.views.timeline import TimelineView
-from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import RowsOrNotice, fit
 

@@ -14,7 +14,7 @@ from mcpspy.text import plural
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.session.views.limits import limit_mark, limits_text
 from mcpspy.tui.session.views.row_text import SOURCES
-from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import RowsOrNotice, fit
 

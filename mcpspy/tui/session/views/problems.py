@@ -18,7 +18,7 @@ from mcpspy.text import plural
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.problem_lines import ProblemLine, ProblemLines
 from mcpspy.tui.session.views.row_text import LOOKS, Face, cells
-from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import RowsOrNotice, View, fit
 

@@ -21,7 +21,7 @@ from mcpspy.report.words import MARKS
 from mcpspy.rules import RULES, Finding
 from mcpspy.text import duration_text, plural, printable, size_text
 from mcpspy.tui.session.views.limits import limit_mark, limits_text
-from mcpspy.tui.widgets.bindings import bindings
+from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump
 from mcpspy.tui.widgets.view import RowsOrNotice, View, fit
 
