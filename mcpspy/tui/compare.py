@@ -44,8 +44,7 @@ from mcpspy.tui.model.comparison import (
 )
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.widgets.keys import Keys, bindings
-from mcpspy.tui.widgets.rows import Cell
-from mcpspy.tui.widgets.view import RowsOrNotice, fit
+from mcpspy.tui.widgets.rows import Cell, RowsOrNotice, fit
 
 COLUMNS = 100
 """The minimum screen width for two columns."""

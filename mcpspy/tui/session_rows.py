@@ -15,8 +15,7 @@ from mcpspy.rules import SEVERITIES
 from mcpspy.text import age_text, plural, printable, size_text
 from mcpspy.tui.model.run_rows import ListedRow, ListedRun, RunRows, RunSummary
 from mcpspy.tui.widgets.keys import bindings
-from mcpspy.tui.widgets.rows import Cell, Rows
-from mcpspy.tui.widgets.view import fit
+from mcpspy.tui.widgets.rows import Cell, Rows, fit
 
 _AGE, _KIND, _PROBLEMS, _FRAMES, _FOUND = 11, 9, 8, 9, 4  # columns of each part of a row
 _MANY, _ROOMY = 98, 148  # columns of a screen that is wide enough for activity; for sizes and commands

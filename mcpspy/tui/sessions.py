@@ -28,8 +28,7 @@ from mcpspy.tui.session.views.table import COMMANDS
 from mcpspy.tui.session_rows import SessionRows, heading
 from mcpspy.tui.widgets.keys import Keys, bindings
 from mcpspy.tui.widgets.prompt import Prompt, common
-from mcpspy.tui.widgets.rows import BREATH, slice_now
-from mcpspy.tui.widgets.view import fit
+from mcpspy.tui.widgets.rows import BREATH, fit, slice_now
 
 _LOOK = 0.5  # seconds between looks at the directory
 _SHOWN = 0.2  # seconds between redraws while there is much to count

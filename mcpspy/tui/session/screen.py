@@ -35,8 +35,7 @@ from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE, VIEWS, create
 from mcpspy.tui.session.views.timeline import TimelineRows, TimelineView
 from mcpspy.tui.widgets.keys import Keys, bindings, bound
 from mcpspy.tui.widgets.prompt import Prompt, common
-from mcpspy.tui.widgets.rows import BREATH, SLICE, Jump, Keyed, Rows, slice_now
-from mcpspy.tui.widgets.view import RowsOrNotice, View
+from mcpspy.tui.widgets.rows import BREATH, SLICE, Jump, Keyed, Rows, RowsOrNotice, View, slice_now
 
 _LOOK = 0.04  # seconds between looks at a live capture
 _PROGRESS = 0.25  # seconds between looks at a capture that is being read: keys have priority

@@ -16,8 +16,7 @@ from mcpspy.tui.model.calls import Calls
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.session.views.calls_text import Axis, CallFace, call_cells, heading
 from mcpspy.tui.session.views.row_text import SOURCES
-from mcpspy.tui.widgets.rows import Cell, Jump
-from mcpspy.tui.widgets.view import CatchingUp, View
+from mcpspy.tui.widgets.rows import CatchingUp, Cell, Jump, View
 
 _TICK = 100_000_000  # nanoseconds between updates of the bars of pending calls
 

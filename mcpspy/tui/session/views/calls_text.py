@@ -11,8 +11,7 @@ from mcpspy.report.words import ARROWS, MARKS
 from mcpspy.text import duration_text, printable, size_text
 from mcpspy.tui.model.calls import Call
 from mcpspy.tui.session.views.row_text import SLOW, SOURCES, waiting_text
-from mcpspy.tui.widgets.rows import Cell
-from mcpspy.tui.widgets.view import fit
+from mcpspy.tui.widgets.rows import Cell, fit
 
 _SMALL, _SIZES = 100, 6  # bytes without a bar; columns of the bar, one per power of ten
 _LATENCY = 9  # columns

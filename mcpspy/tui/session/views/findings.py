@@ -15,8 +15,7 @@ from mcpspy.report.words import FOLDS, MARKS
 from mcpspy.rules import RULES
 from mcpspy.text import printable
 from mcpspy.tui.widgets.keys import bindings
-from mcpspy.tui.widgets.rows import Cell, Jump
-from mcpspy.tui.widgets.view import RowsOrNotice, View
+from mcpspy.tui.widgets.rows import Cell, Jump, RowsOrNotice, View
 
 _WIDE = 100  # minimum columns for the summary of a rule
 

@@ -13,8 +13,7 @@ from mcpspy.tui.model.gate_list import GateLine, gate_lines
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.session.views.timeline import TimelineView
 from mcpspy.tui.widgets.keys import bindings
-from mcpspy.tui.widgets.rows import Cell, Jump
-from mcpspy.tui.widgets.view import RowsOrNotice, fit
+from mcpspy.tui.widgets.rows import Cell, Jump, RowsOrNotice, fit
 
 _SESSION, _NAME, _ACTION, _SOURCE = 14, 24, 12, 16  # columns
 _WIDE = 120  # minimum columns for the source of a gate

@@ -15,8 +15,7 @@ from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.session.views.limits import limit_mark, limits_text
 from mcpspy.tui.session.views.row_text import SOURCES
 from mcpspy.tui.widgets.keys import bindings
-from mcpspy.tui.widgets.rows import Cell, Jump
-from mcpspy.tui.widgets.view import RowsOrNotice, fit
+from mcpspy.tui.widgets.rows import Cell, Jump, RowsOrNotice, fit
 
 _SESSION = 14  # columns of the name of a session
 _FIGURES = {"context": 8, "calls": 7, "errors": 7, "result": 8}

@@ -8,8 +8,7 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.text import wrapped
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.peers import Fact, facts
-from mcpspy.tui.widgets.rows import Cell, Jump
-from mcpspy.tui.widgets.view import RowsOrNotice, fit
+from mcpspy.tui.widgets.rows import Cell, Jump, RowsOrNotice, fit
 
 _TITLE = 14  # columns of the title before a text
 _NARROW = 30  # minimum columns of a view for titles of full width

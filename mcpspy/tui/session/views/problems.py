@@ -19,8 +19,7 @@ from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.problem_lines import ProblemLine, ProblemLines
 from mcpspy.tui.session.views.row_text import LOOKS, Face, cells
 from mcpspy.tui.widgets.keys import bindings
-from mcpspy.tui.widgets.rows import Cell, Jump
-from mcpspy.tui.widgets.view import RowsOrNotice, View, fit
+from mcpspy.tui.widgets.rows import Cell, Jump, RowsOrNotice, View, fit
 
 _NAME = 16  # columns of the name of a session in a merge
 _EDGES = 3  # columns of the padding of the explanation, and of its scroll bar

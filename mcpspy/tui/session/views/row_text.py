@@ -10,8 +10,7 @@ from mcpspy.browse.timeline import TimelineRow
 from mcpspy.conversation.brief import LONGEST, parts
 from mcpspy.report.words import ARROWS, KINDS, MARKS, PREVIEWS
 from mcpspy.text import duration_text, printable, size_text
-from mcpspy.tui.widgets.rows import Cell
-from mcpspy.tui.widgets.view import fit
+from mcpspy.tui.widgets.rows import Cell, fit
 
 _WIDE = 120  # minimum columns for padding before a short status
 _NARROW, _LONG, _SIZED, _BARRED = 60, 70, 90, 100  # minimum columns for a time, a long name, a size, a bar

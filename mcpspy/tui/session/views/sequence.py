@@ -15,8 +15,7 @@ from mcpspy.text import duration_text, printable
 from mcpspy.tui.model.lanes import DEEPEST, Lane, Lanes
 from mcpspy.tui.session.views.row_text import ANSWERED
 from mcpspy.tui.session.views.sequence_text import arrow, brackets, pause_bar, pause_text
-from mcpspy.tui.widgets.rows import Cell, Jump
-from mcpspy.tui.widgets.view import CatchingUp, View, fit
+from mcpspy.tui.widgets.rows import CatchingUp, Cell, Jump, View, fit
 
 _SIDE = (1 << DEEPEST) - 1
 _FAR = 100  # maximum columns between the lanes: a longer arrow is hard to follow

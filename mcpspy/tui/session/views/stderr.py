@@ -5,8 +5,7 @@ from typing import ClassVar
 
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.text import printable
-from mcpspy.tui.widgets.rows import Cell, Jump
-from mcpspy.tui.widgets.view import Following
+from mcpspy.tui.widgets.rows import Cell, Following, Jump
 
 
 class StderrView(Following):

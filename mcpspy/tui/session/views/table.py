@@ -20,7 +20,7 @@ from mcpspy.tui.session.views.problems import ProblemsView
 from mcpspy.tui.session.views.sequence import SequenceView
 from mcpspy.tui.session.views.stderr import StderrView
 from mcpspy.tui.session.views.tools import ToolsView
-from mcpspy.tui.widgets.view import RowsOrNotice, View
+from mcpspy.tui.widgets.rows import RowsOrNotice, View
 
 
 class ViewEntry(NamedTuple):

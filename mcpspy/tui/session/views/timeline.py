@@ -20,8 +20,7 @@ from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.selection import Hunt, Selection, Wanted, failed_or_found, matching
 from mcpspy.tui.session.views.row_text import LOOKS, SLOW, Face, cells, waiting_text
 from mcpspy.tui.widgets.keys import bindings
-from mcpspy.tui.widgets.rows import Cell, Jump
-from mcpspy.tui.widgets.view import Following, View
+from mcpspy.tui.widgets.rows import Cell, Following, Jump, View
 
 _TOLD = 0.25  # minimum seconds for which a message is shown while rows stream in
 _SLOW = f"latency:>={SLOW / 1e9:.0f}s -kind:request"

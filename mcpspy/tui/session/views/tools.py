@@ -22,8 +22,7 @@ from mcpspy.rules import RULES, Finding
 from mcpspy.text import duration_text, plural, printable, size_text
 from mcpspy.tui.session.views.limits import limit_mark, limits_text
 from mcpspy.tui.widgets.keys import bindings
-from mcpspy.tui.widgets.rows import Cell, Jump
-from mcpspy.tui.widgets.view import RowsOrNotice, View, fit
+from mcpspy.tui.widgets.rows import Cell, Jump, RowsOrNotice, View, fit
 
 _LEAST = 12  # minimum columns for the name of a tool
 _TITLE = 13  # columns of the title before a sentence
