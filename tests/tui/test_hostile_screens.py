@@ -6,7 +6,7 @@ from unittest.mock import patch
 import pytest
 from textual.widgets import Input, Static
 
-from mcpspy.tui.barrier import Barrier
+from mcpspy.tui.app import Barrier
 from mcpspy.tui.session.views.table import VIEWS
 from tests import NIGHTLY
 from tests.hostile_text import EVERY_MEMBER, NASTY, gentle, harsh, unsafe

@@ -7,10 +7,10 @@ import time
 import pytest
 from textual.widgets import Input
 
+from mcpspy.tui.app import HelpScreen
 from mcpspy.tui.session.status import Status
 from mcpspy.tui.session.views.findings import FindingsRows
 from mcpspy.tui.session.views.problems import ProblemsRows
-from mcpspy.tui.widgets.help import HelpScreen
 from mcpspy.tui.widgets.prompt import Prompt
 from mcpspy.tui.widgets.rows import Jump
 from tests import NIGHTLY

@@ -1,9 +1,8 @@
 """The help has every key and command, because it is generated from their tables."""
 
-from mcpspy.tui.app import KEYS
+from mcpspy.tui.app import KEYS, lines_of
 from mcpspy.tui.model.actions import by_title
 from mcpspy.tui.session.views.table import COMMANDS, VIEWS
-from mcpspy.tui.widgets.help import lines_of
 from mcpspy.tui.widgets.keys import keys_text
 
 
