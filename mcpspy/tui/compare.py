@@ -70,7 +70,7 @@ class ComparedRow(NamedTuple):
     cells: list[Cell]
 
 
-def rows(lines: Iterable[ComparedLine], width: int) -> list[ComparedRow]:
+def compared_rows(lines: Iterable[ComparedLine], width: int) -> list[ComparedRow]:
     """Return all screen rows of some lines."""
     made = _beside if width >= COLUMNS else _below
     return [ComparedRow(place, cells) for place, line in enumerate(lines) for cells in made(line, width)]
@@ -298,7 +298,7 @@ class ComparedRows(RowsOrNotice):
     def _make(self) -> None:
         self._width = self.scrollable_content_region.width
         self._lines = self._outline.lines() if self._outline else []
-        self._rows = rows(self._lines, self._width) if self._width else []
+        self._rows = compared_rows(self._lines, self._width) if self._width else []
         if len(self._lines) == MOST:
             self._rows.append(ComparedRow(MOST - 1, [(f"  the first {MOST:,} lines are shown", "compare--dim")]))
         self._made += 1
