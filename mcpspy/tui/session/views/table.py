@@ -14,12 +14,11 @@ from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.session.views.calls import CallsView
 from mcpspy.tui.session.views.findings import FindingsView
 from mcpspy.tui.session.views.gates import GatesView
-from mcpspy.tui.session.views.merged_tools import MergedToolsView
 from mcpspy.tui.session.views.peers import PeersView
 from mcpspy.tui.session.views.problems import ProblemsView
 from mcpspy.tui.session.views.sequence import SequenceView
 from mcpspy.tui.session.views.stderr import StderrView
-from mcpspy.tui.session.views.tools import ToolsView
+from mcpspy.tui.session.views.tools import MergedToolsView, ToolsView
 from mcpspy.tui.widgets.rows import RowsOrNotice, View
 
 
