@@ -19,13 +19,13 @@ from mcpspy.capture.listing import omitted
 from mcpspy.errors import CaptureError, UsageError
 from mcpspy.text import plural, printable
 from mcpspy.tui.compare import SessionsCompared
-from mcpspy.tui.message.dialogs import Choice, CopyMenu
 from mcpspy.tui.model import commands
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.session.open_sessions import TurnScreen
 from mcpspy.tui.session.screen import SessionScreen
 from mcpspy.tui.session.views.table import COMMANDS
 from mcpspy.tui.session_rows import SessionRows, heading
+from mcpspy.tui.widgets.dialogs import Choice, CopyMenu
 from mcpspy.tui.widgets.keys import Keys, bindings
 from mcpspy.tui.widgets.prompt import Prompt, common
 from mcpspy.tui.widgets.rows import BREATH, fit, slice_now

@@ -26,10 +26,10 @@ from mcpspy.errors import UsageError
 from mcpspy.exporters import single_message
 from mcpspy.text import printable, size_text
 from mcpspy.timeline import Row
-from mcpspy.tui.message.dialogs import Choice, CopyMenu, SavePrompt
 from mcpspy.tui.message.document import FORMS, Body, Document, Folds, HexDump, SummaryLine, Text, Tree
 from mcpspy.tui.message.facts import Around, entries
 from mcpspy.tui.message.text import whole
+from mcpspy.tui.widgets.dialogs import Choice, CopyMenu, SavePrompt
 from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.programs import edited_outside, editor_command, pager_command
 from mcpspy.tui.widgets.rows import BREATH, CursorLines, set_height

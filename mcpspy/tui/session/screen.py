@@ -28,11 +28,11 @@ from mcpspy.tui.model import commands
 from mcpspy.tui.model.exports import requested
 from mcpspy.tui.model.frame_number import destination
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.session.client_menu import ClientMenu, named
 from mcpspy.tui.session.exporting import begin
 from mcpspy.tui.session.status import Status, title
 from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE, VIEWS, create
 from mcpspy.tui.session.views.timeline import TimelineRows, TimelineView
+from mcpspy.tui.widgets.dialogs import ClientMenu, named
 from mcpspy.tui.widgets.keys import Keys, bindings, bound
 from mcpspy.tui.widgets.prompt import Prompt, common
 from mcpspy.tui.widgets.rows import BREATH, SLICE, Jump, Keyed, Rows, RowsOrNotice, View, slice_now

@@ -6,7 +6,7 @@ from textual.app import App
 from textual.widgets import Input
 
 from mcpspy.errors import UsageError
-from mcpspy.tui.message.dialogs import CopyMenu, SavePrompt, last
+from mcpspy.tui.widgets.dialogs import CopyMenu, SavePrompt, last
 from tests.test_text import unsafe
 from tests.tui.screen import STYLES, lines, on_screen, play, until
 

@@ -1,4 +1,4 @@
-"""The two dialogs of the detail: what to copy, and the file name for saving."""
+"""Dialogs: what to copy, the file name for saving, and the clients whose limits are checked (P-01)."""
 
 import os
 from collections.abc import Callable
@@ -10,9 +10,10 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.events import Key
 from textual.screen import ModalScreen
-from textual.widgets import Input, Static
+from textual.widgets import Input, OptionList, Static
 
 from mcpspy.errors import McpspyError
+from mcpspy.spec.client_limits import CLIENTS
 from mcpspy.text import printable
 from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.prompt import TextLine
@@ -92,3 +93,43 @@ def _directory() -> str:
         return printable(os.getcwd(), _LONGEST)
     except OSError:
         return "a directory that was deleted"
+
+
+_WIDTH = max(map(len, CLIENTS))
+_CHOICES: dict[str, frozenset[str]] = {
+    f"{'none':<{_WIDTH}}": frozenset(),
+    f"{'all':<{_WIDTH}}  each of these": frozenset(CLIENTS),
+    **{f"{name:<{_WIDTH}}  {people}": frozenset([name]) for name, people in CLIENTS.items()},
+}
+"""Text of the menu -> clients; the names are those that `check --client` accepts."""
+
+
+def named(clients: frozenset[str]) -> str:
+    """Return the chosen clients in a few words."""
+    return "all clients" if len(clients) == len(CLIENTS) else ", ".join(sorted(clients))
+
+
+class ClientMenu(ModalScreen[frozenset[str] | None]):
+    """A menu with a line for each choice; the result is the choice, or None if it was cancelled."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("clients")
+
+    def __init__(self, chosen: frozenset[str]) -> None:
+        super().__init__()
+        self._chosen = chosen
+
+    def compose(self) -> ComposeResult:
+        """Yield the title and the choices."""
+        with Vertical(classes="dialog"):
+            yield Static("show what these clients refuse", classes="dialog--title", markup=False)
+            yield OptionList(*_CHOICES, markup=False, compact=True)
+
+    def on_mount(self) -> None:
+        """Select the current choice."""
+        choices = self.query_one(OptionList)
+        choices.highlighted = list(_CHOICES.values()).index(self._chosen)
+        choices.focus()
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Close the menu with the selected choice."""
+        self.dismiss(list(_CHOICES.values())[event.option_index])
