@@ -8,7 +8,7 @@ import pytest
 from textual.widgets import Input
 
 from mcpspy.tui.app import HelpScreen
-from mcpspy.tui.session.status import Status
+from mcpspy.tui.session.screen import Status
 from mcpspy.tui.session.views.findings import FindingsRows
 from mcpspy.tui.session.views.problems import ProblemsRows
 from mcpspy.tui.widgets.prompt import Prompt

@@ -4,7 +4,7 @@ import pytest
 from textual.app import App
 
 from mcpspy.browse.timeline import OpenCapture
-from mcpspy.tui.session.status import Status, tabs, title
+from mcpspy.tui.session.screen import Status, tabs, title
 from mcpspy.tui.session.views.table import VIEWS
 from tests.test_text import unsafe
 from tests.transcript import capture
