@@ -20,7 +20,7 @@ from mcpspy.tui.app import Spy
 from mcpspy.tui.message.detail import Detail, Pane
 from mcpspy.tui.message.document import Document, Piece
 from mcpspy.tui.session.views.timeline import TimelineRows
-from mcpspy.tui.session_rows import SessionRows
+from mcpspy.tui.sessions import SessionRows
 from tests.limits import LIMIT
 
 STYLES = os.path.join(os.path.dirname(tui.__file__), "app.tcss")
