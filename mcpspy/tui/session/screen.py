@@ -35,8 +35,8 @@ from mcpspy.text import plural, printable
 from mcpspy.tui.gates import GatedTimeline
 from mcpspy.tui.message.detail import Detail
 from mcpspy.tui.model import commands
+from mcpspy.tui.model.commands import destination
 from mcpspy.tui.model.exports import ExportRequest, requested, written
-from mcpspy.tui.model.frame_number import destination
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE, VIEWS, create
 from mcpspy.tui.session.views.timeline import TimelineRows, TimelineView
