@@ -34,10 +34,10 @@ from mcpspy.tui.compare import FrameWanted
 from mcpspy.tui.model.actions import SCOPES, Scope, by_title
 from mcpspy.tui.model.commands import ANYWHERE, PromptCommand
 from mcpspy.tui.model.exports import SHARE
-from mcpspy.tui.session.screen import SessionScreen
-from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE
+from mcpspy.tui.session import SessionScreen
 from mcpspy.tui.sessions import SessionsScreen
 from mcpspy.tui.textual_internals import failure, filter_first, filter_lines, print_no_traceback
+from mcpspy.tui.views.table import COMMANDS, VIEW_SCOPE
 from mcpspy.tui.widgets.keys import bindings, keys_text
 from mcpspy.tui.widgets.rows import BREATH, Cell, Jump, Keyed, Rows
 

@@ -35,7 +35,7 @@ from mcpspy.tui.message.text import (
     request_mistake,
 )
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.session.views.timeline import TimelineView
+from mcpspy.tui.views.timeline import TimelineView
 from mcpspy.tui.widgets.keys import Keys, bindings
 from mcpspy.tui.widgets.programs import edited_outside, editor_command
 from mcpspy.tui.widgets.prompt import TextLine, caret

@@ -32,8 +32,8 @@ from mcpspy.tui.compare import SessionsCompared
 from mcpspy.tui.model import commands
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.run_rows import ListedRow, ListedRun, RunRows, RunSummary
-from mcpspy.tui.session.screen import SessionScreen
-from mcpspy.tui.session.views.table import COMMANDS
+from mcpspy.tui.session import SessionScreen
+from mcpspy.tui.views.table import COMMANDS
 from mcpspy.tui.widgets.dialogs import Choice, CopyMenu
 from mcpspy.tui.widgets.keys import Keys, bindings
 from mcpspy.tui.widgets.prompt import Prompt, common

@@ -19,8 +19,8 @@ from mcpspy import tui
 from mcpspy.tui.app import Spy
 from mcpspy.tui.message.detail import Detail, Pane
 from mcpspy.tui.message.document import Document, Piece
-from mcpspy.tui.session.views.timeline import TimelineRows
 from mcpspy.tui.sessions import SessionRows
+from mcpspy.tui.views.timeline import TimelineRows
 from tests.limits import LIMIT
 
 STYLES = os.path.join(os.path.dirname(tui.__file__), "app.tcss")

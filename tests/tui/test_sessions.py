@@ -10,8 +10,8 @@ from textual.widgets import Input
 
 from mcpspy.conversation.counts import COUNTED
 from mcpspy.tui.model.commands import ANYWHERE
-from mcpspy.tui.session.views.table import COMMANDS
 from mcpspy.tui.sessions import SessionRows
+from mcpspy.tui.views.table import COMMANDS
 from tests.transcript import WALL, abandon, begin, capture, finish, record
 from tests.tui.screen import lines, on_screen, play, resize, sessions, shown, timeline, title, until
 

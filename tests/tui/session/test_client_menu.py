@@ -4,7 +4,7 @@ import pytest
 from textual.widgets import OptionList
 
 from mcpspy.spec.client_limits import CLIENTS
-from mcpspy.tui.session.views.findings import FindingsRows
+from mcpspy.tui.views.findings import FindingsRows
 from mcpspy.tui.widgets.dialogs import ClientMenu, named
 from tests.browse.test_refusals import BEGIN, listed
 from tests.timelines import CAPTURES

@@ -8,9 +8,9 @@ import pytest
 from textual.widgets import Input
 
 from mcpspy.tui.app import HelpScreen
-from mcpspy.tui.session.screen import Status
-from mcpspy.tui.session.views.findings import FindingsRows
-from mcpspy.tui.session.views.problems import ProblemsRows
+from mcpspy.tui.session import Status
+from mcpspy.tui.views.findings import FindingsRows
+from mcpspy.tui.views.problems import ProblemsRows
 from mcpspy.tui.widgets.prompt import Prompt
 from mcpspy.tui.widgets.rows import Jump
 from tests import NIGHTLY

@@ -4,8 +4,8 @@ import pytest
 from textual.app import App
 
 from mcpspy.browse.timeline import OpenCapture
-from mcpspy.tui.session.screen import Status, tabs, title
-from mcpspy.tui.session.views.table import VIEWS
+from mcpspy.tui.session import Status, tabs, title
+from mcpspy.tui.views.table import VIEWS
 from tests.test_text import unsafe
 from tests.transcript import capture
 from tests.tui.screen import STYLES, lines, play, resize

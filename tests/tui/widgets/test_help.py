@@ -2,7 +2,7 @@
 
 from mcpspy.tui.app import KEYS, lines_of
 from mcpspy.tui.model.actions import by_title
-from mcpspy.tui.session.views.table import COMMANDS, VIEWS
+from mcpspy.tui.views.table import COMMANDS, VIEWS
 from mcpspy.tui.widgets.keys import keys_text
 
 

@@ -8,7 +8,7 @@ import pytest
 from mcpspy import tui
 from mcpspy.browse.timeline import OpenCapture
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE, VIEWS, create
+from mcpspy.tui.views.table import COMMANDS, VIEW_SCOPE, VIEWS, create
 from mcpspy.tui.widgets.rows import RowsOrNotice, View
 from tests.transcript import capture
 

@@ -11,7 +11,7 @@ from mcpspy.browse.timeline import OpenCapture
 from mcpspy.errors import CaptureError
 from mcpspy.tui.model.gate_list import GateLine, gate_lines
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.session.views.timeline import TimelineView
+from mcpspy.tui.views.timeline import TimelineView
 from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump, RowsOrNotice, fit
 

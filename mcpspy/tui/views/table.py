@@ -11,14 +11,14 @@ from mcpspy.tui.gates import GatedTimeline
 from mcpspy.tui.model import commands
 from mcpspy.tui.model.actions import Action, Scope
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.session.views.calls import CallsView
-from mcpspy.tui.session.views.findings import FindingsView
-from mcpspy.tui.session.views.gates import GatesView
-from mcpspy.tui.session.views.peers import PeersView
-from mcpspy.tui.session.views.problems import ProblemsView
-from mcpspy.tui.session.views.sequence import SequenceView
-from mcpspy.tui.session.views.stderr import StderrView
-from mcpspy.tui.session.views.tools import MergedToolsView, ToolsView
+from mcpspy.tui.views.calls import CallsView
+from mcpspy.tui.views.findings import FindingsView
+from mcpspy.tui.views.gates import GatesView
+from mcpspy.tui.views.peers import PeersView
+from mcpspy.tui.views.problems import ProblemsView
+from mcpspy.tui.views.sequence import SequenceView
+from mcpspy.tui.views.stderr import StderrView
+from mcpspy.tui.views.tools import MergedToolsView, ToolsView
 from mcpspy.tui.widgets.rows import RowsOrNotice, View
 
 

@@ -17,7 +17,7 @@ from mcpspy.report.words import FOLDS, MARKS
 from mcpspy.text import plural
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.problem_lines import ProblemLine, ProblemLines
-from mcpspy.tui.session.views.row_text import LOOKS, Face, cells
+from mcpspy.tui.views.row_text import LOOKS, Face, cells
 from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump, RowsOrNotice, View, fit
 

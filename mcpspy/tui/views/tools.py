@@ -22,7 +22,7 @@ from mcpspy.report.words import MARKS
 from mcpspy.rules import RULES, Finding, worst
 from mcpspy.text import duration_text, plural, printable, size_text
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.session.views.row_text import SOURCES
+from mcpspy.tui.views.row_text import SOURCES
 from mcpspy.tui.widgets.dialogs import named
 from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump, RowsOrNotice, View, fit

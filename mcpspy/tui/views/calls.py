@@ -23,7 +23,7 @@ from mcpspy.report.words import ARROWS, MARKS
 from mcpspy.text import duration_text, printable, size_text
 from mcpspy.tui.model.calls import Call, Calls
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.session.views.row_text import SLOW, SOURCES, waiting_text
+from mcpspy.tui.views.row_text import SLOW, SOURCES, waiting_text
 from mcpspy.tui.widgets.rows import CatchingUp, Cell, Jump, View, fit
 
 _SMALL, _SIZES = 100, 6  # bytes without a bar; columns of the bar, one per power of ten

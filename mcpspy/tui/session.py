@@ -1,7 +1,7 @@
 """The screen of one session with its views; it runs filters, searches and commands, and grows while a session is live.
 
 The screen connects the model, the timeline and the prompt. The other views come from
-`mcpspy.tui.session.views.table`. The screen tells a view when the model has grown, and a view posts `Jump` to show a
+`mcpspy.tui.views.table`. The screen tells a view when the model has grown, and a view posts `Jump` to show a
 frame in the timeline. The lines above and below show the state of the session, its views, and the place of the cursor.
 
 Exports and pages to share are written in a thread while keys are handled; a notification shows the result.
@@ -38,8 +38,8 @@ from mcpspy.tui.model import commands
 from mcpspy.tui.model.commands import destination
 from mcpspy.tui.model.exports import ExportRequest, requested, written
 from mcpspy.tui.model.merged import Merged
-from mcpspy.tui.session.views.table import COMMANDS, VIEW_SCOPE, VIEWS, create
-from mcpspy.tui.session.views.timeline import TimelineRows, TimelineView
+from mcpspy.tui.views.table import COMMANDS, VIEW_SCOPE, VIEWS, create
+from mcpspy.tui.views.timeline import TimelineRows, TimelineView
 from mcpspy.tui.widgets.dialogs import ClientMenu, named
 from mcpspy.tui.widgets.keys import Keys, bindings, bound
 from mcpspy.tui.widgets.prompt import Prompt, common

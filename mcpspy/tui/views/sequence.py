@@ -17,7 +17,7 @@ from mcpspy.conversation.model import StreamEnd
 from mcpspy.report.words import MARKS
 from mcpspy.text import duration_text, printable
 from mcpspy.tui.model.lanes import DEEPEST, Lane, Lanes
-from mcpspy.tui.session.views.row_text import ANSWERED
+from mcpspy.tui.views.row_text import ANSWERED
 from mcpspy.tui.widgets.rows import CatchingUp, Cell, Jump, View, fit
 
 _BAR = 5  # maximum columns of a bar

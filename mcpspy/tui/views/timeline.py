@@ -18,7 +18,7 @@ from mcpspy.tui.message.detail import Detail
 from mcpspy.tui.message.facts import around
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.model.selection import Hunt, Selection, Wanted, failed_or_found, matching
-from mcpspy.tui.session.views.row_text import LOOKS, SLOW, Face, cells, waiting_text
+from mcpspy.tui.views.row_text import LOOKS, SLOW, Face, cells, waiting_text
 from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.rows import Cell, Following, Jump, View
 
