@@ -508,7 +508,6 @@ _PEM_RUN = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}|[A-Za-z0-9+/]{2,}={1,2}(?![\w=]
 _PEM_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}-----")
 _PEM = Category("scrub/secret", "private key (PEM)", "redacted-private-key-line-")
 _PEM_LINES = 200
-_ONE_COLOUR = re.compile(r"\x1b\[[0-9;:]*[A-Za-z]")
 
 
 class KeyLines:
@@ -527,7 +526,7 @@ class KeyLines:
         """Return a scrubbed line of a key; None for another line, also one between those of a key."""
         if text.lstrip().startswith(("{", "[{")):
             return None
-        plain = _ONE_COLOUR.sub("", text)
+        plain = _COLOUR.sub("", text)
         if not self._left:
             self._left = _PEM_LINES if _PEM_BEGINS.search(plain) else 0
             return None
