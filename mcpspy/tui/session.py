@@ -40,7 +40,7 @@ from mcpspy.tui.model.exports import ExportRequest, requested, written
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.views.table import COMMANDS, VIEW_SCOPE, VIEWS, create
 from mcpspy.tui.views.timeline import TimelineRows, TimelineView
-from mcpspy.tui.widgets.dialogs import ClientMenu, named
+from mcpspy.tui.widgets.dialogs import ClientMenu, clients_text
 from mcpspy.tui.widgets.keys import Keys, bindings, bound
 from mcpspy.tui.widgets.prompt import Prompt, common
 from mcpspy.tui.widgets.rows import BREATH, SLICE, Jump, Keyed, Rows, RowsOrNotice, View, slice_now
@@ -48,35 +48,35 @@ from mcpspy.tui.widgets.rows import BREATH, SLICE, Jump, Keyed, Rows, RowsOrNoti
 _SHOWN = 300  # maximum characters of a message
 
 
-class _CancelledError(Exception):
+class _ExportCancelledError(Exception):
     """Raised to stop an export when the application exits."""
 
 
-def begin(app: App[object], request: ExportRequest) -> None:
+def begin_export(app: App[object], request: ExportRequest) -> None:
     """Write an export in a thread, which survives its screen; if the application exits first, the file is removed."""
-    app.run_worker(partial(_write, app, request), thread=True, exit_on_error=False, group="exports")
+    app.run_worker(partial(_write_export, app, request), thread=True, exit_on_error=False, group="exports")
 
 
-def _write(app: App[object], request: ExportRequest) -> None:
+def _write_export(app: App[object], request: ExportRequest) -> None:
     worker = get_current_worker()
 
     def read(_: int) -> None:
         if worker.is_cancelled:
-            raise _CancelledError
+            raise _ExportCancelledError
 
     try:
         told = written(request, read)
-    except _CancelledError:
+    except _ExportCancelledError:
         return
     except McpspyError as error:
-        _tell(app, f"not exported: {error}", failed=True)
+        _tell_export(app, f"not exported: {error}", failed=True)
     except Exception as error:  # a bug of ours must stop only the export
-        _tell(app, f"not exported: {type(error).__name__}: {error}", failed=True)
+        _tell_export(app, f"not exported: {type(error).__name__}: {error}", failed=True)
     else:
-        _tell(app, told, failed=False)
+        _tell_export(app, told, failed=False)
 
 
-def _tell(app: App[object], words: str, *, failed: bool) -> None:
+def _tell_export(app: App[object], words: str, *, failed: bool) -> None:
     app.notify(printable(words, _SHOWN), severity="error" if failed else "information", markup=False, timeout=10)
 
 
@@ -84,7 +84,7 @@ _LEAST = 12  # minimum columns beside the names of the views
 _STATES = {"deleted": "the file was deleted", "cut short": "the file was truncated or replaced"}
 
 
-def title(session: OpenCapture | Merged, *, following: bool) -> str:
+def title_text(session: OpenCapture | Merged, *, following: bool) -> str:
     """Return a session as one line: name, state, number of rows, problems and findings."""
     header = session.header
     state = _STATES.get(session.state) or session.state
@@ -102,7 +102,7 @@ def title(session: OpenCapture | Merged, *, following: bool) -> str:
     return printable(" · ".join(parts), 400)
 
 
-def tabs(width: int, shown: str, beside: int = _LEAST) -> list[str]:
+def tab_texts(width: int, shown: str, beside: int = _LEAST) -> list[str]:
     """Return the texts of the views for a line: keys with names, if `beside` columns remain free.
 
     Otherwise the names are close together, or only the shown view has its name, if there is room for that.
@@ -142,7 +142,7 @@ class Status(Widget):
     def _tabs(self) -> list[str]:
         """Return the texts of the views; only their keys if the notice needs the room."""
         beside = cell_len(printable(self._said or self._text, self.size.width)) + len(self._holds())
-        return tabs(self.size.width, self._shown, max(beside, _LEAST))
+        return tab_texts(self.size.width, self._shown, max(beside, _LEAST))
 
     def _holds(self) -> str:
         return f" {self._held:,} held " if self._held else ""
@@ -292,7 +292,7 @@ class SessionScreen(Screen[None]):
 
     def _tell(self) -> None:
         """Update the title, the status line and the counts."""
-        text = title(self.session, following=self._rows.follow)
+        text = title_text(self.session, following=self._rows.follow)
         shown = self.query_one("#title", Static)
         if text != shown.content:
             shown.update(text, layout=False)
@@ -449,7 +449,7 @@ class SessionScreen(Screen[None]):
     def export(self, argument: str) -> None:
         """Write the rows of the timeline in a format, or as a page to `share`: `FORMAT [FILE]`. Raises McpspyError."""
         selected = self.session.of(self._rows.place())[0] if self._rows.count() else self.session
-        begin(self.app, requested(argument, self.session, selected, self._filter))
+        begin_export(self.app, requested(argument, self.session, selected, self._filter))
 
     @on(Jump)
     def _jump_to(self, event: Jump) -> None:
@@ -516,7 +516,9 @@ class SessionScreen(Screen[None]):
             if clients is not None:
                 self.session.choose(clients)
                 self._woken.set()
-                self._say(f"checked for {named(clients)}" if clients else "the limits of clients are not checked")
+                self._say(
+                    f"checked for {clients_text(clients)}" if clients else "the limits of clients are not checked"
+                )
 
         self.app.push_screen(ClientMenu(self.session.clients), choose)
 

@@ -23,7 +23,7 @@ from mcpspy.rules import RULES, Finding, worst
 from mcpspy.text import duration_text, plural, printable, size_text
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.views.row_text import SOURCES
-from mcpspy.tui.widgets.dialogs import named
+from mcpspy.tui.widgets.dialogs import clients_text
 from mcpspy.tui.widgets.keys import bindings
 from mcpspy.tui.widgets.rows import Cell, Jump, RowsOrNotice, View, fit
 
@@ -36,7 +36,7 @@ def limit_mark(refused: Sequence[Finding]) -> Cell:
 
 def limits_text(clients: frozenset[str], refused: Sequence[Sequence[Finding]]) -> str:
     """Return the chosen clients, and how many listed tools break a limit; `refused` has an element for each tool."""
-    return f"{named(clients)}: {sum(map(bool, refused)):,} of {plural(len(refused), 'tool')} break one"
+    return f"{clients_text(clients)}: {sum(map(bool, refused)):,} of {plural(len(refused), 'tool')} break one"
 
 
 _LEAST = 12  # minimum columns for the name of a tool

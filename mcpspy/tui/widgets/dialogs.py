@@ -65,7 +65,7 @@ class SavePrompt(ModalScreen[str | None]):
         with Vertical(classes="dialog"):
             yield Static(self._what, classes="dialog--title", markup=False)
             yield TextLine(self._name, select_on_focus=False)
-            yield Static(last(f"in {_directory()}", self.app.size.width - _EDGES), markup=False)
+            yield Static(ending(f"in {_directory()}", self.app.size.width - _EDGES), markup=False)
             yield Static(id="why", markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -78,7 +78,7 @@ class SavePrompt(ModalScreen[str | None]):
             self.dismiss(event.value)
 
 
-def last(text: str, columns: int) -> str:
+def ending(text: str, columns: int) -> str:
     """Return the end of a text in at most `columns` columns; the end of a path is its distinctive part."""
     if cell_len(text) <= columns:
         return text
@@ -104,7 +104,7 @@ _CHOICES: dict[str, frozenset[str]] = {
 """Text of the menu -> clients; the names are those that `check --client` accepts."""
 
 
-def named(clients: frozenset[str]) -> str:
+def clients_text(clients: frozenset[str]) -> str:
     """Return the chosen clients in a few words."""
     return "all clients" if len(clients) == len(CLIENTS) else ", ".join(sorted(clients))
 
