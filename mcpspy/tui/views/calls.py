@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import ClassVar, NamedTuple
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.css.query import NoMatches
 from textual.geometry import Region
@@ -24,7 +24,7 @@ from mcpspy.text import duration_text, printable, size_text
 from mcpspy.tui.model.calls import Call, Calls
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.views.row_text import SLOW, SOURCES, waiting_text
-from mcpspy.tui.widgets.rows import CatchingUp, Cell, Jump, View, fit
+from mcpspy.tui.widgets.rows import CatchingUp, Cell, Jump, View, column, fit
 
 _SMALL, _SIZES = 100, 6  # bytes without a bar; columns of the bar, one per power of ten
 _LATENCY = 9  # columns
@@ -162,7 +162,7 @@ def _source(call: Call, columns: int) -> list[Cell]:
     source = call.request.source
     if source is None:
         return []
-    return [(set_cell_size(fit(source.name, columns - 1), columns), f"timeline--source{source.which % SOURCES}")]
+    return [(column(source.name, columns), f"timeline--source{source.which % SOURCES}")]
 
 
 def _colour(call: Call) -> str:

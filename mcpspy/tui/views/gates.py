@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable
 from typing import ClassVar
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from textual.binding import BindingType
 
 from mcpspy.browse.gates import SetGate
@@ -13,7 +13,7 @@ from mcpspy.tui.model.gate_list import GateLine, gate_lines
 from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.views.timeline import TimelineView
 from mcpspy.tui.widgets.keys import bindings
-from mcpspy.tui.widgets.rows import Cell, Jump, RowsOrNotice, fit
+from mcpspy.tui.widgets.rows import Cell, Jump, RowsOrNotice, column, fit
 
 _SESSION, _NAME, _ACTION, _SOURCE = 14, 24, 12, 16  # columns
 _WIDE = 120  # minimum columns for the source of a gate
@@ -54,12 +54,12 @@ class GatesView(RowsOrNotice):
         line = self._lines[place]
         found = [("● on  " if line.on else "○ off ", "view--ok" if line.on else "view--dim")]
         if isinstance(self._session, Merged):
-            found.append((_column(line.session.header.name, _SESSION), "view--dim"))
+            found.append((column(line.session.header.name, _SESSION, 2), "view--dim"))
         found += [
-            (_column(line.name, _NAME), ""),
+            (column(line.name, _NAME, 2), ""),
             (f"{line.acted:>7,}  ", "view--count"),
-            (_column(line.action, _ACTION), ""),
-            (_column(line.source, _SOURCE) if width >= _WIDE else "", "view--dim"),
+            (column(line.action, _ACTION, 2), ""),
+            (column(line.source, _SOURCE, 2) if width >= _WIDE else "", "view--dim"),
         ]
         room = width - sum(cell_len(text) for text, _ in found)
         return [*found, (fit(line.text, room), "view--dim")]
@@ -98,7 +98,3 @@ class GatesView(RowsOrNotice):
 
     def _tell(self, text: str) -> None:
         self.post_message(TimelineView.Notice(text))
-
-
-def _column(text: str, columns: int) -> str:
-    return set_cell_size(fit(text, columns - 2), columns)

@@ -10,7 +10,7 @@ from mcpspy.browse.timeline import TimelineRow
 from mcpspy.conversation.brief import LONGEST, parts
 from mcpspy.report.words import ARROWS, KINDS, MARKS, PREVIEWS
 from mcpspy.text import duration_text, printable, size_text
-from mcpspy.tui.widgets.rows import Cell, fit
+from mcpspy.tui.widgets.rows import Cell, column, fit
 
 _WIDE = 120  # minimum columns for padding before a short status
 _NARROW, _LONG, _SIZED, _BARRED = 60, 70, 90, 100  # minimum columns for a time, a long name, a size, a bar
@@ -115,7 +115,7 @@ def _address(line: TimelineRow, width: int) -> list[Cell]:
     room = _NAME if width >= _LONG else _NAME // 2
     colour = f"timeline--source{source.which % SOURCES}"
     return [
-        (f"{set_cell_size(fit(source.name, room), room)} ", colour),
+        (column(source.name, room + 1), colour),
         (f"{'#' + str(source.n):>7} ", "timeline--dim"),
     ]
 

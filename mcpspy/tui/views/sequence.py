@@ -18,7 +18,7 @@ from mcpspy.report.words import MARKS
 from mcpspy.text import duration_text, printable
 from mcpspy.tui.model.lanes import DEEPEST, Lane, Lanes
 from mcpspy.tui.views.row_text import ANSWERED
-from mcpspy.tui.widgets.rows import CatchingUp, Cell, Jump, View, fit
+from mcpspy.tui.widgets.rows import CatchingUp, Cell, Jump, View, column, fit
 
 _BAR = 5  # maximum columns of a bar
 _LEAST = 1_000_000  # minimum nanoseconds of a pause that is shown as text
@@ -240,6 +240,6 @@ def heading(width: int, client: str, server: str) -> str:
     layout = Layout.of(width)
     before = 2 + sum(layout) - layout.field - layout.right
     half = (layout.field + 2) // 2
-    left = set_cell_size(fit(f"client {client}".strip(), half - 1), half)
+    left = column(f"client {client}".strip(), half)
     right = fit(f"server {server}".strip(), half)
     return " " * before + left + " " * (layout.field + 2 - half - cell_len(right)) + right

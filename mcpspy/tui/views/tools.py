@@ -25,7 +25,7 @@ from mcpspy.tui.model.merged import Merged
 from mcpspy.tui.views.row_text import SOURCES
 from mcpspy.tui.widgets.dialogs import clients_text
 from mcpspy.tui.widgets.keys import bindings
-from mcpspy.tui.widgets.rows import Cell, Jump, RowsOrNotice, View, fit
+from mcpspy.tui.widgets.rows import Cell, Jump, RowsOrNotice, View, column, fit
 
 
 def limit_mark(refused: Sequence[Finding]) -> Cell:
@@ -158,7 +158,7 @@ class ToolsRows(RowsOrNotice):
         if isinstance(at, ToolUse):
             mark = self._mark(at)
             room -= len(mark[0])
-            return [mark, (set_cell_size(fit(at.name or "(no name)", room), room), ""), *self._figures(at, columns)]
+            return [mark, (column(at.name or "(no name)", room, 0), ""), *self._figures(at, columns)]
         if at.title == _HEADING:
             names = "".join(f"{name:>{columns[name]}}" for name in columns)
             return [(set_cell_size(_HEADING, room) + names, "view--heading")]
@@ -349,9 +349,9 @@ class MergedToolsView(RowsOrNotice):
         figures = [f"{text:>{columns}}" for text, columns in zip(self._figures(it), _FIGURES.values(), strict=True)]
         shared = self._shared.get((it.server, it.tool.name), "")
         return [
-            (set_cell_size(fit(it.server, _SESSION - 1), _SESSION), f"timeline--source{it.which % SOURCES}"),
+            (column(it.server, _SESSION), f"timeline--source{it.which % SOURCES}"),
             limit_mark(self._refused(it)),
-            (set_cell_size(fit(it.tool.name or "(no name)", name - 3), max(name - 2, 0)), ""),
+            (column(it.tool.name or "(no name)", max(name - 2, 0)), ""),
             (figures[0], "" if it.listed else "view--dim"),
             (figures[1], "" if it.tool.calls else "view--dim"),
             (figures[2], "view--error"),

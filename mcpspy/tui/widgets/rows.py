@@ -227,6 +227,11 @@ def fit(text: str, columns: int) -> str:
     return shown if cell_len(shown) <= columns else set_cell_size(shown, max(columns - 1, 0)) + "…"[:columns]
 
 
+def column(text: str, columns: int, blanks: int = 1) -> str:
+    """Return captured text in a column of that width, with at least `blanks` at its end."""
+    return set_cell_size(fit(text, columns - blanks), columns)
+
+
 class View(Vertical):
     """A list of rows with something above or below it; the list has the focus."""
 
