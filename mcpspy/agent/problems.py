@@ -126,11 +126,11 @@ def _told_finding(scrubber: Scrubber, capture: OpenCapture, name: str, finding: 
     )
 
 
-_PROBLEMS, _STDERR = 12, 8  # limits for one answer
+_MOST_PROBLEMS, _MOST_STDERR = 12, 8  # limits for one answer
 _DETAILED = 3  # problems that share the room equally; more of them are not shorter
-_SIZES = ((500, 4), (200, 2), (60, 0))  # characters of a text, and further causes: as many as there is room for
+_CAUSE_SIZES = ((500, 4), (200, 2), (60, 0))  # characters of a text, and further causes: as many as there is room for
 _CAUSE_ROWS = 8  # addresses of a cause
-_LAST = 6  # the number of last rows that are searched for the end of the session
+_LAST_ROWS = 6  # the number of last rows that are searched for the end of the session
 _PENDING = STATUSES.index("pending")
 
 
@@ -157,13 +157,13 @@ def problems_of(captures: AgentCaptures, entry: ListedCapture, room: int) -> Ans
     explained = {rule for problem in problems for rule in problem.rules}
     groups = [it for it in capture.findings.groups.values() if it.rule not in explained]
     quoted = _quoted(capture, problems)
-    lines = [] if quoted else stderr(scrubber, capture, name, _STDERR)
+    lines = [] if quoted else stderr(scrubber, capture, name, _MOST_STDERR)
     for_problems = room * 3 // 5 if groups or lines else room
     each = for_problems // min(max(len(problems), 1), _DETAILED)
     told = (told_problem(scrubber, capture, name, problem, each) for problem in problems)
-    answer |= facts(problems=list(fitting(told, for_problems, _PROBLEMS)), end=ending)
+    answer |= facts(problems=list(fitting(told, for_problems, _MOST_PROBLEMS)), end=ending)
     room -= size_of(answer.get("problems", ""))
-    lines = list(fitting(reversed(lines), room // 3, _STDERR))[::-1]
+    lines = list(fitting(reversed(lines), room // 3, _MOST_STDERR))[::-1]
     found = told_groups(scrubber, capture, name, groups, room - size_of(lines))
     answer |= facts(findings=found, stderr=lines)
     if not (problems or groups or answer.get("read")):
@@ -176,7 +176,7 @@ def told_problem(scrubber: Scrubber, capture: OpenCapture, name: str, problem: P
     causes = (problem.cause, *problem.further)
     scrubber.learn(capture, (*problem.rows, *(n for cause in causes for n in cause.rows[:_CAUSE_ROWS])))
     told: Answer = {}
-    for length, further in _SIZES:
+    for length, further in _CAUSE_SIZES:
         cause, *others = [_cause(scrubber, name, it, length) for it in causes[: 1 + further]]
         told = facts(
             kind=problem.kind,
@@ -231,7 +231,7 @@ def stderr(scrubber: Scrubber, capture: OpenCapture, name: str, most: int) -> li
 
 def end_of(scrubber: Scrubber, capture: OpenCapture, name: str) -> Answer | None:
     """Return how the session ended, if it did: the text of the row, and its address."""
-    for n in list(capture.index.rows[-_LAST:])[::-1]:
+    for n in list(capture.index.rows[-_LAST_ROWS:])[::-1]:
         known = capture.known(n)
         if known and known.kind == "end":
             row = capture.messages(capture.index.row_of(n) or 0)[0]
@@ -239,12 +239,12 @@ def end_of(scrubber: Scrubber, capture: OpenCapture, name: str) -> Answer | None
     return None
 
 
-_FIRST = 5000  # rows that are searched for the handshake
-_STDERR_LINES = 12  # lines
+_HANDSHAKE_ROWS = 5000  # rows that are searched for the handshake
+_STDERR_OF_START = 12  # lines
 _STOPPING = ("start", "handshake", "login", "connection", "exit", "noise")  # kinds of problems
-_PROBLEM = 1500  # bytes
-_GROUPS = ("lifecycle/", "framing/", "jsonrpc/", "http/", "shape/")
-_SLOW = 10_000_000_000  # nanoseconds: the time-out of some clients
+_OF_PROBLEM = 1500  # bytes
+_RULES_OF_START = ("lifecycle/", "framing/", "jsonrpc/", "http/", "shape/")
+_SLOW_START = 10_000_000_000  # nanoseconds: the time-out of some clients
 
 
 class Handshake(NamedTuple):
@@ -269,7 +269,7 @@ def explain_start(captures: AgentCaptures, *, session: str = "") -> Answer:
     capture, name, scrubber = captures.open(entry), captures.name(entry), captures.scrubber
     shaken = handshake(capture)
     ending = end_of(scrubber, capture, name)
-    groups = [it for it in capture.findings.groups.values() if it.rule.startswith(_GROUPS)]
+    groups = [it for it in capture.findings.groups.values() if it.rule.startswith(_RULES_OF_START)]
     started, why, advice = _judged(scrubber, capture, name, shaken, ending["text"] if ending else "")
     header = entry.header
     answer = facts(
@@ -291,7 +291,7 @@ def explain_start(captures: AgentCaptures, *, session: str = "") -> Answer:
         ),
         command=scrubber.argv(header.argv),
         url=scrubber.text(header.url or "", 300),
-        stderr=stderr(scrubber, capture, name, _STDERR_LINES),
+        stderr=stderr(scrubber, capture, name, _STDERR_OF_START),
     )
     return answer | facts(findings=told_groups(scrubber, capture, name, groups, LARGEST - size_of(answer) - 200))
 
@@ -299,7 +299,7 @@ def explain_start(captures: AgentCaptures, *, session: str = "") -> Answer:
 def handshake(capture: OpenCapture) -> Handshake:
     """Return how far the handshake came, as far as the capture is folded."""
     found = Handshake()
-    for n in list(capture.index.rows[:_FIRST]):
+    for n in list(capture.index.rows[:_HANDSHAKE_ROWS]):
         row = capture.known(n)
         if row is None or row.kind in ("stderr", "end-of-stream", "gap", "signal", "gates", "end", "batch"):
             continue
@@ -330,7 +330,7 @@ def _judged(
         return True, _slow(shaken) or "the handshake succeeded, and requests were answered", ""
     stopping = [it for it in capture.problems.made() if it.kind in _STOPPING]
     if stopping and not shaken.initialized:
-        told = [told_problem(scrubber, capture, name, it, _PROBLEM) for it in stopping[:2]]
+        told = [told_problem(scrubber, capture, name, it, _OF_PROBLEM) for it in stopping[:2]]
         why = ". ".join(f"{it['headline']}: {it['cause']['text']}" for it in told)
         return False, why, " ".join(told[0]["advice"])
     if not shaken.first:
@@ -352,6 +352,6 @@ def _judged(
 
 
 def _slow(shaken: Handshake) -> str:
-    if shaken.latency is None or shaken.latency < _SLOW:
+    if shaken.latency is None or shaken.latency < _SLOW_START:
         return ""
     return f"the handshake succeeded after {shaken.latency / 1e9:.0f} s, which is longer than some clients wait"

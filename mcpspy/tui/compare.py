@@ -55,10 +55,10 @@ CLASSES = frozenset(
 
 _SIGNS = {"changed": "≠", "missing": "<", "extra": ">", "volatile": "≈", "passed": "·"}
 _UNIFIED = ((0, "-", "left"), (1, "+", "right"))
-_LONGEST = 2000  # maximum characters of a value that differs
-_EQUAL = 200  # maximum characters of an equal value
-_NAMES = 60  # maximum characters of a label
-_DEEPEST = 20  # maximum levels of indentation
+_DIFFERENT = 2000  # maximum characters of a value that differs
+_EQUAL_VALUE = 200  # maximum characters of an equal value
+_LONGEST_LABEL = 60  # maximum characters of a label
+_DEEPEST_INDENT = 20  # maximum levels of indentation
 _NARROWEST = 20  # minimum columns of a side
 
 
@@ -114,7 +114,7 @@ def _pieces(line: ComparedLine, side: int) -> list[Cell]:
         names = ", ".join(filter(None, (printable(it.label, 30) for it in line.run[:20])))
         what = plural(len(line.run), "equal line") if line.run[0].is_line else f"{len(line.run):,} equal"
         return [*start, (what, "compare--dim"), (f": {printable(names, 100)}" if names else "", "compare--dim")]
-    label = printable(pairing.label, _NAMES)
+    label = printable(pairing.label, _LONGEST_LABEL)
     if line.folded is False:
         return [*start, (label or "(the whole)", _label_style(pairing, side))]
     if label:
@@ -147,7 +147,7 @@ def _both(pairing: Pairing) -> list[str]:
     """Return two values that both exist; long values are cut to the part around the first difference."""
     if pairing.is_line:
         return [_text(pairing, it) for it in (pairing.recorded, pairing.observed)]
-    return list(sides(Difference(pairing.path, pairing.recorded, pairing.observed), _LONGEST))
+    return list(sides(Difference(pairing.path, pairing.recorded, pairing.observed), _DIFFERENT))
 
 
 def _common(one: str, other: str) -> int:
@@ -157,7 +157,7 @@ def _common(one: str, other: str) -> int:
 
 
 def _text(pairing: Pairing, value: Any) -> str:
-    return printable(value, _LONGEST) if pairing.is_line else excerpt(value, _LONGEST)
+    return printable(value, _DIFFERENT) if pairing.is_line else excerpt(value, _DIFFERENT)
 
 
 def _brief(pairing: Pairing, value: Any) -> str:
@@ -166,11 +166,11 @@ def _brief(pairing: Pairing, value: Any) -> str:
         return f"{{…}} {plural(len(value), 'member')}"
     if isinstance(value, list) and value:
         return f"[…] {plural(len(value), 'element')}"
-    return printable(value, _EQUAL) if pairing.is_line else excerpt(value, _EQUAL)
+    return printable(value, _EQUAL_VALUE) if pairing.is_line else excerpt(value, _EQUAL_VALUE)
 
 
 def _indent(line: ComparedLine) -> str:
-    return "  " * min(line.depth, _DEEPEST)
+    return "  " * min(line.depth, _DEEPEST_INDENT)
 
 
 def wrapped(cells: Iterable[Cell], width: int, hang: int) -> list[list[Cell]]:
@@ -398,8 +398,8 @@ def summary(found: Pairing) -> str:
     return f"{plural(found.differing, 'difference')}{volatile}"
 
 
-_NAME = 24  # columns of the name of a session; its start time follows
-_STYLES = {
+_SESSION_NAME = 24  # columns of the name of a session; its start time follows
+_CHANGE_STYLES = {
     CHANGES["removed"]: "compare--left",
     CHANGES["added"]: "compare--right",
     CHANGES["changed"]: "compare--label",
@@ -418,7 +418,7 @@ class FrameWanted(Message):
 class ChangeRows(RowsOrNotice):
     """One row for each change."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {*_STYLES.values()}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*_CHANGE_STYLES.values()}
 
     def __init__(self) -> None:
         super().__init__()
@@ -443,7 +443,7 @@ class ChangeRows(RowsOrNotice):
         """Return a change, with its line number in each capture."""
         entry = self.entries[place]
         where = [f"#{n}" if n else "" for n in entry.lines]
-        style = _STYLES[entry.sign]
+        style = _CHANGE_STYLES[entry.sign]
         return [
             (f" {entry.sign} ", style),
             (f"{where[0]:>7} {where[1]:>7}  ", "compare--dim"),
@@ -467,7 +467,7 @@ class SessionsCompared(Screen[None]):
         with Container(id="sides"):
             for side, (_, header) in zip("AB", self._captures, strict=True):
                 started = header.started[:19].replace("T", " ")
-                yield Static(f"{side} {printable(header.name, _NAME)} · {printable(started, 20)}", markup=False)
+                yield Static(f"{side} {printable(header.name, _SESSION_NAME)} · {printable(started, 20)}", markup=False)
         yield ChangeRows()
         yield ComparedRows()
         yield Keys()

@@ -45,7 +45,7 @@ from mcpspy.tui.widgets.keys import Keys, bindings, bound
 from mcpspy.tui.widgets.prompt import Prompt, common
 from mcpspy.tui.widgets.rows import BREATH, SLICE, Jump, Keyed, Rows, RowsOrNotice, View, slice_now
 
-_SHOWN = 300  # maximum characters of a message
+_LONGEST_RESULT = 300  # maximum characters of a message
 
 
 class _ExportCancelledError(Exception):
@@ -77,10 +77,12 @@ def _write_export(app: App[object], request: ExportRequest) -> None:
 
 
 def _tell_export(app: App[object], words: str, *, failed: bool) -> None:
-    app.notify(printable(words, _SHOWN), severity="error" if failed else "information", markup=False, timeout=10)
+    app.notify(
+        printable(words, _LONGEST_RESULT), severity="error" if failed else "information", markup=False, timeout=10
+    )
 
 
-_LEAST = 12  # minimum columns beside the names of the views
+_BESIDE_VIEWS = 12  # minimum columns beside the names of the views
 _STATES = {"deleted": "the file was deleted", "cut short": "the file was truncated or replaced"}
 
 
@@ -102,7 +104,7 @@ def title_text(session: OpenCapture | Merged, *, following: bool) -> str:
     return printable(" · ".join(parts), 400)
 
 
-def tab_texts(width: int, shown: str, beside: int = _LEAST) -> list[str]:
+def tab_texts(width: int, shown: str, beside: int = _BESIDE_VIEWS) -> list[str]:
     """Return the texts of the views for a line: keys with names, if `beside` columns remain free.
 
     Otherwise the names are close together, or only the shown view has its name, if there is room for that.
@@ -142,7 +144,7 @@ class Status(Widget):
     def _tabs(self) -> list[str]:
         """Return the texts of the views; only their keys if the notice needs the room."""
         beside = cell_len(printable(self._said or self._text, self.size.width)) + len(self._holds())
-        return tab_texts(self.size.width, self._shown, max(beside, _LEAST))
+        return tab_texts(self.size.width, self._shown, max(beside, _BESIDE_VIEWS))
 
     def _holds(self) -> str:
         return f" {self._held:,} held " if self._held else ""
@@ -173,8 +175,8 @@ class Status(Widget):
 
 _LOOK = 0.04  # seconds between looks at a live capture
 _PROGRESS = 0.25  # seconds between looks at a capture that is being read: keys have priority
-_WIDE = 130  # minimum columns for the detail beside the timeline instead of below it
-_LOW = 16  # below this number of lines, the line of keys is hidden
+_WIDE_SCREEN = 130  # minimum columns for the detail beside the timeline instead of below it
+_LOW_SCREEN = 16  # below this number of lines, the line of keys is hidden
 _TIMELINE = "timeline"  # the view that is filtered and searched
 _PROBLEMS = "problems"  # the view that an ended session with problems opens with
 
@@ -225,8 +227,8 @@ class SessionScreen(Screen[None]):
 
     def on_resize(self, event: Resize) -> None:
         """Put the message beside or below the timeline; hide the line of keys on a low screen."""
-        self.set_class(event.size.width >= _WIDE, "wide")
-        self.set_class(event.size.height < _LOW, "low")
+        self.set_class(event.size.width >= _WIDE_SCREEN, "wide")
+        self.set_class(event.size.height < _LOW_SCREEN, "low")
 
     @property
     def _rows(self) -> TimelineRows:

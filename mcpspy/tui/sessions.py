@@ -70,7 +70,7 @@ class TurnScreen(SessionScreen):
 
 _AGE, _KIND, _PROBLEMS, _FRAMES, _FOUND = 11, 9, 8, 9, 4  # columns of each part of a row
 _MANY, _ROOMY = 98, 148  # columns of a screen that is wide enough for activity; for sizes and commands
-_LONGEST = 200  # characters of the name of a client
+_LONGEST_CLIENT = 200  # characters of the name of a client
 _HEIGHTS = " ▁▂▃▄▅▆▇█"
 
 
@@ -199,7 +199,10 @@ class SessionRows(Rows):
         elif entry.killed:
             word, style = "killed", "sessions--errors"
         frames = f"{counts.frames:,}" if entry.size <= COUNTED else "uncounted"
-        client, command = fit(counts.client, layout.client or _LONGEST), " ".join(header.argv) or header.url or ""
+        client, command = (
+            fit(counts.client, layout.client or _LONGEST_CLIENT),
+            " ".join(header.argv) or header.url or "",
+        )
         last = [(_column(client, layout.client), ""), (command, "sessions--dim")] if layout.client else [(client, "")]
         return [
             *self._start(row, entry.live, _age(entry)),
@@ -322,8 +325,8 @@ def _found(number: int, severity: str) -> str:
 
 
 _LOOK = 0.5  # seconds between looks at the directory
-_SHOWN = 0.2  # seconds between redraws while there is much to count
-_FIRST = 0.1  # seconds of work before the first drawing
+_REDRAWN = 0.2  # seconds between redraws while there is much to count
+_BEFORE_DRAWN = 0.1  # seconds of work before the first drawing
 _BEGINNINGS = (
     ("i", "mcpspy install", "list your clients; with CLIENT, wrap all its servers"),
     ("w", "mcpspy wrap -- COMMAND", "one server on stdio: put this in place of COMMAND"),
@@ -364,7 +367,7 @@ class SessionsScreen(Screen[None]):
     def on_mount(self) -> None:
         """Look for captures now, and then repeatedly."""
         self._library.look()
-        self._library.grow(_FIRST)
+        self._library.grow(_BEFORE_DRAWN)
         self._show()
         self.query_one(SessionRows).focus()
         self._follow()
@@ -392,7 +395,7 @@ class SessionsScreen(Screen[None]):
                         looked = now
                         self._library.look()
                     more = self._library.grow(slice_now(self.app))
-                    if not more or now - shown > _SHOWN:
+                    if not more or now - shown > _REDRAWN:
                         shown = now
                         self._show()
                 await asyncio.sleep(BREATH if more else _LOOK)

@@ -35,13 +35,13 @@ from mcpspy.sharing.scrub.texts import KeyLines, Texts
 from mcpspy.sharing.scrub.values import is_word_of
 from mcpspy.wire.outline import first_members, last_members
 
-_LINE = re.compile(r"(?P<name>\ufeff?[^:\r\n]*)(?P<colon>: ?)?(?P<value>[^\r\n]*)(?P<end>\r\n|\r|\n|\Z)")
+_EVENT_LINE = re.compile(r"(?P<name>\ufeff?[^:\r\n]*)(?P<colon>: ?)?(?P<value>[^\r\n]*)(?P<end>\r\n|\r|\n|\Z)")
 _FORM = re.compile(r'(?:(?:^|&)[\w.+%*~\[\]-]{1,64}=[^\s&"<>{}\\]*)+')
 _NETRC = re.compile(r"\s{0,64}(?:machine|login|account)\s{1,64}\S{1,256}\s{0,64}")
 _NETRC_PASSWORD = re.compile(r"(\s{0,64}password\s{1,64})(\S{1,512})\s{0,64}")
-_FIELDS = frozenset(("", "event", "id", "retry"))
+_EVENT_FIELDS = frozenset(("", "event", "id", "retry"))
 """Fields of events besides `data`; the empty one is a comment."""
-_STARTS = ("data:", "event:", "id:", "retry:", ":")
+_EVENT_STARTS = ("data:", "event:", "id:", "retry:", ":")
 
 
 class FrameScrub:
@@ -64,7 +64,7 @@ class FrameScrub:
                 return line
         if framing == "lines":
             text = self._netrc_line(text, ch)
-        if framing == "sse" or (not framing and text.startswith(_STARTS)):
+        if framing == "sse" or (not framing and text.startswith(_EVENT_STARTS)):
             return self._event(text)
         return self._message(text, form=framing == "body" or not framing)
 
@@ -83,7 +83,7 @@ class FrameScrub:
 
     def _event(self, block: str) -> str:
         """Return an event block: scrub all of its data as one message, in as many lines as before."""
-        lines = [[it["name"], it["colon"] or "", it["value"], it["end"]] for it in _LINE.finditer(block) if it[0]]
+        lines = [[it["name"], it["colon"] or "", it["value"], it["end"]] for it in _EVENT_LINE.finditer(block) if it[0]]
         data = [line for line in lines if line[0].removeprefix("\ufeff") == "data"]
         if data:
             new = self._message("\n".join(line[2] for line in data)).split("\n")
@@ -93,7 +93,7 @@ class FrameScrub:
                 line[2] = value
         for line in lines:
             name = line[0].removeprefix("\ufeff")
-            if name in _FIELDS:
+            if name in _EVENT_FIELDS:
                 line[2] = self._texts.text(line[2])
             elif name != "data":  # an unknown field, or not an event
                 line[:3] = self._texts.text("".join(line[:3])), "", ""
@@ -111,7 +111,7 @@ class FrameScrub:
         return text
 
 
-_KEPT = ("jsonrpc", "id", "method", "code")
+_KEPT_OF_LARGE = ("jsonrpc", "id", "method", "code")
 
 
 def blank(piece: bytes, *, first: bool, last: bool) -> bytes:
@@ -126,7 +126,7 @@ def blank(piece: bytes, *, first: bool, last: bool) -> bytes:
         head = event + _head(first_members(text.removeprefix("data:")))
     if last:
         ending = text[len(text.rstrip("\r\n")) :]
-        found = [_member(name, value) for name, value in last_members(text).items() if name in _KEPT]
+        found = [_member(name, value) for name, value in last_members(text).items() if name in _KEPT_OF_LARGE]
         tail = "".join(f",{member}" for member in found) + "}" + ending
     room = max(len(piece) - len(tail.encode()), 0)
     return head.encode("utf-8", "replace").ljust(room)[:room] + tail.encode("utf-8", "replace")
@@ -137,7 +137,7 @@ def _head(found: dict[str, Any]) -> str:
     out = "{"
     for number, (name, value) in enumerate(found.items(), 1):
         opened = number == len(found)
-        if name in _KEPT:
+        if name in _KEPT_OF_LARGE:
             out += _member(name, value) + ","
         elif isinstance(value, dict) and opened:
             inner = {key: value[key] for key in ("name", "code") if isinstance(value.get(key), str)}
@@ -257,7 +257,7 @@ WAITING = 4 * LARGEST
 DAMAGED = b'{"kind":"gap","why":"a damaged line"}\n'
 """A line that readers treat as damaged: it has no time."""
 _FRAME = b'{"kind":"frame","ch":'
-_FEW = 4  # members of a plain frame record
+_PLAIN_MEMBERS = 4  # members of a plain frame record
 _WITHHELD = "«withheld:".encode()
 
 
@@ -327,7 +327,13 @@ class LineScrub:
             ch, t, raw = fields["ch"], fields["t"], fields["raw"]
         except (ValueError, KeyError):
             return False
-        usual = len(fields) == _FEW and type(ch) is int and type(t) is int and 0 <= t < 1 << 62 and type(raw) is str
+        usual = (
+            len(fields) == _PLAIN_MEMBERS
+            and type(ch) is int
+            and type(t) is int
+            and 0 <= t < 1 << 62
+            and type(raw) is str
+        )
         if not usual or ch in self._undecoded or raw.startswith(_WITHHELD.decode()):
             return False
         return not self._frames.busy(ch) and not self._is_suspicious(text, line)
@@ -416,7 +422,7 @@ class LineScrub:
         new = self._frame(ch, raw, lines[0][1].get("op"), framing)
         pieces = _pieces(new, [len(piece) for _, _, piece in lines]) if new != raw else []
         for place, (n, fields, _) in enumerate(lines):
-            record = self._records.forwarded(fields, framing) if len(fields) > _FEW else fields
+            record = self._records.forwarded(fields, framing) if len(fields) > _PLAIN_MEMBERS else fields
             if pieces:
                 record = _with_raw(record, pieces[place])
             self._put(n, _line(record))

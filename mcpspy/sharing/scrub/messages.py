@@ -250,15 +250,15 @@ _BYTES = re.compile("[\udc80-\udcff]")
 _BUT_BYTES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 
 
-_TYPES = frozenset("string number integer boolean object array null".split())
-_TEXTS = frozenset("$id $schema $anchor $comment title description format pattern contentMediaType".split())
-_NUMBERS = frozenset(
+_SCHEMA_TYPES = frozenset("string number integer boolean object array null".split())
+_TEXT_KEYWORDS = frozenset("$id $schema $anchor $comment title description format pattern contentMediaType".split())
+_NUMBER_KEYWORDS = frozenset(
     "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength minItems maxItems minProperties"
     " maxProperties minContains maxContains".split()
 )
-_FLAGS = frozenset("uniqueItems deprecated readOnly writeOnly nullable".split())
-_INNER = frozenset("items additionalProperties propertyNames contains if then else not".split())
-_TELLING = frozenset("type $ref anyOf oneOf allOf not enum const default properties patternProperties".split())
+_FLAG_KEYWORDS = frozenset("uniqueItems deprecated readOnly writeOnly nullable".split())
+_SCHEMA_KEYWORDS = frozenset("items additionalProperties propertyNames contains if then else not".split())
+_TELLING_KEYWORDS = frozenset("type $ref anyOf oneOf allOf not enum const default properties patternProperties".split())
 _SAMPLES = frozenset("const default example examples enum".split())
 """Keywords that contain values of any type, not schemas; below them, a name is evidence again."""
 
@@ -267,7 +267,7 @@ def is_schema(value: Any) -> bool:
     """Return whether a value looks like a schema."""
     return (
         isinstance(value, dict)
-        and not _TELLING.isdisjoint(value)
+        and not _TELLING_KEYWORDS.isdisjoint(value)
         and all(_is_keyword(name, inner) for name, inner in value.items())
     )
 
@@ -284,18 +284,20 @@ def _is_inner(value: Any) -> bool:
 def _is_keyword(name: str, value: Any) -> bool:
     """Return whether a member of a schema is a keyword with a value of its type."""
     if name == "type":
-        return all(isinstance(it, str) and it in _TYPES for it in (value if isinstance(value, list) else [value]))
-    if name in _TEXTS or name == "$ref":
+        return all(
+            isinstance(it, str) and it in _SCHEMA_TYPES for it in (value if isinstance(value, list) else [value])
+        )
+    if name in _TEXT_KEYWORDS or name == "$ref":
         return isinstance(value, str)
-    if name in _NUMBERS:
+    if name in _NUMBER_KEYWORDS:
         return isinstance(value, int | float | str)  # an integer may be parsed as a string
-    if name in _FLAGS:
+    if name in _FLAG_KEYWORDS:
         return isinstance(value, bool)
     if name in ("anyOf", "oneOf", "allOf", "prefixItems"):
         return isinstance(value, list) and all(map(_is_inner, value))
     if name in ("properties", "patternProperties", "$defs", "definitions"):
         return are_schemas(value)
-    if name in _INNER:
+    if name in _SCHEMA_KEYWORDS:
         return _is_inner(value)
     if name == "required":
         return isinstance(value, list) and all(isinstance(it, str) for it in value)

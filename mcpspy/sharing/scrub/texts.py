@@ -73,23 +73,23 @@ class ScrubOptions:
 _PASSWORD_COLUMN = re.compile(
     rf"(?i)(?:passw(?:or)?d|pwd|passphrase|{'|'.join((*FOREIGN_NAMES, *FOREIGN_WORDS))})s?\d*$"
 )
-_RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*")
+_TABLE_RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*")
 _TABLE = re.compile(r"\s{0,64}\[{1,2}(?P<name>[\w.\" -]{1,128})\]{1,2}\s*(?:#.*)?")
 _MAPPING = re.compile(r"(?P<indent> {0,64}(?:- )?)['\"]?(?P<name>[\w.-]{1,64})['\"]?:\s*(?:#.*)?")
 _ENTRY = re.compile(
     r"(?P<before>(?P<indent>\s{0,64})(?:- )?(?:['\"]?(?P<name>[\w.-]{1,64})['\"]?\s{0,8}[:=]\s{0,8})?['\"]?)"
     r"(?P<value>[^\s'\",#][^\s'\",]*)(?P<after>['\"]?,?\s*(?:#.*)?)"
 )
-_WORD = re.compile(r"(?!\s*\d+\s*$)\s{0,8}[\"']?[\w.-]{1,40}[\"']?\s{0,8}")
-_HEADING = re.compile(r"\s*|(?!\s*\d+\s*$)\s*[\"'`*]{0,2}[\w.-]{1,40}(?: [\w.()-]{1,40}){0,2}[\"'`*]{0,2}\s*")
+_CSV_HEADING = re.compile(r"(?!\s*\d+\s*$)\s{0,8}[\"']?[\w.-]{1,40}[\"']?\s{0,8}")
+_MARKDOWN_HEADING = re.compile(r"\s*|(?!\s*\d+\s*$)\s*[\"'`*]{0,2}[\w.-]{1,40}(?: [\w.()-]{1,40}){0,2}[\"'`*]{0,2}\s*")
 """The head of a column: of CSV, and of Markdown, where it may have several words or be empty."""
-_DESCRIPTIVE = frozenset(
+_DESCRIPTIVE_ENTRIES = frozenset(
     "type description title format in scheme ref example minlength maxlength length policy hash hashing algorithm"
     " encryption encoding name label hint rule rules rounds rotation strength".split()
 )
 """Entries that describe the secret, without punctuation: the value must look random."""
-_WIDEST = 64  # columns
-_LONGEST = 4096  # characters of a line
+_MOST_COLUMNS = 64  # columns
+_LONGEST_LINE = 4096  # characters of a line
 
 
 def redacted_tables(text: str, mark: Callable[[str], str]) -> str:
@@ -106,17 +106,17 @@ def redacted_tables(text: str, mark: Callable[[str], str]) -> str:
 def _columns(lines: list[str], at: int, mark: Callable[[str], str]) -> int:
     """Redact the rows below a line that is the head of a table with a secret column. Return where the table ends."""
     head = lines[at]
-    separator = next((sign for sign in ("|", "\t", ";", ",") if sign in head), "") if len(head) < _LONGEST else ""
+    separator = next((sign for sign in ("|", "\t", ";", ",") if sign in head), "") if len(head) < _LONGEST_LINE else ""
     names = head.split(separator) if separator else []
-    if not names or len(names) > _WIDEST:
+    if not names or len(names) > _MOST_COLUMNS:
         return at
     secret = [(n, name) for n, cell in enumerate(names) if is_secret_name(name := cell.strip().strip("\"'`* "))]
-    form = _HEADING if separator == "|" else _WORD
+    form = _MARKDOWN_HEADING if separator == "|" else _CSV_HEADING
     if not secret or not all(form.fullmatch(name) for name in names):
         return at
     row = at + 1
     if separator == "|":
-        if row >= len(lines) or not _RULE.fullmatch(lines[row]):
+        if row >= len(lines) or not _TABLE_RULE.fullmatch(lines[row]):
             return at
         row += 1
     while row < len(lines) and len(cells := lines[row].split(separator)) == len(names):
@@ -134,14 +134,14 @@ def _cell(name: str, cell: str, mark: Callable[[str], str]) -> str:
 
 def _entries(lines: list[str], at: int, mark: Callable[[str], str]) -> int:
     """Redact the entries below a line that begins a table or mapping with a secret name. Return where it ends."""
-    table, mapping = _TABLE.fullmatch(lines[at][:_LONGEST]), _MAPPING.fullmatch(lines[at][:_LONGEST])
+    table, mapping = _TABLE.fullmatch(lines[at][:_LONGEST_LINE]), _MAPPING.fullmatch(lines[at][:_LONGEST_LINE])
     found = table or mapping
     if found is None or not is_secret_name(name := found["name"].rpartition(".")[2].strip('" ')):
         return at
     row = at + 1
     while row < len(lines):
         line = lines[row]
-        entry = _ENTRY.fullmatch(line) if len(line) < _LONGEST else None
+        entry = _ENTRY.fullmatch(line) if len(line) < _LONGEST_LINE else None
         if table and line.lstrip().startswith("["):
             break
         if mapping and line.strip() and len(line) - len(line.lstrip()) <= len(mapping["indent"]):
@@ -153,7 +153,7 @@ def _entries(lines: list[str], at: int, mark: Callable[[str], str]) -> int:
 
 
 def _is_secret_entry(table: str, name: str, value: str) -> bool:
-    if name.lower().replace("_", "").replace("-", "") in _DESCRIPTIVE:
+    if name.lower().replace("_", "").replace("-", "") in _DESCRIPTIVE_ENTRIES:
         return looks_random(value) and not is_placeholder(value)
     return is_secret_cell(table, value)
 

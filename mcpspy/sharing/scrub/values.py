@@ -248,7 +248,7 @@ def _closed_set(shape: Any, definitions: dict[str, Any]) -> set[str]:
     return found
 
 
-_FEW = 100  # number of forms up to which one search each is faster
+_FEW_FORMS = 100  # number of forms up to which one search each is faster
 _GRAM = 6  # minimum length of a value that is searched for
 _ANCHOR = 3  # minimum length of the part of a value that is searched for to find the value
 _PERCENT = re.compile("%[0-9A-F]{2}")
@@ -308,7 +308,7 @@ class KnownValues:
             return True
         if self._wholes and not self._wholes.isdisjoint(part.rstrip("\\") for part in line.split('"')):
             return True
-        if len(self._anchors) <= _FEW:
+        if len(self._anchors) <= _FEW_FORMS:
             return any(anchor in line for anchor in self._anchors)
         grams = self._anchor_grams
         return any(line[at : at + _ANCHOR] in grams for at in range(len(line) - _ANCHOR + 1))
@@ -340,7 +340,7 @@ class KnownValues:
 
     def _present(self, text: str) -> Iterator[tuple[str, str, bool]]:
         """Yield the forms in a text, long ones first, with their values."""
-        if len(self._forms) <= _FEW:
+        if len(self._forms) <= _FEW_FORMS:
             found = [form for form in self._forms if form in text]
         else:
             grams = {text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)} & self._grams
@@ -400,14 +400,14 @@ def _encodable(value: str) -> bool:
     return True
 
 
-_MOST = 1000  # different words that are kept
-_BINARY = 500  # characters of a text without a space that counts as base64 data
-_CLASS = "A-Za-z0-9_+=-"
-_SHORTEST = 20  # minimum length of such a word
+_MOST_LEFTOVERS = 1000  # different words that are kept
+_BINARY_TEXT = 500  # characters of a text without a space that counts as base64 data
+_OF_LEFTOVER = "A-Za-z0-9_+=-"
+_SHORTEST_LEFTOVER = 20  # minimum length of such a word
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?:[_-]\d+)?")
-_WORD = re.compile(rf"(?<![{_CLASS}])[{_CLASS}]{{{_SHORTEST},{LONGEST}}}(?![{_CLASS}])")
-_BLANKS = bytes(
-    code if chr(code).isascii() and re.match(f"[{_CLASS}]", chr(code)) else 0x20 for code in range(256)
+_LEFTOVER = re.compile(rf"(?<![{_OF_LEFTOVER}])[{_OF_LEFTOVER}]{{{_SHORTEST_LEFTOVER},{LONGEST}}}(?![{_OF_LEFTOVER}])")
+_OTHERS_BLANK = bytes(
+    code if chr(code).isascii() and re.match(f"[{_OF_LEFTOVER}]", chr(code)) else 0x20 for code in range(256)
 )  # bytes of words unchanged, others as spaces
 
 
@@ -431,14 +431,14 @@ class Leftovers:
 
     def look(self, text: str, n: int, where: str) -> None:
         """Add the words of a text that look random."""
-        if len(text) < _SHORTEST or (len(text) > _BINARY and not re.search(r"\s", text)):
+        if len(text) < _SHORTEST_LEFTOVER or (len(text) > _BINARY_TEXT and not re.search(r"\s", text)):
             return
-        for match in _WORD.finditer(text):
+        for match in _LEFTOVER.finditer(text):
             word = match[0].strip("=")
             if word in self._found:
                 first, place, count = self._found[word]
                 self._found[word] = first, place, count + 1
-            elif len(self._found) < _MOST and _is_left(word):
+            elif len(self._found) < _MOST_LEFTOVERS and _is_left(word):
                 self._found[word] = n, where, 1
 
     def of(self, known: KnownValues) -> tuple[Leftover, ...]:
@@ -458,4 +458,4 @@ def _is_left(word: str) -> bool:
 
 def may_have_leftovers(line: bytes) -> bool:
     """Return whether a line of a capture has a word that is long enough."""
-    return max(map(len, line.translate(_BLANKS).split()), default=0) >= _SHORTEST
+    return max(map(len, line.translate(_OTHERS_BLANK).split()), default=0) >= _SHORTEST_LEFTOVER

@@ -102,8 +102,8 @@ def _clip(text: str) -> str:
     return printable(text, _CLIP) if lost <= 0 else f"{printable(text[:_CLIP], _CLIP)} (+{lost:,} characters)"
 
 
-_PER_LINE = ((16, 77), (8, 44))  # bytes per line, and the columns that this needs
-_FEWEST = 4
+_HEX_PER_LINE = ((16, 77), (8, 44))  # bytes per line, and the columns that this needs
+_FEWEST_HEX = 4
 
 
 class HexDump:
@@ -111,7 +111,7 @@ class HexDump:
 
     def __init__(self, raw: bytes, width: int) -> None:
         self._raw = raw
-        self._per = next((per for per, columns in _PER_LINE if width >= columns), _FEWEST)
+        self._per = next((per for per, columns in _HEX_PER_LINE if width >= columns), _FEWEST_HEX)
 
     def __len__(self) -> int:
         """The number of lines."""
@@ -134,8 +134,8 @@ class HexDump:
 ALL = 1 << 30
 """A number of levels that is larger than in any message."""
 
-_DEEPEST = 40  # maximum levels of indentation
-_NAME = re.compile(r'\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:', re.DOTALL)
+_DEEPEST_INDENT = 40  # maximum levels of indentation
+_MEMBER_NAME = re.compile(r'\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:', re.DOTALL)
 _NO_LINE = -1
 
 
@@ -236,7 +236,7 @@ class Tree:
         end = self._ends[head]
         if self.opens(head):
             end = self._ends[self.ends_at[head]] if head in self.ends_at else len(self.text)
-        name = _NAME.match(self.text, self._starts[head], end) if self._parents[head] != _NO_LINE else None
+        name = _MEMBER_NAME.match(self.text, self._starts[head], end) if self._parents[head] != _NO_LINE else None
         return self.text[name.end() if name else self._starts[head] : end].strip().removesuffix(",")
 
     def width(self, line: int) -> int | None:
@@ -263,7 +263,7 @@ class Tree:
 
     def _step(self, line: int) -> str | int:
         """Return the name of a member or the index of an element."""
-        name = _NAME.match(self.text, self._starts[line], self._ends[line])
+        name = _MEMBER_NAME.match(self.text, self._starts[line], self._ends[line])
         if name is None or self.text[self._ends[self._parents[line]] - 1] != "{":
             return self._places[line]
         try:
@@ -273,16 +273,16 @@ class Tree:
 
 
 def _indent(depth: int) -> int:
-    return 2 * max(0, min(depth, _DEEPEST))
+    return 2 * max(0, min(depth, _DEEPEST_INDENT))
 
 
 FORMS = ("tree", "raw", "hex")
 """The forms in which the message itself can be shown."""
 
-_SMALL = 4096  # maximum bytes of a message that is shown fully unfolded
-_LEVELS = 4  # levels of a larger message that are unfolded
-_STEP = 10  # lines skipped at once
-_MADE = 300  # maximum lines whose pieces are cached
+_UNFOLDED_SIZE = 4096  # maximum bytes of a message that is shown fully unfolded
+_UNFOLDED_LEVELS = 4  # levels of a larger message that are unfolded
+_SKIPPED = 10  # lines skipped at once
+_CACHED = 300  # maximum lines whose pieces are cached
 
 
 class SummaryLine(NamedTuple):
@@ -334,7 +334,7 @@ class Document:
         self.body = body
         self.entries = entries
         self._sections = sections
-        self._levels = ALL if size <= _SMALL else _LEVELS
+        self._levels = ALL if size <= _UNFOLDED_SIZE else _UNFOLDED_LEVELS
         self._made: dict[int, tuple[list[Piece], list[int]]] = {}
         self.restart(0)
 
@@ -455,7 +455,7 @@ class Document:
         """Skip some lines of the folded value that begins on line `at` of the tree. Returns whether it goes on."""
         assert isinstance(self.body, Tree)
         end = self.body.ends_at.get(at)
-        if end is None and self.body.grow(_STEP):
+        if end is None and self.body.grow(_SKIPPED):
             return True
         self._next = len(self.entries) + (len(self.body) if end is None else end + 1)
         self._gap = None
@@ -474,7 +474,7 @@ class Document:
         """Return the pieces of a line, and the columns at which it is cut, including its two ends."""
         known = self._made.get(line)
         if known is None:
-            if len(self._made) >= _MADE:
+            if len(self._made) >= _CACHED:
                 self._made.clear()
             made = self._make(line)
             known = self._made[line] = made, _cuts("".join(text for text, _ in made), self.width)

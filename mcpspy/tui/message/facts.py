@@ -33,7 +33,7 @@ from mcpspy.tui.model.merged import Merged
 from mcpspy.wire.http_head import Head, title
 
 _PAGES = 20  # maximum pages of listings searched for a tool
-_LINES = 20  # maximum lines of stderr shown with a message
+_STDERR_LINES = 20  # maximum lines of stderr shown with a message
 _WITHOUT_END = ("server-exit", "unanswered")  # outcomes of requests that were open until the session ended
 
 
@@ -103,7 +103,7 @@ def _stderr(session: OpenCapture, since: int, until: int | None) -> tuple[tuple[
 
     first = bisect_left(session.stderr, time(since), key=time)
     last = len(session.stderr) if until is None else bisect_right(session.stderr, until, key=time)
-    places = ((n, session.index.row_of(n)) for n in session.stderr[max(first, last - _LINES) : last])
+    places = ((n, session.index.row_of(n)) for n in session.stderr[max(first, last - _STDERR_LINES) : last])
     return tuple((n, session.line(place).text or "") for n, place in places if place is not None)
 
 
@@ -156,10 +156,10 @@ def _definition(session: OpenCapture, n: int, name: str) -> dict[str, Any] | Non
 
 Mark = Literal["fits", "wrong", "missing", "undeclared", "absent", "unknown"]
 
-_MOST = 200  # maximum arguments shown
+_MOST_ARGUMENTS = 200  # maximum arguments shown
 _CHOICES = 6  # maximum values of an enumeration, and alternatives, shown
 _TYPE_NAME = 40  # maximum characters of a type's name
-_LEVELS = 4  # maximum nesting of arrays and alternatives
+_TYPE_LEVELS = 4  # maximum nesting of arrays and alternatives
 _RANGES = (("", "minimum", "maximum"), (" characters", "minLength", "maxLength"), (" items", "minItems", "maxItems"))
 
 
@@ -191,7 +191,7 @@ def arguments(given: Any, schema: Any) -> list[Argument]:
     required = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
     names = dict.fromkeys([*declared, *required, *given])
     faults = _Faults(given, schema)
-    return [_argument(name, given, declared, name in required, faults) for name in islice(names, _MOST)]
+    return [_argument(name, given, declared, name in required, faults) for name in islice(names, _MOST_ARGUMENTS)]
 
 
 def _argument(
@@ -237,7 +237,7 @@ def _ask(schema: dict[str, Any], instance: Any) -> Any:
     return Foreign(schema, Budget(0)).judge(instance)
 
 
-def type_text(schema: Any, levels: int = _LEVELS) -> str:
+def type_text(schema: Any, levels: int = _TYPE_LEVELS) -> str:
     """Return the type that a schema declares, in a few words; empty if it declares none."""
     if not isinstance(schema, dict):
         return "never" if schema is False else ""
@@ -280,11 +280,11 @@ def _either(texts: list[str], number: int) -> str:
     return " | ".join([*texts, *(["…"] if number > len(texts) else [])])
 
 
-_SEVERE = {"error": "warning", "warning": "number", "info": "label"}
-_COUNTED = {"wrong": "wrong", "missing": "missing", "undeclared": "not declared"}
-_COLOURS = {"fits": "string", "wrong": "warning", "missing": "warning", "undeclared": "number"}
-_NAME, _VALUE = 24, 40  # maximum columns of argument names and characters of values
-_LONG = 500  # maximum characters of a text whose length a peer determines
+_SEVERITY_COLOURS = {"error": "warning", "warning": "number", "info": "label"}
+_MARK_WORDS = {"wrong": "wrong", "missing": "missing", "undeclared": "not declared"}
+_MARK_COLOURS = {"fits": "string", "wrong": "warning", "missing": "warning", "undeclared": "number"}
+_ARGUMENT_NAME, _ARGUMENT_VALUE = 24, 40  # maximum columns of argument names and characters of values
+_LONGEST_TEXT = 500  # maximum characters of a text whose length a peer determines
 
 
 def entries(rows: list[Row], header: Header, around: Around, *, brief: bool = False) -> list[SummaryLine]:
@@ -299,7 +299,7 @@ def entries(rows: list[Row], header: Header, around: Around, *, brief: bool = Fa
         when = "since the request" if rows[0].kind == "request" else "during the call"
         found.append(SummaryLine([("stderr ", "key"), (when, "label")], "stderr"))
         found += [
-            SummaryLine([(f"#{n} ", "label"), (printable(text, _LONG), "plain")], inside=True)
+            SummaryLine([(f"#{n} ", "label"), (printable(text, _LONGEST_TEXT), "plain")], inside=True)
             for n, text in around.stderr
         ]
     if rows and rows[0].act:
@@ -346,7 +346,7 @@ def _about(row: Row, header: Header) -> Iterator[SummaryLine]:
     if row.expected:
         yield _plain(f"no failure: {EXPECTED[row.expected]}")
     if row.extensions:
-        yield _plain(f"declares {printable(', '.join(row.extensions), _LONG)}")
+        yield _plain(f"declares {printable(', '.join(row.extensions), _LONGEST_TEXT)}")
     for fault in (row.refused, row.text if row.kind == "invalid" else None):
         if fault:
             yield _plain(printable(fault, 300), "warning")
@@ -357,25 +357,25 @@ def _about(row: Row, header: Header) -> Iterator[SummaryLine]:
 def _acted(act: GateAct) -> SummaryLine:
     """Return a line about what a gate did to a frame, and what was forwarded instead."""
     edited = act.sent.decode(errors="replace") if act.how == "edited" and act.sent is not None else None
-    sent = f" · forwarded as {printable(edited, _LONG)}" if edited is not None else ""
-    return _plain(f"{printable(str(act), _LONG)}{sent}", "number")
+    sent = f" · forwarded as {printable(edited, _LONGEST_TEXT)}" if edited is not None else ""
+    return _plain(f"{printable(str(act), _LONGEST_TEXT)}{sent}", "number")
 
 
 def _forwarded(frame: Frame) -> SummaryLine:
     """Return a line about what was forwarded instead of a frame."""
     if frame.sent is not None:
-        text = f"forwarded as {printable(frame.sent.decode(errors='replace'), _LONG)}"
+        text = f"forwarded as {printable(frame.sent.decode(errors='replace'), _LONGEST_TEXT)}"
     else:
         text = "dropped" if frame.dropped else "sent by mcpspy"
-    return _plain(f"{text} · {printable(frame.by or '', _LONG)}", "number")
+    return _plain(f"{text} · {printable(frame.by or '', _LONGEST_TEXT)}", "number")
 
 
 def _found(finding: Finding) -> Iterator[SummaryLine]:
     """Yield a finding: message, position and responsible side; below it the rule's explanation and a link."""
     where = f" at {printable(finding.pointer, 200)}" if finding.pointer else ""
     related = f", see {', '.join(f'#{n}' for n in finding.related[:5])}" if finding.related else ""
-    text = f"{MARKS[finding.severity]} {printable(finding.message, _LONG)}{where}{related}"
-    pieces = [(text, _SEVERE[finding.severity]), (f" · {finding.blame} · {finding.rule}", "label")]
+    text = f"{MARKS[finding.severity]} {printable(finding.message, _LONGEST_TEXT)}{where}{related}"
+    pieces = [(text, _SEVERITY_COLOURS[finding.severity]), (f" · {finding.blame} · {finding.rule}", "label")]
     yield SummaryLine(pieces, f"finding {finding.rule}", folded=True)
     rule = RULES.get(finding.rule)
     if rule:
@@ -391,7 +391,9 @@ def _arguments(row: Row, around: Around) -> Iterator[SummaryLine]:
         return
     if around.tool is None:
         if around.session and row.value is not None:
-            yield _plain(f"no listing of {printable(row.name or 'the tool', _NAME)} to compare the arguments with")
+            yield _plain(
+                f"no listing of {printable(row.name or 'the tool', _ARGUMENT_NAME)} to compare the arguments with"
+            )
         return
     given = member(row.value, "params", "arguments")
     found = arguments(given, around.tool.get("inputSchema"))
@@ -399,39 +401,39 @@ def _arguments(row: Row, around: Around) -> Iterator[SummaryLine]:
         return
     when = "listed later" if around.listed > row.n else "listed"
     pieces: list[Piece] = [(plural(len(found), "argument"), "key"), (f" as {when} in #{around.listed}", "label")]
-    for mark, what in _COUNTED.items():
+    for mark, what in _MARK_WORDS.items():
         number = sum(it.mark == mark for it in found)
         if number:
-            pieces.append((f" · {number} {what}", _COLOURS[mark]))
+            pieces.append((f" · {number} {what}", _MARK_COLOURS[mark]))
     yield SummaryLine(pieces, "arguments")
-    names = max((len(printable(it.name, _NAME)) for it in found), default=0)
+    names = max((len(printable(it.name, _ARGUMENT_NAME)) for it in found), default=0)
     types = max((len(_type(it)) for it in found), default=0)
     for argument in found:
         yield SummaryLine(_argument_line(argument, names, types), inside=True)
 
 
 def _type(argument: Argument) -> str:
-    declared = printable(argument.type, _VALUE)
+    declared = printable(argument.type, _ARGUMENT_VALUE)
     return ", ".join(filter(None, (declared, "required" if argument.required else "")))
 
 
 def _argument_line(argument: Argument, names: int, types: int) -> list[Piece]:
-    colour = _COLOURS.get(argument.mark, "label")
+    colour = _MARK_COLOURS.get(argument.mark, "label")
     pieces = [
         (f"{ARGUMENTS[argument.mark]} ", colour),
-        (f"{printable(argument.name, _NAME):{names}} ", "key"),
+        (f"{printable(argument.name, _ARGUMENT_NAME):{names}} ", "key"),
         (f"{_type(argument):{types}} ", "label"),
     ]
     if argument.value is not None:
-        pieces.append((f"{printable(argument.value, _VALUE)} ", "plain"))
+        pieces.append((f"{printable(argument.value, _ARGUMENT_VALUE)} ", "plain"))
     if argument.fault:
-        pieces.append((f"{printable(argument.fault, _LONG)} ", "warning"))
+        pieces.append((f"{printable(argument.fault, _LONGEST_TEXT)} ", "warning"))
     elif argument.mark in ("missing", "undeclared"):
-        pieces.append((f"{_COUNTED[argument.mark]} ", colour))
+        pieces.append((f"{_MARK_WORDS[argument.mark]} ", colour))
     if argument.limits:
-        pieces.append((f"({printable(argument.limits, _LONG)}) ", "label"))
+        pieces.append((f"({printable(argument.limits, _LONGEST_TEXT)}) ", "label"))
     if argument.description:
-        pieces.append((printable(argument.description, _LONG), "label"))
+        pieces.append((printable(argument.description, _LONGEST_TEXT), "label"))
     return pieces
 
 
@@ -440,7 +442,7 @@ def _head(opened: Open | None, which: str) -> Iterator[SummaryLine]:
     if opened is None or opened.head is None:
         return
     head, sent = opened.head, opened.sent or {}
-    pieces: list[Piece] = [(f"HTTP {which} ", "label"), (printable(title(head), _LONG), "key")]
+    pieces: list[Piece] = [(f"HTTP {which} ", "label"), (printable(title(head), _LONGEST_TEXT), "key")]
     if opened.by:
         pieces.append((f" · changed: {_by(opened.by)}", "number"))
     yield SummaryLine(pieces, f"head of the {which}", folded=True)
@@ -449,7 +451,8 @@ def _head(opened: Open | None, which: str) -> Iterator[SummaryLine]:
     changed = {str(name).lower(): value for name, value in _fields(sent)}
     for name, value in _fields(head):
         yield SummaryLine(
-            [(f"{printable(name, _LONG)}: ", "key"), (printable(str(value), _LONG), "string")], inside=True
+            [(f"{printable(name, _LONGEST_TEXT)}: ", "key"), (printable(str(value), _LONGEST_TEXT), "string")],
+            inside=True,
         )
         if name.lower() in changed:
             yield _changed(name, changed.pop(name.lower()), opened.by)
@@ -459,13 +462,13 @@ def _head(opened: Open | None, which: str) -> Iterator[SummaryLine]:
 
 def _changed(name: str, value: object, by: str | None) -> SummaryLine:
     """Return a line about what was forwarded instead of a line of a head; None means it was dropped."""
-    text = "dropped" if value is None else f"forwarded as {printable(str(value), _LONG)}"
-    return SummaryLine([(f"  ↳ {printable(name, _LONG)} {text} · {_by(by or '')}", "number")], inside=True)
+    text = "dropped" if value is None else f"forwarded as {printable(str(value), _LONGEST_TEXT)}"
+    return SummaryLine([(f"  ↳ {printable(name, _LONGEST_TEXT)} {text} · {_by(by or '')}", "number")], inside=True)
 
 
 def _by(names: str) -> str:
     """Return who changed a head; a record has the names separated by commas."""
-    return printable(", ".join(names.split(",")), _LONG)
+    return printable(", ".join(names.split(",")), _LONGEST_TEXT)
 
 
 def _fields(head: Head) -> Iterator[tuple[str, object]]:

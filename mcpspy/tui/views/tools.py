@@ -39,11 +39,11 @@ def limits_text(clients: frozenset[str], refused: Sequence[Sequence[Finding]]) -
     return f"{clients_text(clients)}: {sum(map(bool, refused)):,} of {plural(len(refused), 'tool')} break one"
 
 
-_LEAST = 12  # minimum columns for the name of a tool
-_TITLE = 13  # columns of the title before a sentence
+_TOOL_NAME = 12  # minimum columns for the name of a tool
+_SENTENCE_TITLE = 13  # columns of the title before a sentence
 _HEADING = "tool"
 _LIMITS = "limits of"
-_LONG = 1000  # maximum characters of a sentence
+_LONGEST_SENTENCE = 1000  # maximum characters of a sentence
 _COLUMNS = (
     ("definition", 11), ("context", 8), ("calls", 7), ("errors", 7), ("found", 7), ("result", 8), ("p50", 10),
     ("p95", 10), ("max", 10), ("largest", 9),
@@ -162,7 +162,7 @@ class ToolsRows(RowsOrNotice):
         if at.title == _HEADING:
             names = "".join(f"{name:>{columns[name]}}" for name in columns)
             return [(set_cell_size(_HEADING, room) + names, "view--heading")]
-        return [(f"{at.title:<{_TITLE}}", "view--dim"), (fit(at.text, width - _TITLE), "")]
+        return [(f"{at.title:<{_SENTENCE_TITLE}}", "view--dim"), (fit(at.text, width - _SENTENCE_TITLE), "")]
 
     @property
     def refused(self) -> list[Finding]:
@@ -238,7 +238,7 @@ class ToolsView(View):
 def _reasons(refused: list[Finding]) -> Iterator[str]:
     """Yield why something is refused, and what to do about it."""
     for finding in refused:
-        yield f"{MARKS[finding.severity]} {printable(finding.message, _LONG)}"
+        yield f"{MARKS[finding.severity]} {printable(finding.message, _LONGEST_SENTENCE)}"
         yield from (f"  {title}: {text}" for title, text in RULES[finding.rule].advice(finding.blame))
     if not refused:
         yield "no tool exceeds a limit of the chosen clients (docs/compat.md lists the limits)"
@@ -246,7 +246,7 @@ def _reasons(refused: list[Finding]) -> Iterator[str]:
 
 def _fitting(width: int) -> dict[str, int]:
     """Return the columns of the table that fit, with their widths."""
-    found, room = {}, width - _LEAST
+    found, room = {}, width - _TOOL_NAME
     for name, columns in _COLUMNS:
         room -= columns
         if room < 0:
@@ -256,8 +256,8 @@ def _fitting(width: int) -> dict[str, int]:
 
 
 _SESSION = 14  # columns of the name of a session
-_FIGURES = {"context": 8, "calls": 7, "errors": 7, "result": 8}
-_HEAD = 3  # rows above the tools
+_MERGED_FIGURES = {"context": 8, "calls": 7, "errors": 7, "result": 8}
+_MERGED_HEAD = 3  # rows above the tools
 
 
 class ServerTool(NamedTuple):
@@ -289,7 +289,7 @@ class MergedToolsView(RowsOrNotice):
 
     def count(self) -> int:
         """Return the number of rows."""
-        return _HEAD + len(self._tools)
+        return _MERGED_HEAD + len(self._tools)
 
     def nothing(self) -> str:
         """Return nothing: the table always has a heading."""
@@ -321,9 +321,9 @@ class MergedToolsView(RowsOrNotice):
 
     def face(self, place: int) -> Hashable:
         """Return the state that the look of a row depends on."""
-        if place < _HEAD:
+        if place < _MERGED_HEAD:
             return self._sums() if place == 0 else place
-        it = self._tools[place - _HEAD]
+        it = self._tools[place - _MERGED_HEAD]
         return (
             it.which,
             it.server,
@@ -335,18 +335,20 @@ class MergedToolsView(RowsOrNotice):
 
     def cells(self, place: int, width: int) -> list[Cell]:
         """Return the cells of the totals, of the limits, of the heading, or of a tool."""
-        room = max(width - _SESSION - sum(_FIGURES.values()), 0)
+        room = max(width - _SESSION - sum(_MERGED_FIGURES.values()), 0)
         name, other = (room, 0) if room < 40 else (room * 2 // 5, room - room * 2 // 5)
-        if place < _HEAD - 1:
+        if place < _MERGED_HEAD - 1:
             return [(fit((self._sums(), self._limits())[place], width), "")]
-        if place == _HEAD - 1:
-            titles = "".join(f"{title:>{columns}}" for title, columns in _FIGURES.items())
+        if place == _MERGED_HEAD - 1:
+            titles = "".join(f"{title:>{columns}}" for title, columns in _MERGED_FIGURES.items())
             heading = (
                 f"{'session':<{_SESSION}}  {'tool':<{max(name - 2, 0)}}{titles}{'  also on other servers'[:other]}"
             )
             return [(heading[:width], "view--heading")]
-        it = self._tools[place - _HEAD]
-        figures = [f"{text:>{columns}}" for text, columns in zip(self._figures(it), _FIGURES.values(), strict=True)]
+        it = self._tools[place - _MERGED_HEAD]
+        figures = [
+            f"{text:>{columns}}" for text, columns in zip(self._figures(it), _MERGED_FIGURES.values(), strict=True)
+        ]
         shared = self._shared.get((it.server, it.tool.name), "")
         return [
             (column(it.server, _SESSION), f"timeline--source{it.which % SOURCES}"),
@@ -393,7 +395,7 @@ class MergedToolsView(RowsOrNotice):
 
     def on_rows_chosen(self) -> None:
         """Show a finding about the tool, else its newest listing, else its first call, in the timeline."""
-        it = self._tools[self.cursor - _HEAD] if self.cursor >= _HEAD else None
+        it = self._tools[self.cursor - _MERGED_HEAD] if self.cursor >= _MERGED_HEAD else None
         line = (*(found.frame for found in self._refused(it)), it.tool.listed or it.tool.called)[0] if it else 0
         n = self._merged.number(self._merged.sessions[it.which], line) if it else 0
         if n:
